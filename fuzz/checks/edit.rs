@@ -1,7 +1,7 @@
 //! Edit application: what was found is replaced, the count is true, and nothing else changes. The input is the scope,
 //! then content, old and new text with 0xFF between them.
 
-use tools::edit::{Matched, Mismatch, Scope, apply};
+use tools::edit::{EditMismatch, MatchKind, ReplaceScope, apply};
 
 pub(crate) fn check(bytes: &[u8]) {
     let [flag, rest @ ..] = bytes else { return };
@@ -10,7 +10,7 @@ pub(crate) fn check(bytes: &[u8]) {
     if old.is_empty() {
         return;
     }
-    let scope = if flag & 1 == 1 { Scope::All } else { Scope::One };
+    let scope = if flag & 1 == 1 { ReplaceScope::All } else { ReplaceScope::One };
     let applied = apply(&content, &old, &new, scope);
     if [&content, &old, &new].iter().any(|t| has_lone_cr(t)) {
         return;
@@ -19,16 +19,18 @@ pub(crate) fn check(bytes: &[u8]) {
     let found = content.matches(&*old).count();
     match applied {
         Ok(done) => {
-            assert!(done.count >= 1 && (scope == Scope::All || done.count == 1));
-            if done.matched == Matched::Exactly {
+            assert!(done.count >= 1 && (scope == ReplaceScope::All || done.count == 1));
+            if done.matched == MatchKind::Exactly {
                 assert_eq!(done.count, found);
                 assert_eq!(lf(&done.text), content.replace(&*old, &new));
             } else {
                 assert_eq!(found, 0, "quotes are bent only when nothing fits exactly");
             }
         }
-        Err(Mismatch::NotFound) => assert_eq!(found, 0),
-        Err(Mismatch::Ambiguous(count)) => assert!(scope == Scope::One && count >= 2 && (found == 0 || found == count)),
+        Err(EditMismatch::NotFound) => assert_eq!(found, 0),
+        Err(EditMismatch::Ambiguous(count)) => {
+            assert!(scope == ReplaceScope::One && count >= 2 && (found == 0 || found == count))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transcript load: never a panic, one entry per uuid, bodies that are JSON, and a torn last line changes nothing.
 
-use store::Loaded;
+use store::LoadedConversation;
 use store::resume::{LoadOptions, load_bytes};
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -18,10 +18,11 @@ pub(crate) fn check(bytes: &[u8]) {
         }
     }
     let torn = [&ended[..], br#"{"parentUuid":"x","type":"user","uuid":"torn","mess"#].concat();
-    let names = |l: Option<Loaded>| l.map(|l| l.entries.iter().map(|e| e.uuid.to_string()).collect::<Vec<_>>());
+    let names =
+        |l: Option<LoadedConversation>| l.map(|l| l.entries.iter().map(|e| e.uuid.to_string()).collect::<Vec<_>>());
     assert_eq!(names(load(&torn, None)), names(loaded), "a torn last line changes nothing");
 }
 
-fn load(bytes: &[u8], at: Option<&str>) -> Option<Loaded> {
+fn load(bytes: &[u8], at: Option<&str>) -> Option<LoadedConversation> {
     load_bytes(bytes, &LoadOptions { at: at.map(str::to_owned), ..LoadOptions::default() }).ok()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use wire::settings::{Key, Settings, Shape};
+use wire::settings::{KeyShape, SettingKey, Settings};
 
 /// The objects of a settings file: the type and where it stands.
 const OBJECTS: &[(&str, &str)] = &[
@@ -110,10 +110,10 @@ fn shown(at: &BTreeSet<String>) -> String {
 }
 
 /// Every key that is not an object itself.
-fn leaves(keys: &'static [Key], prefix: &str, out: &mut Vec<(String, &'static Key)>) {
+fn leaves(keys: &'static [SettingKey], prefix: &str, out: &mut Vec<(String, &'static SettingKey)>) {
     for key in keys {
         match key.shape {
-            Shape::Object(inner) => leaves(inner, &format!("{prefix}{}.", key.name), out),
+            KeyShape::Object(inner) => leaves(inner, &format!("{prefix}{}.", key.name), out),
             _ => out.push((format!("{prefix}{}", key.name), key)),
         }
     }

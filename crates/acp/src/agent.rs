@@ -2,16 +2,16 @@
 //! cancellations happens in the order it was read.
 
 use crate::convert;
-use crate::form;
-use crate::peer::{Line, Peer, read_lines};
+use crate::peer::{AcpLine, AcpPeer, read_lines};
 use crate::protocol::{
     AvailableCommand, Error, InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
     McpServer, NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionInfo, SessionModeState, SessionOpened,
     SessionTarget, SetSessionConfigOptionRequest, SetSessionModeRequest, initialize_response, method,
 };
-use crate::session::{MODEL, Session};
-use crate::story::{Story, Telling};
-use engine::{Boot, SessionChoice, query};
+use crate::question_form;
+use crate::session::{AcpSession, MODEL};
+use crate::updates::{ReplayMode, UpdateBuilder};
+use engine::{SessionChoice, StartRequest, query};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -25,53 +25,53 @@ use sys::signal::Signals;
 use wire::mode::PermissionMode;
 
 /// How long sessions may take to put themselves away at the end.
-const GRACE: Duration = Duration::from_millis(1_700);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1_700);
 /// Sessions told per page of a listing.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// Serves a client on stdin and stdout until it hangs up; returns the exit code. `boot` is what every session starts
 /// with, apart from what the client says. Must be called inside the runtime.
-pub async fn serve(boot: Boot) -> u8 {
+pub async fn serve(boot: StartRequest) -> u8 {
     let Ok(mut signals) = Signals::listen() else { return 1 };
-    let (peer, writer) = Peer::start();
-    let agent = Arc::new(Agent {
+    let (peer, writer) = AcpPeer::start();
+    let agent = Arc::new(AcpAgent {
         boot,
         peer: Arc::new(peer),
         sessions: Mutex::default(),
-        draws: AtomicBool::new(false),
+        draws_terminals: AtomicBool::new(false),
         shows_forms: AtomicBool::new(false),
     });
     let mut lines = read_lines();
     let code = loop {
         tokio::select! {
             line = lines.recv() => match line {
-                Some(line) => agent.heed(&line).await,
+                Some(line) => agent.handle_line(&line).await,
                 None => break 0,
             },
             caught = signals.next() => break caught.exit_code(),
-            () = agent.peer.gone() => break 0,
+            () = agent.peer.client_gone() => break 0,
         }
     };
     agent.shut_down().await;
     drop(agent);
     // A client that hung up but still reads gets what was on its way.
     let drained = tokio::task::spawn_blocking(move || writer.join());
-    tokio::time::timeout(GRACE, drained).await.ok();
+    tokio::time::timeout(SHUTDOWN_TIMEOUT, drained).await.ok();
     code
 }
 
-struct Agent {
-    boot: Boot,
-    peer: Arc<Peer>,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+struct AcpAgent {
+    boot: StartRequest,
+    peer: Arc<AcpPeer>,
+    sessions: Mutex<HashMap<String, Arc<AcpSession>>>,
     /// The client draws terminals it is told about.
-    draws: AtomicBool,
+    draws_terminals: AtomicBool,
     /// The client shows forms.
     shows_forms: AtomicBool,
 }
 
 /// What a client says about a session it wants.
-struct Wanted<'a> {
+struct AcpSessionRequest<'a> {
     cwd: &'a Path,
     directories: &'a [PathBuf],
     servers: &'a [McpServer],
@@ -79,30 +79,30 @@ struct Wanted<'a> {
 }
 
 /// A session, ready to be told about.
-struct Ready {
-    session: Arc<Session>,
+struct ReadySession {
+    session: Arc<AcpSession>,
     modes: SessionModeState,
     commands: Vec<AvailableCommand>,
 }
 
-impl Agent {
-    async fn heed(self: &Arc<Self>, bytes: &[u8]) {
+impl AcpAgent {
+    async fn handle_line(self: &Arc<Self>, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         if text.trim().is_empty() {
             return;
         }
-        let Ok(line) = serde_json::from_str::<Line<'_>>(&text) else {
+        let Ok(line) = serde_json::from_str::<AcpLine<'_>>(&text) else {
             let nobody = RawValue::NULL;
             return self.peer.answer::<Value>(nobody, Err(Error::parse_error())).await;
         };
         match (&line.method, line.id) {
-            (None, _) => self.peer.settle(&line),
-            (Some(method), None) => self.notified(method, line.params).await,
-            (Some(method), Some(id)) => self.requested(method, id, line.params).await,
+            (None, _) => self.peer.deliver_reply(&line),
+            (Some(method), None) => self.handle_notification(method, line.params).await,
+            (Some(method), Some(id)) => self.handle_request(method, id, line.params).await,
         }
     }
 
-    async fn notified(self: &Arc<Self>, method: &str, params: Option<&RawValue>) {
+    async fn handle_notification(self: &Arc<Self>, method: &str, params: Option<&RawValue>) {
         if method != method::SESSION_CANCEL {
             return tracing::debug!(method, "a notification was ignored");
         }
@@ -112,7 +112,7 @@ impl Agent {
         }
     }
 
-    async fn requested(self: &Arc<Self>, method: &str, id: &RawValue, params: Option<&RawValue>) {
+    async fn handle_request(self: &Arc<Self>, method: &str, id: &RawValue, params: Option<&RawValue>) {
         if method == method::SESSION_PROMPT {
             return self.prompt(id, params).await;
         }
@@ -147,7 +147,7 @@ impl Agent {
         let capabilities = request.client_capabilities.as_ref();
         let meta = capabilities.and_then(|known| known.meta.as_ref());
         let draws = meta.and_then(|meta| meta.get("terminal_output")).and_then(Value::as_bool).unwrap_or(false);
-        self.draws.store(draws, Ordering::Relaxed);
+        self.draws_terminals.store(draws, Ordering::Relaxed);
         let forms = capabilities.and_then(|known| known.elicitation.as_ref()).is_some_and(|kinds| kinds.form.is_some());
         self.shows_forms.store(forms, Ordering::Relaxed);
         initialize_response(wire::version::OWN)
@@ -156,7 +156,7 @@ impl Agent {
     async fn new_session(&self, id: &RawValue, params: Option<&RawValue>) {
         let ready = match read::<NewSessionRequest>(params) {
             Ok(request) => {
-                let wanted = Wanted {
+                let wanted = AcpSessionRequest {
                     cwd: &request.cwd,
                     directories: &request.additional_directories,
                     servers: &request.mcp_servers,
@@ -167,7 +167,7 @@ impl Agent {
             Err(error) => Err(error),
         };
         match ready {
-            Ok(Ready { session, modes, commands }) => {
+            Ok(ReadySession { session, modes, commands }) => {
                 let (session_id, config_options) = (Some(session.id.clone()), session.config_options());
                 self.reply(id, Ok(SessionOpened { session_id, modes, config_options })).await;
                 session.announce(commands).await;
@@ -182,7 +182,7 @@ impl Agent {
             Err(error) => Err(error),
         };
         match loaded {
-            Ok(Ready { session, modes, commands }) => {
+            Ok(ReadySession { session, modes, commands }) => {
                 let config_options = session.config_options();
                 self.reply(id, Ok(SessionOpened { session_id: None, modes, config_options })).await;
                 session.announce(commands).await;
@@ -192,21 +192,22 @@ impl Agent {
     }
 
     /// The whole conversation is told before the answer.
-    async fn load(&self, request: &LoadSessionRequest) -> Result<Ready, Error> {
+    async fn load(&self, request: &LoadSessionRequest) -> Result<ReadySession, Error> {
         let target = request.session_id.clone();
         let past = query::conversation(&self.boot.env, &request.cwd, &target)
             .map_err(|error| Error::session_not_found(&target).data(error.to_string()))?;
         let ready = self
-            .open(Wanted {
+            .open(AcpSessionRequest {
                 cwd: &request.cwd,
                 directories: &request.additional_directories,
                 servers: &request.mcp_servers,
                 choice: SessionChoice::Resume { target, fork: None },
             })
             .await?;
-        let mut story = Story::new(request.cwd.clone(), Telling::Again, self.draws.load(Ordering::Relaxed));
+        let mut story =
+            UpdateBuilder::new(request.cwd.clone(), ReplayMode::Again, self.draws_terminals.load(Ordering::Relaxed));
         for message in &past {
-            for update in story.tell(message) {
+            for update in story.updates_for(message) {
                 ready.session.update(update).await;
             }
         }
@@ -216,7 +217,7 @@ impl Agent {
     async fn resume_session(&self, id: &RawValue, params: Option<&RawValue>) {
         let resumed = match read::<ResumeSessionRequest>(params) {
             Ok(request) => {
-                let wanted = Wanted {
+                let wanted = AcpSessionRequest {
                     cwd: &request.cwd,
                     directories: &request.additional_directories,
                     servers: &request.mcp_servers,
@@ -227,7 +228,7 @@ impl Agent {
             Err(error) => Err(error),
         };
         match resumed {
-            Ok(Ready { session, modes, commands }) => {
+            Ok(ReadySession { session, modes, commands }) => {
                 let config_options = session.config_options();
                 self.reply(id, Ok(SessionOpened { session_id: None, modes, config_options })).await;
                 session.announce(commands).await;
@@ -236,7 +237,7 @@ impl Agent {
         }
     }
 
-    async fn open(&self, wanted: Wanted<'_>) -> Result<Ready, Error> {
+    async fn open(&self, wanted: AcpSessionRequest<'_>) -> Result<ReadySession, Error> {
         if !wanted.cwd.is_absolute() {
             return Err(Error::invalid_params().data(Value::from("cwd must be an absolute path")));
         }
@@ -255,14 +256,14 @@ impl Agent {
         );
         let opened = engine::open(boot).await;
         let pair = opened.map_err(|error| Error::invalid_params().data(Value::from(error.message)))?;
-        let place = (wanted.cwd.to_owned(), self.draws.load(Ordering::Relaxed));
-        let session = Session::start(id.clone(), place, pair, Arc::clone(&self.peer));
+        let place = (wanted.cwd.to_owned(), self.draws_terminals.load(Ordering::Relaxed));
+        let session = AcpSession::start(id.clone(), place, pair, Arc::clone(&self.peer));
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&session));
-        let commands = session.greet().await;
-        Ok(Ready { session, modes, commands })
+        let commands = session.initialize_engine().await;
+        Ok(ReadySession { session, modes, commands })
     }
 
-    fn boot_for(&self, wanted: &Wanted<'_>) -> Boot {
+    fn boot_for(&self, wanted: &AcpSessionRequest<'_>) -> StartRequest {
         let mut boot = self.boot.clone();
         wanted.cwd.clone_into(&mut boot.cwd);
         boot.options.session = wanted.choice.clone();
@@ -272,7 +273,7 @@ impl Agent {
         boot.options.partial_messages = true;
         boot.options.multi_turn = true;
         if !self.shows_forms.load(Ordering::Relaxed) {
-            boot.options.disallowed_tools.push(form::TOOL.into());
+            boot.options.disallowed_tools.push(question_form::TOOL.into());
         }
         boot
     }
@@ -281,17 +282,17 @@ impl Agent {
         let request: ListSessionsRequest = read(params)?;
         let skip: usize = request.cursor.as_deref().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
         let (env, cwd) = (self.boot.env.clone(), request.cwd.clone());
-        let listing = tokio::task::spawn_blocking(move || query::sessions(&env, cwd.as_deref(), skip, PAGE + 1));
+        let listing = tokio::task::spawn_blocking(move || query::sessions(&env, cwd.as_deref(), skip, PAGE_SIZE + 1));
         let mut rows = listing.await.map_err(|error| Error::internal_error().data(Value::from(error.to_string())))?;
-        let more = rows.len() > PAGE;
-        rows.truncate(PAGE);
-        let info = |row: query::SessionRow| SessionInfo {
+        let more = rows.len() > PAGE_SIZE;
+        rows.truncate(PAGE_SIZE);
+        let info = |row: query::SessionListItem| SessionInfo {
             session_id: row.id,
             cwd: row.cwd,
             title: row.title,
             updated_at: row.updated_at,
         };
-        let next_cursor = more.then(|| (skip + PAGE).to_string());
+        let next_cursor = more.then(|| (skip + PAGE_SIZE).to_string());
         Ok(ListSessionsResponse { sessions: rows.into_iter().map(info).collect(), next_cursor })
     }
 
@@ -338,14 +339,14 @@ impl Agent {
         });
     }
 
-    fn session(&self, id: &str) -> Result<Arc<Session>, Error> {
+    fn session(&self, id: &str) -> Result<Arc<AcpSession>, Error> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(id).cloned().ok_or_else(|| Error::session_not_found(id))
     }
 
     async fn shut_down(&self) {
-        self.peer.hang_up();
-        let sessions: Vec<Arc<Session>> =
+        self.peer.drop_pending();
+        let sessions: Vec<Arc<AcpSession>> =
             self.sessions.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, session)| session).collect();
         let closing = async {
             for session in &sessions {
@@ -355,7 +356,7 @@ impl Agent {
                 session.ended().await;
             }
         };
-        tokio::time::timeout(GRACE, closing).await.ok();
+        tokio::time::timeout(SHUTDOWN_TIMEOUT, closing).await.ok();
     }
 }
 

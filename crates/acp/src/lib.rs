@@ -5,13 +5,13 @@
 //! runs by itself, and shows what it does.
 
 mod agent;
-mod ask;
+mod call_display;
 mod convert;
-mod form;
 mod peer;
+mod permission;
 mod protocol;
+mod question_form;
 mod session;
-mod shown;
-mod story;
+mod updates;
 
 pub use agent::serve;

@@ -10,11 +10,11 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// Lines on their way in or out; a full queue slows its producer.
-const QUEUE: usize = 256;
+const QUEUE_LINES: usize = 256;
 
 /// One line of the client, read far enough to route it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Line<'a> {
+pub(crate) struct AcpLine<'a> {
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -28,23 +28,23 @@ pub(crate) struct Line<'a> {
 }
 
 /// What the client said to a request of ours; the error is ready to be shown.
-type Reply = Result<Box<RawValue>, String>;
+type AcpReply = Result<Box<RawValue>, String>;
 
 /// The way to the client.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct AcpPeer {
     lines: mpsc::Sender<String>,
-    waiting: Mutex<Waiting>,
+    pending: Mutex<PendingReplies>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingReplies {
     next: u64,
-    replies: HashMap<u64, oneshot::Sender<Reply>>,
+    replies: HashMap<u64, oneshot::Sender<AcpReply>>,
 }
 
 #[derive(Serialize)]
-struct Call<'a, P> {
+struct AcpCall<'a, P> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
@@ -53,7 +53,7 @@ struct Call<'a, P> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a, R> {
+struct AcpAnswer<'a, R> {
     jsonrpc: &'static str,
     id: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,21 +62,21 @@ struct Answer<'a, R> {
     error: Option<Error>,
 }
 
-impl Peer {
+impl AcpPeer {
     /// Starts the thread that writes; it ends with the last sender, or when the client stops reading for good.
     pub(crate) fn start() -> (Self, std::thread::JoinHandle<()>) {
-        let (lines, receiver) = mpsc::channel(QUEUE);
+        let (lines, receiver) = mpsc::channel(QUEUE_LINES);
         let writer = std::thread::spawn(move || write_lines(receiver));
-        (Self { lines, waiting: Mutex::default() }, writer)
+        (Self { lines, pending: Mutex::default() }, writer)
     }
 
     /// The client no longer reads.
-    pub(crate) async fn gone(&self) {
+    pub(crate) async fn client_gone(&self) {
         self.lines.closed().await;
     }
 
     pub(crate) async fn notify<P: Serialize>(&self, method: &str, params: &P) {
-        self.send(&Call { jsonrpc: "2.0", id: None, method, params }).await;
+        self.send(&AcpCall { jsonrpc: "2.0", id: None, method, params }).await;
     }
 
     pub(crate) async fn request<P: Serialize, R: DeserializeOwned>(
@@ -85,7 +85,7 @@ impl Peer {
         params: &P,
     ) -> Result<R, String> {
         let (id, reply) = self.register();
-        self.send(&Call { jsonrpc: "2.0", id: Some(id), method, params }).await;
+        self.send(&AcpCall { jsonrpc: "2.0", id: Some(id), method, params }).await;
         let raw = reply.await.map_err(|_| "the client has gone".to_owned())??;
         serde_json::from_str(raw.get()).map_err(|error| format!("the client's answer cannot be read: {error}"))
     }
@@ -95,13 +95,13 @@ impl Peer {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
-        self.send(&Answer { jsonrpc: "2.0", id, result, error }).await;
+        self.send(&AcpAnswer { jsonrpc: "2.0", id, result, error }).await;
     }
 
     /// Hands an answer of the client to whoever waits for it.
-    pub(crate) fn settle(&self, line: &Line<'_>) {
+    pub(crate) fn deliver_reply(&self, line: &AcpLine<'_>) {
         let Some(id) = line.id.and_then(|id| id.get().parse::<u64>().ok()) else { return };
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).replies.remove(&id);
+        let waiting = self.pending.lock().unwrap_or_else(PoisonError::into_inner).replies.remove(&id);
         let reply = match (line.result, line.error) {
             (_, Some(error)) => Err(message_of(error)),
             (Some(result), None) => Ok(result.to_owned()),
@@ -113,13 +113,13 @@ impl Peer {
     }
 
     /// Nobody will answer any more.
-    pub(crate) fn hang_up(&self) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).replies.clear();
+    pub(crate) fn drop_pending(&self) {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).replies.clear();
     }
 
-    fn register(&self) -> (u64, oneshot::Receiver<Reply>) {
+    fn register(&self) -> (u64, oneshot::Receiver<AcpReply>) {
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let id = waiting.next;
         waiting.next += 1;
         waiting.replies.insert(id, sender);
@@ -140,11 +140,11 @@ impl Peer {
 
 fn message_of(error: &RawValue) -> String {
     #[derive(Deserialize)]
-    struct Head {
+    struct AcpErrorHead {
         #[serde(default)]
         message: String,
     }
-    serde_json::from_str::<Head>(error.get()).map_or_else(|_| error.get().to_owned(), |head| head.message)
+    serde_json::from_str::<AcpErrorHead>(error.get()).map_or_else(|_| error.get().to_owned(), |head| head.message)
 }
 
 fn write_lines(mut lines: mpsc::Receiver<String>) {
@@ -159,7 +159,7 @@ fn write_lines(mut lines: mpsc::Receiver<String>) {
 
 /// Lines of stdin, from a thread of their own.
 pub(crate) fn read_lines() -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel(QUEUE);
+    let (sender, receiver) = mpsc::channel(QUEUE_LINES);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         loop {

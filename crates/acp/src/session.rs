@@ -1,16 +1,16 @@
 //! One session of the client: the engine's commands going in, its events coming out as updates. Every prompt ends in
 //! exactly one outcome, also when the session ends under it.
 
-use crate::ask::Question;
 use crate::convert;
-use crate::form;
-use crate::peer::Peer;
+use crate::peer::AcpPeer;
+use crate::permission::AcpPermissionRequest;
 use crate::protocol::{
     AvailableCommand, CommandInput, ContentBlock, Error, PromptResponse, SessionConfigOption, SessionConfigValue,
     SessionUpdate, StopReason, client_method,
 };
-use crate::story::{Story, Telling};
-use engine::{Command, Commands, Event, Events, Prompt};
+use crate::question_form;
+use crate::updates::{ReplayMode, UpdateBuilder};
+use engine::{Command, CommandSender, Event, EventReceiver, Prompt};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -19,33 +19,33 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
-use wire::sdk::{Message, TurnResult};
+use wire::sdk::{SdkMessage, TurnResult};
 
 /// The configuration option under which the model is chosen.
 pub(crate) const MODEL: &str = "model";
 
-pub(crate) struct Session {
+pub(crate) struct AcpSession {
     pub(crate) id: String,
     cwd: PathBuf,
-    commands: Commands,
-    peer: Arc<Peer>,
-    open: Mutex<Open>,
-    over: watch::Sender<bool>,
+    commands: CommandSender,
+    peer: Arc<AcpPeer>,
+    pending: Mutex<OpenRequests>,
+    has_ended: watch::Sender<bool>,
 }
 
 /// What waits for an end.
 #[derive(Default)]
-struct Open {
+struct OpenRequests {
     /// In the order they were submitted.
     prompts: Vec<(String, oneshot::Sender<Result<PromptResponse, Error>>)>,
     controls: HashMap<String, oneshot::Sender<Result<Value, String>>>,
     questions: HashMap<String, AbortHandle>,
-    models: Vec<Model>,
+    models: Vec<AcpModel>,
     model: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Model {
+struct AcpModel {
     value: String,
     #[serde(rename = "displayName", default)]
     name: String,
@@ -65,14 +65,14 @@ struct CommandHead {
 /// What the engine says about itself at the start.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Welcome {
+struct InitializeAnswer {
     commands: Vec<CommandHead>,
-    models: Vec<Model>,
+    models: Vec<AcpModel>,
 }
 
 /// A line of the engine that is not a message.
 #[derive(Debug, Deserialize)]
-struct ControlLine<'a> {
+struct AcpControlLine<'a> {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -83,36 +83,36 @@ struct ControlLine<'a> {
     response: Option<&'a RawValue>,
 }
 
-impl Session {
+impl AcpSession {
     /// Takes over an open engine session and begins to listen.
     pub(crate) fn start(
         id: String,
         (cwd, draws_terminals): (PathBuf, bool),
-        (commands, events): (Commands, Events),
-        peer: Arc<Peer>,
+        (commands, events): (CommandSender, EventReceiver),
+        peer: Arc<AcpPeer>,
     ) -> Arc<Self> {
         let session = Arc::new(Self {
             id,
             cwd: cwd.clone(),
             commands,
             peer,
-            open: Mutex::default(),
-            over: watch::Sender::new(false),
+            pending: Mutex::default(),
+            has_ended: watch::Sender::new(false),
         });
-        let story = Story::new(cwd, Telling::Live, draws_terminals);
+        let story = UpdateBuilder::new(cwd, ReplayMode::Live, draws_terminals);
         tokio::spawn(Arc::clone(&session).listen(events, story));
         session
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> std::sync::MutexGuard<'_, OpenRequests> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the engine what it offers; the commands are announced when the client knows the session.
-    pub(crate) async fn greet(&self) -> Vec<AvailableCommand> {
+    pub(crate) async fn initialize_engine(&self) -> Vec<AvailableCommand> {
         let reply = self.control(json!({"subtype": "initialize"})).await.unwrap_or_default();
-        let welcome: Welcome = serde_json::from_value(reply).unwrap_or_default();
-        let mut open = self.open();
+        let welcome: InitializeAnswer = serde_json::from_value(reply).unwrap_or_default();
+        let mut open = self.pending();
         open.model = welcome.models.first().map(|model| model.value.clone()).unwrap_or_default();
         open.models = welcome.models;
         welcome.commands.into_iter().map(command).collect()
@@ -123,11 +123,11 @@ impl Session {
     }
 
     pub(crate) fn config_options(&self) -> Vec<SessionConfigOption> {
-        let open = self.open();
+        let open = self.pending();
         if open.models.is_empty() {
             return Vec::new();
         }
-        let choice = |model: &Model| {
+        let choice = |model: &AcpModel| {
             let name = if model.name.is_empty() { &model.value } else { &model.name };
             let (value, description) = (model.value.clone(), model.description.clone());
             SessionConfigValue { value, name: name.clone(), description }
@@ -143,16 +143,16 @@ impl Session {
     }
 
     pub(crate) async fn set_model(&self, model: &str) -> Result<Vec<SessionConfigOption>, Error> {
-        self.demand(json!({"subtype": "set_model", "model": model})).await?;
-        model.clone_into(&mut self.open().model);
+        self.control_or_error(json!({"subtype": "set_model", "model": model})).await?;
+        model.clone_into(&mut self.pending().model);
         Ok(self.config_options())
     }
 
     pub(crate) async fn set_mode(&self, mode: &str) -> Result<(), Error> {
-        self.demand(json!({"subtype": "set_permission_mode", "mode": mode})).await
+        self.control_or_error(json!({"subtype": "set_permission_mode", "mode": mode})).await
     }
 
-    async fn demand(&self, request: Value) -> Result<(), Error> {
+    async fn control_or_error(&self, request: Value) -> Result<(), Error> {
         let outcome = self.control(request).await;
         outcome.map(|_| ()).map_err(|why| Error::invalid_params().data(Value::from(why)))
     }
@@ -161,7 +161,7 @@ impl Session {
     pub(crate) async fn submit(&self, blocks: &[ContentBlock]) -> oneshot::Receiver<Result<PromptResponse, Error>> {
         let (sender, receiver) = oneshot::channel();
         let uuid = sys::id::uuid();
-        self.open().prompts.push((uuid.clone(), sender));
+        self.pending().prompts.push((uuid.clone(), sender));
         let Ok(content) = wire::raw::to_raw(&convert::prompt(blocks)) else { return receiver };
         let prompt = Prompt { uuid: Some(uuid.clone()), by_human: true, ..Prompt::new(content) };
         if self.commands.send(Command::Submit(prompt)).await.is_err() {
@@ -192,7 +192,7 @@ impl Session {
 
     /// Resolves when the engine has put the session away.
     pub(crate) async fn ended(&self) {
-        self.over.subscribe().wait_for(|over| *over).await.ok();
+        self.has_ended.subscribe().wait_for(|over| *over).await.ok();
     }
 
     async fn control(&self, request: Value) -> Result<Value, String> {
@@ -204,37 +204,37 @@ impl Session {
         let (sender, receiver) = oneshot::channel();
         let request_id = sys::id::uuid();
         if let Ok(request) = wire::raw::to_raw(&request) {
-            self.open().controls.insert(request_id.clone(), sender);
+            self.pending().controls.insert(request_id.clone(), sender);
             if self.commands.send(Command::Control { request_id: request_id.clone(), request }).await.is_err() {
-                self.open().controls.remove(&request_id);
+                self.pending().controls.remove(&request_id);
             }
         }
         receiver
     }
 
-    async fn listen(self: Arc<Self>, mut events: Events, mut story: Story) {
+    async fn listen(self: Arc<Self>, mut events: EventReceiver, mut story: UpdateBuilder) {
         while let Some(event) = events.recv().await {
             match event {
                 Event::Message(message) => {
-                    for update in story.tell(&message) {
+                    for update in story.updates_for(&message) {
                         self.update(update).await;
                     }
-                    if let Message::Result(result) = &message {
+                    if let SdkMessage::Result(result) = &message {
                         self.turn_ended(result);
                     }
                 }
-                Event::Control(line) => self.heed(&line),
+                Event::Control(line) => self.handle_control(&line),
                 Event::Notice(text) => tracing::info!(session = %self.id, "{text}"),
                 Event::Fault(text) => tracing::error!(session = %self.id, "{text}"),
                 Event::Refused(why) => tracing::error!(session = %self.id, "{why}"),
                 Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
             }
         }
-        let left = std::mem::take(&mut *self.open());
+        let left = std::mem::take(&mut *self.pending());
         for (_, prompt) in left.prompts {
             prompt.send(Err(ended())).ok();
         }
-        self.over.send_replace(true);
+        self.has_ended.send_replace(true);
     }
 
     pub(crate) async fn update(&self, update: SessionUpdate) {
@@ -250,26 +250,27 @@ impl Session {
     fn turn_ended(&self, result: &TurnResult) {
         // A turn that no prompt opened (a task that ended) has nobody waiting for it; one that failed before its prompt
         // was written does not name it.
-        let oldest = || self.open().prompts.first().map(|(uuid, _)| uuid.clone()).filter(|_| result.origin.is_none());
+        let oldest =
+            || self.pending().prompts.first().map(|(uuid, _)| uuid.clone()).filter(|_| result.origin.is_none());
         if let Some(uuid) = result.user_message_uuid.clone().or_else(oldest) {
             self.end(&uuid, outcome(result));
         }
     }
 
     fn end(&self, uuid: &str, outcome: Result<PromptResponse, Error>) {
-        let mut open = self.open();
+        let mut open = self.pending();
         if let Some(at) = open.prompts.iter().position(|(prompt, _)| prompt == uuid) {
             open.prompts.remove(at).1.send(outcome).ok();
         }
     }
 
-    fn heed(self: &Arc<Self>, line: &str) {
-        let Ok(line) = serde_json::from_str::<ControlLine<'_>>(line) else { return };
+    fn handle_control(self: &Arc<Self>, line: &str) {
+        let Ok(line) = serde_json::from_str::<AcpControlLine<'_>>(line) else { return };
         match (line.kind.as_str(), line.request, line.response) {
-            ("control_response", _, Some(response)) => self.settle(response),
+            ("control_response", _, Some(response)) => self.deliver_response(response),
             ("control_request", Some(request), _) => self.question(line.request_id, request),
             ("control_cancel_request", ..) => {
-                if let Some(asking) = self.open().questions.remove(&line.request_id) {
+                if let Some(asking) = self.pending().questions.remove(&line.request_id) {
                     asking.abort();
                 }
             }
@@ -277,9 +278,9 @@ impl Session {
         }
     }
 
-    fn settle(&self, response: &RawValue) {
+    fn deliver_response(&self, response: &RawValue) {
         #[derive(Deserialize)]
-        struct Settled {
+        struct ControlResult {
             request_id: String,
             subtype: String,
             #[serde(default)]
@@ -287,8 +288,8 @@ impl Session {
             #[serde(default)]
             error: Option<String>,
         }
-        let Ok(settled) = serde_json::from_str::<Settled>(response.get()) else { return };
-        let Some(waiting) = self.open().controls.remove(&settled.request_id) else { return };
+        let Ok(settled) = serde_json::from_str::<ControlResult>(response.get()) else { return };
+        let Some(waiting) = self.pending().controls.remove(&settled.request_id) else { return };
         let outcome = match settled.subtype.as_str() {
             "success" => Ok(settled.response.unwrap_or_default()),
             _ => Err(settled.error.unwrap_or_else(|| "the request was refused".into())),
@@ -298,32 +299,32 @@ impl Session {
 
     /// Puts the engine's question to the editor; the call waits, nothing else does.
     fn question(self: &Arc<Self>, request_id: String, request: &RawValue) {
-        let question = serde_json::from_str::<Question>(request.get());
+        let question = serde_json::from_str::<AcpPermissionRequest>(request.get());
         let (session, id) = (Arc::clone(self), request_id.clone());
         let asking = tokio::spawn(async move {
             let answer = match question {
                 Ok(question) => {
-                    let verdict = session.pose(&question).await;
+                    let verdict = session.ask_editor(&question).await;
                     json!({"subtype": "success", "request_id": id, "response": verdict})
                 }
                 Err(_) => json!({"subtype": "error", "request_id": id, "error": "The editor cannot answer this."}),
             };
-            session.open().questions.remove(&id);
+            session.pending().questions.remove(&id);
             if let Ok(answer) = wire::raw::to_raw(&answer) {
                 session.commands.send(Command::Answer(answer)).await.ok();
             }
         });
-        self.open().questions.insert(request_id, asking.abort_handle());
+        self.pending().questions.insert(request_id, asking.abort_handle());
     }
 }
 
-impl Session {
+impl AcpSession {
     /// Asks the editor and returns the engine's answer.
-    async fn pose(&self, question: &Question) -> Value {
-        if question.tool_name == form::TOOL {
-            let request = form::request(&question.input, &self.id, &question.tool_use_id);
+    async fn ask_editor(&self, question: &AcpPermissionRequest) -> Value {
+        if question.tool_name == question_form::TOOL {
+            let request = question_form::request(&question.input, &self.id, &question.tool_use_id);
             let outcome = self.peer.request(client_method::ELICITATION_CREATE, &request).await;
-            return form::verdict(&question.input, outcome);
+            return question_form::verdict(&question.input, outcome);
         }
         let request = question.request(&self.id, &self.cwd);
         question.verdict(self.peer.request(client_method::SESSION_REQUEST_PERMISSION, &request).await)

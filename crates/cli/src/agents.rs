@@ -1,15 +1,15 @@
 //! `gimlet agents`: the sessions of a directory and the tree of agents below each, from live records and transcripts. Only
 //! reads.
 
-use model::catalog::{self, Catalog};
+use model::catalog::{self, ModelCatalog};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use store::Layout;
-use store::agents::{Outcome, Stored, Summary, list, summarise};
-use store::registry::{Owner, live};
+use store::StoreLayout;
+use store::agents::{AgentOutcome, AgentSummary, StoredAgent, list, summarise};
+use store::live_sessions::{LiveOwner, live};
 use sys::Env;
 
 const USAGE: &str = "Usage: gimlet agents [--json] [--all] [--cwd DIR] [--session ID]
@@ -22,7 +22,7 @@ tokens, cost and transcript.
   --json        one array";
 
 #[derive(Default)]
-struct Asked {
+struct AgentsArgs {
     json: bool,
     all: bool,
     cwd: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let start = sys::launch::cwd(env).map_err(|e| format!("Error: the current directory is not available ({e})"))?;
     let cwd = start.join(asked.cwd.clone().unwrap_or_default());
     let cwd = std::fs::canonicalize(&cwd).map_err(|e| format!("Error: {}: {e}", cwd.display()))?;
-    let sessions = sessions(&asked, &cwd, &Layout::new(env));
+    let sessions = sessions(&asked, &cwd, &StoreLayout::new(env));
     if asked.json {
         return serde_json::to_string_pretty(&sessions).map(|text| (text, 0)).map_err(|e| format!("Error: {e}"));
     }
@@ -45,8 +45,8 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     Ok((sessions.iter().map(show).collect::<Vec<_>>().join("\n\n"), 0))
 }
 
-fn parse(rest: &[OsString]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn parse(rest: &[OsString]) -> Result<AgentsArgs, String> {
+    let mut asked = AgentsArgs::default();
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         match word.to_str() {
@@ -62,7 +62,7 @@ fn parse(rest: &[OsString]) -> Result<Asked, String> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Session {
+struct SessionAgents {
     cwd: String,
     kind: String,
     started_at: u64,
@@ -73,12 +73,12 @@ struct Session {
     pid: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
-    agents: Vec<Agent>,
+    agents: Vec<AgentListing>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Agent {
+struct AgentListing {
     id: String,
     agent_type: String,
     description: String,
@@ -100,15 +100,15 @@ struct Agent {
     transcript: PathBuf,
 }
 
-fn sessions(asked: &Asked, cwd: &Path, layout: &Layout) -> Vec<Session> {
+fn sessions(asked: &AgentsArgs, cwd: &Path, layout: &StoreLayout) -> Vec<SessionAgents> {
     let owners = live(layout);
-    let mut found: Vec<Session> = owners.iter().map(|owner| of_owner(owner, layout)).collect();
+    let mut found: Vec<SessionAgents> = owners.iter().map(|owner| session_of_owner(owner, layout)).collect();
     let mut stored = stored_sessions(&layout.project_dir(cwd));
     stored.retain(|(id, _)| !found.iter().any(|session| session.session_id == *id));
     if !asked.all && asked.session.is_none() {
         stored.truncate(1);
     }
-    found.extend(stored.into_iter().map(|(id, dir)| of_directory(id, &dir, cwd)));
+    found.extend(stored.into_iter().map(|(id, dir)| session_of_directory(id, &dir, cwd)));
     if let Some(wanted) = &asked.session {
         found.retain(|session| session.session_id == *wanted);
     }
@@ -129,9 +129,9 @@ fn stored_sessions(project: &Path) -> Vec<(String, PathBuf)> {
     found.into_iter().map(|(_, id, dir)| (id, dir)).collect()
 }
 
-fn of_owner(owner: &Owner, layout: &Layout) -> Session {
+fn session_of_owner(owner: &LiveOwner, layout: &StoreLayout) -> SessionAgents {
     let dir = layout.session_dir(Path::new(&owner.cwd), &owner.session_id);
-    Session {
+    SessionAgents {
         cwd: owner.cwd.clone(),
         kind: owner.kind.clone(),
         started_at: owner.started_at,
@@ -139,13 +139,13 @@ fn of_owner(owner: &Owner, layout: &Layout) -> Session {
         name: owner.name.clone(),
         pid: Some(owner.pid),
         status: owner.status.clone(),
-        agents: agents(&dir, Alive::Yes),
+        agents: agents(&dir, OwnerLiveness::Yes),
     }
 }
 
-fn of_directory(session_id: String, dir: &Path, cwd: &Path) -> Session {
-    let agents = agents(dir, Alive::No);
-    Session {
+fn session_of_directory(session_id: String, dir: &Path, cwd: &Path) -> SessionAgents {
+    let agents = agents(dir, OwnerLiveness::No);
+    SessionAgents {
         cwd: cwd.display().to_string(),
         kind: "interactive".into(),
         started_at: agents.iter().filter_map(|agent| agent.started_at).min().unwrap_or_default(),
@@ -159,16 +159,16 @@ fn of_directory(session_id: String, dir: &Path, cwd: &Path) -> Session {
 
 /// Whether a process runs that could still be working.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Alive {
+enum OwnerLiveness {
     Yes,
     No,
 }
 
 /// Parents before children, in the order in which they were started.
-fn agents(session_dir: &Path, alive: Alive) -> Vec<Agent> {
-    let catalog = Catalog::default();
+fn agents(session_dir: &Path, alive: OwnerLiveness) -> Vec<AgentListing> {
+    let catalog = ModelCatalog::default();
     // Those of the main thread stand under the empty name.
-    let mut by_parent: BTreeMap<String, Vec<Agent>> = BTreeMap::new();
+    let mut by_parent: BTreeMap<String, Vec<AgentListing>> = BTreeMap::new();
     for stored in list(session_dir) {
         let agent = agent(stored, alive, &catalog);
         by_parent.entry(agent.parent.clone().unwrap_or_default()).or_default().push(agent);
@@ -185,7 +185,7 @@ fn agents(session_dir: &Path, alive: Alive) -> Vec<Agent> {
     ordered
 }
 
-fn gather(parent: &str, by_parent: &mut BTreeMap<String, Vec<Agent>>, out: &mut Vec<Agent>) {
+fn gather(parent: &str, by_parent: &mut BTreeMap<String, Vec<AgentListing>>, out: &mut Vec<AgentListing>) {
     for agent in by_parent.remove(parent).unwrap_or_default() {
         let id = agent.id.clone();
         out.push(agent);
@@ -193,11 +193,11 @@ fn gather(parent: &str, by_parent: &mut BTreeMap<String, Vec<Agent>>, out: &mut 
     }
 }
 
-fn agent(stored: Stored, alive: Alive, catalog: &Catalog) -> Agent {
+fn agent(stored: StoredAgent, alive: OwnerLiveness, catalog: &ModelCatalog) -> AgentListing {
     let summary = summarise(&stored.transcript).unwrap_or_default();
     let sidecar = stored.sidecar;
     let usage: u64 = summary.models.values().map(|used| used.total_input() + used.output_tokens).sum();
-    Agent {
+    AgentListing {
         state: state(sidecar.status, &summary, alive),
         tokens: usage,
         cost_usd: cost(&summary, catalog),
@@ -215,22 +215,22 @@ fn agent(stored: Stored, alive: Alive, catalog: &Catalog) -> Agent {
     }
 }
 
-fn state(status: Option<Outcome>, summary: &Summary, alive: Alive) -> &'static str {
+fn state(status: Option<AgentOutcome>, summary: &AgentSummary, alive: OwnerLiveness) -> &'static str {
     match (status, alive) {
-        (Some(Outcome::Completed), _) => "done",
-        (Some(Outcome::Failed), _) => "failed",
-        (None, Alive::Yes) => "working",
-        (None, Alive::No) if summary.is_final && !summary.is_api_error => "done",
-        (Some(Outcome::Stopped), _) | (None, Alive::No) => "stopped",
+        (Some(AgentOutcome::Completed), _) => "done",
+        (Some(AgentOutcome::Failed), _) => "failed",
+        (None, OwnerLiveness::Yes) => "working",
+        (None, OwnerLiveness::No) if summary.is_final && !summary.is_api_error => "done",
+        (Some(AgentOutcome::Stopped), _) | (None, OwnerLiveness::No) => "stopped",
     }
 }
 
 /// `None` when a model has no price.
-fn cost(summary: &Summary, catalog: &Catalog) -> Option<f64> {
+fn cost(summary: &AgentSummary, catalog: &ModelCatalog) -> Option<f64> {
     summary.models.iter().map(|(model, usage)| catalog::cost(usage, &catalog.lookup(model))).sum()
 }
 
-fn show(session: &Session) -> String {
+fn show(session: &SessionAgents) -> String {
     let mut text = format!("{}  {}", session.session_id, session.cwd);
     if let Some(pid) = session.pid {
         let status = session.status.as_deref().unwrap_or("running");

@@ -1,17 +1,17 @@
 //! The command line as facts: what every flag's `apply` writes into, before anything is checked against the machine.
 
-use engine::Options;
+use engine::SessionOptions;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum FormatFlag {
     #[default]
     Text,
     Json,
     StreamJson,
 }
 
-impl Format {
+impl FormatFlag {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "text" => Some(Self::Text),
@@ -26,14 +26,14 @@ impl Format {
 pub(crate) struct Args {
     pub(crate) prompt: Option<String>,
     /// What goes to the session as it stands.
-    pub(crate) options: Options,
+    pub(crate) options: SessionOptions,
     pub(crate) print: bool,
     /// `--ax-screen-reader`
     pub(crate) screen_reader: bool,
     pub(crate) verbose: bool,
     /// `None` = not given.
-    pub(crate) output: Option<Format>,
-    pub(crate) input: Option<Format>,
+    pub(crate) output: Option<FormatFlag>,
+    pub(crate) input: Option<FormatFlag>,
     pub(crate) continue_last: bool,
     /// `Some("")` = given without a value.
     pub(crate) resume: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     pub(crate) replay_user_messages: bool,
     pub(crate) forward_subagent_text: bool,
     pub(crate) background: bool,
-    pub(crate) debug: Debug,
+    pub(crate) debug: DebugArgs,
     /// Flags that were accepted without effect, for the debug log.
     pub(crate) without_effect: Vec<&'static str>,
     /// Greedy list flags that got several values: one of those may be the missing prompt.
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Debug {
+pub(crate) struct DebugArgs {
     pub(crate) on: bool,
     pub(crate) filter: Option<String>,
     pub(crate) file: Option<PathBuf>,

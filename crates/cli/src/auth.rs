@@ -1,7 +1,9 @@
 //! `auth login|logout|status`: stores, forgets and names the credentials a session would use. Never prints one, and takes one
 //! only from a silent terminal or from standard input, where no process list shows it.
 
-use config::{Credential, CredentialOptions, GlobalState, NoCredential, Project, Selection, vault};
+use config::{
+    ConfigLoader, Credential, CredentialOptions, GlobalState, NoCredential, SettingsSelection, credential_store,
+};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -21,7 +23,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["status", flags @ ..] => status(flags, env),
-        ["logout"] => match vault::forget(env) {
+        ["logout"] => match credential_store::forget(env) {
             Ok(true) => Ok(("Stored credentials are forgotten.".into(), 0)),
             Ok(false) => Ok(("There were no stored credentials.".into(), 0)),
             Err(error) => Err(format!("Error: {error}")),
@@ -49,7 +51,7 @@ fn login(flags: &[&str], env: &Env) -> Result<(String, u8), String> {
     if !usable {
         return Err("Error: that is not an API key: one line of printable ASCII is expected. Nothing was stored".into());
     }
-    let file = vault::store_key(env, &key, expires_at).map_err(|error| format!("Error: {error}"))?;
+    let file = credential_store::store_key(env, &key, expires_at).map_err(|error| format!("Error: {error}"))?;
     let mut text = format!("The key is stored in {}, readable by you alone.", file.display());
     for name in ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"] {
         if env.get(name).is_some() {
@@ -86,7 +88,7 @@ fn status(flags: &[&str], env: &Env) -> Result<(String, u8), String> {
     Ok((text, u8::from(found.method.is_none())))
 }
 
-struct Found {
+struct AuthStatus {
     /// As hosts know it; `None` = not signed in.
     method: Option<&'static str>,
     /// Where it comes from, for people.
@@ -97,7 +99,7 @@ struct Found {
     note: Option<String>,
 }
 
-impl Found {
+impl AuthStatus {
     fn json(&self, env: &Env) -> String {
         let mut out = Map::new();
         let mut put = |name: &str, value: Value| drop(out.insert(name.to_owned(), value));
@@ -105,7 +107,7 @@ impl Found {
         put("authMethod", self.method.unwrap_or("none").into());
         put("apiProvider", self.provider.into());
         put("apiKeySource", self.key_source().into());
-        let layout = store::Layout::new(env);
+        let layout = store::StoreLayout::new(env);
         put("configDirectory", layout.home().display().to_string().into());
         put("projectsDirectory", layout.projects().display().to_string().into());
         // Nothing is ever sent.
@@ -158,9 +160,9 @@ impl Found {
     }
 }
 
-fn discover(env: &Env) -> Found {
+fn discover(env: &Env) -> AuthStatus {
     let provider = provider(env);
-    let mut found = Found { method: None, source: "", provider, expires_at: None, note: None };
+    let mut found = AuthStatus { method: None, source: "", provider, expires_at: None, note: None };
     if provider != "firstParty" {
         (found.method, found.source) = (Some("third_party"), "the cloud provider's own credentials");
         return found;
@@ -179,7 +181,7 @@ fn discover(env: &Env) -> Found {
         }
         Ok(Credential::StoredKey(_)) => {
             (found.method, found.source) = (Some("api_key"), "the stored key");
-            found.expires_at = vault::stored_key(env).and_then(|key| key.expires_at);
+            found.expires_at = credential_store::stored_key(env).and_then(|key| key.expires_at);
         }
         Ok(Credential::OlderKey { source, .. }) => (found.method, found.source) = (Some("api_key"), source),
         Err(NoCredential::Missing) => {}
@@ -188,7 +190,9 @@ fn discover(env: &Env) -> Found {
             found.note = Some(why.to_string());
         }
     }
-    if matches!(found.source, "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN") && vault::stored_key(env).is_some() {
+    if matches!(found.source, "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN")
+        && credential_store::stored_key(env).is_some()
+    {
         found.note = Some(format!("{} outranks the stored key", found.source));
     }
     found
@@ -197,7 +201,7 @@ fn discover(env: &Env) -> Found {
 /// What a session started here would use. A working directory that is gone leaves the user's own settings.
 fn credential(env: &Env) -> Result<Credential, NoCredential> {
     let cwd = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
-    let loaded = Project::open(&cwd, env, &Selection::default()).map_err(|_| NoCredential::Missing)?;
+    let loaded = ConfigLoader::open(&cwd, env, &SettingsSelection::default()).map_err(|_| NoCredential::Missing)?;
     let options = CredentialOptions { bare: false, now_ms: sys::clock::now_ms() };
     config::credentials::resolve(&loaded.env, &loaded, options)
 }

@@ -2,15 +2,15 @@
 //! keeps its comments and unknown keys, and refuses values that a session would ignore.
 
 use crate::settings_problems::{self, Problem};
-use config::edit::{Edit, Target};
-use config::{Layer, Loaded, Project, Selection, validate};
+use config::edit::{SettingsEdit, SettingsTarget};
+use config::{ConfigLoader, ProjectConfig, SettingsLayer, SettingsSelection, validate};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use sys::Env;
-use wire::settings::{Key, Merge, Settings, Shape, Source};
+use wire::settings::{KeyShape, MergeRule, SettingKey, Settings, SettingsSource};
 
 const USAGE: &str = "Usage: gimlet config <command> [options]
   get <key>                 the value a session here would use
@@ -26,17 +26,18 @@ Options:
 
 /// The text to print and the exit code; an error is a wrong command line or a file that was not changed.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
-    let words = Words::of(rest)?;
+    let words = ConfigArgs::of(rest)?;
     let cwd =
         sys::launch::cwd(env).map_err(|error| format!("Error: the current directory is not available ({error})"))?;
-    let here = Here { cwd: std::fs::canonicalize(&cwd).unwrap_or(cwd), env, scope: words.scope, json: words.json };
+    let here =
+        ConfigCommand { cwd: std::fs::canonicalize(&cwd).unwrap_or(cwd), env, scope: words.scope, json: words.json };
     let plain: Vec<&str> = words.plain.iter().map(String::as_str).collect();
     match plain.as_slice() {
         ["get", key] => here.get(key),
         ["set", key, value] => here.set(key, value),
-        ["add", key, values @ ..] if !values.is_empty() => here.change(key, &Edit::Add(each(values))),
-        ["remove" | "rm", key] => here.change(key, &Edit::Remove),
-        ["remove" | "rm", key, values @ ..] => here.change(key, &Edit::Take(each(values))),
+        ["add", key, values @ ..] if !values.is_empty() => here.change(key, &SettingsEdit::Add(each(values))),
+        ["remove" | "rm", key] => here.change(key, &SettingsEdit::Remove),
+        ["remove" | "rm", key, values @ ..] => here.change(key, &SettingsEdit::Take(each(values))),
         ["list" | "ls"] => here.list(),
         ["explain", keys @ ..] => here.explain(keys.first().copied()),
         ["schema"] => Ok((pretty(&wire::settings::schema()), 0)),
@@ -44,13 +45,13 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     }
 }
 
-struct Words {
+struct ConfigArgs {
     plain: Vec<String>,
-    scope: Option<Source>,
+    scope: Option<SettingsSource>,
     json: bool,
 }
 
-impl Words {
+impl ConfigArgs {
     fn of(rest: &[OsString]) -> Result<Self, String> {
         let mut words = Self { plain: Vec::new(), scope: None, json: false };
         let mut only_plain = false;
@@ -59,9 +60,9 @@ impl Words {
             match word.as_str() {
                 _ if only_plain => words.plain.push(word),
                 "--" => only_plain = true,
-                "--user" | "-g" | "--global" => words.scope = Some(Source::User),
-                "--project" => words.scope = Some(Source::Project),
-                "--local" => words.scope = Some(Source::Local),
+                "--user" | "-g" | "--global" => words.scope = Some(SettingsSource::User),
+                "--project" => words.scope = Some(SettingsSource::Project),
+                "--local" => words.scope = Some(SettingsSource::Local),
                 "--json" => words.json = true,
                 "--help" | "-h" => return Err(USAGE.into()),
                 flag if flag.starts_with("--") => return Err(format!("error: unknown option '{flag}'")),
@@ -72,16 +73,17 @@ impl Words {
     }
 }
 
-struct Here<'a> {
+struct ConfigCommand<'a> {
     cwd: PathBuf,
     env: &'a Env,
-    scope: Option<Source>,
+    scope: Option<SettingsSource>,
     json: bool,
 }
 
-impl Here<'_> {
-    fn load(&self) -> Result<Loaded, String> {
-        Project::open(&self.cwd, self.env, &Selection::default()).map_err(|error| format!("Error: {error}"))
+impl ConfigCommand<'_> {
+    fn load(&self) -> Result<ProjectConfig, String> {
+        ConfigLoader::open(&self.cwd, self.env, &SettingsSelection::default())
+            .map_err(|error| format!("Error: {error}"))
     }
 
     fn get(&self, key: &str) -> Result<(String, u8), String> {
@@ -102,25 +104,29 @@ impl Here<'_> {
         let (leaf, _) = path_of(key)?;
         let parsed = serde_json::from_str::<Value>(text);
         let value = match (leaf.map(|leaf| leaf.shape), parsed) {
-            (Some(Shape::Text | Shape::TextOrOff | Shape::OneOf(_)), Ok(Value::String(text))) => Value::String(text),
-            (Some(Shape::TextOrOff), Ok(Value::Bool(false))) => Value::Bool(false),
-            (Some(Shape::Text | Shape::TextOrOff | Shape::OneOf(_)), _) | (_, Err(_)) => Value::String(text.to_owned()),
+            (Some(KeyShape::Text | KeyShape::TextOrOff | KeyShape::OneOf(_)), Ok(Value::String(text))) => {
+                Value::String(text)
+            }
+            (Some(KeyShape::TextOrOff), Ok(Value::Bool(false))) => Value::Bool(false),
+            (Some(KeyShape::Text | KeyShape::TextOrOff | KeyShape::OneOf(_)), _) | (_, Err(_)) => {
+                Value::String(text.to_owned())
+            }
             (_, Ok(value)) => value,
         };
         if let Some(problem) = leaf.and_then(|leaf| validate::problem(leaf, &value)) {
             return Err(format!("Error: {problem}"));
         }
-        self.change(key, &Edit::Set(value))
+        self.change(key, &SettingsEdit::Set(value))
     }
 
-    fn change(&self, key: &str, change: &Edit) -> Result<(String, u8), String> {
+    fn change(&self, key: &str, change: &SettingsEdit) -> Result<(String, u8), String> {
         let (_, keys) = path_of(key)?;
-        let scope = self.scope.unwrap_or(Source::User);
+        let scope = self.scope.unwrap_or(SettingsSource::User);
         let top = Settings::KEYS.iter().find(|known| known.name == keys[0]);
-        if top.is_some_and(|top| !validate::accepts(top, scope)) && *change != Edit::Remove {
+        if top.is_some_and(|top| !validate::accepts(top, scope)) && *change != SettingsEdit::Remove {
             return Err(format!("Error: {key} has no effect in {} settings", plain_name(scope)));
         }
-        let target = Target { source: scope, cwd: &self.cwd, env: self.env };
+        let target = SettingsTarget { source: scope, cwd: &self.cwd, env: self.env };
         let written = target.change(&keys, change).map_err(|error| format!("Error: {error}"))?;
         let said = if written.changed { "Changed" } else { "Nothing to change in" };
         let mut text = format!("{said} {}", written.path.display());
@@ -146,14 +152,14 @@ impl Here<'_> {
         let names = key.map_or_else(|| set_keys(&loaded), |key| vec![key.to_owned()]);
         let mut all = Vec::new();
         for name in &names {
-            all.push(Explanation::of(&loaded, name)?);
+            all.push(SettingExplanation::of(&loaded, name)?);
         }
         let mut problems = settings_problems::find(&loaded, self.env, &self.cwd);
         problems.retain(|problem| key.is_none_or(|key| problem.key.is_none() || problem.is_about(key)));
         if self.json {
             return Ok((pretty(&as_json(&all, &problems, key.is_some())), 0));
         }
-        let mut parts: Vec<String> = all.iter().map(Explanation::text).collect();
+        let mut parts: Vec<String> = all.iter().map(SettingExplanation::text).collect();
         if parts.is_empty() {
             parts.push("No settings file sets anything here; every key has its default.".into());
         }
@@ -166,7 +172,7 @@ impl Here<'_> {
 }
 
 /// One object for one key, a list for all. Each key has its problems; those of whole files stand in an entry without key.
-fn as_json(all: &[Explanation<'_>], problems: &[Problem], is_one: bool) -> Value {
+fn as_json(all: &[SettingExplanation<'_>], problems: &[Problem], is_one: bool) -> Value {
     let told = |problem: &&Problem| json!({"file": problem.file, "line": problem.line, "key": problem.key, "text": problem.text, "fix": problem.fix});
     let mut values = Vec::new();
     for explanation in all {
@@ -187,7 +193,7 @@ fn as_json(all: &[Explanation<'_>], problems: &[Problem], is_one: bool) -> Value
 }
 
 /// Every key that some file sets.
-fn set_keys(loaded: &Loaded) -> Vec<String> {
+fn set_keys(loaded: &ProjectConfig) -> Vec<String> {
     let known = |name: &&String| Settings::KEYS.iter().any(|key| key.name == **name);
     let mut names: Vec<String> =
         loaded.layers.iter().flat_map(|layer| layer.raw.keys().filter(known).cloned()).collect();
@@ -197,53 +203,55 @@ fn set_keys(loaded: &Loaded) -> Vec<String> {
 }
 
 /// What every layer says about one key.
-struct Explanation<'a> {
+struct SettingExplanation<'a> {
     key: String,
     value: Option<Value>,
     rule: &'static str,
-    layers: Vec<Said<'a>>,
+    layers: Vec<LayerValue<'a>>,
 }
 
-struct Said<'a> {
-    layer: &'a Layer,
+struct LayerValue<'a> {
+    layer: &'a SettingsLayer,
     line: Option<usize>,
     value: &'a Value,
     verdict: &'static str,
 }
 
-impl<'a> Explanation<'a> {
-    fn of(loaded: &'a Loaded, key: &str) -> Result<Self, String> {
+impl<'a> SettingExplanation<'a> {
+    fn of(loaded: &'a ProjectConfig, key: &str) -> Result<Self, String> {
         let (leaf, keys) = path_of(key)?;
-        let merge = leaf.map_or(Merge::Replace, |leaf| leaf.merge);
+        let merge = leaf.map_or(MergeRule::Replace, |leaf| leaf.merge);
         let mut layers = Vec::new();
         let mut decided = false;
         for layer in loaded.layers.iter() {
             let Some(value) = at(&layer.raw, &keys) else { continue };
             let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
                 (None, None) => "ignored: it does not fit, or may not be set here",
-                (None, Some(_)) if layer.source == Source::Local => "waits until you accept it (`gimlet trust`)",
+                (None, Some(_)) if layer.source == SettingsSource::Local => {
+                    "waits until you accept it (`gimlet trust`)"
+                }
                 (None, Some(_)) => "waits until the folder is trusted",
-                (Some(counts), Some(valid)) if counts != valid && layer.source == Source::Local => {
+                (Some(counts), Some(valid)) if counts != valid && layer.source == SettingsSource::Local => {
                     "in part: the rest waits until you accept it (`gimlet trust`)"
                 }
                 (Some(counts), Some(valid)) if counts != valid => "in part: the rest waits until the folder is trusted",
                 (Some(_), _) if leaf.is_some_and(|leaf| leaf.no_effect.is_some()) => "has no effect in gimlet",
                 (Some(_), _) => match (merge, decided) {
-                    (Merge::Append | Merge::Deep | Merge::PerEntry, _) => "joined",
-                    (Merge::Replace | Merge::Sticky(_), false) => "wins",
-                    (Merge::Replace | Merge::Sticky(_), true) => "hidden by a higher file",
+                    (MergeRule::Append | MergeRule::Deep | MergeRule::PerEntry, _) => "joined",
+                    (MergeRule::Replace | MergeRule::Sticky(_), false) => "wins",
+                    (MergeRule::Replace | MergeRule::Sticky(_), true) => "hidden by a higher file",
                 },
             };
             decided |= verdict == "wins";
-            layers.push(Said { layer, line: layer.line(&keys, None), value, verdict });
+            layers.push(LayerValue { layer, line: layer.line(&keys, None), value, verdict });
         }
         let rule = match merge {
-            Merge::Replace => "the highest file that sets it wins",
-            Merge::Append => "lists of all files are joined",
-            Merge::Deep => "members of all files are joined",
-            Merge::PerEntry => "members of all files are joined, each one whole",
-            Merge::Sticky(true) => "true in any file wins",
-            Merge::Sticky(false) => "false in any file wins",
+            MergeRule::Replace => "the highest file that sets it wins",
+            MergeRule::Append => "lists of all files are joined",
+            MergeRule::Deep => "members of all files are joined",
+            MergeRule::PerEntry => "members of all files are joined, each one whole",
+            MergeRule::Sticky(true) => "true in any file wins",
+            MergeRule::Sticky(false) => "false in any file wins",
         };
         Ok(Self { key: key.to_owned(), value: at(&loaded.merged, &keys).cloned(), rule, layers })
     }
@@ -268,7 +276,7 @@ impl<'a> Explanation<'a> {
     }
 }
 
-fn place(layer: &Layer, line: Option<usize>) -> String {
+fn place(layer: &SettingsLayer, line: Option<usize>) -> String {
     match (&layer.path, line) {
         (Some(path), Some(line)) => format!("{}:{line}", path.display()),
         (Some(path), None) => path.display().to_string(),
@@ -276,19 +284,19 @@ fn place(layer: &Layer, line: Option<usize>) -> String {
     }
 }
 
-pub(crate) fn plain_name(source: Source) -> &'static str {
+pub(crate) fn plain_name(source: SettingsSource) -> &'static str {
     match source {
-        Source::Managed => "managed",
-        Source::CommandLine | Source::Flag => "flag",
-        Source::Session => "session",
-        Source::Local => "local",
-        Source::Project => "project",
-        Source::User => "user",
+        SettingsSource::Managed => "managed",
+        SettingsSource::CommandLine | SettingsSource::Flag => "flag",
+        SettingsSource::Session => "session",
+        SettingsSource::Local => "local",
+        SettingsSource::Project => "project",
+        SettingsSource::User => "user",
     }
 }
 
 /// The key's own row, when it has one, and its path of member names. Unknown names are allowed only below maps.
-fn path_of(key: &str) -> Result<(Option<&'static Key>, Vec<&str>), String> {
+fn path_of(key: &str) -> Result<(Option<&'static SettingKey>, Vec<&str>), String> {
     let unknown = || {
         let meant = crate::nearest::nearest(key, Settings::KEYS.iter().map(|key| key.name));
         let hint = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
@@ -304,13 +312,13 @@ fn path_of(key: &str) -> Result<(Option<&'static Key>, Vec<&str>), String> {
         rest = rest[name.len()..].trim_start_matches('.');
         match (&row.shape, rest) {
             (_, "") => return Ok((Some(row), path)),
-            (Shape::Object(inner), _) => keys = inner,
+            (KeyShape::Object(inner), _) => keys = inner,
             // Names in a map may contain dots.
-            (Shape::Map(_), _) => {
+            (KeyShape::Map(_), _) => {
                 path.push(rest);
                 return Ok((None, path));
             }
-            (Shape::Any, _) => {
+            (KeyShape::Any, _) => {
                 path.extend(rest.split('.'));
                 return Ok((None, path));
             }

@@ -1,7 +1,7 @@
 //! The debug log: to a file, or to stderr when asked; never to stdout. Only our own crates are logged, because libraries
 //! below them would print headers and keys.
 
-use crate::args::Debug;
+use crate::args::DebugArgs;
 use config::state::config_home;
 use engine::SessionChoice;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -14,16 +14,16 @@ use sys::Env;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-const OURS: [&str; 11] =
+const OWN_CRATES: [&str; 11] =
     ["gimlet", "headless", "engine", "tools", "model", "store", "config", "permission", "http", "sys", "wire"];
 
 /// Starts the log when the flags or the environment ask for one. Failing to log is said, and is not fatal.
-pub(crate) fn start(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Result<(), String> {
+pub(crate) fn start(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -> Result<(), String> {
     if !debug.on && !env.is_on("DEBUG") {
         return Ok(());
     }
     let writer = if debug.to_stderr {
-        Writer::Stderr
+        DebugWriter::Stderr
     } else {
         let Some(path) = path(debug, env, session) else {
             return Err(
@@ -32,9 +32,9 @@ pub(crate) fn start(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Re
         };
         let file = open(&path).map_err(|e| format!("Warning: no debug log: {}: {e}", path.display()))?;
         if config_home(env).is_some_and(|home| path.parent() == Some(&home.join("debug"))) {
-            name_latest(&path);
+            link_latest(&path);
         }
-        Writer::File(Arc::new(Mutex::new(file)))
+        DebugWriter::File(Arc::new(Mutex::new(file)))
     };
     let level = level(env.get("CLAUDE_CODE_DEBUG_LOG_LEVEL"));
     let subscriber = tracing_subscriber::fmt()
@@ -46,7 +46,7 @@ pub(crate) fn start(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Re
 }
 
 /// The flag, the variable, or a file named after the session (which then gets its id here).
-fn path(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Option<PathBuf> {
+fn path(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -> Option<PathBuf> {
     if let Some(file) = &debug.file {
         return Some(file.clone());
     }
@@ -62,7 +62,7 @@ fn path(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Option<PathBuf
 }
 
 /// `latest` beside the log leads to it. A courtesy: without it the log is as good.
-fn name_latest(log: &Path) {
+fn link_latest(log: &Path) {
     let (Some(dir), Some(name)) = (log.parent(), log.file_name()) else { return };
     let new = dir.join(format!(".latest-{}", sys::pid()));
     if std::os::unix::fs::symlink(name, &new).is_ok() && std::fs::rename(&new, dir.join("latest")).is_err() {
@@ -92,18 +92,18 @@ fn directives(filter: Option<&str>, level: &str) -> String {
     let parts: Vec<&str> = filter.unwrap_or_default().split(',').map(str::trim).filter(|p| !p.is_empty()).collect();
     let excluded: Vec<&str> = parts.iter().filter_map(|p| p.strip_prefix('!')).collect();
     let included: Vec<&str> = parts.iter().copied().filter(|p| !p.starts_with('!')).collect();
-    let wanted = OURS.iter().filter(|name| included.is_empty() || included.contains(name));
+    let wanted = OWN_CRATES.iter().filter(|name| included.is_empty() || included.contains(name));
     let wanted = wanted.filter(|name| !excluded.contains(name)).map(|name| format!("{name}={level}"));
     std::iter::once("off".to_owned()).chain(wanted).collect::<Vec<_>>().join(",")
 }
 
 #[derive(Clone)]
-enum Writer {
+enum DebugWriter {
     Stderr,
     File(Arc<Mutex<File>>),
 }
 
-impl<'a> MakeWriter<'a> for Writer {
+impl<'a> MakeWriter<'a> for DebugWriter {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -111,7 +111,7 @@ impl<'a> MakeWriter<'a> for Writer {
     }
 }
 
-impl Write for Writer {
+impl Write for DebugWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             // A reader that does not read loses lines; it must not stop the session.

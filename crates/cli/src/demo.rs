@@ -3,45 +3,45 @@
 //! Guarantees: needs no key, no network and no configuration; writes only below one fresh temporary folder; says that
 //! the model is recorded; succeeds only if the sample project's own test passes afterwards.
 
-mod show;
+mod printer;
 mod stage;
 
 use engine::{Command, Event, Prompt};
+use printer::DemoPrinter;
 use serde_json::value::RawValue;
-use show::Show;
-use stage::Stage;
+use stage::DemoStage;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use sys::Env;
 use sys::process::KeeperConfig;
-use wire::sdk::{Message, TurnResult};
+use wire::sdk::{SdkMessage, TurnResult};
 
 const PROMPT: &str = include_str!("../demo/prompt.txt");
 /// Far more than the few commands need; a demo must never hang.
-const PATIENCE: Duration = Duration::from_mins(1);
+const DEMO_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs the demo; the exit code says whether the sample project was fixed.
 pub(crate) fn run(env: &Env) -> u8 {
     match perform(env) {
         Ok(()) => 0,
         Err(reason) => {
-            headless::complain(&format!("Error: the demo failed: {reason}"));
+            headless::print_to_stderr(&format!("Error: the demo failed: {reason}"));
             1
         }
     }
 }
 
 fn perform(env: &Env) -> Result<(), String> {
-    let stage = Stage::build(env)?;
+    let stage = DemoStage::build(env)?;
     let colours = std::io::stdout().is_terminal() && env.non_empty("NO_COLOR").is_none();
-    let mut show = Show::new(colours, stage.project());
+    let mut show = DemoPrinter::new(colours, stage.project());
     print(&show.opening(&stage, PROMPT.trim()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build();
     let runtime = runtime.map_err(|e| format!("the runtime did not start: {e}"))?;
     sys::process::configure(KeeperConfig::OwnBinary);
     let played = runtime.block_on(async {
-        let late = |_| format!("it was not over after {} s", PATIENCE.as_secs());
-        tokio::time::timeout(PATIENCE, play(&stage, &mut show)).await.map_err(late)?
+        let late = |_| format!("it was not over after {} s", DEMO_TIMEOUT.as_secs());
+        tokio::time::timeout(DEMO_TIMEOUT, run_turn(&stage, &mut show)).await.map_err(late)?
     });
     let checked = played.and_then(|()| runtime.block_on(stage.check()));
     sys::process::kill_all();
@@ -56,7 +56,7 @@ fn perform(env: &Env) -> Result<(), String> {
 }
 
 /// One turn through the engine, shown step by step.
-async fn play(stage: &Stage, show: &mut Show) -> Result<(), String> {
+async fn run_turn(stage: &DemoStage, show: &mut DemoPrinter) -> Result<(), String> {
     let (commands, mut events) = engine::open(stage.boot()).await.map_err(|e| e.message)?;
     let content: Box<RawValue> = wire::raw::to_raw(PROMPT.trim()).map_err(|e| e.to_string())?;
     commands.send(Command::Submit(Prompt::new(content))).await.ok();
@@ -64,11 +64,13 @@ async fn play(stage: &Stage, show: &mut Show) -> Result<(), String> {
     let mut outcome = Err("the session ended without a result".to_owned());
     while let Some(event) = events.recv().await {
         match event {
-            Event::Message(Message::Assistant(said)) if !said.is_api_error_message => print(&show.said(&said.message)),
-            Event::Message(Message::User(user)) => print(&show.result(&user.message)),
-            Event::Message(Message::Result(result)) => outcome = verdict(&result),
+            Event::Message(SdkMessage::Assistant(said)) if !said.is_api_error_message => {
+                print(&show.show_message(&said.message))
+            }
+            Event::Message(SdkMessage::User(user)) => print(&show.show_result(&user.message)),
+            Event::Message(SdkMessage::Result(result)) => outcome = verdict(&result),
             Event::Fault(text) => outcome = Err(text),
-            Event::Notice(text) => headless::complain(&text),
+            Event::Notice(text) => headless::print_to_stderr(&text),
             Event::Refused(error) => outcome = Err(error.message),
             Event::Message(_) | Event::Control(_) | Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
         }

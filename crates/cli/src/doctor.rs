@@ -5,11 +5,11 @@ mod commands;
 mod places;
 
 use crate::config_command::plain_name;
-use config::agents::Agents;
-use config::roots::Roots;
+use config::agents::AgentDefinitions;
+use config::roots::DefinitionRoots;
 use config::skills::Skills;
 use config::state::{config_home, state_file};
-use config::{Credential, CredentialOptions, GlobalState, Loaded, Project, Selection};
+use config::{ConfigLoader, Credential, CredentialOptions, GlobalState, ProjectConfig, SettingsSelection};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 
 /// One finding: a heading and what is so.
-struct Finding {
+struct DoctorFinding {
     topic: &'static str,
     text: String,
     /// What to do about it, when it needs attention.
@@ -26,17 +26,17 @@ struct Finding {
 }
 
 /// What the checks look at.
-struct Scene<'a> {
+struct DoctorContext<'a> {
     env: &'a Env,
     cwd: &'a Path,
-    loaded: &'a Loaded,
+    loaded: &'a ProjectConfig,
 }
 
 /// Looks at one part of what a session here would use.
-type Check = fn(&Scene<'_>, &mut Vec<Finding>);
+type DoctorCheck = fn(&DoctorContext<'_>, &mut Vec<DoctorFinding>);
 
 /// Every check that needs settings, in the order of the report.
-const CHECKS: &[Check] =
+const CHECKS: &[DoctorCheck] =
     &[settings, trust, credentials, places::base_url, commands::hooks, commands::servers, definitions];
 
 /// The report and the exit code: 1 when something needs attention.
@@ -50,16 +50,16 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
     let mut findings = Vec::new();
     installation(&mut findings, env);
-    match Project::open(&cwd, env, &Selection::default()) {
+    match ConfigLoader::open(&cwd, env, &SettingsSelection::default()) {
         Ok(loaded) => {
-            let scene = Scene { env, cwd: &cwd, loaded: &loaded };
+            let scene = DoctorContext { env, cwd: &cwd, loaded: &loaded };
             for check in CHECKS {
                 check(&scene, &mut findings);
             }
         }
         Err(error) => findings.push(bad("settings", error.to_string(), "correct the settings named there")),
     }
-    surroundings(&mut findings, env, &cwd);
+    environment(&mut findings, env, &cwd);
     let code = u8::from(findings.iter().any(|finding| finding.fix.is_some()));
     Ok((if as_json { json_of(&findings) } else { text_of(&findings) }, code))
 }
@@ -69,15 +69,15 @@ pub(crate) fn report(env: &Env) -> String {
     run(&[], env).map_or_else(|why| why, |(text, _)| text)
 }
 
-fn good(topic: &'static str, text: impl Into<String>) -> Finding {
-    Finding { topic, text: text.into(), fix: None }
+fn good(topic: &'static str, text: impl Into<String>) -> DoctorFinding {
+    DoctorFinding { topic, text: text.into(), fix: None }
 }
 
-fn bad(topic: &'static str, text: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { topic, text: text.into(), fix: Some(fix.into()) }
+fn bad(topic: &'static str, text: impl Into<String>, fix: impl Into<String>) -> DoctorFinding {
+    DoctorFinding { topic, text: text.into(), fix: Some(fix.into()) }
 }
 
-fn installation(findings: &mut Vec<Finding>, env: &Env) {
+fn installation(findings: &mut Vec<DoctorFinding>, env: &Env) {
     findings.push(good("version", wire::version::line()));
     findings.push(good("system", sys::machine::os_version()));
     match config_home(env) {
@@ -109,14 +109,14 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
     }
 }
 
-fn settings(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+fn settings(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let loaded = scene.loaded;
     for layer in loaded.layers.iter() {
         let path = layer.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let mut text = format!("{}: {path}", plain_name(layer.source));
         let unknown = layer.unknown_keys();
         if !unknown.is_empty() {
-            let named: Vec<String> = unknown.into_iter().map(slip).collect();
+            let named: Vec<String> = unknown.into_iter().map(suggest_key).collect();
             write!(text, " (unknown, without effect: {})", named.join(", ")).ok();
         }
         findings.push(good("settings", text));
@@ -134,15 +134,15 @@ fn settings(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// An unknown key, with the one that was probably meant.
-fn slip(name: &str) -> String {
+fn suggest_key(name: &str) -> String {
     let meant = crate::nearest::nearest(name, wire::settings::Settings::KEYS.iter().map(|key| key.name));
     meant.map_or_else(|| name.to_owned(), |meant| format!("{name}, did you mean {meant}?"))
 }
 
 /// Skills, commands and agents: how many, and what is wrong in which file. They load all the same.
-fn definitions(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
-    let Scene { env, cwd, loaded } = *scene;
-    let roots = Roots::find(cwd, env, &Selection::default(), loaded, &[]);
+fn definitions(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let DoctorContext { env, cwd, loaded } = *scene;
+    let roots = DefinitionRoots::find(cwd, env, &SettingsSelection::default(), loaded, &[]);
     let skills = Skills::load(&roots, &[], &loaded.settings.skill_overrides);
     findings.push(good("skills", format!("{} skill(s) and command(s)", skills.all.len())));
     findings.extend(skills.findings.iter().map(|finding| good("skills", finding.to_string())));
@@ -150,16 +150,16 @@ fn definitions(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         let text = format!("{} is hidden: {} has the same name", hidden.path.display(), hidden.by.display());
         findings.push(good("skills", text));
     }
-    let agents = Agents::load(&roots, &[]);
+    let agents = AgentDefinitions::load(&roots, &[]);
     findings.push(good("agents", format!("{} agent(s)", agents.all.len())));
     findings.extend(agents.findings.iter().map(|finding| good("agents", finding.to_string())));
-    let skipped = |file: &config::agents::Skipped| {
+    let skipped = |file: &config::agents::SkippedAgent| {
         good("agents", format!("{}:{}: no agent: {}", file.path.display(), file.line, file.reason))
     };
     findings.extend(agents.skipped.iter().map(skipped));
 }
 
-fn trust(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+fn trust(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let loaded = scene.loaded;
     let key = loaded.trust_key.display();
     match (loaded.trusted, loaded.trust_changes.len()) {
@@ -175,7 +175,7 @@ fn trust(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
     findings.extend(loaded.notices.iter().map(|notice| good("trust", notice.clone())));
 }
 
-fn credentials(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+fn credentials(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let loaded = scene.loaded;
     let options = CredentialOptions { bare: false, now_ms: sys::clock::now_ms() };
     let finding = match config::credentials::resolve(&loaded.env, loaded, options) {
@@ -203,15 +203,15 @@ fn without_password(url: &str) -> String {
     format!("{scheme}://{host}{}", &rest[end..])
 }
 
-fn surroundings(findings: &mut Vec<Finding>, env: &Env, cwd: &Path) {
+fn environment(findings: &mut Vec<DoctorFinding>, env: &Env, cwd: &Path) {
     let shell = env.non_empty("CLAUDE_CODE_SHELL").or(env.non_empty("SHELL")).unwrap_or("/bin/bash");
     let there = Path::new(shell).exists();
     let fix = (!there).then(|| format!("{shell} does not exist: set SHELL or CLAUDE_CODE_SHELL to a shell that does"));
-    findings.push(Finding { topic: "shell", text: shell.to_owned(), fix });
+    findings.push(DoctorFinding { topic: "shell", text: shell.to_owned(), fix });
     let git = on_path("git", env).map_or("git is not on PATH".to_owned(), |path| path.display().to_string());
     let repository = sys::git::root(cwd).map_or("no repository here".to_owned(), |root| root.display().to_string());
     findings.push(good("git", format!("{git}; {repository}")));
-    let found = sys::sandbox::detect(&sys::sandbox::Wanted::default());
+    let found = sys::sandbox::detect(&sys::sandbox::BackendRequest::default());
     let backend = found.backend.as_ref().map_or("no back end works here", |backend| backend.name());
     let problems: Vec<String> = found.problems.iter().map(|problem| format!("; {problem}")).collect();
     findings.push(good("sandbox", format!("{backend}{}", problems.concat())));
@@ -227,9 +227,9 @@ fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-fn text_of(findings: &[Finding]) -> String {
+fn text_of(findings: &[DoctorFinding]) -> String {
     let width = findings.iter().map(|finding| finding.topic.len()).max().unwrap_or(0);
-    let line = |finding: &Finding| {
+    let line = |finding: &DoctorFinding| {
         format!("{} {:width$}  {}", if finding.fix.is_some() { "!" } else { " " }, finding.topic, finding.text)
     };
     let problems = findings.iter().filter(|finding| finding.fix.is_some()).count();
@@ -249,7 +249,7 @@ fn text_of(findings: &[Finding]) -> String {
     format!("{}\n\n{sum}", findings.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-fn json_of(findings: &[Finding]) -> String {
+fn json_of(findings: &[DoctorFinding]) -> String {
     let all: Vec<Value> = findings
         .iter()
         .map(|f| json!({"topic": f.topic, "text": f.text, "problem": f.fix.is_some(), "fix": f.fix}))

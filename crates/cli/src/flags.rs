@@ -3,26 +3,26 @@
 //! A row either does something (`Set`, `Check`), is accepted without effect because hosts send it (`Ignored`), or is refused
 //! because going on without it would silently do something else (`Refused`).
 
-use crate::args::{Args, Format, split_list, split_rules};
+use crate::args::{Args, FormatFlag, split_list, split_rules};
 use config::TrustChoice;
-use engine::{SettingSource, Thinking, WorktreeChoice};
+use engine::{SettingSource, ThinkingOption, WorktreeChoice};
 use std::path::PathBuf;
 use wire::mode::PermissionMode;
 
-pub(crate) struct Flag {
+pub(crate) struct CliFlag {
     pub(crate) long: &'static str,
     pub(crate) short: Option<char>,
     pub(crate) aliases: &'static [&'static str],
-    pub(crate) kind: Kind,
+    pub(crate) kind: FlagKind,
     /// Shown in help and error messages.
     pub(crate) value: &'static str,
     pub(crate) help: &'static str,
-    pub(crate) group: Group,
-    pub(crate) effect: Effect,
+    pub(crate) group: FlagGroup,
+    pub(crate) effect: FlagEffect,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FlagKind {
     Switch,
     /// One value; the last one given wins. The value may start with a dash.
     One,
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum FlagGroup {
     Run,
     Session,
     Model,
@@ -47,7 +47,7 @@ pub(crate) enum Group {
     Hidden,
 }
 
-impl Group {
+impl FlagGroup {
     pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Run => "Running",
@@ -62,7 +62,7 @@ impl Group {
 }
 
 /// What a flag does with the values given (none for a switch).
-pub(crate) enum Effect {
+pub(crate) enum FlagEffect {
     Set(fn(&mut Args, Vec<String>)),
     /// The same for flags that can be given wrongly; the error says what would have been right.
     Check(fn(&mut Args, Vec<String>) -> Result<(), String>),
@@ -70,31 +70,31 @@ pub(crate) enum Effect {
     Refused(&'static str),
 }
 
-use Effect::{Check, Ignored, Refused, Set};
-use Group::{Config, Diagnosis, Hidden, Model, Run, Session, Tools};
-use Kind::{Greedy, One, Optional, OptionalEquals, Repeat, Switch};
+use FlagEffect::{Check, Ignored, Refused, Set};
+use FlagGroup::{Config, Diagnosis, Hidden, Model, Run, Session, Tools};
+use FlagKind::{Greedy, One, Optional, OptionalEquals, Repeat, Switch};
 
 const fn row(
     long: &'static str,
-    kind: Kind,
+    kind: FlagKind,
     value: &'static str,
-    group: Group,
+    group: FlagGroup,
     help: &'static str,
-    effect: Effect,
-) -> Flag {
-    Flag { long, short: None, aliases: &[], kind, value, help, group, effect }
+    effect: FlagEffect,
+) -> CliFlag {
+    CliFlag { long, short: None, aliases: &[], kind, value, help, group, effect }
 }
 
 /// A flag that hosts send and this build does not need.
-const fn ignored(long: &'static str, kind: Kind) -> Flag {
+const fn ignored(long: &'static str, kind: FlagKind) -> CliFlag {
     row(long, kind, "value", Hidden, "", Ignored)
 }
 
-const fn refused(long: &'static str, kind: Kind, why: &'static str) -> Flag {
+const fn refused(long: &'static str, kind: FlagKind, why: &'static str) -> CliFlag {
     row(long, kind, "value", Hidden, "", Refused(why))
 }
 
-impl Flag {
+impl CliFlag {
     const fn short(mut self, short: char) -> Self {
         self.short = Some(short);
         self
@@ -118,7 +118,7 @@ impl Flag {
 }
 
 #[rustfmt::skip]
-pub(crate) const FLAGS: &[Flag] = &[
+pub(crate) const FLAGS: &[CliFlag] = &[
     row("print", Switch, "", Run, "Print the answer and exit", Set(|a, _| a.print = true)).short('p'),
     row("output-format", One, "format", Run, "text (default), json or stream-json", Check(output_format)),
     row("input-format", One, "format", Run, "text (default) or stream-json", Check(input_format)),
@@ -248,13 +248,13 @@ fn choices(names: &[&str]) -> String {
 }
 
 fn output_format(args: &mut Args, values: Vec<String>) -> Result<(), String> {
-    let format = last(values).and_then(|v| Format::parse(&v));
+    let format = last(values).and_then(|v| FormatFlag::parse(&v));
     args.output = Some(format.ok_or_else(|| choices(&["text", "json", "stream-json"]))?);
     Ok(())
 }
 
 fn input_format(args: &mut Args, values: Vec<String>) -> Result<(), String> {
-    let format = last(values).and_then(|v| Format::parse(&v)).filter(|f| *f != Format::Json);
+    let format = last(values).and_then(|v| FormatFlag::parse(&v)).filter(|f| *f != FormatFlag::Json);
     args.input = Some(format.ok_or_else(|| choices(&["text", "stream-json"]))?);
     Ok(())
 }
@@ -307,8 +307,8 @@ fn effort(args: &mut Args, values: Vec<String>) -> Result<(), String> {
 
 fn thinking(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     args.options.thinking = match last(values).as_deref() {
-        Some("adaptive" | "enabled") => Thinking::Adaptive,
-        Some("disabled") => Thinking::Disabled,
+        Some("adaptive" | "enabled") => ThinkingOption::Adaptive,
+        Some("disabled") => ThinkingOption::Disabled,
         _ => return Err(choices(&["adaptive", "disabled"])),
     };
     Ok(())
@@ -316,8 +316,8 @@ fn thinking(args: &mut Args, values: Vec<String>) -> Result<(), String> {
 
 fn max_thinking_tokens(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     args.options.thinking = match last(values).and_then(|v| v.trim().parse().ok()) {
-        Some(0) => Thinking::Disabled,
-        Some(budget) => Thinking::Budget(budget),
+        Some(0) => ThinkingOption::Disabled,
+        Some(budget) => ThinkingOption::Budget(budget),
         None => return Err("It must be a whole number.".into()),
     };
     Ok(())

@@ -1,17 +1,20 @@
 //! `hooks list|test`: which hooks a session started here would run, and what they say to an event. `list` reads settings
 //! and runs nothing; `test` runs every matching hook for real.
 
-use config::{Loaded, Project, Selection, TrustChoice};
-use engine::hooks::{Reduced, catalogue};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection, TrustChoice};
+use engine::hooks::{HookRestriction, catalogue};
 use futures_util::future::BoxFuture;
-use hooks::{Catalogue, Entry, Hooks, Job, Kind, Merged, Occasion, Ran, Runner, Silent, Surroundings};
+use hooks::{
+    HandlerEnvironment, HandlerJob, HandlerKind, HandlerResult, HandlerRunner, HookCatalogue, HookEntry, HookOccasion,
+    Hooks, MergedAnswer, SilentProgress,
+};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
-use wire::hooks::{Base, EventName, Matching};
+use wire::hooks::{HookBase, HookEventName, MatcherSubject};
 
 pub(crate) const USAGE: &str = "Usage: gimlet hooks <command> [options]
 
@@ -28,7 +31,7 @@ Options:
 `test` runs hook commands for real. `if` filters are taken as matching. Exit code 2 means that the hooks block.";
 
 #[derive(Default)]
-struct Options {
+struct HooksArgs {
     words: Vec<String>,
     json: bool,
     input: Option<String>,
@@ -42,22 +45,22 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     match options.words.as_slice() {
         [word] if word == "help" => Ok((USAGE.into(), 0)),
         [command] if command == "list" => {
-            let place = Place::open(&options, env)?;
+            let place = HooksCommand::open(&options, env)?;
             Ok((place.list(options.json), 0))
         }
         [command, event] if command == "test" => {
-            let event = EventName::parse(event).ok_or_else(|| {
-                let names: Vec<&str> = EventName::ALL.iter().map(|event| event.as_str()).collect();
+            let event = HookEventName::parse(event).ok_or_else(|| {
+                let names: Vec<&str> = HookEventName::ALL.iter().map(|event| event.as_str()).collect();
                 format!("error: unknown event '{event}'. Known events: {}", names.join(", "))
             })?;
-            Place::open(&options, env)?.test(event, &options, env)
+            HooksCommand::open(&options, env)?.test(event, &options, env)
         }
         _ => Err(USAGE.into()),
     }
 }
 
-fn parse(rest: &[OsString]) -> Result<Options, String> {
-    let mut options = Options::default();
+fn parse(rest: &[OsString]) -> Result<HooksArgs, String> {
+    let mut options = HooksArgs::default();
     let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
         let (name, inline) = match word.split_once('=') {
@@ -68,7 +71,7 @@ fn parse(rest: &[OsString]) -> Result<Options, String> {
             || inline.clone().or_else(|| words.next()).ok_or(format!("error: option '{name}' needs a value"));
         match name.as_str() {
             "--json" => options.json = true,
-            "--help" | "-h" => return Ok(Options { words: vec!["help".into()], ..Options::default() }),
+            "--help" | "-h" => return Ok(HooksArgs { words: vec!["help".into()], ..HooksArgs::default() }),
             "--input" => options.input = Some(value()?),
             "--settings" => options.settings = Some(value()?),
             "--cwd" => options.cwd = Some(value()?.into()),
@@ -79,20 +82,20 @@ fn parse(rest: &[OsString]) -> Result<Options, String> {
     Ok(options)
 }
 
-struct Place {
+struct HooksCommand {
     cwd: PathBuf,
-    loaded: Loaded,
-    catalogue: Catalogue,
+    loaded: ProjectConfig,
+    catalogue: HookCatalogue,
 }
 
-impl Place {
-    fn open(options: &Options, env: &Env) -> Result<Self, String> {
+impl HooksCommand {
+    fn open(options: &HooksArgs, env: &Env) -> Result<Self, String> {
         let here = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
-        let cwd = options.cwd.as_ref().map_or(here.clone(), |dir| sys::real::path(&here.join(dir)));
+        let cwd = options.cwd.as_ref().map_or(here.clone(), |dir| sys::real_path::path(&here.join(dir)));
         let settings = options.settings.clone();
-        let selection = Selection { settings, trust: TrustChoice::Stored, ..Selection::default() };
-        let loaded = Project::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
-        let (catalogue, _) = catalogue(&loaded, Reduced::No);
+        let selection = SettingsSelection { settings, trust: TrustChoice::Stored, ..SettingsSelection::default() };
+        let loaded = ConfigLoader::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
+        let (catalogue, _) = catalogue(&loaded, HookRestriction::No);
         Ok(Self { cwd, loaded, catalogue })
     }
 
@@ -103,7 +106,7 @@ impl Place {
             return serde_json::to_string_pretty(&value).unwrap_or_default();
         }
         let mut text = String::new();
-        for event in EventName::ALL {
+        for event in HookEventName::ALL {
             let entries = self.catalogue.of(*event);
             if entries.is_empty() {
                 continue;
@@ -122,7 +125,7 @@ impl Place {
         text.trim_end().to_owned()
     }
 
-    fn test(self, event: EventName, options: &Options, env: &Env) -> Result<(String, u8), String> {
+    fn test(self, event: HookEventName, options: &HooksArgs, env: &Env) -> Result<(String, u8), String> {
         let given = match &options.input {
             None => json!({}),
             Some(text) => serde_json::from_str(text).map_err(|error| format!("Error: --input is not JSON: {error}"))?,
@@ -139,13 +142,13 @@ impl Place {
         Ok((text, if blocks { 2 } else { 0 }))
     }
 
-    fn payload(&self, event: EventName, given: serde_json::Map<String, Value>) -> Value {
-        let base = Base {
+    fn payload(&self, event: HookEventName, given: serde_json::Map<String, Value>) -> Value {
+        let base = HookBase {
             session_id: sys::id::uuid(),
             transcript_path: "/dev/null".into(),
             cwd: self.cwd.display().to_string(),
             permission_mode: Some("default"),
-            ..Base::default()
+            ..HookBase::default()
         };
         let mut payload = serde_json::to_value(&base).unwrap_or_default();
         if let Value::Object(fields) = &mut payload {
@@ -155,15 +158,15 @@ impl Place {
         payload
     }
 
-    async fn fire(self, event: EventName, payload: &Value, env: &Env) -> Merged {
+    async fn fire(self, event: HookEventName, payload: &Value, env: &Env) -> MergedAnswer {
         let marks = [("CLAUDECODE", "1".to_owned())];
         let secrets = config::environment::SECRET_VARIABLES;
-        let around = Surroundings::new(&env.with(&self.loaded.settings.env), &self.cwd, secrets, &marks);
+        let around = HandlerEnvironment::new(&env.with(&self.loaded.settings.env), &self.cwd, secrets, &marks);
         let program = sys::process::own_binary().unwrap_or_default();
-        let hooks = Hooks::new(self.catalogue, around, Arc::new(CommandsOnly), program);
+        let hooks = Hooks::new(self.catalogue, around, Arc::new(CommandHookRunner), program);
         let subject = subject(event, payload);
-        let base = Base::default();
-        let occasion = Occasion {
+        let base = HookBase::default();
+        let occasion = HookOccasion {
             base: &base,
             cwd: &self.cwd,
             env_file: Some(Path::new("/dev/null")),
@@ -172,7 +175,7 @@ impl Place {
             condition: &|_| true,
             limit: None,
             cancel: &tokio_util::sync::CancellationToken::new(),
-            progress: &Silent,
+            progress: &SilentProgress,
         };
         let mut merged = hooks.fire_raw(event, subject.as_deref(), &payload.to_string(), &occasion).await;
         for detached in std::mem::take(&mut merged.detached) {
@@ -183,8 +186,8 @@ impl Place {
 }
 
 /// What matchers are compared with, by the event's own field.
-fn subject(event: EventName, payload: &Value) -> Option<String> {
-    if event.facts().matching == Matching::Nothing {
+fn subject(event: HookEventName, payload: &Value) -> Option<String> {
+    if event.facts().matching == MatcherSubject::Nothing {
         return None;
     }
     let fields = [
@@ -200,22 +203,22 @@ fn subject(event: EventName, payload: &Value) -> Option<String> {
         "mcp_server_name",
         "to_model",
     ];
-    let file = payload.get("file_path").and_then(Value::as_str).filter(|_| event == EventName::FileChanged);
+    let file = payload.get("file_path").and_then(Value::as_str).filter(|_| event == HookEventName::FileChanged);
     let file = file.and_then(|path| path.rsplit('/').next()).map(str::to_owned);
     file.or_else(|| fields.iter().find_map(|field| payload.get(field)?.as_str().map(str::to_owned)))
 }
 
 /// Handlers that need a session are named, not run.
-struct CommandsOnly;
+struct CommandHookRunner;
 
-impl Runner for CommandsOnly {
-    fn run(&self, job: Job) -> BoxFuture<'_, Ran> {
+impl HandlerRunner for CommandHookRunner {
+    fn run(&self, job: HandlerJob) -> BoxFuture<'_, HandlerResult> {
         let why = format!("{} handlers are run in sessions only", job.entry.handler.kind.name());
-        Box::pin(std::future::ready(Ran::Failed { why }))
+        Box::pin(std::future::ready(HandlerResult::Failed { why }))
     }
 }
 
-fn line(entry: &Entry) -> String {
+fn line(entry: &HookEntry) -> String {
     let matcher = entry.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
     let mut text = format!("[{matcher}] {}: {}", entry.handler.kind.name(), entry.handler.kind.text());
     if let Some(condition) = &entry.handler.condition {
@@ -225,18 +228,19 @@ fn line(entry: &Entry) -> String {
         write!(text, " (timeout {} s)", limit.as_secs_f64()).ok();
     }
     write!(text, "  — {}", entry.origin.label()).ok();
-    if let hooks::Origin::Settings { path: Some(path), .. } = &entry.origin {
+    if let hooks::HookOrigin::Settings { path: Some(path), .. } = &entry.origin {
         write!(text, ", {}", path.display()).ok();
     }
     text
 }
 
-fn describe(entry: &Entry) -> Value {
+fn describe(entry: &HookEntry) -> Value {
     let path = match &entry.origin {
-        hooks::Origin::Settings { path, .. } => path.as_ref().map(|path| path.display().to_string()),
+        hooks::HookOrigin::Settings { path, .. } => path.as_ref().map(|path| path.display().to_string()),
         _ => None,
     };
-    let is_async = matches!(&entry.handler.kind, Kind::Command(c) if c.detachment != hooks::Detachment::Awaited);
+    let is_async =
+        matches!(&entry.handler.kind, HandlerKind::Command(c) if c.detachment != hooks::HandlerDetachment::Awaited);
     json!({
         "event": entry.event.as_str(),
         "matcher": entry.matcher_text,
@@ -250,11 +254,11 @@ fn describe(entry: &Entry) -> Value {
     })
 }
 
-fn as_text(event: EventName, merged: &Merged) -> String {
+fn as_text(event: HookEventName, merged: &MergedAnswer) -> String {
     let mut text = String::new();
     for report in &merged.reports {
         let code = report.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
-        writeln!(text, "{}: {} ({} ms{code})", report.outcome.as_str(), report.what, report.duration_ms).ok();
+        writeln!(text, "{}: {} ({} ms{code})", report.outcome.as_str(), report.description, report.duration_ms).ok();
         for (name, stream) in [("stdout", &report.stdout), ("stderr", &report.stderr)] {
             for row in stream.trim_end().lines().take(20) {
                 writeln!(text, "  {name}: {row}").ok();
@@ -284,9 +288,9 @@ fn as_text(event: EventName, merged: &Merged) -> String {
     text
 }
 
-fn as_json(event: EventName, merged: &Merged) -> String {
+fn as_json(event: HookEventName, merged: &MergedAnswer) -> String {
     let reports = merged.reports.iter().map(|r| {
-        json!({"hook": r.name, "what": r.what, "outcome": r.outcome.as_str(), "exit_code": r.exit_code,
+        json!({"hook": r.name, "what": r.description, "outcome": r.outcome.as_str(), "exit_code": r.exit_code,
             "stdout": r.stdout, "stderr": r.stderr, "duration_ms": r.duration_ms})
     });
     let verdict = merged.verdict.as_ref();

@@ -1,9 +1,9 @@
 //! From `Args` to a job: mode selection, checks that need the machine, conflicts between flags. Nothing is started here.
 
-use crate::args::{Args, Format};
-use engine::options::Fork;
-use engine::{Boot, Options, SessionChoice};
-use headless::{Input, Job, Output};
+use crate::args::{Args, FormatFlag};
+use engine::options::ForkTarget;
+use engine::{SessionChoice, SessionOptions, StartRequest};
+use headless::{HeadlessJob, OutputFormat, RunInput};
 use std::path::Path;
 use sys::Env;
 use wire::mode::PermissionMode;
@@ -12,7 +12,7 @@ const SETTINGS_LIMIT: u64 = 2 * 1024 * 1024;
 
 /// Why no session starts.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum LaunchRefusal {
     /// The command line is wrong: one line on stderr, nothing else.
     Usage(String),
     /// The command line is fine, the machine is not: hosts are told as well.
@@ -21,14 +21,14 @@ pub(crate) enum Refusal {
     Interactive,
 }
 
-impl Refusal {
+impl LaunchRefusal {
     fn startup(message: impl Into<String>) -> Self {
         Self::Startup { message: message.into(), reason: None }
     }
 }
 
 /// What the outside looks like.
-pub(crate) struct Surroundings {
+pub(crate) struct LaunchEnvironment {
     pub(crate) env: Env,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) is_root: bool,
@@ -37,47 +37,52 @@ pub(crate) struct Surroundings {
 }
 
 /// Whether this command line runs without a terminal.
-pub(crate) fn is_headless(args: &Args, around: &Surroundings) -> bool {
+pub(crate) fn is_headless(args: &Args, around: &LaunchEnvironment) -> bool {
     args.print
         || args.options.init_only
-        || args.input == Some(Format::StreamJson)
-        || matches!(args.output, Some(Format::Json | Format::StreamJson))
+        || args.input == Some(FormatFlag::StreamJson)
+        || matches!(args.output, Some(FormatFlag::Json | FormatFlag::StreamJson))
         || !around.stdout_is_terminal
 }
 
-pub(crate) fn output(args: &Args) -> Output {
+pub(crate) fn output(args: &Args) -> OutputFormat {
     match (args.output.unwrap_or_default(), args.verbose) {
-        (Format::Text, _) => Output::Text,
-        (Format::Json, false) => Output::Json,
-        (Format::Json, true) => Output::JsonArray,
-        (Format::StreamJson, _) => Output::StreamJson,
+        (FormatFlag::Text, _) => OutputFormat::Text,
+        (FormatFlag::Json, false) => OutputFormat::Json,
+        (FormatFlag::Json, true) => OutputFormat::JsonArray,
+        (FormatFlag::StreamJson, _) => OutputFormat::StreamJson,
     }
 }
 
-pub(crate) fn job(args: Args, around: &Surroundings) -> Result<Job, Refusal> {
+pub(crate) fn job(args: Args, around: &LaunchEnvironment) -> Result<HeadlessJob, LaunchRefusal> {
     conflicts(&args, is_headless(&args, around))?;
     if !is_headless(&args, around) {
-        return Err(Refusal::Interactive);
+        return Err(LaunchRefusal::Interactive);
     }
-    let cwd = sys::launch::cwd(&around.env).map_err(|error| Refusal::Startup {
+    let cwd = sys::launch::cwd(&around.env).map_err(|error| LaunchRefusal::Startup {
         message: format!("Error: the current directory is not available ({error}). Change to one that exists"),
         reason: Some("cwd_unavailable"),
     })?;
     let output = output(&args);
     let input = match args.input {
-        Some(Format::StreamJson) => Input::StreamJson { first: args.prompt.clone() },
-        Some(Format::Text | Format::Json) | None => Input::Text { argument: args.prompt.clone() },
+        Some(FormatFlag::StreamJson) => RunInput::StreamJson { first: args.prompt.clone() },
+        Some(FormatFlag::Text | FormatFlag::Json) | None => RunInput::Text { argument: args.prompt.clone() },
     };
     let hint =
         args.greedy.last().map(|flag| format!("--{flag} takes every word that follows it; put -- before the prompt"));
     let options = options(args, around, &cwd)?;
-    Ok(Job { boot: Boot { env: around.env.clone(), cwd, options }, input, output, missing_prompt_hint: hint })
+    Ok(HeadlessJob {
+        boot: StartRequest { env: around.env.clone(), cwd, options },
+        input,
+        output,
+        missing_prompt_hint: hint,
+    })
 }
 
 /// What the terminal interface starts with. It is a host like any other: partial messages, questions over the protocol.
-pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Start, Refusal> {
+pub(crate) fn interactive(args: Args, around: &LaunchEnvironment) -> Result<tui::TuiStart, LaunchRefusal> {
     conflicts(&args, false)?;
-    let cwd = sys::launch::cwd(&around.env).map_err(|error| Refusal::Startup {
+    let cwd = sys::launch::cwd(&around.env).map_err(|error| LaunchRefusal::Startup {
         message: format!("Error: the current directory is not available ({error}). Change to one that exists"),
         reason: Some("cwd_unavailable"),
     })?;
@@ -86,21 +91,21 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
     let mut options = options(args, around, &cwd)?;
     options.partial_messages = true;
     options.multi_turn = true;
-    options.tell_history = true;
+    options.replay_history = true;
     options.permission_prompt_tool.get_or_insert_with(|| "stdio".into());
     if around.env.non_empty("CLAUDE_CODE_ENTRYPOINT").is_none() {
         options.entrypoint = "cli".into();
     }
-    let boot = Boot { env: around.env.clone(), cwd, options };
-    let crate::preferences::Read { preferences, follows_background, files, warnings } =
+    let boot = StartRequest { env: around.env.clone(), cwd, options };
+    let crate::preferences::LoadedPreferences { preferences, follows_background, files, warnings } =
         crate::preferences::read(&around.env, screen_reader);
     let doctor = crate::doctor::report;
-    Ok(tui::Start { boot, prompt, preferences, follows_background, files, warnings, doctor })
+    Ok(tui::TuiStart { boot, prompt, preferences, follows_background, files, warnings, doctor })
 }
 
-fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
-    let usage = |text: &str| Err(Refusal::Usage(text.to_owned()));
-    let streams_out = args.output == Some(Format::StreamJson);
+fn conflicts(args: &Args, headless: bool) -> Result<(), LaunchRefusal> {
+    let usage = |text: &str| Err(LaunchRefusal::Usage(text.to_owned()));
+    let streams_out = args.output == Some(FormatFlag::StreamJson);
     if args.background {
         return usage(if args.print {
             "Error: --bg cannot be used with --print"
@@ -108,7 +113,7 @@ fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
             "Error: background sessions are not available in this build; use -p"
         });
     }
-    if args.input == Some(Format::StreamJson) && !streams_out {
+    if args.input == Some(FormatFlag::StreamJson) && !streams_out {
         return usage("Error: --input-format=stream-json requires --output-format=stream-json");
     }
     if streams_out && !args.verbose {
@@ -131,8 +136,8 @@ fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
     session_conflicts(args, headless)
 }
 
-fn session_conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
-    let usage = |text: &str| Err(Refusal::Usage(text.to_owned()));
+fn session_conflicts(args: &Args, headless: bool) -> Result<(), LaunchRefusal> {
+    let usage = |text: &str| Err(LaunchRefusal::Usage(text.to_owned()));
     let resumes = args.continue_last || args.resume.is_some();
     if let Some(id) = &args.session_id {
         if !sys::id::is_uuid(id) {
@@ -156,9 +161,9 @@ fn session_conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn options(args: Args, around: &Surroundings, cwd: &Path) -> Result<Options, Refusal> {
-    let streams = args.output == Some(Format::StreamJson);
-    let multi_turn = args.input == Some(Format::StreamJson);
+fn options(args: Args, around: &LaunchEnvironment, cwd: &Path) -> Result<SessionOptions, LaunchRefusal> {
+    let streams = args.output == Some(FormatFlag::StreamJson);
+    let multi_turn = args.input == Some(FormatFlag::StreamJson);
     let session = session_choice(&args);
     let mut options = args.options;
     if args.skip_permissions {
@@ -178,7 +183,7 @@ fn options(args: Args, around: &Surroundings, cwd: &Path) -> Result<Options, Ref
     for dir in &mut options.add_dirs {
         *dir = cwd.join(&*dir);
         if !dir.is_dir() {
-            return Err(Refusal::startup(format!("Error: --add-dir: {} is not a directory", dir.display())));
+            return Err(LaunchRefusal::startup(format!("Error: --add-dir: {} is not a directory", dir.display())));
         }
     }
     let env = &around.env;
@@ -195,7 +200,7 @@ fn options(args: Args, around: &Surroundings, cwd: &Path) -> Result<Options, Ref
 }
 
 fn session_choice(args: &Args) -> SessionChoice {
-    let fork = args.fork.then(|| Fork { id: args.session_id.clone() });
+    let fork = args.fork.then(|| ForkTarget { id: args.session_id.clone() });
     match (&args.resume, args.continue_last) {
         (Some(target), _) => SessionChoice::Resume { target: target.clone(), fork },
         (None, true) => SessionChoice::Continue { fork },
@@ -204,46 +209,46 @@ fn session_choice(args: &Args) -> SessionChoice {
 }
 
 /// Root without a sandbox never gets a way around the permission checks, whichever flag asks for it.
-fn refuse_bypass_as_root(options: &Options, around: &Surroundings) -> Result<(), Refusal> {
+fn refuse_bypass_as_root(options: &SessionOptions, around: &LaunchEnvironment) -> Result<(), LaunchRefusal> {
     let asked = options.allow_bypass || options.permission_mode == Some(PermissionMode::BypassPermissions);
     if !asked || !around.is_root || around.is_sandboxed {
         return Ok(());
     }
-    Err(Refusal::Startup { message: engine::options::BYPASS_ROOT.into(), reason: Some("bypass_root") })
+    Err(LaunchRefusal::Startup { message: engine::options::BYPASS_ROOT.into(), reason: Some("bypass_root") })
 }
 
-fn check_settings(text: &str, cwd: &Path) -> Result<(), Refusal> {
+fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
     if text.trim_start().starts_with('{') {
         return match serde_json::from_str::<serde_json::Value>(text) {
             Ok(_) => Ok(()),
-            Err(error) => Err(Refusal::startup(format!("Error: Invalid JSON provided to --settings: {error}"))),
+            Err(error) => Err(LaunchRefusal::startup(format!("Error: Invalid JSON provided to --settings: {error}"))),
         };
     }
     let path = cwd.join(text);
     let Ok(metadata) = std::fs::metadata(&path) else {
-        return Err(Refusal::startup(format!("Error: Settings file not found: {}", path.display())));
+        return Err(LaunchRefusal::startup(format!("Error: Settings file not found: {}", path.display())));
     };
     if !metadata.is_file() {
-        return Err(Refusal::startup(format!("Error: --settings: {} is not a regular file", path.display())));
+        return Err(LaunchRefusal::startup(format!("Error: --settings: {} is not a regular file", path.display())));
     }
     if metadata.len() > SETTINGS_LIMIT {
-        return Err(Refusal::startup(format!("Error: --settings: {} is larger than 2 MiB", path.display())));
+        return Err(LaunchRefusal::startup(format!("Error: --settings: {} is larger than 2 MiB", path.display())));
     }
     Ok(())
 }
 
 /// JSON at least; whether it is a schema is found out where it is compiled, once.
-fn schema(text: &str) -> Result<serde_json::Value, Refusal> {
+fn schema(text: &str) -> Result<serde_json::Value, LaunchRefusal> {
     serde_json::from_str(text)
-        .map_err(|e| Refusal::Usage(format!("Error: --json-schema is not a valid JSON Schema: {e}")))
+        .map_err(|e| LaunchRefusal::Usage(format!("Error: --json-schema is not a valid JSON Schema: {e}")))
 }
 
-fn prompt_text(text: Option<String>, file: Option<&Path>, cwd: &Path) -> Result<Option<String>, Refusal> {
+fn prompt_text(text: Option<String>, file: Option<&Path>, cwd: &Path) -> Result<Option<String>, LaunchRefusal> {
     let Some(file) = file else { return Ok(text) };
     let path = cwd.join(file);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some(text)),
-        Err(error) => Err(Refusal::startup(format!("Error: system prompt file {}: {error}", path.display()))),
+        Err(error) => Err(LaunchRefusal::startup(format!("Error: system prompt file {}: {error}", path.display()))),
     }
 }
 

@@ -1,38 +1,38 @@
 use super::*;
 use std::ffi::OsString;
 
-fn around(vars: &[(&str, &str)]) -> Surroundings {
+fn around(vars: &[(&str, &str)]) -> LaunchEnvironment {
     let env = Env::default().with(vars.iter().map(|(k, v)| (*k, *v)));
     let is_sandboxed = env.is_on("IS_SANDBOX");
-    Surroundings { env, stdout_is_terminal: true, is_root: false, is_sandboxed }
+    LaunchEnvironment { env, stdout_is_terminal: true, is_root: false, is_sandboxed }
 }
 
 fn args(words: &[&str]) -> Args {
     crate::parse::parse(&words.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
 }
 
-fn start(words: &[&str]) -> Result<Job, Refusal> {
+fn start(words: &[&str]) -> Result<HeadlessJob, LaunchRefusal> {
     job(args(words), &around(&[]))
 }
 
 fn usage(words: &[&str]) -> String {
     match start(words) {
-        Err(Refusal::Usage(text)) => text,
+        Err(LaunchRefusal::Usage(text)) => text,
         other => panic!("{words:?}: {other:?}"),
     }
 }
 
 #[test]
 fn headless_is_chosen_by_any_of_its_signs() {
-    assert_eq!(start(&["hi"]).unwrap_err(), Refusal::Interactive);
+    assert_eq!(start(&["hi"]).unwrap_err(), LaunchRefusal::Interactive);
     assert_eq!(start(&["hi"]).err(), start(&["hi", "--output-format", "text"]).err());
-    assert_eq!(start(&["-p", "hi"]).unwrap().output, Output::Text);
-    assert_eq!(start(&["--output-format", "json", "hi"]).unwrap().output, Output::Json);
-    assert_eq!(start(&["--output-format", "json", "--verbose", "hi"]).unwrap().output, Output::JsonArray); // [SDK-38]
-    let piped = Surroundings { stdout_is_terminal: false, ..around(&[]) };
-    assert_eq!(job(args(&["hi"]), &piped).unwrap().output, Output::Text);
+    assert_eq!(start(&["-p", "hi"]).unwrap().output, OutputFormat::Text);
+    assert_eq!(start(&["--output-format", "json", "hi"]).unwrap().output, OutputFormat::Json);
+    assert_eq!(start(&["--output-format", "json", "--verbose", "hi"]).unwrap().output, OutputFormat::JsonArray); // [SDK-38]
+    let piped = LaunchEnvironment { stdout_is_terminal: false, ..around(&[]) };
+    assert_eq!(job(args(&["hi"]), &piped).unwrap().output, OutputFormat::Text);
     let sdk = start(&["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]).unwrap();
-    assert!(sdk.boot.options.multi_turn && matches!(sdk.input, Input::StreamJson { first: None }));
+    assert!(sdk.boot.options.multi_turn && matches!(sdk.input, RunInput::StreamJson { first: None }));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn sessions_are_chosen() {
     assert_eq!(choice(&["-p", "x"]), SessionChoice::New { id: None });
     assert_eq!(choice(&["-p", "x", "--session-id", uuid]), SessionChoice::New { id: Some(uuid.into()) });
     assert_eq!(choice(&["-p", "x", "-c"]), SessionChoice::Continue { fork: None });
-    let fork = Some(Fork { id: Some(uuid.into()) });
+    let fork = Some(ForkTarget { id: Some(uuid.into()) });
     assert_eq!(
         choice(&["-p", "x", "--resume", "t", "--fork-session", "--session-id", uuid]),
         SessionChoice::Resume { target: "t".into(), fork }
@@ -67,14 +67,14 @@ fn sessions_are_chosen() {
 #[test]
 fn root_gets_no_bypass_outside_a_sandbox() {
     // [CLI-170]
-    let root = |vars| Surroundings { is_root: true, ..around(vars) };
+    let root = |vars| LaunchEnvironment { is_root: true, ..around(vars) };
     for words in [
         &["-p", "x", "--dangerously-skip-permissions"][..],
         &["-p", "x", "--permission-mode", "bypassPermissions"],
         &["-p", "x", "--allow-dangerously-skip-permissions"],
     ] {
         let refusal = job(args(words), &root(&[])).unwrap_err();
-        assert!(matches!(refusal, Refusal::Startup { reason: Some("bypass_root"), .. }), "{words:?}");
+        assert!(matches!(refusal, LaunchRefusal::Startup { reason: Some("bypass_root"), .. }), "{words:?}");
         job(args(words), &root(&[("IS_SANDBOX", "1")])).unwrap();
         job(args(words), &around(&[])).unwrap();
     }
@@ -88,7 +88,7 @@ fn files_are_checked_before_the_start() {
     let big = dir.path().join("big.json");
     std::fs::write(&big, vec![b' '; 3 << 20]).unwrap();
     let message = |words: &[&str]| match start(words).unwrap_err() {
-        Refusal::Startup { message, .. } => message,
+        LaunchRefusal::Startup { message, .. } => message,
         other => panic!("{other:?}"),
     };
     // [CLI-33]

@@ -27,9 +27,9 @@ mod undo;
 mod update;
 
 use crate::args::Args;
-use crate::launch::{Refusal, Surroundings};
-use crate::parse::Parsed;
-use crate::subcommand::Subcommand;
+use crate::launch::{LaunchEnvironment, LaunchRefusal};
+use crate::parse::ParseExit;
+use crate::subcommand::CliSubcommand;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -42,8 +42,8 @@ fn main() -> ExitCode {
         return sys::keeper::run(argv.into_iter().skip(1));
     }
     #[cfg(target_os = "linux")]
-    if argv.first().is_some_and(|word| word == sys::sandbox::inner::ARGUMENT) {
-        return sys::sandbox::inner::run(argv.into_iter().skip(1));
+    if argv.first().is_some_and(|word| word == sys::sandbox::first_program::ARGUMENT) {
+        return sys::sandbox::first_program::run(argv.into_iter().skip(1));
     }
     if argv.first().is_some_and(|word| word == ::hooks::pattern::ARGUMENT) {
         return ::hooks::pattern::run();
@@ -68,67 +68,67 @@ fn dispatch(argv: &[OsString]) -> u8 {
     }
     match parse::parse(argv) {
         Ok(args) => session(args),
-        Err(Parsed::Help) => print(&subcommand::help()),
-        Err(Parsed::Version) => print(&format!("{}\n", wire::version::line())),
-        Err(Parsed::Usage(message)) => fail(&message),
+        Err(ParseExit::Help) => print(&subcommand::help()),
+        Err(ParseExit::Version) => print(&format!("{}\n", wire::version::line())),
+        Err(ParseExit::Usage(message)) => fail(&message),
     }
 }
 
-fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
+fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
     match what {
-        Subcommand::Demo => demo::run(&Env::snapshot()),
-        Subcommand::Acp => editor(rest),
-        Subcommand::Help => print(&subcommand::help()),
-        Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
-        Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
-        Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
-        Subcommand::Agents => answer(agents::run(rest, &Env::snapshot())),
-        Subcommand::Mcp => answer(mcp_command::run(rest, &Env::snapshot())),
-        Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
-        Subcommand::Project => answer(project::run(rest, &Env::snapshot())),
-        Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
-        Subcommand::Sessions => sessions::run(rest, &Env::snapshot()).unwrap_or_else(|message| fail(&message)),
-        Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),
-        Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
-        Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
-        Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
+        CliSubcommand::Demo => demo::run(&Env::snapshot()),
+        CliSubcommand::Acp => run_acp(rest),
+        CliSubcommand::Help => print(&subcommand::help()),
+        CliSubcommand::Auth => print_outcome(auth::run(rest, &Env::snapshot())),
+        CliSubcommand::Config => print_outcome(config_command::run(rest, &Env::snapshot())),
+        CliSubcommand::Doctor => print_outcome(doctor::run(rest, &Env::snapshot())),
+        CliSubcommand::Agents => print_outcome(agents::run(rest, &Env::snapshot())),
+        CliSubcommand::Mcp => print_outcome(mcp_command::run(rest, &Env::snapshot())),
+        CliSubcommand::Memory => print_outcome(memory::run(rest, &Env::snapshot())),
+        CliSubcommand::Project => print_outcome(project::run(rest, &Env::snapshot())),
+        CliSubcommand::Sandbox => print_outcome(sandbox::run(rest, &Env::snapshot())),
+        CliSubcommand::Sessions => sessions::run(rest, &Env::snapshot()).unwrap_or_else(|message| fail(&message)),
+        CliSubcommand::Hooks => print_outcome(hooks::run(rest, &Env::snapshot())),
+        CliSubcommand::Trust => print_outcome(trust::run(rest, &Env::snapshot())),
+        CliSubcommand::Undo => print_outcome(undo::run(rest, &Env::snapshot())),
+        CliSubcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),
         },
-        Subcommand::Completions => match subcommand::completions(rest, &mut std::io::stdout()) {
+        CliSubcommand::Completions => match subcommand::completions(rest, &mut std::io::stdout()) {
             Ok(()) => 0,
             Err(message) => fail(&message),
         },
-        Subcommand::Update => {
+        CliSubcommand::Update => {
             update::update(rest, &Env::snapshot(), &mut std::io::stdout()).unwrap_or_else(|message| fail(&message))
         }
-        Subcommand::Install => {
+        CliSubcommand::Install => {
             update::install(rest, &Env::snapshot(), &mut std::io::stdout()).unwrap_or_else(|message| fail(&message))
         }
-        Subcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
+        CliSubcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
     }
 }
 
 /// `acp`: an editor drives gimlet. The flags of a session hold for every session the editor opens.
-fn editor(rest: &[OsString]) -> u8 {
+fn run_acp(rest: &[OsString]) -> u8 {
     let mut args = match parse::parse(rest) {
         Ok(args) => args,
-        Err(Parsed::Help) => return print(EDITOR),
-        Err(Parsed::Version) => return print(&format!("{}\n", wire::version::line())),
-        Err(Parsed::Usage(message)) => return fail(&message),
+        Err(ParseExit::Help) => return print(ACP_USAGE),
+        Err(ParseExit::Version) => return print(&format!("{}\n", wire::version::line())),
+        Err(ParseExit::Usage(message)) => return fail(&message),
     };
     args.print = true;
     let env = Env::snapshot();
     let is_sandboxed = engine::options::is_sandboxed(&env);
-    let around = Surroundings { env, stdout_is_terminal: false, is_root: sys::is_root(), is_sandboxed };
+    let around = LaunchEnvironment { env, stdout_is_terminal: false, is_root: sys::is_root(), is_sandboxed };
     match launch::job(args, &around) {
-        Ok(job) => run_plan(Plan::Editor(job.boot)),
-        Err(Refusal::Usage(message) | Refusal::Startup { message, .. }) => fail(&message),
-        Err(Refusal::Interactive) => fail("Error: standard output is not a terminal"),
+        Ok(job) => run_plan(LaunchPlan::Editor(job.boot)),
+        Err(LaunchRefusal::Usage(message) | LaunchRefusal::Startup { message, .. }) => fail(&message),
+        Err(LaunchRefusal::Interactive) => fail("Error: standard output is not a terminal"),
     }
 }
 
-const EDITOR: &str = "Usage: gimlet acp [options]
+const ACP_USAGE: &str = "Usage: gimlet acp [options]
 
 Serves the Agent Client Protocol on stdin and stdout, for editors. Options are those of
 a session (--model, --permission-mode, --settings, --add-dir, ...) and hold for every
@@ -136,7 +136,7 @@ session the editor opens.
 ";
 
 /// Prints what a subcommand has to say.
-fn answer(outcome: Result<(String, u8), String>) -> u8 {
+fn print_outcome(outcome: Result<(String, u8), String>) -> u8 {
     match outcome {
         Ok((text, code)) if text.is_empty() => code,
         Ok((text, code)) => print(&format!("{text}\n")).max(code),
@@ -151,25 +151,25 @@ fn session(mut args: Args) -> u8 {
     let without_effect = std::mem::take(&mut args.without_effect);
     let is_sandboxed = engine::options::is_sandboxed(&env);
     let stdout_is_terminal = std::io::stdout().is_terminal();
-    let around = Surroundings { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
+    let around = LaunchEnvironment { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
     let interactive = !launch::is_headless(&args, &around);
     let planned = if interactive {
-        launch::interactive(args, &around).map(Plan::Terminal)
+        launch::interactive(args, &around).map(LaunchPlan::Terminal)
     } else {
-        launch::job(args, &around).map(Plan::Headless)
+        launch::job(args, &around).map(LaunchPlan::Headless)
     };
     let mut plan = match planned {
         Ok(plan) => plan,
-        Err(Refusal::Usage(message)) => return fail(&message),
-        Err(Refusal::Startup { message, .. }) if interactive => return fail(&message),
-        Err(Refusal::Interactive) => return fail("Error: standard output is not a terminal"),
-        Err(Refusal::Startup { message, reason }) => {
+        Err(LaunchRefusal::Usage(message)) => return fail(&message),
+        Err(LaunchRefusal::Startup { message, .. }) if interactive => return fail(&message),
+        Err(LaunchRefusal::Interactive) => return fail("Error: standard output is not a terminal"),
+        Err(LaunchRefusal::Startup { message, reason }) => {
             headless::report_startup_failure(output, &sys::id::uuid(), &message, reason);
             return 1;
         }
     };
     if let Err(warning) = debug::start(&debug, &around.env, plan.session()) {
-        headless::complain(&warning);
+        headless::print_to_stderr(&warning);
     }
     for flag in without_effect {
         tracing::debug!("--{flag} is accepted and has no effect in this build");
@@ -178,13 +178,13 @@ fn session(mut args: Args) -> u8 {
 }
 
 /// How a session is shown.
-enum Plan {
-    Headless(headless::Job),
-    Terminal(tui::Start),
-    Editor(engine::Boot),
+enum LaunchPlan {
+    Headless(headless::HeadlessJob),
+    Terminal(tui::TuiStart),
+    Editor(engine::StartRequest),
 }
 
-impl Plan {
+impl LaunchPlan {
     fn session(&mut self) -> &mut engine::SessionChoice {
         match self {
             Self::Headless(job) => &mut job.boot.options.session,
@@ -194,7 +194,7 @@ impl Plan {
     }
 }
 
-fn run_plan(plan: Plan) -> u8 {
+fn run_plan(plan: LaunchPlan) -> u8 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -202,9 +202,9 @@ fn run_plan(plan: Plan) -> u8 {
     };
     sys::process::configure(KeeperConfig::OwnBinary);
     let code = match plan {
-        Plan::Headless(job) => runtime.block_on(headless::run(job)),
-        Plan::Terminal(start) => runtime.block_on(Box::pin(tui::run(start))),
-        Plan::Editor(boot) => runtime.block_on(acp::serve(boot)),
+        LaunchPlan::Headless(job) => runtime.block_on(headless::run(job)),
+        LaunchPlan::Terminal(start) => runtime.block_on(Box::pin(tui::run(start))),
+        LaunchPlan::Editor(boot) => runtime.block_on(acp::serve(boot)),
     };
     // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
     sys::process::kill_all();
@@ -224,6 +224,6 @@ fn print(text: &str) -> u8 {
 }
 
 fn fail(message: &str) -> u8 {
-    headless::complain(message);
+    headless::print_to_stderr(message);
     1
 }

@@ -2,19 +2,19 @@
 //! written, never what a variable holds; starts no server of a repository that nobody approved.
 
 mod add;
+mod args;
 mod health;
 mod login;
 mod serve;
 mod show;
 mod vault;
-mod words;
 
-use config::mcp::{Audience, Change, Place, Request, Server, Servers};
-use config::{Loaded, Project, Selection};
+use args::{McpArgs, McpFlag};
+use config::mcp::{DeclaredMcpServer, DeclaredMcpServers, McpAudience, McpChange, McpPlace, McpQuery};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sys::Env;
-use words::{Flag, Words};
 
 pub(crate) const USAGE: &str = "Usage: gimlet mcp <command> [options]
 
@@ -54,13 +54,13 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     match command.as_str() {
         "add" => add::run(rest, env),
         "add-json" => add::run_json(rest, env),
-        "list" => Here::open(env)?.list(&Words::parse(rest, &[])?),
-        "get" => Here::open(env)?.get(&Words::parse(rest, &[])?),
-        "remove" => remove(&Words::parse(rest, &[Flag::Scope])?, env),
-        "login" => login::run(&Words::parse(rest, &[Flag::NoBrowser])?, env),
-        "logout" => login::forget(&Words::parse(rest, &[])?, env),
-        "reset-project-choices" => reset(&Words::parse(rest, &[])?, env),
-        "serve" => serve::run(&Words::parse(rest, &[Flag::Debug, Flag::Verbose])?, env),
+        "list" => McpCommand::open(env)?.list(&McpArgs::parse(rest, &[])?),
+        "get" => McpCommand::open(env)?.get(&McpArgs::parse(rest, &[])?),
+        "remove" => remove(&McpArgs::parse(rest, &[McpFlag::Scope])?, env),
+        "login" => login::run(&McpArgs::parse(rest, &[McpFlag::NoBrowser])?, env),
+        "logout" => login::logout(&McpArgs::parse(rest, &[])?, env),
+        "reset-project-choices" => reset(&McpArgs::parse(rest, &[])?, env),
+        "serve" => serve::run(&McpArgs::parse(rest, &[McpFlag::Debug, McpFlag::Verbose])?, env),
         "" => Err(USAGE.into()),
         "add-from-claude-desktop" => {
             Err("Error: gimlet does not import from other programs; add the servers with `gimlet mcp add`".into())
@@ -76,37 +76,37 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
 }
 
 /// Where the command runs, with everything declared there.
-struct Here {
+struct McpCommand {
     cwd: PathBuf,
     env: Env,
-    loaded: Loaded,
-    servers: Servers,
+    loaded: ProjectConfig,
+    servers: DeclaredMcpServers,
 }
 
-impl Here {
+impl McpCommand {
     fn open(env: &Env) -> Result<Self, String> {
-        config::state::check(env).map_err(shown)?;
+        config::state::check(env).map_err(error_text)?;
         let cwd = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
-        let selection = Selection::default();
-        let loaded = Project::open(&cwd, env, &selection).map_err(shown)?;
-        let request = Request {
+        let selection = SettingsSelection::default();
+        let loaded = ConfigLoader::open(&cwd, env, &selection).map_err(error_text)?;
+        let request = McpQuery {
             cwd: &cwd,
             env,
             loaded: &loaded,
             selection: &selection,
             flags: &[],
             strict: false,
-            audience: Audience::Person,
+            audience: McpAudience::Person,
         };
-        let servers = config::mcp::effective(&request).map_err(shown)?;
+        let servers = config::mcp::effective(&request).map_err(error_text)?;
         Ok(Self { cwd, env: env.clone(), loaded, servers })
     }
 
-    fn change(&self) -> Change<'_> {
-        Change { cwd: &self.cwd, env: &self.env, loaded: &self.loaded }
+    fn change(&self) -> McpChange<'_> {
+        McpChange { cwd: &self.cwd, env: &self.env, loaded: &self.loaded }
     }
 
-    fn server(&self, name: &str) -> Result<&Server, String> {
+    fn server(&self, name: &str) -> Result<&DeclaredMcpServer, String> {
         self.servers.get(name).ok_or_else(|| {
             let names = self.servers.servers.iter().map(|server| server.name.as_str());
             let meant = crate::nearest::nearest(name, names);
@@ -116,9 +116,9 @@ impl Here {
     }
 }
 
-fn remove(words: &Words, env: &Env) -> Result<(String, u8), String> {
+fn remove(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     let name = words.one("mcp remove <name>")?;
-    let place = Here::open(env)?;
+    let place = McpCommand::open(env)?;
     let change = place.change();
     let wanted = match words.scope()? {
         Some(scope) => scope,
@@ -130,27 +130,27 @@ fn remove(words: &Words, env: &Env) -> Result<(String, u8), String> {
     };
     // The sign-in belongs to the declaration.
     let remote = place.servers.get(name).and_then(|server| server.config.remote());
-    let file = change.remove(wanted, name).map_err(shown)?;
+    let file = change.remove(wanted, name).map_err(error_text)?;
     if let Some(remote) = remote {
-        let vault = vault::Tokens::new(env.clone());
+        let vault = vault::StoredTokens::new(env.clone());
         mcp::auth::forget(&vault, &mcp::auth::identity(name, remote)).ok();
     }
     Ok((format!("Removed MCP server {name} from {} config\nFile modified: {}", wanted.name(), file.display()), 0))
 }
 
-fn not_ours(server: &Server, name: &str) -> String {
+fn not_ours(server: &DeclaredMcpServer, name: &str) -> String {
     format!("MCP server {name} is declared by {} and cannot be removed here", server.scope.name())
 }
 
-fn ambiguous(name: &str, places: &[Place]) -> String {
-    let line = |place: &Place| format!("  gimlet mcp remove {name} -s {}", place.name());
+fn ambiguous(name: &str, places: &[McpPlace]) -> String {
+    let line = |place: &McpPlace| format!("  gimlet mcp remove {name} -s {}", place.name());
     let lines: Vec<String> = places.iter().map(line).collect();
     format!("MCP server {name} exists in several scopes. Say which one:\n{}", lines.join("\n"))
 }
 
-fn reset(words: &Words, env: &Env) -> Result<(String, u8), String> {
+fn reset(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     words.none("mcp reset-project-choices")?;
-    let had = Here::open(env)?.change().reset_choices().map_err(shown)?;
+    let had = McpCommand::open(env)?.change().reset_choices().map_err(error_text)?;
     let text = if had {
         "The choices about servers of .mcp.json are forgotten. You will be asked again."
     } else {
@@ -159,7 +159,7 @@ fn reset(words: &Words, env: &Env) -> Result<(String, u8), String> {
     Ok((text.into(), 0))
 }
 
-fn shown(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     format!("Error: {error}")
 }
 

@@ -1,8 +1,8 @@
 //! `memory show`: the instructions a session started here would be told, each part with the file and line it came from and
 //! what it costs. Reads files, runs nothing.
 
-use config::memory::{Memory, MemoryFile, Query};
-use config::{MemoryScope, Project, Selection};
+use config::memory::{InstructionMemory, MemoryFile, MemoryQuery};
+use config::{ConfigLoader, MemoryScope, SettingsSelection};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -31,21 +31,21 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         [command, path] if command == "show" => Some(path.as_str()),
         _ => return Err(USAGE.into()),
     };
-    let shown = Shown::load(path, env)?;
+    let shown = MemoryReport::load(path, env)?;
     let text = if as_json { shown.json().to_string() } else { shown.text() };
     Ok((text, 0))
 }
 
-struct Shown {
-    memory: Memory,
+struct MemoryReport {
+    memory: InstructionMemory,
     /// What working on the given file brings in besides.
-    brought: Vec<MemoryFile>,
+    path_files: Vec<MemoryFile>,
 }
 
-impl Shown {
+impl MemoryReport {
     fn load(path: Option<&str>, env: &Env) -> Result<Self, String> {
         let here = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
-        let target = path.map_or_else(|| here.clone(), |path| sys::real::path(&here.join(path)));
+        let target = path.map_or_else(|| here.clone(), |path| sys::real_path::path(&here.join(path)));
         // A file below is seen as a session started here would come to it.
         let (cwd, file) = match (target.is_dir(), target.strip_prefix(&here)) {
             (true, _) => (target, None),
@@ -55,12 +55,12 @@ impl Shown {
         if !cwd.is_dir() {
             return Err(format!("Error: {} is not a directory", cwd.display()));
         }
-        let selection = Selection::default();
-        let loaded = Project::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
+        let selection = SettingsSelection::default();
+        let loaded = ConfigLoader::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
         let root = sys::git::root(&cwd).unwrap_or_else(|| cwd.clone());
         let root = sys::git::main_checkout(&root).unwrap_or(root);
-        let notes = store::Layout::new(env).project_dir(&root).join("memory");
-        let query = Query {
+        let notes = store::StoreLayout::new(env).project_dir(&root).join("memory");
+        let query = MemoryQuery {
             cwd: &cwd,
             env: &loaded.env,
             selection: &selection,
@@ -69,12 +69,12 @@ impl Shown {
             notes: Some(&notes),
         };
         let mut memory = config::memory::load(&query);
-        let brought = file.map(|file| memory.lazy.touch(&file).files).unwrap_or_default();
-        Ok(Self { memory, brought })
+        let brought = file.map(|file| memory.lazy.file_touched(&file).files).unwrap_or_default();
+        Ok(Self { memory, path_files: brought })
     }
 
     fn files(&self) -> impl Iterator<Item = &MemoryFile> {
-        self.memory.files.iter().chain(&self.brought)
+        self.memory.files.iter().chain(&self.path_files)
     }
 
     fn text(&self) -> String {

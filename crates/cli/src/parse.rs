@@ -1,7 +1,7 @@
 //! From argv to `Args`, through a parser built from the flag table. Errors are one line in the wording that scripts know.
 
 use crate::args::Args;
-use crate::flags::{Effect, FLAGS, Flag, Group, Kind};
+use crate::flags::{CliFlag, FLAGS, FlagEffect, FlagGroup, FlagKind};
 use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -11,21 +11,21 @@ const PROMPT: &str = "prompt";
 
 /// Anything but a session to run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Parsed {
+pub(crate) enum ParseExit {
     Help,
     Version,
     Usage(String),
 }
 
 /// Parses everything after the program name.
-pub(crate) fn parse(argv: &[OsString]) -> Result<Args, Parsed> {
+pub(crate) fn parse(argv: &[OsString]) -> Result<Args, ParseExit> {
     let matches = command().try_get_matches_from(argv).map_err(|error| explain(&error))?;
     let mut args = Args::default();
     let given = FLAGS.iter().filter(|f| matches.value_source(f.long).is_some_and(is_given));
     for flag in given {
-        apply(flag, values_of(flag, &matches), &mut args).map_err(Parsed::Usage)?;
+        apply(flag, values_of(flag, &matches), &mut args).map_err(ParseExit::Usage)?;
     }
-    args.prompt = prompt(&matches).map_err(Parsed::Usage)?;
+    args.prompt = prompt(&matches).map_err(ParseExit::Usage)?;
     Ok(args)
 }
 
@@ -33,33 +33,33 @@ fn is_given(source: clap::parser::ValueSource) -> bool {
     source == clap::parser::ValueSource::CommandLine
 }
 
-fn values_of(flag: &Flag, matches: &ArgMatches) -> Vec<String> {
-    if flag.kind == Kind::Switch {
+fn values_of(flag: &CliFlag, matches: &ArgMatches) -> Vec<String> {
+    if flag.kind == FlagKind::Switch {
         return Vec::new();
     }
     let values = matches.get_many::<OsString>(flag.long).into_iter().flatten();
     values.map(|v| v.to_string_lossy().into_owned()).collect()
 }
 
-fn apply(flag: &'static Flag, values: Vec<String>, args: &mut Args) -> Result<(), String> {
-    if flag.kind == Kind::Greedy && values.len() > 1 {
+fn apply(flag: &'static CliFlag, values: Vec<String>, args: &mut Args) -> Result<(), String> {
+    if flag.kind == FlagKind::Greedy && values.len() > 1 {
         args.greedy.push(flag.long);
     }
     match flag.effect {
-        Effect::Set(set) => {
+        FlagEffect::Set(set) => {
             set(args, values);
             Ok(())
         }
-        Effect::Check(check) => {
+        FlagEffect::Check(check) => {
             let shown = values.last().cloned().unwrap_or_default();
             check(args, values)
                 .map_err(|why| format!("error: option '{}' argument '{shown}' is invalid. {why}", flag.label()))
         }
-        Effect::Ignored => {
+        FlagEffect::Ignored => {
             args.without_effect.push(flag.long);
             Ok(())
         }
-        Effect::Refused(why) => Err(format!("error: option '{}' is not available: {why}", flag.label())),
+        FlagEffect::Refused(why) => Err(format!("error: option '{}' is not available: {why}", flag.label())),
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn command() -> Command {
         command = command.arg(argument(flag));
     }
     let last = |name, short, action, help| {
-        Arg::new(name).long(name).short(short).action(action).help(help).help_heading(Group::Diagnosis.heading())
+        Arg::new(name).long(name).short(short).action(action).help(help).help_heading(FlagGroup::Diagnosis.heading())
     };
     // The Version action needs a version; the text shown is ours.
     command = command
@@ -106,33 +106,33 @@ pub(crate) fn command() -> Command {
     command.arg(prompt)
 }
 
-fn argument(flag: &'static Flag) -> Arg {
-    let mut arg = Arg::new(flag.long).long(flag.long).help(flag.help).hide(flag.group == Group::Hidden);
+fn argument(flag: &'static CliFlag) -> Arg {
+    let mut arg = Arg::new(flag.long).long(flag.long).help(flag.help).hide(flag.group == FlagGroup::Hidden);
     if let Some(short) = flag.short {
         arg = arg.short(short);
     }
-    if flag.group != Group::Hidden {
+    if flag.group != FlagGroup::Hidden {
         arg = arg.help_heading(flag.group.heading());
     }
     arg = arg.aliases(flag.aliases.iter().copied());
-    if flag.kind == Kind::Switch {
+    if flag.kind == FlagKind::Switch {
         return arg.action(ArgAction::SetTrue);
     }
     arg = arg.value_name(flag.value).value_parser(ValueParser::os_string());
     match flag.kind {
-        Kind::Switch => arg,
-        Kind::One => arg.action(ArgAction::Set).num_args(1).allow_hyphen_values(true),
-        Kind::Repeat => arg.action(ArgAction::Append).num_args(1).allow_hyphen_values(true),
-        Kind::Optional => arg.action(ArgAction::Set).num_args(0..=1),
-        Kind::OptionalEquals => arg.action(ArgAction::Set).num_args(0..=1).require_equals(true),
-        Kind::Greedy => arg.action(ArgAction::Append).num_args(1..),
+        FlagKind::Switch => arg,
+        FlagKind::One => arg.action(ArgAction::Set).num_args(1).allow_hyphen_values(true),
+        FlagKind::Repeat => arg.action(ArgAction::Append).num_args(1).allow_hyphen_values(true),
+        FlagKind::Optional => arg.action(ArgAction::Set).num_args(0..=1),
+        FlagKind::OptionalEquals => arg.action(ArgAction::Set).num_args(0..=1).require_equals(true),
+        FlagKind::Greedy => arg.action(ArgAction::Append).num_args(1..),
     }
 }
 
-fn explain(error: &clap::Error) -> Parsed {
+fn explain(error: &clap::Error) -> ParseExit {
     match error.kind() {
-        ErrorKind::DisplayHelp => return Parsed::Help,
-        ErrorKind::DisplayVersion => return Parsed::Version,
+        ErrorKind::DisplayHelp => return ParseExit::Help,
+        ErrorKind::DisplayVersion => return ParseExit::Version,
         _ => {}
     }
     let context = |kind| match error.get(kind) {
@@ -141,7 +141,7 @@ fn explain(error: &clap::Error) -> Parsed {
         _ => None,
     };
     let named = context(ContextKind::InvalidArg).unwrap_or_default();
-    Parsed::Usage(match error.kind() {
+    ParseExit::Usage(match error.kind() {
         ErrorKind::UnknownArgument => {
             let near = context(ContextKind::SuggestedArg).map(|s| format!("\n(Did you mean {s}?)")).unwrap_or_default();
             format!("error: unknown option '{named}'{near}")
@@ -157,7 +157,7 @@ fn explain(error: &clap::Error) -> Parsed {
 /// clap names an option in its own style; we name it as the table does.
 fn label_of(named: &str) -> String {
     let long = named.split([' ', '=']).next().unwrap_or(named).trim_start_matches('-');
-    FLAGS.iter().find(|f| f.long == long).map_or_else(|| named.to_owned(), Flag::label)
+    FLAGS.iter().find(|f| f.long == long).map_or_else(|| named.to_owned(), CliFlag::label)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
-use crate::args::Format;
-use engine::{SettingSource, Thinking};
+use crate::args::FormatFlag;
+use engine::{SettingSource, ThinkingOption};
 use wire::mode::PermissionMode;
 
 fn parsed(words: &[&str]) -> Args {
@@ -9,7 +9,7 @@ fn parsed(words: &[&str]) -> Args {
 
 fn refused(words: &[&str]) -> String {
     match parse(&words.iter().map(OsString::from).collect::<Vec<_>>()) {
-        Err(Parsed::Usage(text)) => text,
+        Err(ParseExit::Usage(text)) => text,
         other => panic!("{words:?}: {other:?}"),
     }
 }
@@ -18,16 +18,16 @@ fn refused(words: &[&str]) -> String {
 fn the_table_is_consistent() {
     command().debug_assert();
     for flag in FLAGS {
-        assert!(flag.group == Group::Hidden || !flag.help.is_empty(), "--{} lacks help", flag.long);
+        assert!(flag.group == FlagGroup::Hidden || !flag.help.is_empty(), "--{} lacks help", flag.long);
         assert!(flag.help.len() <= 66, "--{}: keep help to one line", flag.long);
-        assert!(flag.kind == Kind::Switch || !flag.value.is_empty(), "--{} lacks a value name", flag.long);
+        assert!(flag.kind == FlagKind::Switch || !flag.value.is_empty(), "--{} lacks a value name", flag.long);
     }
 }
 
 // [SDK-5]
 #[test]
 fn every_valued_flag_takes_both_forms() {
-    for flag in FLAGS.iter().filter(|f| !matches!(f.kind, Kind::Switch | Kind::OptionalEquals)) {
+    for flag in FLAGS.iter().filter(|f| !matches!(f.kind, FlagKind::Switch | FlagKind::OptionalEquals)) {
         for name in std::iter::once(&flag.long).chain(flag.aliases) {
             let long = format!("--{name}");
             let matches = |words: &[String]| {
@@ -76,7 +76,7 @@ fn the_command_lines_of_known_clients_parse() {
         "--input-format",
         "stream-json",
     ]);
-    assert_eq!((python.output, python.input), (Some(Format::StreamJson), Some(Format::StreamJson)));
+    assert_eq!((python.output, python.input), (Some(FormatFlag::StreamJson), Some(FormatFlag::StreamJson)));
     assert_eq!(python.options.system_prompt.as_deref(), Some("")); // [SDK-12] [CLI-11]
     assert_eq!(python.options.tools, Some(Vec::new())); // [SDK-10]
     assert_eq!(python.options.allowed_tools, ["Read", "Bash(git log *)"]);
@@ -108,7 +108,7 @@ fn the_command_lines_of_known_clients_parse() {
         "--json-schema={}",
     ]);
     assert_eq!(typescript.options.tools, None);
-    assert_eq!(typescript.options.thinking, Thinking::Disabled); // [SDK-18]
+    assert_eq!(typescript.options.thinking, ThinkingOption::Disabled); // [SDK-18]
     assert_eq!(typescript.options.permission_mode, Some(PermissionMode::AcceptEdits));
     assert_eq!((typescript.replay_user_messages, typescript.prompt.as_deref()), (true, None)); // [SDK-7]
     assert_eq!(typescript.options.betas, ["a", "b"]); // [SDK-19]
@@ -218,5 +218,5 @@ fn hidden_flags_of_clients_are_accepted() {
 #[test]
 fn help_and_version_are_recognised() {
     let ask = |word: &str| parse(&[OsString::from(word)]).unwrap_err();
-    assert_eq!((ask("-h"), ask("--help"), ask("-v")), (Parsed::Help, Parsed::Help, Parsed::Version));
+    assert_eq!((ask("-h"), ask("--help"), ask("-v")), (ParseExit::Help, ParseExit::Help, ParseExit::Version));
 }

@@ -1,7 +1,9 @@
 //! `permissions explain|lint|test`: what a session started here would decide, and why. Reads settings, runs nothing.
 
-use config::{Loaded, Project, Selection};
-use permission::{Access, Explanation, Part, Place, Policy, Reason, Request, lint};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection};
+use permission::{
+    Access, DecisionExplanation, DecisionReason, ExplainedPart, PermissionQuery, Policy, SessionDirectories, lint,
+};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use tools::Workspace;
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, Source};
+use wire::settings::{RuleBehaviour, SettingsSource};
 
 pub(crate) const USAGE: &str = "Usage: gimlet permissions <command> [options]
 
@@ -30,8 +32,8 @@ Options:
 
 /// The text to print and the exit code; an error is a wrong command line or unreadable settings.
 pub(crate) fn run(rest: &[OsString], env: &Env, stdin: &mut dyn BufRead) -> Result<(String, u8), String> {
-    let options = Options::parse(rest)?;
-    let situation = || Situation::open(&options, env);
+    let options = PermissionsArgs::parse(rest)?;
+    let situation = || PermissionsContext::open(&options, env);
     match options.words.as_slice() {
         [word] if word == "help" => Ok((format!("{USAGE}\n"), 0)),
         [command] if command == "lint" => Ok(situation()?.lint(options.json)),
@@ -48,7 +50,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env, stdin: &mut dyn BufRead) -> Resu
 }
 
 #[derive(Default)]
-struct Options {
+struct PermissionsArgs {
     words: Vec<String>,
     json: bool,
     input: Option<String>,
@@ -57,7 +59,7 @@ struct Options {
     cwd: Option<PathBuf>,
 }
 
-impl Options {
+impl PermissionsArgs {
     fn parse(rest: &[OsString]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
@@ -96,28 +98,28 @@ fn parse_mode(text: &str) -> Result<PermissionMode, String> {
 }
 
 /// One call to be judged.
-struct Call {
+struct CandidateCall {
     tool: String,
     input: String,
     accesses: Vec<Access>,
 }
 
-struct Situation {
-    loaded: Loaded,
+struct PermissionsContext {
+    loaded: ProjectConfig,
     mode: PermissionMode,
     workspace: Workspace,
     env: Env,
 }
 
-impl Situation {
-    fn open(options: &Options, env: &Env) -> Result<Self, String> {
+impl PermissionsContext {
+    fn open(options: &PermissionsArgs, env: &Env) -> Result<Self, String> {
         let here = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
-        let cwd = options.cwd.as_ref().map_or(here.clone(), |dir| sys::real::path(&here.join(dir)));
+        let cwd = options.cwd.as_ref().map_or(here.clone(), |dir| sys::real_path::path(&here.join(dir)));
         if !cwd.is_dir() {
             return Err(format!("Error: {} is not a directory", cwd.display()));
         }
-        let selection = Selection { settings: options.settings.clone(), ..Selection::default() };
-        let loaded = Project::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
+        let selection = SettingsSelection { settings: options.settings.clone(), ..SettingsSelection::default() };
+        let loaded = ConfigLoader::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
         let mode = options.mode.or(loaded.default_mode).unwrap_or(PermissionMode::Default);
         let workspace = Workspace {
             cwd: cwd.clone(),
@@ -128,31 +130,33 @@ impl Situation {
         Ok(Self { loaded, mode, workspace, env: env.clone() })
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> SessionDirectories {
         let cwd = self.workspace.cwd.clone();
-        Place {
+        SessionDirectories {
             roots: [cwd.clone()].into_iter().chain(self.workspace.additional.iter().cloned()).collect(),
             cwd,
             home: self.workspace.home.clone(),
             block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
             variables: engine::facts::variables(&self.env),
-            undo_store: Some(store::Snapshots::at(store::Layout::new(&self.env).home()).folder().to_path_buf()),
-            ..Place::default()
+            undo_store: Some(store::Snapshots::at(store::StoreLayout::new(&self.env).home()).folder().to_path_buf()),
+            ..SessionDirectories::default()
         }
     }
 
     /// The name of a tool, or else a shell command.
-    fn call(&self, what: &str, input: Option<&str>) -> Result<Call, String> {
+    fn call(&self, what: &str, input: Option<&str>) -> Result<CandidateCall, String> {
         let name = wire::names::canonical(what);
         let is_tool = name.starts_with("mcp__") || tools::builtin::all().iter().any(|tool| tool.spec().name == name);
         match input {
             Some(input) => self.tool_call(name, input),
-            None if is_tool => Ok(Call { tool: name.to_owned(), input: "{}".into(), accesses: vec![Access::Use] }),
+            None if is_tool => {
+                Ok(CandidateCall { tool: name.to_owned(), input: "{}".into(), accesses: vec![Access::Use] })
+            }
             None => self.tool_call("Bash", &json!({ "command": what }).to_string()),
         }
     }
 
-    fn tool_call(&self, name: &str, input: &str) -> Result<Call, String> {
+    fn tool_call(&self, name: &str, input: &str) -> Result<CandidateCall, String> {
         let name = wire::names::canonical(name);
         let raw: Box<RawValue> =
             serde_json::from_str(input).map_err(|error| format!("Error: the input of {name} is not JSON: {error}"))?;
@@ -161,12 +165,12 @@ impl Situation {
             Some(tool) => tool.parse(&raw).map_err(|error| format!("Error: {error}"))?.access(&self.workspace),
             None => vec![Access::Use],
         };
-        Ok(Call { tool: name.to_owned(), input: input.to_owned(), accesses })
+        Ok(CandidateCall { tool: name.to_owned(), input: input.to_owned(), accesses })
     }
 
-    fn explain(&self, call: &Call, mode: PermissionMode) -> Explanation {
-        let (policy, _) = Policy::new(mode, &self.loaded.rules, self.place(), &sys::real::path);
-        let request = Request::new(&call.tool, &call.accesses).with_input(&call.input);
+    fn explain(&self, call: &CandidateCall, mode: PermissionMode) -> DecisionExplanation {
+        let (policy, _) = Policy::new(mode, &self.loaded.rules, self.place(), &sys::real_path::path);
+        let request = PermissionQuery::new(&call.tool, &call.accesses).with_input(&call.input);
         let cwd = self.workspace.cwd.clone();
         let facts = engine::facts::gather_with_repositories(&policy, &request, &cwd, &self.env);
         policy.explain(&request, &facts)
@@ -193,7 +197,7 @@ impl Situation {
     }
 
     /// A JSON line and its answer; `expect` is kept for tables.
-    fn line(&self, line: &str) -> Result<(Explanation, Option<String>), String> {
+    fn line(&self, line: &str) -> Result<(DecisionExplanation, Option<String>), String> {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("not a JSON object: {error}"))?;
         let tool = value.get("tool").and_then(Value::as_str).ok_or("the field `tool` is missing")?;
         let input = value.get("input").map_or_else(|| "{}".to_owned(), Value::to_string);
@@ -226,7 +230,7 @@ impl Situation {
     }
 
     /// `allow git status`, or a JSON line with `expect`.
-    fn row(&self, line: &str) -> Result<(String, Explanation), String> {
+    fn row(&self, line: &str) -> Result<(String, DecisionExplanation), String> {
         let line = line.trim();
         if line.starts_with('{') {
             let (answer, expected) = self.line(line)?;
@@ -241,7 +245,7 @@ impl Situation {
     }
 
     fn lint(&self, as_json: bool) -> (String, u8) {
-        let findings = lint::lint(&self.loaded.rules, &self.place(), &sys::real::path);
+        let findings = lint::lint(&self.loaded.rules, &self.place(), &sys::real_path::path);
         let mut out = String::new();
         for finding in &findings {
             let at = self.locate(&finding.rule, finding.source);
@@ -256,7 +260,8 @@ impl Situation {
                 writeln!(out, "{line}").ok();
             } else {
                 let at = place_text(finding.source, at.as_ref());
-                writeln!(out, "{at}: {behaviour} {}: {kind}: {message}", permission::visible(&finding.rule)).ok();
+                writeln!(out, "{at}: {behaviour} {}: {kind}: {message}", permission::escape_invisible(&finding.rule))
+                    .ok();
             }
         }
         if !as_json && findings.is_empty() {
@@ -265,14 +270,14 @@ impl Situation {
         (out, u8::from(!findings.is_empty()))
     }
 
-    fn show(&self, answer: &Explanation, as_json: bool) -> String {
+    fn show(&self, answer: &DecisionExplanation, as_json: bool) -> String {
         if as_json {
             return format!("{}\n", self.json(answer));
         }
         let decision = &answer.decision;
         let mut out = format!("{}: {}\n", decision.as_str(), self.describe(decision.reason()));
         for part in &answer.parts {
-            let text = permission::visible(&part.text);
+            let text = permission::escape_invisible(&part.text);
             writeln!(out, "  {:5}  {text}\n         {}", part.decision, self.describe(&part.reason)).ok();
         }
         if !self.loaded.trusted {
@@ -281,9 +286,9 @@ impl Situation {
         out
     }
 
-    fn json(&self, answer: &Explanation) -> Value {
+    fn json(&self, answer: &DecisionExplanation) -> Value {
         let mut value = self.reason(answer.decision.as_str(), answer.decision.reason());
-        let part = |part: &Part| {
+        let part = |part: &ExplainedPart| {
             let mut value = self.reason(part.decision, &part.reason);
             value["command"] = json!(part.text);
             value
@@ -292,9 +297,9 @@ impl Situation {
         value
     }
 
-    fn reason(&self, decision: &str, reason: &Reason) -> Value {
+    fn reason(&self, decision: &str, reason: &DecisionReason) -> Value {
         let mut value = json!({ "decision": decision, "reason": reason.describe(), "rule": null, "source": null });
-        if let Reason::Rule { text, source } = reason {
+        if let DecisionReason::Rule { text, source } = reason {
             value["rule"] = json!(text);
             value["source"] = json!(source.as_str());
             if let Some((path, line)) = self.locate(text, *source) {
@@ -305,18 +310,18 @@ impl Situation {
         value
     }
 
-    fn describe(&self, reason: &Reason) -> String {
+    fn describe(&self, reason: &DecisionReason) -> String {
         match reason {
-            Reason::Rule { text, source } => {
+            DecisionReason::Rule { text, source } => {
                 let at = self.locate(text, *source);
-                format!("rule {} ({})", permission::visible(text), place_text(*source, at.as_ref()))
+                format!("rule {} ({})", permission::escape_invisible(text), place_text(*source, at.as_ref()))
             }
             other => other.describe(),
         }
     }
 
     /// The file and line a rule stands in.
-    fn locate(&self, rule: &str, source: Source) -> Option<(PathBuf, Option<usize>)> {
+    fn locate(&self, rule: &str, source: SettingsSource) -> Option<(PathBuf, Option<usize>)> {
         let written = serde_json::to_string(rule).ok()?;
         let files = self.loaded.layers.iter().filter(|layer| layer.source == source).filter_map(|layer| {
             let path = layer.path.clone()?;
@@ -333,15 +338,15 @@ fn is_row(line: &str) -> bool {
     !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 
-fn behaviour(behaviour: Behaviour) -> &'static str {
+fn behaviour(behaviour: RuleBehaviour) -> &'static str {
     match behaviour {
-        Behaviour::Allow => "allow",
-        Behaviour::Ask => "ask",
-        Behaviour::Deny => "deny",
+        RuleBehaviour::Allow => "allow",
+        RuleBehaviour::Ask => "ask",
+        RuleBehaviour::Deny => "deny",
     }
 }
 
-fn place_text(source: Source, at: Option<&(PathBuf, Option<usize>)>) -> String {
+fn place_text(source: SettingsSource, at: Option<&(PathBuf, Option<usize>)>) -> String {
     match at {
         Some((path, Some(line))) => format!("{}:{line}", path.display()),
         Some((path, None)) => path.display().to_string(),

@@ -2,37 +2,37 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::Layout;
+use store::StoreLayout;
 use sys::Env;
 use tui::Preferences;
-use tui::keys::bindings::Bindings;
-use tui::reload::What;
-use tui::theme::{Base, Theme};
+use tui::keys::bindings::KeyBindings;
+use tui::reload::ReloadKind;
+use tui::theme::{BaseTheme, Theme};
 
 /// What was read.
-pub(crate) struct Read {
+pub(crate) struct LoadedPreferences {
     pub preferences: Preferences,
     /// The theme follows the terminal's background.
     pub follows_background: bool,
     /// Files that count again when they change.
-    pub files: Vec<(What, PathBuf)>,
+    pub files: Vec<(ReloadKind, PathBuf)>,
     /// What is wrong with them.
     pub warnings: Vec<String>,
 }
 
-pub(crate) fn read(env: &Env, screen_reader: bool) -> Read {
-    let layout = Layout::new(env);
+pub(crate) fn read(env: &Env, screen_reader: bool) -> LoadedPreferences {
+    let layout = StoreLayout::new(env);
     let mut preferences = Preferences { home: env.home(), ..Preferences::default() };
     let bindings = layout.home().join("keybindings.json");
     let mut warnings = Vec::new();
     if let Ok(text) = std::fs::read_to_string(&bindings) {
-        (preferences.bindings, warnings) = Bindings::parse(&text);
+        (preferences.bindings, warnings) = KeyBindings::parse(&text);
     }
-    let mut files = vec![(What::Bindings, bindings)];
+    let mut files = vec![(ReloadKind::Bindings, bindings)];
     let settings = std::fs::read_to_string(layout.home().join("settings.json")).unwrap_or_default();
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap_or_default();
     if settings.get("prefersReducedMotion").and_then(serde_json::Value::as_bool) == Some(true) {
-        preferences.motion = tui::Motion::Reduced;
+        preferences.motion = tui::MotionLevel::Reduced;
     }
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
     let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
@@ -46,15 +46,15 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> Read {
     let clears = settings.get("showClearContextOnPlanAccept").and_then(serde_json::Value::as_bool);
     preferences.clears_on_plan = clears == Some(true);
     let wants_reader = settings.get("axScreenReader").and_then(serde_json::Value::as_bool);
-    preferences.reader = tui::reader::Via::decide(screen_reader, env, wants_reader);
+    preferences.screen_reader = tui::screen_reader::ScreenReaderSource::decide(screen_reader, env, wants_reader);
     preferences.tracks_cursor = env.is_on("CLAUDE_CODE_ACCESSIBILITY");
     let channel = settings.get("preferredNotifChannel").and_then(serde_json::Value::as_str);
-    preferences.channel = channel.and_then(tui::notify::Channel::parse).unwrap_or(preferences.channel);
+    preferences.channel = channel.and_then(tui::notify::AlertChannel::parse).unwrap_or(preferences.channel);
     let progress = settings.get("terminalProgressBarEnabled").and_then(serde_json::Value::as_bool);
     preferences.progress = progress != Some(false);
     for (name, time) in [
-        ("GIMLET_TEST_QUESTION_MS", &mut preferences.patience.question),
-        ("GIMLET_TEST_IDLE_MS", &mut preferences.patience.idle),
+        ("GIMLET_TEST_QUESTION_MS", &mut preferences.alert_delays.question),
+        ("GIMLET_TEST_IDLE_MS", &mut preferences.alert_delays.idle),
     ] {
         *time = env.number(name).map_or(*time, Duration::from_millis);
     }
@@ -62,16 +62,16 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> Read {
         Some("auto") | None => true,
         Some(name) => {
             preferences.theme = theme(name, layout.home());
-            files.extend(theme_file(name, layout.home()).map(|path| (What::Theme, path)));
+            files.extend(theme_file(name, layout.home()).map(|path| (ReloadKind::Theme, path)));
             false
         }
     };
-    Read { preferences, follows_background, files, warnings }
+    LoadedPreferences { preferences, follows_background, files, warnings }
 }
 
 /// A built-in theme, or one of the themes directory.
 fn theme(name: &str, home: &Path) -> Theme {
-    if let Some(base) = Base::parse(name) {
+    if let Some(base) = BaseTheme::parse(name) {
         return Theme::new(base);
     }
     theme_file(name, home)

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
-use store::Layout;
-use store::purge::{self, Project, Scope};
+use store::StoreLayout;
+use store::purge::{self, PurgeProject, PurgeScope};
 use sys::Env;
 
 const USAGE: &str = "Usage: gimlet project purge [PATH] [--dry-run] [--yes | --interactive]
@@ -17,7 +17,7 @@ Deletes transcripts, task lists, debug logs, file history and prompt history of 
 its trust included. Notes (memory/) stay. The default is the current directory.";
 
 #[derive(Debug, Default)]
-struct Asked {
+struct PurgeArgs {
     path: Option<PathBuf>,
     all: bool,
     dry_run: bool,
@@ -28,7 +28,7 @@ struct Asked {
 /// The text to print and the exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let asked = parse(rest)?;
-    let layout = Layout::new(env);
+    let layout = StoreLayout::new(env);
     let found = survey(&asked, &layout, env)?;
     if found.is_empty() {
         return Ok(("Nothing is kept.".into(), 0));
@@ -41,24 +41,24 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         return Err(format!("{shown}Error: there is no terminal to ask on; look at the list and add --yes"));
     }
     if !asked.yes {
-        say(&shown);
+        print_line(&shown);
     }
     if !asked.yes && !asked.interactive && !ask("Delete all of this?") {
         return Ok(("Nothing was deleted.".into(), 1));
     }
-    let mut deleted = Deleted::default();
+    let mut deleted = PurgeCounts::default();
     for project in &found {
-        deleted.carry_out(project, &asked, (&layout, env))?;
+        deleted.purge(project, &asked, (&layout, env))?;
     }
     Ok((deleted.to_string(), 0))
 }
 
-fn parse(rest: &[OsString]) -> Result<Asked, String> {
+fn parse(rest: &[OsString]) -> Result<PurgeArgs, String> {
     let mut words = rest.iter();
     if words.next().and_then(|word| word.to_str()) != Some("purge") {
         return Err(USAGE.into());
     }
-    let mut asked = Asked::default();
+    let mut asked = PurgeArgs::default();
     for word in words {
         match word.to_str() {
             Some("--dry-run") => asked.dry_run = true,
@@ -76,23 +76,23 @@ fn parse(rest: &[OsString]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn survey(asked: &Asked, layout: &Layout, env: &Env) -> Result<Vec<Project>, String> {
+fn survey(asked: &PurgeArgs, layout: &StoreLayout, env: &Env) -> Result<Vec<PurgeProject>, String> {
     if asked.all {
-        return Ok(purge::survey(layout, Scope::All));
+        return Ok(purge::survey(layout, PurgeScope::All));
     }
     let start =
         sys::launch::cwd(env).map_err(|error| format!("Error: the current directory is not available ({error})"))?;
     let path = start.join(asked.path.clone().unwrap_or_default());
-    let mut found = purge::survey(layout, Scope::One(&path));
+    let mut found = purge::survey(layout, PurgeScope::One(&path));
     // A folder that is only remembered is purged too.
-    let cwd = store::layout::resolved(&path);
+    let cwd = store::layout::resolve_directory(&path);
     if found.is_empty() && state::knows_project(env, &cwd) {
-        found.push(Project { cwd, ..Project::default() });
+        found.push(PurgeProject { cwd, ..PurgeProject::default() });
     }
     Ok(found)
 }
 
-fn describe(project: &Project, env: &Env) -> String {
+fn describe(project: &PurgeProject, env: &Env) -> String {
     let mut text = format!("{}\n", project.cwd);
     let (open, closed): (Vec<_>, Vec<_>) = project.sessions.iter().partition(|session| session.is_open);
     if !closed.is_empty() {
@@ -122,13 +122,13 @@ fn count(number: usize, what: &str) -> String {
 }
 
 #[derive(Default)]
-struct Deleted {
+struct PurgeCounts {
     sessions: usize,
     prompts: usize,
     folders: usize,
 }
 
-impl std::fmt::Display for Deleted {
+impl std::fmt::Display for PurgeCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { sessions, prompts, folders } = self;
         write!(
@@ -141,8 +141,13 @@ impl std::fmt::Display for Deleted {
     }
 }
 
-impl Deleted {
-    fn carry_out(&mut self, project: &Project, asked: &Asked, (layout, env): (&Layout, &Env)) -> Result<(), String> {
+impl PurgeCounts {
+    fn purge(
+        &mut self,
+        project: &PurgeProject,
+        asked: &PurgeArgs,
+        (layout, env): (&StoreLayout, &Env),
+    ) -> Result<(), String> {
         let agreed = |what: &str| !asked.interactive || ask(&format!("Delete {what} of {}?", project.cwd));
         let failed = |error: &dyn std::fmt::Display| format!("Error: {error}");
         let closed: Vec<_> = project.sessions.iter().filter(|session| !session.is_open).collect();
@@ -163,12 +168,12 @@ impl Deleted {
     }
 }
 
-fn say(text: &str) {
+fn print_line(text: &str) {
     std::io::stderr().write_all(text.as_bytes()).ok();
 }
 
 fn ask(question: &str) -> bool {
-    say(&format!("{question} [y/N] "));
+    print_line(&format!("{question} [y/N] "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")

@@ -1,16 +1,16 @@
 //! `gimlet sandbox run|status`: a command under the profile a session here would use, and what that profile is. Never runs a
 //! command outside when the sandbox cannot be applied.
 
-use config::{Loaded, Project, Selection};
-use engine::cage::{Confinement, Grounds, Made};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection};
+use engine::sandbox::{PreparedSandbox, SandboxInputs, SessionSandbox};
 use serde_json::json;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use store::Layout;
+use store::StoreLayout;
 use sys::Env;
-use sys::process::{Input, KeeperConfig, Output, Spawn};
-use sys::sandbox::{Effect, Files};
+use sys::process::{ChildInput, ChildOutput, KeeperConfig, SpawnSpec};
+use sys::sandbox::{FileConfinement, RuleEffect};
 use wire::mode::PermissionMode;
 
 const USAGE: &str = "Usage: gimlet sandbox <command> [options]
@@ -26,7 +26,7 @@ Options:
 The sandbox need not be switched on for these. docs/sandbox.md describes its settings.";
 
 #[derive(Default)]
-struct Asked {
+struct SandboxArgs {
     json: bool,
     settings: Option<String>,
     add_dirs: Vec<PathBuf>,
@@ -45,8 +45,8 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     }
 }
 
-fn parse(rest: &[OsString]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn parse(rest: &[OsString]) -> Result<SandboxArgs, String> {
+    let mut asked = SandboxArgs::default();
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         match word.to_str() {
@@ -63,48 +63,48 @@ fn parse(rest: &[OsString]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-struct Situation {
+struct SandboxCommand {
     cwd: PathBuf,
-    loaded: Loaded,
-    confinement: Confinement,
+    loaded: ProjectConfig,
+    confinement: SessionSandbox,
 }
 
-impl Situation {
-    fn open(asked: &Asked, env: &Env) -> Result<Self, String> {
+impl SandboxCommand {
+    fn open(asked: &SandboxArgs, env: &Env) -> Result<Self, String> {
         let said = |error: &dyn std::fmt::Display| format!("Error: {error}");
         let cwd = sys::launch::cwd(env).and_then(std::fs::canonicalize).map_err(|error| said(&error))?;
-        let selection = Selection { settings: asked.settings.clone(), ..Selection::default() };
-        let loaded = Project::open(&cwd, env, &selection).map_err(|error| said(&error))?;
+        let selection = SettingsSelection { settings: asked.settings.clone(), ..SettingsSelection::default() };
+        let loaded = ConfigLoader::open(&cwd, env, &selection).map_err(|error| said(&error))?;
         let id = format!("sandbox-{}", sys::id::base36(8));
-        let tasks = Layout::new(env).create_tasks_dir(&cwd, &id).map_err(|error| said(&error))?;
+        let tasks = StoreLayout::new(env).create_tasks_dir(&cwd, &id).map_err(|error| said(&error))?;
         // Only its parent is used.
         std::fs::remove_dir(&tasks).ok();
         let given = asked.add_dirs.iter().map(|dir| cwd.join(dir));
-        let grounds = Grounds {
+        let grounds = SandboxInputs {
             cwd: cwd.clone(),
             additional: given.chain(loaded.additional_directories.iter().cloned()).collect(),
             env: loaded.env.clone(),
             base_env: env.clone(),
             scratch: tasks.parent().unwrap_or(&tasks).to_path_buf(),
         };
-        let confinement = Confinement::forced(&loaded, grounds);
+        let confinement = SessionSandbox::always_on(&loaded, grounds);
         Ok(Self { cwd, loaded, confinement })
     }
 
-    fn made(&self) -> Result<Made, String> {
+    fn made(&self) -> Result<PreparedSandbox, String> {
         if let Some(why) = self.confinement.unavailable() {
             return Err(format!("Error: {why}"));
         }
-        let made = self.confinement.cage(&self.loaded.rules, PermissionMode::Default);
+        let made = self.confinement.prepare(&self.loaded.rules, PermissionMode::Default);
         made.map_err(|error| format!("Error: the sandbox could not be set up: {error}"))
     }
 }
 
-fn execute(asked: &Asked, env: &Env) -> Result<u8, String> {
-    let situation = Situation::open(asked, env)?;
+fn execute(asked: &SandboxArgs, env: &Env) -> Result<u8, String> {
+    let situation = SandboxCommand::open(asked, env)?;
     let made = situation.made()?;
     for warning in &made.warnings {
-        headless::complain(&format!("Warning: {warning}"));
+        headless::print_to_stderr(&format!("Warning: {warning}"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("Error: could not start the runtime: {error}"))?;
@@ -114,58 +114,58 @@ fn execute(asked: &Asked, env: &Env) -> Result<u8, String> {
     code
 }
 
-async fn inside(made: &Made, command: &[OsString], situation: &Situation) -> Result<u8, String> {
+async fn inside(made: &PreparedSandbox, command: &[OsString], situation: &SandboxCommand) -> Result<u8, String> {
     let secret = config::environment::SECRET_VARIABLES;
     let vars = situation.loaded.env.iter().filter(|(name, _)| !secret.iter().any(|secret| name == secret));
-    let spawn = Spawn {
+    let spawn = SpawnSpec {
         program: command[0].clone(),
         args: command[1..].to_vec(),
         env: vars.map(|(name, value)| (name.to_os_string(), value.to_os_string())).collect(),
         cwd: situation.cwd.clone(),
-        stdin: Input::Inherit,
-        output: Output::Inherit,
+        stdin: ChildInput::Inherit,
+        output: ChildOutput::Inherit,
     };
-    let started = made.cage.start(spawn);
+    let started = made.sandbox.start(spawn);
     let (mut child, confined) = started.map_err(|error| format!("Error: could not start the command: {error}"))?;
     let exit = child.wait().await.map_err(|error| format!("Error: {error}"))?;
     child.kill_tree();
     let text = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    if let Some(report) = made.cage.report(&text, confined.finish().await) {
+    if let Some(report) = made.sandbox.report(&text, confined.finish().await) {
         let lines = report.lines().take_while(|line| *line != "</sandbox_violations>").skip(1);
-        lines.for_each(|line| headless::complain(&format!("sandbox: blocked: {line}")));
+        lines.for_each(|line| headless::print_to_stderr(&format!("sandbox: blocked: {line}")));
     }
     let code = exit.code.or(exit.signal.map(|signal| 128 + signal)).unwrap_or(1);
     Ok(u8::try_from(code).unwrap_or(1))
 }
 
-fn status(asked: &Asked, env: &Env) -> Result<(String, u8), String> {
-    let situation = Situation::open(asked, env)?;
+fn status(asked: &SandboxArgs, env: &Env) -> Result<(String, u8), String> {
+    let situation = SandboxCommand::open(asked, env)?;
     let confinement = &situation.confinement;
     let enabled = situation.loaded.settings.sandbox.enabled == Some(true);
     let made = situation.made().ok();
-    let listed = |wanted: &[Effect]| -> Vec<String> {
-        let Some(Files::Confined(rules)) = made.as_ref().map(|made| &made.cage.profile.files) else {
+    let listed = |wanted: &[RuleEffect]| -> Vec<String> {
+        let Some(FileConfinement::Confined(rules)) = made.as_ref().map(|made| &made.sandbox.profile.files) else {
             return Vec::new();
         };
         rules.iter().filter(|rule| wanted.contains(&rule.effect)).map(|rule| shown(&rule.path)).collect()
     };
     let (allowed, denied) = confinement.domains(&situation.loaded.rules);
-    let gaps = confinement.backend().map(sys::sandbox::Backend::not_covered).unwrap_or_default();
+    let gaps = confinement.backend().map(sys::sandbox::SandboxBackend::not_covered).unwrap_or_default();
     let warnings = made.as_ref().map(|made| made.warnings.clone()).unwrap_or_default();
     let report = json!({
         "enabled": enabled,
         "available": confinement.backend().is_some(),
-        "backend": confinement.backend().map(sys::sandbox::Backend::name),
+        "backend": confinement.backend().map(sys::sandbox::SandboxBackend::name),
         "problems": confinement.problems(),
         "notCovered": gaps,
         "failIfUnavailable": confinement.is_required(),
         "filesystem": {
-            "confined": made.as_ref().is_none_or(|made| made.cage.profile.files != Files::Free),
-            "writable": listed(&[Effect::AllowWrite]),
-            "readOnly": listed(&[Effect::DenyWrite]),
-            "protected": listed(&[Effect::Protect]),
-            "hidden": listed(&[Effect::DenyRead]),
-            "reopened": listed(&[Effect::AllowRead]),
+            "confined": made.as_ref().is_none_or(|made| made.sandbox.profile.files != FileConfinement::Free),
+            "writable": listed(&[RuleEffect::AllowWrite]),
+            "readOnly": listed(&[RuleEffect::DenyWrite]),
+            "protected": listed(&[RuleEffect::Protect]),
+            "hidden": listed(&[RuleEffect::DenyRead]),
+            "reopened": listed(&[RuleEffect::AllowRead]),
         },
         "network": { "allowed": allowed, "denied": denied },
         "warnings": warnings,

@@ -1,8 +1,10 @@
 //! `gimlet sessions`: conversations from the shell. Lists, finds, shows, exports and names them; a search writes what it has
 //! found while it goes on. Reads transcripts only, except for a name, which is one more line.
 
-use engine::export::{self, Format};
-use engine::query::{self, Catalogue, Found, Needle, Scope, SessionInfo, Speaker, Wanted};
+use engine::export::{self, ExportFormat};
+use engine::query::{
+    self, SearchQuery, SearchRequest, SearchResult, SessionCatalogue, SessionInfo, SessionScope, Speaker,
+};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -24,63 +26,63 @@ show     what was said
 export   the same as a file; its ending names the format; without FILE to standard output
 ID       a session's id, the beginning of one, its title, or the path of its transcript";
 
-const FOUND: usize = 50;
-const PLACES: usize = 3;
+const MAX_SESSIONS: usize = 50;
+const HITS_PER_SESSION: usize = 3;
 
 /// The exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
     let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cwd = sys::launch::cwd(env).map_err(|e| format!("Error: the current directory is not available ({e})"))?;
-    let place = Place { env, cwd: std::fs::canonicalize(&cwd).unwrap_or(cwd) };
+    let place = SessionsCommand { env, cwd: std::fs::canonicalize(&cwd).unwrap_or(cwd) };
     let mut out = BufWriter::new(io::stdout().lock());
     let (command, rest) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let done = match command {
-        "list" | "ls" => place.list(&Asked::read(rest)?, &mut out),
-        "search" => place.search(&Asked::read(rest)?, &mut out),
-        "show" => place.show(&Asked::read(rest)?, &mut out),
-        "export" => place.export(&Asked::read(rest)?, &mut out),
-        "rename" => place.rename(&Asked::read(rest)?, &mut out),
-        "" | "help" | "--help" | "-h" => writeln!(out, "{USAGE}").map(|()| 0).map_err(Failure::Output),
-        other => Err(Failure::Said(format!("Error: unknown command: sessions {other}\n{USAGE}"))),
+        "list" | "ls" => place.list(&SessionsArgs::read(rest)?, &mut out),
+        "search" => place.search(&SessionsArgs::read(rest)?, &mut out),
+        "show" => place.show(&SessionsArgs::read(rest)?, &mut out),
+        "export" => place.export(&SessionsArgs::read(rest)?, &mut out),
+        "rename" => place.rename(&SessionsArgs::read(rest)?, &mut out),
+        "" | "help" | "--help" | "-h" => writeln!(out, "{USAGE}").map(|()| 0).map_err(SessionsError::Output),
+        other => Err(SessionsError::Said(format!("Error: unknown command: sessions {other}\n{USAGE}"))),
     };
-    match done.and_then(|code| out.flush().map(|()| code).map_err(Failure::Output)) {
+    match done.and_then(|code| out.flush().map(|()| code).map_err(SessionsError::Output)) {
         Ok(code) => Ok(code),
         // Whoever read us has seen enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(Failure::Output(error)) => Err(format!("Error: {error}")),
-        Err(Failure::Said(message)) => Err(message),
+        Err(SessionsError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(SessionsError::Output(error)) => Err(format!("Error: {error}")),
+        Err(SessionsError::Said(message)) => Err(message),
     }
 }
 
-enum Failure {
+enum SessionsError {
     Said(String),
     Output(io::Error),
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for SessionsError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for SessionsError {
     fn from(message: String) -> Self {
         Self::Said(format!("Error: {message}"))
     }
 }
 
 #[derive(Default)]
-struct Asked {
+struct SessionsArgs {
     all: bool,
     here: bool,
     archived: bool,
     json: bool,
     limit: Option<usize>,
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     words: Vec<String>,
 }
 
-impl Asked {
+impl SessionsArgs {
     fn read(rest: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut words = rest.iter();
@@ -94,7 +96,7 @@ impl Asked {
                 "--format" | "-f" => {
                     let name = words.next().ok_or(USAGE)?;
                     let unknown = || format!("Error: unknown format {name}: text, md, html or json");
-                    asked.format = Some(Format::parse(name).ok_or_else(unknown)?);
+                    asked.format = Some(ExportFormat::parse(name).ok_or_else(unknown)?);
                 }
                 "--" => asked.words.extend(words.by_ref().cloned()),
                 flag if flag.starts_with('-') && flag.len() > 1 => {
@@ -107,7 +109,7 @@ impl Asked {
     }
 }
 
-struct Place<'a> {
+struct SessionsCommand<'a> {
     env: &'a Env,
     cwd: PathBuf,
 }
@@ -115,7 +117,7 @@ struct Place<'a> {
 /// A session as programs read it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed<'a> {
+struct SessionListing<'a> {
     session_id: &'a str,
     title: &'a str,
     cwd: Option<&'a str>,
@@ -130,27 +132,27 @@ struct Listed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pr_url: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    hits: Vec<Shown<'a>>,
+    hits: Vec<SessionHit<'a>>,
 }
 
 /// One place in a session.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct SessionHit<'a> {
     role: &'static str,
     uuid: &'a str,
     timestamp: Option<&'a str>,
     text: &'a str,
 }
 
-fn listed<'a>(info: &'a SessionInfo, found: Option<&'a Found>) -> Listed<'a> {
-    let hit = |hit: &'a query::Hit| Shown {
+fn listed<'a>(info: &'a SessionInfo, found: Option<&'a SearchResult>) -> SessionListing<'a> {
+    let hit = |hit: &'a query::SearchHit| SessionHit {
         role: role(hit.speaker),
         uuid: &hit.uuid,
         timestamp: hit.timestamp.as_deref(),
         text: &hit.snippet,
     };
-    Listed {
+    SessionListing {
         session_id: &info.id,
         title: query::label(info),
         cwd: info.cwd.as_deref(),
@@ -175,10 +177,10 @@ fn role(speaker: Speaker) -> &'static str {
     }
 }
 
-impl Place<'_> {
-    fn list(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
-        let scope = if asked.all { Scope::Everywhere } else { Scope::Folder };
-        let catalogue = Catalogue::open(self.env, &self.cwd, scope);
+impl SessionsCommand<'_> {
+    fn list(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
+        let scope = if asked.all { SessionScope::Everywhere } else { SessionScope::Folder };
+        let catalogue = SessionCatalogue::open(self.env, &self.cwd, scope);
         let infos = catalogue.rows.iter().filter_map(|row| catalogue.info(row));
         let mut told = 0;
         for info in infos.filter(|info| asked.archived || !info.archived).take(asked.limit.unwrap_or(usize::MAX)) {
@@ -186,35 +188,36 @@ impl Place<'_> {
             if asked.json {
                 line(&listed(&info, None), out)?;
             } else {
-                head(&info, asked.all, Look::Plain, out)?;
+                write_heading(&info, asked.all, HitHighlight::Plain, out)?;
             }
         }
         if told == 0 && !asked.json {
             let hint = if asked.all { "" } else { " in this directory; --all shows those of others" };
-            headless::complain(&format!("No conversations{hint}"));
+            headless::print_to_stderr(&format!("No conversations{hint}"));
         }
         Ok(0)
     }
 
-    fn search(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+    fn search(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
         // A word with blanks was quoted in the shell: it stands together.
         let quoted = |word: &String| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() };
         let query = match asked.words.as_slice() {
             [one] => one.clone(),
             several => several.iter().map(quoted).collect::<Vec<_>>().join(" "),
         };
-        let needle = Needle::new(&query).ok_or_else(|| Failure::Said(USAGE.into()))?;
-        let scope = if asked.here { Scope::Folder } else { Scope::Everywhere };
-        let catalogue = Catalogue::open(self.env, &self.cwd, scope);
-        let wanted = Wanted { needle: &needle, per_session: PLACES, cancelled: &AtomicBool::new(false) };
-        let look = if io::stdout().is_terminal() { Look::Marked } else { Look::Plain };
-        let limit = asked.limit.unwrap_or(FOUND);
+        let needle = SearchQuery::new(&query).ok_or_else(|| SessionsError::Said(USAGE.into()))?;
+        let scope = if asked.here { SessionScope::Folder } else { SessionScope::Everywhere };
+        let catalogue = SessionCatalogue::open(self.env, &self.cwd, scope);
+        let wanted =
+            SearchRequest { needle: &needle, per_session: HITS_PER_SESSION, cancelled: &AtomicBool::new(false) };
+        let look = if io::stdout().is_terminal() { HitHighlight::Marked } else { HitHighlight::Plain };
+        let limit = asked.limit.unwrap_or(MAX_SESSIONS);
         let (mut told, mut failed) = (0, None);
         query::search(&catalogue.rows, wanted, &mut |found| {
             let Some(info) = catalogue.info(&found.row) else { return ControlFlow::Continue(()) };
             told += 1;
             // What was found is seen while the rest is looked through.
-            let written = tell(&info, &found, (asked, look), out).and_then(|()| out.flush());
+            let written = write_hits(&info, &found, (asked, look), out).and_then(|()| out.flush());
             failed = written.err();
             if failed.is_some() || told >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -222,33 +225,33 @@ impl Place<'_> {
             return Err(error.into());
         }
         if told == limit && !asked.json {
-            headless::complain(&format!("The newest {limit}; --limit N shows more"));
+            headless::print_to_stderr(&format!("The newest {limit}; --limit N shows more"));
         }
         Ok(u8::from(told == 0))
     }
 
-    fn show(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
-        let [target] = asked.words.as_slice() else { return Err(Failure::Said(USAGE.into())) };
+    fn show(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
+        let [target] = asked.words.as_slice() else { return Err(SessionsError::Said(USAGE.into())) };
         let transcript = query::transcript(self.env, &self.cwd, target)?;
-        let format = asked.format.unwrap_or(Format::Text);
+        let format = asked.format.unwrap_or(ExportFormat::Text);
         export::write(&transcript, &query::heading(&transcript), format, out).map_err(|e| e.to_string())?;
         Ok(0)
     }
 
-    fn export(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+    fn export(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
         let (target, file) = match asked.words.as_slice() {
             [target] => (target, None),
             [target, file] => (target, Some(self.cwd.join(file))),
-            _ => return Err(Failure::Said(USAGE.into())),
+            _ => return Err(SessionsError::Said(USAGE.into())),
         };
         let transcript = query::transcript(self.env, &self.cwd, target)?;
         let heading = query::heading(&transcript);
         let Some(file) = file else {
-            let format = asked.format.unwrap_or(Format::Markdown);
+            let format = asked.format.unwrap_or(ExportFormat::Markdown);
             export::write(&transcript, &heading, format, out).map_err(|e| e.to_string())?;
             return Ok(0);
         };
-        let format = asked.format.unwrap_or_else(|| Format::of_file(&file));
+        let format = asked.format.unwrap_or_else(|| ExportFormat::of_file(&file));
         let said = |error: io::Error| format!("{} could not be written: {error}", file.display());
         let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&file).map_err(said)?;
         let mut made = BufWriter::new(made);
@@ -258,8 +261,8 @@ impl Place<'_> {
         Ok(0)
     }
 
-    fn rename(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
-        let [target, name @ ..] = asked.words.as_slice() else { return Err(Failure::Said(USAGE.into())) };
+    fn rename(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
+        let [target, name @ ..] = asked.words.as_slice() else { return Err(SessionsError::Said(USAGE.into())) };
         let transcript = query::transcript(self.env, &self.cwd, target)?;
         let name = query::rename(&transcript, &name.join(" "))?;
         writeln!(out, "{name}")?;
@@ -268,35 +271,40 @@ impl Place<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum HitHighlight {
     Plain,
     /// For eyes: what was found stands out.
     Marked,
 }
 
-fn line(listed: &Listed<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn line(listed: &SessionListing<'_>, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string(listed).map_err(io::Error::other)?;
     writeln!(out, "{text}")
 }
 
-fn tell(info: &SessionInfo, found: &Found, (asked, look): (&Asked, Look), out: &mut dyn Write) -> io::Result<()> {
+fn write_hits(
+    info: &SessionInfo,
+    found: &SearchResult,
+    (asked, look): (&SessionsArgs, HitHighlight),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if asked.json {
         return line(&listed(info, Some(found)), out);
     }
-    head(info, !asked.here, look, out)?;
+    write_heading(info, !asked.here, look, out)?;
     for hit in &found.hits {
         let (before, rest) = hit.snippet.split_at(hit.place.start);
         let (word, after) = rest.split_at(hit.place.len());
-        let (on, off) = if look == Look::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+        let (on, off) = if look == HitHighlight::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         writeln!(out, "    {}: {}{on}{}{off}{}", role(hit.speaker), clean(before), clean(word), clean(after))?;
     }
     Ok(())
 }
 
 /// A row for people: id, age, size, branch, title, and where it was when that may differ.
-fn head(info: &SessionInfo, with_place: bool, look: Look, out: &mut dyn Write) -> io::Result<()> {
+fn write_heading(info: &SessionInfo, with_place: bool, look: HitHighlight, out: &mut dyn Write) -> io::Result<()> {
     let age = query::age(info.modified_at);
-    let (on, off) = if look == Look::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+    let (on, off) = if look == HitHighlight::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
     write!(out, "{}  {age:>8}  {:>8}  {on}{}{off}", info.id, query::size(info.size), clean(query::label(info)))?;
     if let Some(branch) = info.branch.as_deref().filter(|branch| *branch != "HEAD") {
         write!(out, "  [{}]", clean(branch))?;

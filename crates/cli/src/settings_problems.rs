@@ -1,12 +1,12 @@
 //! What is wrong in settings files: values that do not fit their key and permission rules that do not do what was meant.
 //! One list for `doctor` and `config explain`.
 
-use config::Loaded;
-use permission::{Place, Policy};
+use config::ProjectConfig;
+use permission::{Policy, SessionDirectories};
 use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, RuleText};
+use wire::settings::{RuleBehaviour, RuleText};
 
 /// One problem: where, what was expected, what to do.
 pub(crate) struct Problem {
@@ -28,7 +28,7 @@ impl Problem {
 }
 
 /// Every problem of the files that count here, values first.
-pub(crate) fn find(loaded: &Loaded, env: &Env, cwd: &Path) -> Vec<Problem> {
+pub(crate) fn find(loaded: &ProjectConfig, env: &Env, cwd: &Path) -> Vec<Problem> {
     let mut all: Vec<Problem> = loaded.diagnostics.iter().map(of_value).collect();
     of_rules(loaded, env, cwd, &mut all);
     all
@@ -44,9 +44,14 @@ fn of_value(problem: &config::Diagnostic) -> Problem {
     Problem { topic: "settings", file, line, key, text: problem.to_string(), fix }
 }
 
-fn of_rules(loaded: &Loaded, env: &Env, cwd: &Path, all: &mut Vec<Problem>) {
-    let place = Place { home: env.home(), roots: vec![cwd.to_path_buf()], cwd: cwd.to_path_buf(), ..Place::default() };
-    let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real::path);
+fn of_rules(loaded: &ProjectConfig, env: &Env, cwd: &Path, all: &mut Vec<Problem>) {
+    let place = SessionDirectories {
+        home: env.home(),
+        roots: vec![cwd.to_path_buf()],
+        cwd: cwd.to_path_buf(),
+        ..SessionDirectories::default()
+    };
+    let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real_path::path);
     for warning in &warnings {
         let rule = loaded.rules.iter().find(|rule| rule.text == warning.rule && rule.source == warning.source);
         all.push(of_rule(loaded, rule, &warning.rule, &warning.to_string()));
@@ -59,7 +64,7 @@ fn of_rules(loaded: &Loaded, env: &Env, cwd: &Path, all: &mut Vec<Problem>) {
     }
 }
 
-fn of_rule(loaded: &Loaded, rule: Option<&RuleText>, named: &str, text: &str) -> Problem {
+fn of_rule(loaded: &ProjectConfig, rule: Option<&RuleText>, named: &str, text: &str) -> Problem {
     let place = rule.and_then(|rule| loaded.place_of(rule));
     let shown = place.as_ref().map(|(path, line)| {
         line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()))
@@ -73,11 +78,11 @@ fn of_rule(loaded: &Loaded, rule: Option<&RuleText>, named: &str, text: &str) ->
     Problem { topic: "permissions", file, line, key, text, fix }
 }
 
-fn key_of(behaviour: Behaviour) -> &'static str {
+fn key_of(behaviour: RuleBehaviour) -> &'static str {
     match behaviour {
-        Behaviour::Allow => "permissions.allow",
-        Behaviour::Ask => "permissions.ask",
-        Behaviour::Deny => "permissions.deny",
+        RuleBehaviour::Allow => "permissions.allow",
+        RuleBehaviour::Ask => "permissions.ask",
+        RuleBehaviour::Deny => "permissions.deny",
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subcommand {
+pub(crate) enum CliSubcommand {
     Demo,
     Completions,
     Auth,
@@ -29,43 +29,43 @@ pub(crate) enum Subcommand {
     Missing,
 }
 
-struct Row {
+struct SubcommandRow {
     name: &'static str,
-    what: Subcommand,
+    what: CliSubcommand,
     /// Shown in help; empty = not shown.
     help: &'static str,
 }
 
-const fn row(name: &'static str, what: Subcommand, help: &'static str) -> Row {
-    Row { name, what, help }
+const fn row(name: &'static str, what: CliSubcommand, help: &'static str) -> SubcommandRow {
+    SubcommandRow { name, what, help }
 }
 
-const fn missing(name: &'static str) -> Row {
-    row(name, Subcommand::Missing, "")
+const fn missing(name: &'static str) -> SubcommandRow {
+    row(name, CliSubcommand::Missing, "")
 }
 
 #[rustfmt::skip]
-const TABLE: &[Row] = &[
-    row("demo", Subcommand::Demo, "Watch a recorded coding task, replayed with real tools"),
-    row("auth", Subcommand::Auth, "auth login|logout|status: store, forget or name credentials"),
-    row("config", Subcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
-    row("mcp", Subcommand::Mcp, "mcp add|list|get|remove|login|logout|serve: MCP servers; see mcp help"),
-    row("memory", Subcommand::Memory, "memory show [path]: the instructions that hold there, and where they come from"),
-    row("trust", Subcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
-    row("undo", Subcommand::Undo, "Bring back what commands and edits destroyed; --list shows what can be brought back"),
-    row("doctor", Subcommand::Doctor, "Find out what is wrong with this installation"),
-    row("hooks", Subcommand::Hooks, "hooks list|test: which hooks would run, and what they decide"),
-    row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
-    row("agents", Subcommand::Agents, "agents [--json] [--all]: sessions and their agents, with state, tokens and cost"),
-    row("sandbox", Subcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
-    row("sessions", Subcommand::Sessions, "sessions list|search|show|export|rename: earlier conversations"),
-    row("project", Subcommand::Project, "project purge [path]: delete what is kept about a project"),
-    row("acp", Subcommand::Acp, "Serve an editor through the Agent Client Protocol"),
-    row("update", Subcommand::Update, "update [--check|--rollback|--pin]: replace this gimlet with a newer release"),
-    row("install", Subcommand::Install, "install [latest|stable|version]: install a release for you or the system"),
-    row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
-    row("help", Subcommand::Help, ""),
-    row("upgrade", Subcommand::Update, ""),
+const TABLE: &[SubcommandRow] = &[
+    row("demo", CliSubcommand::Demo, "Watch a recorded coding task, replayed with real tools"),
+    row("auth", CliSubcommand::Auth, "auth login|logout|status: store, forget or name credentials"),
+    row("config", CliSubcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
+    row("mcp", CliSubcommand::Mcp, "mcp add|list|get|remove|login|logout|serve: MCP servers; see mcp help"),
+    row("memory", CliSubcommand::Memory, "memory show [path]: the instructions that hold there, and where they come from"),
+    row("trust", CliSubcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
+    row("undo", CliSubcommand::Undo, "Bring back what commands and edits destroyed; --list shows what can be brought back"),
+    row("doctor", CliSubcommand::Doctor, "Find out what is wrong with this installation"),
+    row("hooks", CliSubcommand::Hooks, "hooks list|test: which hooks would run, and what they decide"),
+    row("permissions", CliSubcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
+    row("agents", CliSubcommand::Agents, "agents [--json] [--all]: sessions and their agents, with state, tokens and cost"),
+    row("sandbox", CliSubcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
+    row("sessions", CliSubcommand::Sessions, "sessions list|search|show|export|rename: earlier conversations"),
+    row("project", CliSubcommand::Project, "project purge [path]: delete what is kept about a project"),
+    row("acp", CliSubcommand::Acp, "Serve an editor through the Agent Client Protocol"),
+    row("update", CliSubcommand::Update, "update [--check|--rollback|--pin]: replace this gimlet with a newer release"),
+    row("install", CliSubcommand::Install, "install [latest|stable|version]: install a release for you or the system"),
+    row("completions", CliSubcommand::Completions, "completions <shell>: print a completion script"),
+    row("help", CliSubcommand::Help, ""),
+    row("upgrade", CliSubcommand::Update, ""),
     missing("setup-token"),
     missing("plugin"), missing("plugins"), missing("attach"), missing("logs"), missing("stop"), missing("kill"),
     missing("respawn"), missing("rm"), missing("daemon"), missing("auto-mode"), missing("import"),
@@ -74,7 +74,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// The subcommand named by the first word, with the words after it.
-pub(crate) fn find(argv: &[OsString]) -> Option<(Subcommand, &'static str, &[OsString])> {
+pub(crate) fn find(argv: &[OsString]) -> Option<(CliSubcommand, &'static str, &[OsString])> {
     let (first, mut rest) = argv.split_first()?;
     let mut name = first.to_str()?;
     // Shell aliases put these two before everything.
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn only_the_first_word_is_a_subcommand() {
-        assert_eq!(find(&words(&["auth", "status"])).map(|f| f.0), Some(Subcommand::Auth));
+        assert_eq!(find(&words(&["auth", "status"])).map(|f| f.0), Some(CliSubcommand::Auth));
         assert_eq!(find(&words(&["-p", "auth"])), None);
         assert_eq!(find(&words(&["authorise the user"])), None);
         let daemon = words(&["--dangerously-skip-permissions", "daemon", "status"]);

@@ -1,9 +1,9 @@
 //! `gimlet trust`: shows everything a folder would activate, then asks. The default answer is no; a host that would receive
 //! credentials is confirmed by itself; the approval covers exactly what was shown.
 
-use config::activation::Item;
-use config::trust::{self, Approval};
-use config::{Loaded, Project, Selection};
+use config::activation::ActivationItem;
+use config::trust::{self, ApprovalOrigin};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
@@ -16,7 +16,7 @@ const USAGE: &str = "Usage: gimlet trust [PATH] [--yes [--allow-host HOST]...]
        gimlet trust --list";
 
 #[derive(Default)]
-struct Asked {
+struct TrustArgs {
     path: Option<PathBuf>,
     list: bool,
     show: bool,
@@ -43,7 +43,8 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     if env.home().and_then(|home| std::fs::canonicalize(home).ok()) == Some(folder.clone()) {
         return Err("Error: the home directory cannot be trusted for good; trust the project's own folder".into());
     }
-    let loaded = Project::open(&folder, env, &Selection::default()).map_err(|error| format!("Error: {error}"))?;
+    let loaded =
+        ConfigLoader::open(&folder, env, &SettingsSelection::default()).map_err(|error| format!("Error: {error}"))?;
     let items = trust::activations(&folder, &loaded);
     let shown = describe(&folder, &loaded, &items);
     if asked.show {
@@ -52,12 +53,12 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     if !confirmed(&asked, &shown, &items)? {
         return Ok((format!("Not trusted: {}", folder.display()), 1));
     }
-    trust::approve(&folder, env, &items, Approval::Asked).map_err(|error| format!("Error: {error}"))?;
+    trust::approve(&folder, env, &items, ApprovalOrigin::Asked).map_err(|error| format!("Error: {error}"))?;
     Ok((format!("Trusted: {}", loaded.trust_key.display()), 0))
 }
 
-fn parse(rest: &[OsString]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn parse(rest: &[OsString]) -> Result<TrustArgs, String> {
+    let mut asked = TrustArgs::default();
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         match word.to_str() {
@@ -77,7 +78,7 @@ fn parse(rest: &[OsString]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn describe(folder: &Path, loaded: &Loaded, items: &[Item]) -> String {
+fn describe(folder: &Path, loaded: &ProjectConfig, items: &[ActivationItem]) -> String {
     let mut text = format!("{}\n", folder.display());
     if items.is_empty() {
         text.push_str("\nNothing in this folder runs or grants anything by itself.\n");
@@ -121,7 +122,7 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-fn confirmed(asked: &Asked, shown: &str, items: &[Item]) -> Result<bool, String> {
+fn confirmed(asked: &TrustArgs, shown: &str, items: &[ActivationItem]) -> Result<bool, String> {
     let hosts: Vec<&str> = items.iter().filter_map(|item| item.host.as_deref()).collect();
     if asked.yes {
         let missing: Vec<&&str> = hosts.iter().filter(|host| !asked.hosts.iter().any(|h| h == **host)).collect();
@@ -135,19 +136,19 @@ fn confirmed(asked: &Asked, shown: &str, items: &[Item]) -> Result<bool, String>
     if !std::io::stdin().is_terminal() {
         return Err(format!("{shown}\nError: there is no terminal to ask on; look at the list and add --yes"));
     }
-    say(shown);
+    print_line(shown);
     if !ask("Trust this folder and everything listed above?") {
         return Ok(false);
     }
     Ok(hosts.iter().all(|host| ask(&format!("Send your requests and credentials to {}?", printable(host)))))
 }
 
-fn say(text: &str) {
+fn print_line(text: &str) {
     std::io::stderr().write_all(text.as_bytes()).ok();
 }
 
 fn ask(question: &str) -> bool {
-    say(&format!("\n{question} [y/N] "));
+    print_line(&format!("\n{question} [y/N] "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")

@@ -1,14 +1,14 @@
 //! `gimlet undo`: lists what was saved before commands and edits, and brings it back. Changes nothing before what is there
 //! now was saved as well.
 
-use permission::visible;
+use permission::escape_invisible;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use store::snapshots::{Choice, Header, Kind, Undone, active};
-use store::{Layout, Snapshots, StoreError};
+use store::snapshots::{ChangeKind, SnapshotHeader, UndoChoice, UndoResult, active};
+use store::{Snapshots, StoreError, StoreLayout};
 use sys::Env;
 
 const USAGE: &str = "Usage: gimlet undo [options]
@@ -25,10 +25,10 @@ Options:
   --json           one JSON object";
 
 /// Paths named per kind in the text output.
-const NAMED: usize = 20;
+const MAX_NAMED_PATHS: usize = 20;
 
 #[derive(Default)]
-struct Asked {
+struct UndoArgs {
     list: bool,
     all: bool,
     to: Option<String>,
@@ -42,13 +42,13 @@ struct Asked {
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let Some(asked) = parse(rest)? else { return Ok((USAGE.into(), 0)) };
     let folder = sys::launch::cwd(env).ok().map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
-    let snapshots = Snapshots::at(Layout::new(env).home());
+    let snapshots = Snapshots::at(StoreLayout::new(env).home());
     if asked.list {
         return Ok((list(&snapshots, &asked, folder.as_ref()), 0));
     }
     let choice = match &asked.to {
-        Some(id) => Choice::To(id.clone()),
-        None => Choice::Newest { folder, session: asked.session.clone() },
+        Some(id) => UndoChoice::To(id.clone()),
+        None => UndoChoice::Newest { folder, session: asked.session.clone() },
     };
     let undone = match (asked.dry_run, asked.force) {
         (true, _) => snapshots.preview(&choice),
@@ -77,7 +77,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
 
 fn newer_text(paths: &[PathBuf]) -> String {
     let mut text = String::from("Changed after what is to be taken back; this newer work would be replaced:\n");
-    name(&mut text, "newer", paths);
+    list_paths(&mut text, "newer", paths);
     text
 }
 
@@ -102,8 +102,8 @@ fn ask(question: &str) -> bool {
 }
 
 /// `None` asks for help.
-fn parse(rest: &[OsString]) -> Result<Option<Asked>, String> {
-    let mut asked = Asked::default();
+fn parse(rest: &[OsString]) -> Result<Option<UndoArgs>, String> {
+    let mut asked = UndoArgs::default();
     let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
         let (name, inline) = match word.split_once('=') {
@@ -126,10 +126,10 @@ fn parse(rest: &[OsString]) -> Result<Option<Asked>, String> {
     Ok(Some(asked))
 }
 
-fn list(snapshots: &Snapshots, asked: &Asked, folder: Option<&PathBuf>) -> String {
+fn list(snapshots: &Snapshots, asked: &UndoArgs, folder: Option<&PathBuf>) -> String {
     let headers = snapshots.list();
     let in_force = active(&headers);
-    let near = |header: &&Header| {
+    let near = |header: &&SnapshotHeader| {
         let same = |folder: &PathBuf| folder.starts_with(&header.cwd) || header.cwd.starts_with(folder);
         asked.session.as_ref().map_or(asked.all || folder.is_none_or(same), |id| *id == header.session)
     };
@@ -144,7 +144,14 @@ fn list(snapshots: &Snapshots, asked: &Asked, folder: Option<&PathBuf>) -> Strin
         let time = sys::clock::iso(header.at);
         let partial = if header.is_complete() { "" } else { "  (partly saved)" };
         let files = if header.files == 1 { "1 path".into() } else { format!("{} paths", header.files) };
-        writeln!(text, "{mark} {}  {}  {files:>10}  {}{partial}", header.id, &time[..19], visible(&header.what)).ok();
+        writeln!(
+            text,
+            "{mark} {}  {}  {files:>10}  {}{partial}",
+            header.id,
+            &time[..19],
+            escape_invisible(&header.what)
+        )
+        .ok();
     }
     if text.is_empty() {
         return "Nothing was saved here.".into();
@@ -153,11 +160,11 @@ fn list(snapshots: &Snapshots, asked: &Asked, folder: Option<&PathBuf>) -> Strin
     text
 }
 
-fn row_json(header: &Header, in_force: bool) -> Value {
+fn row_json(header: &SnapshotHeader, in_force: bool) -> Value {
     json!({
         "id": header.id,
         "time": sys::clock::iso(header.at),
-        "kind": match header.kind { Kind::Command => "command", Kind::Edit => "edit", Kind::Undo => "undo" },
+        "kind": match header.kind { ChangeKind::Command => "command", ChangeKind::Edit => "edit", ChangeKind::Undo => "undo" },
         "what": header.what,
         "session_id": header.session,
         "cwd": header.cwd.display().to_string(),
@@ -168,7 +175,7 @@ fn row_json(header: &Header, in_force: bool) -> Value {
     })
 }
 
-fn show(undone: &Undone, asked: &Asked) -> String {
+fn show(undone: &UndoResult, asked: &UndoArgs) -> String {
     if asked.json {
         let paths = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         let problems = undone.problems.iter();
@@ -192,13 +199,18 @@ fn show(undone: &Undone, asked: &Asked) -> String {
         let would = if asked.dry_run { "Would undo" } else { "Undone" };
         let more = undone.changes.len() - 1;
         let rest = if more > 0 { format!(" and {more} later changes") } else { String::new() };
-        writeln!(text, "{would}: {}{rest}", visible(&first.what)).ok();
+        writeln!(text, "{would}: {}{rest}", escape_invisible(&first.what)).ok();
     }
-    name(&mut text, "restored", &undone.restored);
-    name(&mut text, "removed", &undone.removed);
-    name(&mut text, if asked.dry_run { "newer work that needs --force" } else { "newer work replaced" }, &undone.newer);
+    list_paths(&mut text, "restored", &undone.restored);
+    list_paths(&mut text, "removed", &undone.removed);
+    list_paths(
+        &mut text,
+        if asked.dry_run { "newer work that needs --force" } else { "newer work replaced" },
+        &undone.newer,
+    );
     for problem in &undone.problems {
-        writeln!(text, "  not restored: {}: {}", visible(&problem.path.display().to_string()), problem.why).ok();
+        writeln!(text, "  not restored: {}: {}", escape_invisible(&problem.path.display().to_string()), problem.why)
+            .ok();
     }
     if let Some(id) = &undone.id {
         writeln!(text, "Take this back with: gimlet undo --to {id}").ok();
@@ -207,11 +219,11 @@ fn show(undone: &Undone, asked: &Asked) -> String {
     text
 }
 
-fn name(text: &mut String, what: &str, paths: &[PathBuf]) {
-    for path in paths.iter().take(NAMED) {
-        writeln!(text, "  {what}: {}", visible(&path.display().to_string())).ok();
+fn list_paths(text: &mut String, what: &str, paths: &[PathBuf]) {
+    for path in paths.iter().take(MAX_NAMED_PATHS) {
+        writeln!(text, "  {what}: {}", escape_invisible(&path.display().to_string())).ok();
     }
-    if paths.len() > NAMED {
-        writeln!(text, "  {what}: {} more", paths.len() - NAMED).ok();
+    if paths.len() > MAX_NAMED_PATHS {
+        writeln!(text, "  {what}: {} more", paths.len() - MAX_NAMED_PATHS).ok();
     }
 }

@@ -348,7 +348,7 @@ impl Job<'_> {
             Ok::<_, String>(genuine)
         })??;
         if let Genuine::Unsigned(why) = genuine {
-            headless::complain(&format!("Warning: the signature of gimlet {number} was not checked: {why}"));
+            headless::print_to_stderr(&format!("Warning: the signature of gimlet {number} was not checked: {why}"));
         }
         let added = self.installation.add(&archive, staging, number, self.env)?;
         self.installation.switch(&added)?;

@@ -1,18 +1,18 @@
 //! Everything a folder would activate: each command, host and file, as the trust question lists it and as an approval
 //! remembers it. Reads files, runs nothing. Values of variables and headers are digested, never shown.
 
-use crate::entries::{Entry, Part};
+use crate::entries::{EntryPart, SettingsEntry};
 use crate::frontmatter;
-use crate::layer::{Layer, parse_object, read_text};
+use crate::layer::{SettingsLayer, parse_object, read_text};
 use crate::scan;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use wire::settings::{Gate, Key, Settings, Shape, Source};
+use wire::settings::{KeyShape, SettingKey, Settings, SettingsSource, TrustGate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ActivationKind {
     /// Decides where requests, and with them credentials, go.
     Redirect,
     Helper,
@@ -25,7 +25,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl ActivationKind {
     pub fn title(self) -> &'static str {
         match self {
             Self::Redirect => "Where your requests and credentials go",
@@ -42,8 +42,8 @@ impl Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    pub kind: Kind,
+pub struct ActivationItem {
+    pub kind: ActivationKind,
     /// Names the item; the same id with another digest is a changed item.
     pub id: String,
     /// For people.
@@ -58,34 +58,39 @@ pub struct Item {
     pub(crate) mark: String,
 }
 
-impl Item {
+impl ActivationItem {
     /// Waits or counts by itself, whatever else changes in its file.
-    pub(crate) fn stands_alone(&self) -> bool {
-        self.is_local || matches!(self.kind, Kind::Rule | Kind::Directory)
+    pub(crate) fn waits_alone(&self) -> bool {
+        self.is_local || matches!(self.kind, ActivationKind::Rule | ActivationKind::Directory)
     }
 }
 
 /// Longest text of an item in a line.
-const LABEL: usize = 80;
+const MAX_LABEL_CHARS: usize = 80;
 
-impl Item {
+impl ActivationItem {
     /// A short name for a line of text, without anything that could redraw a terminal.
     pub fn label(&self) -> String {
         let text = match self.kind {
-            Kind::Rule => format!("allow rule {}", self.text),
-            Kind::Variable | Kind::Redirect => format!("env {}", self.text),
-            Kind::Hook => format!("hook {}", self.text),
-            Kind::Helper | Kind::Server | Kind::Directory | Kind::Sandbox | Kind::Other => self.text.clone(),
+            ActivationKind::Rule => format!("allow rule {}", self.text),
+            ActivationKind::Variable | ActivationKind::Redirect => format!("env {}", self.text),
+            ActivationKind::Hook => format!("hook {}", self.text),
+            ActivationKind::Helper
+            | ActivationKind::Server
+            | ActivationKind::Directory
+            | ActivationKind::Sandbox
+            | ActivationKind::Other => self.text.clone(),
         };
-        let short: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(LABEL).collect();
-        if text.chars().nth(LABEL).is_some() { format!("{short}…") } else { short }
+        let short: String =
+            text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(MAX_LABEL_CHARS).collect();
+        if text.chars().nth(MAX_LABEL_CHARS).is_some() { format!("{short}…") } else { short }
     }
 }
 
 /// What the folder's shared files would activate.
-pub(crate) fn list(layers: &[Layer], cwd: &Path) -> Vec<Item> {
+pub(crate) fn list(layers: &[SettingsLayer], cwd: &Path) -> Vec<ActivationItem> {
     let mut items = Vec::new();
-    for layer in layers.iter().filter(|layer| layer.source == Source::Project) {
+    for layer in layers.iter().filter(|layer| layer.source == SettingsSource::Project) {
         list_layer(layer, &mut items);
     }
     servers(cwd, &mut items);
@@ -95,58 +100,60 @@ pub(crate) fn list(layers: &[Layer], cwd: &Path) -> Vec<Item> {
 }
 
 /// What one shared settings file would activate.
-pub(crate) fn list_layer(layer: &Layer, items: &mut Vec<Item>) {
+pub(crate) fn list_layer(layer: &SettingsLayer, items: &mut Vec<ActivationItem>) {
     let file = layer.path.clone().unwrap_or_default();
-    Lister { name: short_name(&file), file, items }.object(Settings::KEYS, &layer.valid, "");
+    ActivationLister { name: short_name(&file), file, items }.object(Settings::KEYS, &layer.valid, "");
 }
 
 /// One entry of a local settings file.
-pub(crate) fn entry_item(entry: &Entry<'_>, file: &Path) -> Item {
+pub(crate) fn entry_item(entry: &SettingsEntry<'_>, file: &Path) -> ActivationItem {
     let host = match entry.part {
-        Part::Member(name) if entry.path.starts_with("env.") => {
+        EntryPart::Member(name) if entry.path.starts_with("env.") => {
             redirect_host(name, entry.value.as_str().unwrap_or_default())
         }
         _ => None,
     };
-    let kind = if host.is_some() { Kind::Redirect } else { entry_kind(entry) };
+    let kind = if host.is_some() { ActivationKind::Redirect } else { entry_kind(entry) };
     let (id, text) = entry_words(entry, kind, host.as_deref());
     let id = format!("{}#{id}", short_name(file));
-    let (digest, mark) = (digest(&entry.value), mark(Source::Local, &entry.path, &entry.value));
-    Item { kind, id, text, file: file.to_path_buf(), digest, host, is_local: true, mark }
+    let (digest, mark) = (digest(&entry.value), mark(SettingsSource::Local, &entry.path, &entry.value));
+    ActivationItem { kind, id, text, file: file.to_path_buf(), digest, host, is_local: true, mark }
 }
 
-fn entry_kind(entry: &Entry<'_>) -> Kind {
+fn entry_kind(entry: &SettingsEntry<'_>) -> ActivationKind {
     match (entry.path.as_str(), entry.key.gate) {
-        (path, _) if path.starts_with("env.") => Kind::Variable,
-        (path, _) if path.starts_with("hooks.") => Kind::Hook,
-        ("permissions.allow", _) => Kind::Rule,
-        ("permissions.additionalDirectories", _) => Kind::Directory,
-        (path, _) if path.starts_with("sandbox.") => Kind::Sandbox,
-        (_, Gate::Helper) => Kind::Helper,
-        _ => Kind::Other,
+        (path, _) if path.starts_with("env.") => ActivationKind::Variable,
+        (path, _) if path.starts_with("hooks.") => ActivationKind::Hook,
+        ("permissions.allow", _) => ActivationKind::Rule,
+        ("permissions.additionalDirectories", _) => ActivationKind::Directory,
+        (path, _) if path.starts_with("sandbox.") => ActivationKind::Sandbox,
+        (_, TrustGate::Helper) => ActivationKind::Helper,
+        _ => ActivationKind::Other,
     }
 }
 
 /// The name of an entry inside its file, and its text for people.
-fn entry_words(entry: &Entry<'_>, kind: Kind, host: Option<&str>) -> (String, String) {
-    let Entry { path, value, .. } = entry;
+fn entry_words(entry: &SettingsEntry<'_>, kind: ActivationKind, host: Option<&str>) -> (String, String) {
+    let SettingsEntry { path, value, .. } = entry;
     match &entry.part {
-        Part::Hook { matcher, group, number, hook } => {
+        EntryPart::Hook { matcher, group, number, hook } => {
             let event = path.trim_start_matches("hooks.");
             (format!("{path}.{group}.{number}"), format!("{event} [{matcher}]: {}", hook_text(hook)))
         }
-        Part::Element if kind == Kind::Rule => (format!("{path}:{}", shown(value)), shown(value)),
-        Part::Element => (format!("{path}:{}", shown(value)), format!("{path}: {}", shown(value))),
-        Part::Member(name) if kind == Kind::Variable => (path.clone(), (*name).to_owned()),
-        Part::Member(name) if kind == Kind::Redirect => {
+        EntryPart::Element if kind == ActivationKind::Rule => {
+            (format!("{path}:{}", value_text(value)), value_text(value))
+        }
+        EntryPart::Element => (format!("{path}:{}", value_text(value)), format!("{path}: {}", value_text(value))),
+        EntryPart::Member(name) if kind == ActivationKind::Variable => (path.clone(), (*name).to_owned()),
+        EntryPart::Member(name) if kind == ActivationKind::Redirect => {
             (path.clone(), format!("{name} sends requests to {}", host.unwrap_or_default()))
         }
-        Part::Member(_) | Part::Whole => (path.clone(), format!("{path}: {}", shown(value))),
+        EntryPart::Member(_) | EntryPart::Whole => (path.clone(), format!("{path}: {}", value_text(value))),
     }
 }
 
 /// What an entry is recognised by: its content, its key, and the kind of file it stands in.
-pub(crate) fn mark(source: Source, path: &str, value: &Value) -> String {
+pub(crate) fn mark(source: SettingsSource, path: &str, value: &Value) -> String {
     digest(&Value::Array(vec![source.as_str().into(), path.into(), value.clone()]))
 }
 
@@ -154,45 +161,47 @@ fn short_name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-struct Lister<'a> {
+struct ActivationLister<'a> {
     name: String,
     file: PathBuf,
-    items: &'a mut Vec<Item>,
+    items: &'a mut Vec<ActivationItem>,
 }
 
-impl Lister<'_> {
-    fn object(&mut self, keys: &'static [Key], values: &Map<String, Value>, prefix: &str) {
+impl ActivationLister<'_> {
+    fn object(&mut self, keys: &'static [SettingKey], values: &Map<String, Value>, prefix: &str) {
         for (name, value) in values {
             let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
             let path = format!("{prefix}{name}");
             match (path.as_str(), &key.shape, value) {
                 ("env", _, Value::Object(variables)) => self.variables(variables),
                 ("hooks", _, Value::Object(events)) => self.hooks(events),
-                (_, Shape::Object(inner), Value::Object(members)) => self.object(inner, members, &format!("{path}.")),
+                (_, KeyShape::Object(inner), Value::Object(members)) => {
+                    self.object(inner, members, &format!("{path}."))
+                }
                 _ => self.key(key, &path, value),
             }
         }
     }
 
-    fn key(&mut self, key: &Key, path: &str, value: &Value) {
+    fn key(&mut self, key: &SettingKey, path: &str, value: &Value) {
         let kind = match (key.gate, path) {
-            (Gate::Open | Gate::Own, _) => return,
-            (Gate::Loosens { strict }, _) if *value == Value::Bool(strict) => return,
-            (_, "permissions.allow") => Kind::Rule,
-            (_, "permissions.additionalDirectories") => Kind::Directory,
-            (_, path) if path.starts_with("sandbox.") => Kind::Sandbox,
-            (Gate::Helper, _) => Kind::Helper,
-            (Gate::Code | Gate::Grant | Gate::Loosens { .. }, _) => Kind::Other,
+            (TrustGate::Open | TrustGate::Own, _) => return,
+            (TrustGate::Loosens { strict }, _) if *value == Value::Bool(strict) => return,
+            (_, "permissions.allow") => ActivationKind::Rule,
+            (_, "permissions.additionalDirectories") => ActivationKind::Directory,
+            (_, path) if path.starts_with("sandbox.") => ActivationKind::Sandbox,
+            (TrustGate::Helper, _) => ActivationKind::Helper,
+            (TrustGate::Code | TrustGate::Grant | TrustGate::Loosens { .. }, _) => ActivationKind::Other,
         };
         match value {
             Value::Array(entries) => {
                 for entry in entries {
-                    let shown = shown(entry);
-                    let text = if kind == Kind::Rule { shown.clone() } else { format!("{path}: {shown}") };
+                    let shown = value_text(entry);
+                    let text = if kind == ActivationKind::Rule { shown.clone() } else { format!("{path}: {shown}") };
                     self.push(kind, &format!("{path}:{shown}"), text, (path, entry));
                 }
             }
-            _ => self.push(kind, path, format!("{path}: {}", shown(value)), (path, value)),
+            _ => self.push(kind, path, format!("{path}: {}", value_text(value)), (path, value)),
         }
     }
 
@@ -200,8 +209,8 @@ impl Lister<'_> {
         for (name, value) in variables {
             let host = redirect_host(name, value.as_str().unwrap_or_default());
             let (kind, text) = match &host {
-                Some(host) => (Kind::Redirect, format!("{name} sends requests to {host}")),
-                None => (Kind::Variable, name.clone()),
+                Some(host) => (ActivationKind::Redirect, format!("{name} sends requests to {host}")),
+                None => (ActivationKind::Variable, name.clone()),
             };
             let path = format!("env.{name}");
             self.push(kind, &path, text, (&path, value));
@@ -219,17 +228,17 @@ impl Lister<'_> {
                     let text = format!("{event} [{matcher}]: {}", hook_text(hook));
                     let value = with_matcher(matcher, hook);
                     let path = format!("hooks.{event}");
-                    self.push(Kind::Hook, &format!("{path}.{at}.{number}"), text, (&path, &value));
+                    self.push(ActivationKind::Hook, &format!("{path}.{at}.{number}"), text, (&path, &value));
                 }
             }
         }
     }
 
-    fn push(&mut self, kind: Kind, id: &str, text: String, (path, value): (&str, &Value)) {
+    fn push(&mut self, kind: ActivationKind, id: &str, text: String, (path, value): (&str, &Value)) {
         let id = format!("{}#{id}", self.name);
-        let (digest, mark) = (digest(value), mark(Source::Project, path, value));
+        let (digest, mark) = (digest(value), mark(SettingsSource::Project, path, value));
         let file = self.file.clone();
-        self.items.push(Item { kind, id, text, file, digest, host: None, is_local: false, mark });
+        self.items.push(ActivationItem { kind, id, text, file, digest, host: None, is_local: false, mark });
     }
 }
 
@@ -239,10 +248,10 @@ fn with_matcher(matcher: &str, hook: &Value) -> Value {
 
 fn hook_text(hook: &Value) -> String {
     let named = ["command", "url", "prompt", "tool"].iter().find_map(|key| hook.get(key)?.as_str());
-    named.map_or_else(|| shown(hook), str::to_owned)
+    named.map_or_else(|| value_text(hook), str::to_owned)
 }
 
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     let command = value.get("command").and_then(Value::as_str);
     command.or(value.as_str()).map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -274,7 +283,7 @@ pub(crate) fn server_names(cwd: &Path) -> Vec<String> {
     mcp_files(cwd).into_iter().flat_map(|(_, _, servers)| servers.into_iter().map(|(name, _)| name)).collect()
 }
 
-fn servers(cwd: &Path, items: &mut Vec<Item>) {
+fn servers(cwd: &Path, items: &mut Vec<ActivationItem>) {
     for (above, file, servers) in mcp_files(cwd) {
         for (name, server) in &servers {
             let mut text = format!("{name}: {}", server_text(server));
@@ -282,8 +291,8 @@ fn servers(cwd: &Path, items: &mut Vec<Item>) {
                 write!(text, " (headers from: {helper})").ok();
             }
             let id = format!("{above}.mcp.json#{name}");
-            let (kind, file, digest, mark) = (Kind::Server, file.clone(), digest(server), String::new());
-            items.push(Item { kind, id, text, file, digest, host: None, is_local: false, mark });
+            let (kind, file, digest, mark) = (ActivationKind::Server, file.clone(), digest(server), String::new());
+            items.push(ActivationItem { kind, id, text, file, digest, host: None, is_local: false, mark });
         }
     }
 }
@@ -293,15 +302,15 @@ fn server_text(server: &Value) -> String {
         return url.split('?').next().unwrap_or(url).to_owned();
     }
     let command = server.get("command").and_then(Value::as_str).unwrap_or("?");
-    let args = server.get("args").and_then(Value::as_array).into_iter().flatten().map(shown);
+    let args = server.get("args").and_then(Value::as_array).into_iter().flatten().map(value_text);
     std::iter::once(command.to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 /// What makes a definition file more than words.
-const ACTIVE: [&str; 4] = ["hooks", "mcpServers", "allowed-tools", "permissionMode"];
+const ACTIVE_FIELDS: [&str; 4] = ["hooks", "mcpServers", "allowed-tools", "permissionMode"];
 
 /// Agents, skills and commands that bring hooks, servers or permissions of their own, as their loaders would read them.
-fn front_matter(cwd: &Path, items: &mut Vec<Item>) {
+fn front_matter(cwd: &Path, items: &mut Vec<ActivationItem>) {
     let root = sys::git::root(cwd);
     for (up, dir) in crate::roots::between(cwd, root.as_deref()).enumerate() {
         let place = dir.join(".claude");
@@ -318,10 +327,10 @@ fn front_matter(cwd: &Path, items: &mut Vec<Item>) {
     }
 }
 
-fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &mut Vec<Item>) {
+fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &mut Vec<ActivationItem>) {
     let Some(Ok(head)) = scan::head(&path) else { return };
     let read = frontmatter::read(&head);
-    if !read.fields.iter().any(|field| ACTIVE.contains(&field.key.as_str())) {
+    if !read.fields.iter().any(|field| ACTIVE_FIELDS.contains(&field.key.as_str())) {
         return;
     }
     let below = path.strip_prefix(top).unwrap_or(&path);
@@ -331,7 +340,16 @@ fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &m
     let text = format!("{above}{kind}/{name} brings hooks, servers or permissions of its own");
     let digest = digest(&Value::String(head[..read.body_at].to_owned()));
     let mark = String::new();
-    items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None, is_local: false, mark });
+    items.push(ActivationItem {
+        kind: ActivationKind::Hook,
+        id,
+        text,
+        file: path,
+        digest,
+        host: None,
+        is_local: false,
+        mark,
+    });
 }
 
 /// Order of members does not matter to what runs, so it does not matter here.

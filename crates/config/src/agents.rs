@@ -5,9 +5,9 @@
 mod json;
 mod load;
 
-use crate::frontmatter::{self, Finding};
-use crate::roots::{Roots, Scope};
-use crate::stamp::Stamps;
+use crate::frontmatter::{self, FileFinding};
+use crate::roots::{DefinitionRoots, DefinitionScope};
+use crate::stamp::PathStamps;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum AgentMemory {
 
 /// Where an agent works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Isolation {
+pub enum AgentIsolation {
     #[default]
     None,
     Worktree,
@@ -46,13 +46,13 @@ pub enum McpReference {
 
 /// The text an agent starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Prompt {
+pub enum AgentPrompt {
     Text(String),
     /// The body of this file, read when the agent starts.
     File(PathBuf),
 }
 
-impl Prompt {
+impl AgentPrompt {
     pub fn read(&self) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -68,11 +68,11 @@ impl Prompt {
 
 /// One agent type.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Definition {
+pub struct AgentDefinition {
     /// What `subagent_type` names.
     pub name: String,
     pub description: String,
-    pub prompt: Prompt,
+    pub prompt: AgentPrompt,
     /// The tools it has; `None` = what its parent has.
     pub tools: Option<Vec<String>>,
     /// Taken away first.
@@ -90,20 +90,25 @@ pub struct Definition {
     pub background: bool,
     /// A level, or a number of the SDK.
     pub effort: Option<String>,
-    pub isolation: Isolation,
+    pub isolation: AgentIsolation,
     pub color: Option<&'static str>,
     /// The first turn when the agent is the session itself.
     pub initial_prompt: Option<String>,
     /// It gets no instruction files.
     pub omit_claude_md: bool,
-    pub scope: Scope,
+    pub scope: DefinitionScope,
     /// `None` for one given on the command line.
     pub path: Option<PathBuf>,
 }
 
-impl Definition {
+impl AgentDefinition {
     /// With everything left as it is by default.
-    pub fn new(name: impl Into<String>, description: impl Into<String>, prompt: Prompt, scope: Scope) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        prompt: AgentPrompt,
+        scope: DefinitionScope,
+    ) -> Self {
         Self {
             name: name.into(),
             description: description.into(),
@@ -119,7 +124,7 @@ impl Definition {
             memory: None,
             background: false,
             effort: None,
-            isolation: Isolation::None,
+            isolation: AgentIsolation::None,
             color: None,
             initial_prompt: None,
             omit_claude_md: false,
@@ -131,7 +136,7 @@ impl Definition {
 
 /// A file that gives no agent, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedAgent {
     pub path: PathBuf,
     pub line: usize,
     pub reason: String,
@@ -139,32 +144,32 @@ pub struct Skipped {
 
 /// All agent types that were declared.
 #[derive(Clone, Debug, Default)]
-pub struct Agents {
+pub struct AgentDefinitions {
     /// Best placed first; names are unique.
-    pub all: Vec<Arc<Definition>>,
-    pub skipped: Vec<Skipped>,
-    pub findings: Vec<Finding>,
-    pub(crate) stamps: Stamps,
+    pub all: Vec<Arc<AgentDefinition>>,
+    pub skipped: Vec<SkippedAgent>,
+    pub findings: Vec<FileFinding>,
+    pub(crate) stamps: PathStamps,
 }
 
-impl Agents {
+impl AgentDefinitions {
     /// Lists every place. `given` are those of the command line or the SDK (see [`from_json`]).
-    pub fn load(roots: &Roots, given: &[Definition]) -> Self {
+    pub fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> Self {
         load::load(roots, given)
     }
 
-    pub fn find(&self, name: &str) -> Option<&Definition> {
+    pub fn find(&self, name: &str) -> Option<&AgentDefinition> {
         self.all.iter().find(|agent| agent.name == name).map(Arc::as_ref)
     }
 
     /// Whether nothing changed on disk since they were listed. Directories that did not exist are watched too.
     pub fn are_current(&self) -> bool {
-        self.stamps.hold()
+        self.stamps.are_unchanged()
     }
 }
 
 /// `--agents`: a map from name to definition. One that cannot be used is an error; unknown keys are ignored.
-pub fn from_json(text: &str) -> Result<Vec<Definition>, String> {
+pub fn from_json(text: &str) -> Result<Vec<AgentDefinition>, String> {
     json::parse(text)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::project::{Project, Selection};
+use crate::project::{ConfigLoader, SettingsSelection};
 use std::fs;
 use sys::Env;
 
@@ -28,13 +28,14 @@ impl Home {
         self.write(path, &format!("---\nname: {name}\ndescription: {says}\n---\nYou are {says}.\n"));
     }
 
-    fn load(&self, given: &str) -> Agents {
+    fn load(&self, given: &str) -> AgentDefinitions {
         let env = Env::default().with([("HOME", self.root.join("home"))]);
-        let selection = Selection { managed_dir: Some(self.root.join("managed")), ..Selection::default() };
+        let selection =
+            SettingsSelection { managed_dir: Some(self.root.join("managed")), ..SettingsSelection::default() };
         let cwd = self.root.join("repo/sub");
-        let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        let roots = Roots::find(&cwd, &env, &selection, &loaded, &[]);
-        Agents::load(&roots, &from_json(given).unwrap())
+        let loaded = ConfigLoader::open(&cwd, &env, &selection).unwrap();
+        let roots = DefinitionRoots::find(&cwd, &env, &selection, &loaded, &[]);
+        AgentDefinitions::load(&roots, &from_json(given).unwrap())
     }
 }
 
@@ -93,7 +94,7 @@ fn every_field_is_read_from_files_and_json_alike() {
     let given = from_json(json).unwrap().remove(0);
     assert_eq!(file.prompt.read(), given.prompt.read());
     assert_eq!(file.color, Some("cyan"));
-    let same = Definition { prompt: given.prompt.clone(), color: None, scope: given.scope, path: None, ..file };
+    let same = AgentDefinition { prompt: given.prompt.clone(), color: None, scope: given.scope, path: None, ..file };
     assert_eq!(same, given);
     assert_eq!(given.mcp_servers.len(), 2);
     for wrong in

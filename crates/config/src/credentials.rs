@@ -2,17 +2,17 @@
 //! a helper. Values never appear in debug output.
 
 use crate::leftovers;
-use crate::project::Loaded;
+use crate::project::ProjectConfig;
 use crate::state::GlobalState;
 use serde::Deserialize;
 use sys::Env;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// A credential value. `Debug` shows that there is one, not what it is.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct CredentialSecret(String);
 
-impl Secret {
+impl CredentialSecret {
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
@@ -23,7 +23,7 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for CredentialSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -33,19 +33,19 @@ impl std::fmt::Debug for Secret {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     /// `ANTHROPIC_AUTH_TOKEN`: `Authorization: Bearer` only.
-    AuthToken(Secret),
+    AuthToken(CredentialSecret),
     /// `ANTHROPIC_API_KEY`: `x-api-key` only.
-    ApiKey(Secret),
+    ApiKey(CredentialSecret),
     /// `apiKeyHelper`: run it, send its output as both headers.
-    Helper { command: String, source: Source },
+    Helper { command: String, source: SettingsSource },
     /// `CLAUDE_CODE_OAUTH_TOKEN`: bearer and the OAuth beta; never replaced on a 401.
-    OauthToken(Secret),
+    OauthToken(CredentialSecret),
     /// A stored subscription login: bearer and the OAuth beta.
-    Login { access_token: Secret, expires_at: Option<u64> },
+    Login { access_token: CredentialSecret, expires_at: Option<u64> },
     /// A stored console key: `x-api-key`.
-    StoredKey(Secret),
+    StoredKey(CredentialSecret),
     /// A key that another program left behind, and where: `x-api-key`.
-    OlderKey { key: Secret, source: &'static str },
+    OlderKey { key: CredentialSecret, source: &'static str },
 }
 
 impl Credential {
@@ -95,7 +95,7 @@ pub enum NoCredential {
 }
 
 /// Chooses the credential. `env` is the session's environment, settings `env` included.
-pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result<Credential, NoCredential> {
+pub fn resolve(env: &Env, loaded: &ProjectConfig, options: CredentialOptions) -> Result<Credential, NoCredential> {
     if let Some(key) = required_login(loaded)
         && (env.get("ANTHROPIC_AUTH_TOKEN").is_some()
             || env.non_empty("ANTHROPIC_API_KEY").is_some()
@@ -106,12 +106,12 @@ pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result
     }
     // A blank token still counts: the user said "no key, the gateway signs".
     if let Some(token) = env.get("ANTHROPIC_AUTH_TOKEN") {
-        return Ok(Credential::AuthToken(Secret::new(token)));
+        return Ok(Credential::AuthToken(CredentialSecret::new(token)));
     }
     if let Some(key) = env.non_empty("ANTHROPIC_API_KEY") {
-        return Ok(Credential::ApiKey(Secret::new(key)));
+        return Ok(Credential::ApiKey(CredentialSecret::new(key)));
     }
-    let from_flag = |source| matches!(source, Source::Flag | Source::Managed);
+    let from_flag = |source| matches!(source, SettingsSource::Flag | SettingsSource::Managed);
     if let Some(helper) = loaded.helper.as_ref().filter(|helper| !options.bare || from_flag(helper.source)) {
         return Ok(Credential::Helper { command: helper.command.clone(), source: helper.source });
     }
@@ -119,15 +119,15 @@ pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result
         return leftovers::variable(env).ok_or(NoCredential::Missing);
     }
     if let Some(token) = env.non_empty("CLAUDE_CODE_OAUTH_TOKEN") {
-        return Ok(Credential::OauthToken(Secret::new(token)));
+        return Ok(Credential::OauthToken(CredentialSecret::new(token)));
     }
     stored(env, options.now_ms)
 }
 
 /// The policy key that makes a login the only way in.
-fn required_login(loaded: &Loaded) -> Option<&'static str> {
+fn required_login(loaded: &ProjectConfig) -> Option<&'static str> {
     let policy = |key: &&str| {
-        loaded.layers.iter().any(|layer| layer.source == Source::Managed && layer.effective.contains_key(*key))
+        loaded.layers.iter().any(|layer| layer.source == SettingsSource::Managed && layer.effective.contains_key(*key))
     };
     ["forceLoginOrgUUID", "forceLoginMethod"].into_iter().find(policy)
 }
@@ -141,15 +141,18 @@ fn stored(env: &Env, now_ms: u64) -> Result<Credential, NoCredential> {
     let login = stored_login(env);
     let expired = login.as_ref().is_some_and(|login| login.is_expired(now_ms));
     if let Some(login) = login.filter(|_| !expired) {
-        return Ok(Credential::Login { access_token: Secret::new(login.access_token), expires_at: login.expires_at });
+        return Ok(Credential::Login {
+            access_token: CredentialSecret::new(login.access_token),
+            expires_at: login.expires_at,
+        });
     }
-    let key = crate::vault::stored_key(env);
+    let key = crate::credential_store::stored_key(env);
     let key_expired = key.as_ref().is_some_and(|key| key.expires_at.is_some_and(|at| at <= now_ms));
     if let Some(key) = key.filter(|_| !key_expired) {
         return Ok(Credential::StoredKey(key.key));
     }
     if let Some(key) = GlobalState::read(env).primary_api_key() {
-        return Ok(Credential::StoredKey(Secret::new(key)));
+        return Ok(Credential::StoredKey(CredentialSecret::new(key)));
     }
     let older = leftovers::find(env, now_ms);
     match (older.credential, expired, key_expired) {
@@ -174,12 +177,12 @@ pub(crate) struct StoredLogin {
     #[serde(default, deserialize_with = "expiry")]
     pub(crate) expires_at: Option<u64>,
     #[serde(default)]
-    scopes: Option<Scopes>,
+    scopes: Option<LoginScopes>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Scopes {
+enum LoginScopes {
     List(Vec<String>),
     /// Separated by spaces, as in the answers of token servers.
     Text(String),
@@ -190,8 +193,8 @@ impl StoredLogin {
     pub(crate) fn is_usable(&self) -> bool {
         let may = match &self.scopes {
             None => true,
-            Some(Scopes::List(scopes)) => scopes.iter().any(|scope| scope == INFERENCE),
-            Some(Scopes::Text(scopes)) => scopes.split_whitespace().any(|scope| scope == INFERENCE),
+            Some(LoginScopes::List(scopes)) => scopes.iter().any(|scope| scope == INFERENCE_SCOPE),
+            Some(LoginScopes::Text(scopes)) => scopes.split_whitespace().any(|scope| scope == INFERENCE_SCOPE),
         };
         may && !self.access_token.is_empty()
     }
@@ -201,7 +204,7 @@ impl StoredLogin {
     }
 }
 
-const INFERENCE: &str = "user:inference";
+const INFERENCE_SCOPE: &str = "user:inference";
 
 /// Milliseconds or an ISO date; anything else says nothing.
 fn expiry<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
@@ -223,7 +226,7 @@ pub(crate) fn expiry_of(value: &serde_json::Value) -> Option<u64> {
 }
 
 fn stored_login(env: &Env) -> Option<StoredLogin> {
-    let text = crate::vault::contents(env)?;
+    let text = crate::credential_store::contents(env)?;
     let login = serde_json::from_str::<CredentialsFile>(&text).ok()?.claude_ai_oauth?;
     login.is_usable().then_some(login)
 }

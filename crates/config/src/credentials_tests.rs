@@ -1,5 +1,5 @@
 use super::*;
-use crate::project::{Helper, Project, Selection};
+use crate::project::{ConfigLoader, KeyHelper, SettingsSelection};
 use std::path::Path;
 
 struct Home {
@@ -23,13 +23,14 @@ impl Home {
     fn resolve(
         &self,
         vars: &[(&str, &str)],
-        helper: Option<Source>,
+        helper: Option<SettingsSource>,
         options: CredentialOptions,
     ) -> Result<Credential, NoCredential> {
         let env = self.env(vars);
-        let selection = Selection { managed_dir: Some(self.temp.path().join("none")), ..Selection::default() };
-        let mut loaded = Project::open(self.temp.path(), &env, &selection).unwrap();
-        loaded.helper = helper.map(|source| Helper { command: "key".into(), source });
+        let selection =
+            SettingsSelection { managed_dir: Some(self.temp.path().join("none")), ..SettingsSelection::default() };
+        let mut loaded = ConfigLoader::open(self.temp.path(), &env, &selection).unwrap();
+        loaded.helper = helper.map(|source| KeyHelper { command: "key".into(), source });
         resolve(&env, &loaded, options)
     }
 }
@@ -47,23 +48,23 @@ fn sources_outrank_each_other_in_the_documented_order() {
     let home = Home::new();
     home.write(".credentials.json", LOGIN);
     home.write(".claude.json", r#"{"primaryApiKey": "p"}"#);
-    let user = Some(Source::User);
-    assert_eq!(home.resolve(&[TOKEN, KEY, OAUTH], user, AT_100), Ok(Credential::AuthToken(Secret::new("t"))));
-    assert_eq!(home.resolve(&[KEY, OAUTH], user, AT_100), Ok(Credential::ApiKey(Secret::new("k"))));
+    let user = Some(SettingsSource::User);
+    assert_eq!(home.resolve(&[TOKEN, KEY, OAUTH], user, AT_100), Ok(Credential::AuthToken(CredentialSecret::new("t"))));
+    assert_eq!(home.resolve(&[KEY, OAUTH], user, AT_100), Ok(Credential::ApiKey(CredentialSecret::new("k"))));
     let helper = home.resolve(&[OAUTH], user, AT_100).unwrap();
-    assert_eq!(helper, Credential::Helper { command: "key".into(), source: Source::User });
-    assert_eq!(home.resolve(&[OAUTH], None, AT_100), Ok(Credential::OauthToken(Secret::new("o"))));
+    assert_eq!(helper, Credential::Helper { command: "key".into(), source: SettingsSource::User });
+    assert_eq!(home.resolve(&[OAUTH], None, AT_100), Ok(Credential::OauthToken(CredentialSecret::new("o"))));
     let login = home.resolve(&[], None, AT_100).unwrap();
-    assert_eq!(login, Credential::Login { access_token: Secret::new("l"), expires_at: Some(200) });
+    assert_eq!(login, Credential::Login { access_token: CredentialSecret::new("l"), expires_at: Some(200) });
     std::fs::remove_file(home.temp.path().join(".credentials.json")).unwrap();
-    assert_eq!(home.resolve(&[], None, AT_100), Ok(Credential::StoredKey(Secret::new("p"))));
+    assert_eq!(home.resolve(&[], None, AT_100), Ok(Credential::StoredKey(CredentialSecret::new("p"))));
 }
 
 #[test]
 fn a_blank_token_counts_and_a_blank_key_does_not() {
     let home = Home::new();
     let blank = home.resolve(&[("ANTHROPIC_AUTH_TOKEN", ""), KEY], None, AT_100);
-    assert_eq!(blank, Ok(Credential::AuthToken(Secret::new(""))));
+    assert_eq!(blank, Ok(Credential::AuthToken(CredentialSecret::new(""))));
     assert_eq!(home.resolve(&[("ANTHROPIC_API_KEY", "")], None, AT_100), Err(NoCredential::Missing));
 }
 
@@ -72,8 +73,8 @@ fn bare_reads_no_login_and_only_explicit_helpers() {
     // [CLI-47]
     let home = Home::new();
     home.write(".claude.json", r#"{"primaryApiKey": "p"}"#);
-    assert_eq!(home.resolve(&[OAUTH], Some(Source::User), BARE), Err(NoCredential::Missing));
-    assert!(home.resolve(&[OAUTH], Some(Source::Flag), BARE).is_ok());
+    assert_eq!(home.resolve(&[OAUTH], Some(SettingsSource::User), BARE), Err(NoCredential::Missing));
+    assert!(home.resolve(&[OAUTH], Some(SettingsSource::Flag), BARE).is_ok());
     assert!(home.resolve(&[KEY], None, BARE).is_ok());
 }
 
@@ -90,7 +91,7 @@ fn expired_and_unusable_logins() {
 
 #[test]
 fn secrets_do_not_show() {
-    let shown = format!("{:?}", Credential::ApiKey(Secret::new("sk-very-secret")));
+    let shown = format!("{:?}", Credential::ApiKey(CredentialSecret::new("sk-very-secret")));
     assert!(!shown.contains("sk-very"), "{shown}");
     assert!(NoCredential::Missing.to_string().contains("gimlet demo"));
 }
@@ -107,8 +108,8 @@ fn a_corrupt_state_file_is_an_empty_one() {
 #[test]
 fn a_stored_key_has_an_end() {
     let home = Home::new();
-    crate::vault::store_key(&home.env(&[]), "s", Some(200)).unwrap();
-    assert_eq!(home.resolve(&[], None, AT_100), Ok(Credential::StoredKey(Secret::new("s"))));
+    crate::credential_store::store_key(&home.env(&[]), "s", Some(200)).unwrap();
+    assert_eq!(home.resolve(&[], None, AT_100), Ok(Credential::StoredKey(CredentialSecret::new("s"))));
     let later = CredentialOptions { bare: false, now_ms: 200 };
     assert_eq!(home.resolve(&[], None, later), Err(NoCredential::KeyExpired));
     assert_eq!(home.resolve(&[], None, BARE), Err(NoCredential::Missing));
@@ -121,8 +122,9 @@ fn a_required_login_keeps_other_keys_out() {
     std::fs::create_dir(home.temp.path().join("managed")).unwrap();
     home.write("managed/managed-settings.json", r#"{"forceLoginOrgUUID": "u"}"#);
     let env = home.env(&[KEY]);
-    let selection = Selection { managed_dir: Some(home.temp.path().join("managed")), ..Selection::default() };
-    let loaded = Project::open(home.temp.path(), &env, &selection).unwrap();
+    let selection =
+        SettingsSelection { managed_dir: Some(home.temp.path().join("managed")), ..SettingsSelection::default() };
+    let loaded = ConfigLoader::open(home.temp.path(), &env, &selection).unwrap();
     assert_eq!(resolve(&env, &loaded, AT_100), Err(NoCredential::LoginRequired("forceLoginOrgUUID")));
     let without = home.env(&[]);
     assert_eq!(resolve(&without, &loaded, AT_100), Err(NoCredential::Missing));

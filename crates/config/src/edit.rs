@@ -3,19 +3,19 @@
 
 use crate::layer::{JSONC, ReadFailure, parse_object, read_text};
 use crate::state::{StateError, config_home, lock_file, private_dir};
-use crate::{ownership, places};
+use crate::{ownership, settings_files};
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::Env;
 use sys::fs::Durability;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Edit {
+pub enum SettingsEdit {
     Set(Value),
     /// Appends to a list what is not in it yet.
     Add(Vec<Value>),
@@ -44,7 +44,7 @@ pub enum EditError {
 
 /// Who may read a file that has to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Privacy {
+pub enum FilePrivacy {
     Private,
     Shared,
 }
@@ -52,54 +52,54 @@ pub enum Privacy {
 /// A settings file, by its source and the directory it is for. The only way other crates change settings: what is written
 /// to a file of a folder is recorded as the user's own, so that it never has to be accepted.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
-    pub source: Source,
+pub struct SettingsTarget<'a> {
+    pub source: SettingsSource,
     pub cwd: &'a Path,
     pub env: &'a Env,
 }
 
 /// What came of a change.
 #[derive(Debug)]
-pub struct Written {
+pub struct SettingsChange {
     pub path: PathBuf,
     pub changed: bool,
     /// Git's list of ignored files, when a new local file had to be added to it.
     pub ignored: std::io::Result<Option<PathBuf>>,
 }
 
-impl Target<'_> {
+impl SettingsTarget<'_> {
     /// Changes one key, a path of member names.
-    pub fn change(&self, keys: &[&str], edit: &Edit) -> Result<Written, EditError> {
-        let path = places::file_of(self.source, self.cwd, self.env).ok_or(EditError::NoHome)?;
+    pub fn change(&self, keys: &[&str], edit: &SettingsEdit) -> Result<SettingsChange, EditError> {
+        let path = settings_files::file_of(self.source, self.cwd, self.env).ok_or(EditError::NoHome)?;
         let is_new = !path.exists();
         let changed = change_file((self.source, &path), keys, edit, self.env)?;
-        let must_ignore = self.source == Source::Local && is_new && changed;
-        let ignored = if must_ignore { places::exclude_local_files(&path, self.env) } else { Ok(None) };
-        Ok(Written { path, changed, ignored })
+        let must_ignore = self.source == SettingsSource::Local && is_new && changed;
+        let ignored = if must_ignore { settings_files::exclude_local_files(&path, self.env) } else { Ok(None) };
+        Ok(SettingsChange { path, changed, ignored })
     }
 }
 
 /// Changes one key of a settings file for the user. Recorded first: an entry must not wait because a session read the
 /// file before the record.
 pub(crate) fn change_file(
-    (source, path): (Source, &Path),
+    (source, path): (SettingsSource, &Path),
     keys: &[&str],
-    change: &Edit,
+    change: &SettingsEdit,
     env: &Env,
 ) -> Result<bool, EditError> {
-    if matches!(source, Source::Local | Source::Project) {
-        stays_in_folder(path, env)?;
+    if matches!(source, SettingsSource::Local | SettingsSource::Project) {
+        check_stays_in_folder(path, env)?;
         ownership::record_change(env, (source, path), keys, change)
             .map_err(|error| EditError::Unrecorded { path: path.display().to_string(), error })?;
     }
-    let privacy = if source == Source::Project { Privacy::Shared } else { Privacy::Private };
+    let privacy = if source == SettingsSource::Project { FilePrivacy::Shared } else { FilePrivacy::Private };
     edit(path, keys, change, privacy, env)
 }
 
 /// A folder must not turn what is meant for it into something for all projects, by a link into the configuration home.
-fn stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
-    let real = sys::real::path(path);
-    let Some(home) = config_home(env).map(|home| sys::real::path(&home)) else { return Ok(()) };
+fn check_stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
+    let real = sys::real_path::path(path);
+    let Some(home) = config_home(env).map(|home| sys::real_path::path(&home)) else { return Ok(()) };
     let expected = path.strip_prefix(path.parent().and_then(Path::parent).unwrap_or(Path::new("/")));
     let expected = expected.map(|name| ownership::settings_dir(path).join(name));
     if !real.starts_with(&home) || expected.is_ok_and(|expected| expected == real) {
@@ -109,14 +109,20 @@ fn stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
 }
 
 /// Changes one key (a path of member names). Says whether the file changed.
-pub fn edit(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy, env: &Env) -> Result<bool, EditError> {
+pub fn edit(
+    path: &Path,
+    keys: &[&str],
+    edit: &SettingsEdit,
+    privacy: FilePrivacy,
+    env: &Env,
+) -> Result<bool, EditError> {
     let shown = path.display().to_string();
     let io = |error| EditError::Io { path: shown.clone(), error };
     let lock = lock_file(env, path).map_err(io)?;
-    sys::fs::with_lock(&lock, PATIENCE, || locked(path, keys, edit, privacy)).map_err(io)?
+    sys::fs::with_lock(&lock, LOCK_TIMEOUT, || edit_locked(path, keys, edit, privacy)).map_err(io)?
 }
 
-fn locked(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy) -> Result<bool, EditError> {
+fn edit_locked(path: &Path, keys: &[&str], edit: &SettingsEdit, privacy: FilePrivacy) -> Result<bool, EditError> {
     let shown = path.display().to_string();
     let before = match read_text(path) {
         Ok(text) => text,
@@ -135,14 +141,14 @@ fn locked(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy) -> Result<b
     Ok(true)
 }
 
-fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> std::io::Result<()> {
+fn write(path: &Path, bytes: &[u8], privacy: FilePrivacy) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let mode = match privacy {
-        Privacy::Private => {
+        FilePrivacy::Private => {
             private_dir(dir)?;
             0o600
         }
-        Privacy::Shared => {
+        FilePrivacy::Shared => {
             std::fs::create_dir_all(dir)?;
             0o644
         }
@@ -150,7 +156,7 @@ fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> std::io::Result<()> {
     sys::fs::atomic_write_with(path, bytes, mode, Durability::Disk)
 }
 
-pub(crate) fn apply(text: &str, keys: &[&str], edit: &Edit, shown: &str) -> Result<String, EditError> {
+pub(crate) fn apply(text: &str, keys: &[&str], edit: &SettingsEdit, shown: &str) -> Result<String, EditError> {
     let unreadable = |problem: String| EditError::Unreadable { path: shown.to_owned(), problem };
     parse_object(text).map_err(|(line, problem)| {
         unreadable(line.map_or(problem.clone(), |line| format!("{problem} on line {line}")))
@@ -160,7 +166,7 @@ pub(crate) fn apply(text: &str, keys: &[&str], edit: &Edit, shown: &str) -> Resu
         .map_err(|error| unreadable(error.to_string()))?;
     let object = root.object_value_or_set();
     let Some((last, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
-    let wanted = matches!(edit, Edit::Set(_) | Edit::Add(_));
+    let wanted = matches!(edit, SettingsEdit::Set(_) | SettingsEdit::Add(_));
     let Some(object) = descend(object, parents, wanted, shown)? else { return Ok(text.to_owned()) };
     let changed = change(&object, last, edit, &|| EditError::NotAList { path: shown.to_owned(), key: keys.join(".") })?;
     Ok(if changed { root.to_string() } else { text.to_owned() })
@@ -180,18 +186,23 @@ fn descend(mut object: CstObject, parents: &[&str], make: bool, shown: &str) -> 
     Ok(Some(object))
 }
 
-fn change(object: &CstObject, name: &str, edit: &Edit, not_a_list: &dyn Fn() -> EditError) -> Result<bool, EditError> {
+fn change(
+    object: &CstObject,
+    name: &str,
+    edit: &SettingsEdit,
+    not_a_list: &dyn Fn() -> EditError,
+) -> Result<bool, EditError> {
     match edit {
-        Edit::Set(value) => match object.get(name) {
+        SettingsEdit::Set(value) => match object.get(name) {
             Some(property) if property.to_serde_value().as_ref() == Some(value) => return Ok(false),
             Some(property) => property.set_value(input(value)),
             None => drop(object.append(name, input(value))),
         },
-        Edit::Remove => match object.get(name) {
+        SettingsEdit::Remove => match object.get(name) {
             Some(property) => property.remove(),
             None => return Ok(false),
         },
-        Edit::Add(values) => {
+        SettingsEdit::Add(values) => {
             let list = object.array_value_or_create(name).ok_or_else(not_a_list)?;
             let present: Vec<Value> = list.elements().iter().filter_map(CstNode::to_serde_value).collect();
             let new: Vec<&Value> = values.iter().filter(|value| !present.contains(value)).collect();
@@ -200,7 +211,7 @@ fn change(object: &CstObject, name: &str, edit: &Edit, not_a_list: &dyn Fn() -> 
             }
             return Ok(!new.is_empty());
         }
-        Edit::Take(values) => {
+        SettingsEdit::Take(values) => {
             let Some(property) = object.get(name) else { return Ok(false) };
             let list = property.array_value().ok_or_else(not_a_list)?;
             let gone: Vec<_> = list

@@ -17,8 +17,8 @@ impl Place {
         self.temp.path().join("p/.claude/settings.json")
     }
 
-    fn edit(&self, keys: &[&str], change: &Edit) -> Result<bool, EditError> {
-        edit(&self.file(), keys, change, Privacy::Private, &self.env)
+    fn edit(&self, keys: &[&str], change: &SettingsEdit) -> Result<bool, EditError> {
+        edit(&self.file(), keys, change, FilePrivacy::Private, &self.env)
     }
 
     fn start(&self, text: &str) {
@@ -36,9 +36,9 @@ fn comments_unknown_keys_and_order_survive() {
     // [CLI-76]
     let place = Place::new();
     place.start("{\n  // keep me\n  \"zzz\": {\"x\": [1, 2]},\n  \"model\": \"a\", // here\n  \"permissions\": {\n    \"allow\": [\"Read\"]\n  }\n}\n");
-    assert!(place.edit(&["model"], &Edit::Set(json!("b"))).unwrap());
-    assert!(place.edit(&["permissions", "allow"], &Edit::Add(vec![json!("Read"), json!("Bash(ls)")])).unwrap());
-    assert!(place.edit(&["permissions", "deny"], &Edit::Add(vec![json!("WebFetch")])).unwrap());
+    assert!(place.edit(&["model"], &SettingsEdit::Set(json!("b"))).unwrap());
+    assert!(place.edit(&["permissions", "allow"], &SettingsEdit::Add(vec![json!("Read"), json!("Bash(ls)")])).unwrap());
+    assert!(place.edit(&["permissions", "deny"], &SettingsEdit::Add(vec![json!("WebFetch")])).unwrap());
     let text = place.text();
     for kept in ["// keep me", "\"zzz\": {\"x\": [1, 2]}", "\"model\": \"b\", // here"] {
         assert!(text.contains(kept), "{kept} in {text}");
@@ -46,8 +46,8 @@ fn comments_unknown_keys_and_order_survive() {
     assert!(text.find("zzz") < text.find("model"));
     let parsed = parse_object(&text).unwrap().object;
     assert_eq!(parsed["permissions"], json!({"allow": ["Read", "Bash(ls)"], "deny": ["WebFetch"]}));
-    assert!(place.edit(&["permissions", "allow"], &Edit::Take(vec![json!("Read")])).unwrap());
-    assert!(place.edit(&["model"], &Edit::Remove).unwrap());
+    assert!(place.edit(&["permissions", "allow"], &SettingsEdit::Take(vec![json!("Read")])).unwrap());
+    assert!(place.edit(&["model"], &SettingsEdit::Remove).unwrap());
     let parsed = parse_object(&place.text()).unwrap().object;
     assert_eq!(parsed["permissions"]["allow"], json!(["Bash(ls)"]));
     assert!(!parsed.contains_key("model"));
@@ -56,10 +56,10 @@ fn comments_unknown_keys_and_order_survive() {
 #[test]
 fn nothing_to_do_leaves_the_file_alone() {
     let place = Place::new();
-    assert!(!place.edit(&["model"], &Edit::Remove).unwrap());
+    assert!(!place.edit(&["model"], &SettingsEdit::Remove).unwrap());
     assert!(!place.file().exists());
-    assert!(place.edit(&["model"], &Edit::Set(json!("a"))).unwrap());
-    assert!(!place.edit(&["model"], &Edit::Set(json!("a"))).unwrap());
+    assert!(place.edit(&["model"], &SettingsEdit::Set(json!("a"))).unwrap());
+    assert!(!place.edit(&["model"], &SettingsEdit::Set(json!("a"))).unwrap());
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(place.file()).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -69,13 +69,13 @@ fn a_file_that_does_not_parse_is_not_touched() {
     let place = Place::new();
     for broken in ["{\n \"a\": \n}", "[1]", "{\"a\": 1"] {
         place.start(broken);
-        let error = place.edit(&["model"], &Edit::Set(json!("a"))).unwrap_err();
+        let error = place.edit(&["model"], &SettingsEdit::Set(json!("a"))).unwrap_err();
         assert!(error.to_string().contains("was not changed"), "{error}");
         assert_eq!(place.text(), broken);
     }
     place.start("{\"model\": \"a\", \"env\": 3}");
-    assert!(place.edit(&["model"], &Edit::Add(vec![json!("b")])).is_err());
-    assert!(place.edit(&["env", "A"], &Edit::Set(json!("b"))).is_err());
+    assert!(place.edit(&["model"], &SettingsEdit::Add(vec![json!("b")])).is_err());
+    assert!(place.edit(&["env", "A"], &SettingsEdit::Set(json!("b"))).is_err());
     assert_eq!(place.text(), "{\"model\": \"a\", \"env\": 3}");
 }
 
@@ -89,7 +89,7 @@ fn concurrent_writers_lose_nothing() {
             scope.spawn(move || {
                 for n in 0..10 {
                     let rule = json!(format!("Bash({writer} {n})"));
-                    assert!(place.edit(&["permissions", "allow"], &Edit::Add(vec![rule])).unwrap());
+                    assert!(place.edit(&["permissions", "allow"], &SettingsEdit::Add(vec![rule])).unwrap());
                 }
             });
         }

@@ -1,11 +1,11 @@
 //! Keys that files of the compatible product may hold and that do nothing here. They are named, never ignored silently.
 
-use crate::layer::{Diagnostic, Layer};
-use crate::project::Loaded;
+use crate::layer::{Diagnostic, SettingsLayer};
+use crate::project::ProjectConfig;
 use serde_json::{Map, Value};
-use wire::settings::{Key, Settings, Shape};
+use wire::settings::{KeyShape, SettingKey, Settings};
 
-impl Loaded {
+impl ProjectConfig {
     /// Every key of the settings files that has no effect, with its place and the reason.
     pub fn without_effect(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
@@ -26,8 +26,8 @@ impl Loaded {
 }
 
 fn collect(
-    layer: &Layer,
-    keys: &'static [Key],
+    layer: &SettingsLayer,
+    keys: &'static [SettingKey],
     values: &Map<String, Value>,
     path: &mut Vec<&'static str>,
     found: &mut Vec<Diagnostic>,
@@ -43,7 +43,7 @@ fn collect(
                 key: Some(path.join(".")),
                 message: format!("{} has no effect: {why}", path.join(".")),
             }),
-            (None, Shape::Object(inner), Value::Object(values)) => collect(layer, inner, values, path, found),
+            (None, KeyShape::Object(inner), Value::Object(values)) => collect(layer, inner, values, path, found),
             (None, _, _) => {}
         }
         path.pop();

@@ -3,20 +3,20 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use wire::settings::{Key, Settings, Shape};
+use wire::settings::{KeyShape, SettingKey, Settings};
 
 /// One entry and where it stands.
-pub(crate) struct Entry<'a> {
-    pub(crate) key: &'static Key,
+pub(crate) struct SettingsEntry<'a> {
+    pub(crate) key: &'static SettingKey,
     /// `permissions.allow`, `env.NAME`, `hooks.Stop`
     pub(crate) path: String,
-    pub(crate) part: Part<'a>,
+    pub(crate) part: EntryPart<'a>,
     /// For a hook: what stands beside it in its group, then the hook.
     pub(crate) value: Cow<'a, Value>,
 }
 
 /// Which part of its key an entry is.
-pub(crate) enum Part<'a> {
+pub(crate) enum EntryPart<'a> {
     Whole,
     Element,
     Member(&'a str),
@@ -24,41 +24,46 @@ pub(crate) enum Part<'a> {
 }
 
 /// Says which entries stay.
-type Keep<'k> = dyn FnMut(&Entry<'_>) -> bool + 'k;
+type EntryFilter<'k> = dyn FnMut(&SettingsEntry<'_>) -> bool + 'k;
 
 /// Keys that can only refuse something. They count whoever wrote them.
 #[rustfmt::skip]
-const REFUSALS: &[&str] = &[
+const REFUSING_KEYS: &[&str] = &[
     "permissions.deny", "permissions.ask", "permissions.disableBypassPermissionsMode", "permissions.disableAutoMode",
     "disableAutoMode", "ignorePatterns", "disabledMcpjsonServers", "deniedMcpServers",
     "sandbox.filesystem.denyRead", "sandbox.filesystem.denyWrite", "sandbox.network.deniedDomains",
 ];
 
-impl Entry<'_> {
+impl SettingsEntry<'_> {
     pub(crate) fn only_refuses(&self) -> bool {
-        REFUSALS.contains(&self.path.as_str())
+        REFUSING_KEYS.contains(&self.path.as_str())
     }
 }
 
 /// The settings object with only those entries that `keep` accepts. Visits every entry once.
-pub(crate) fn sift(values: &Map<String, Value>, keep: &mut Keep<'_>) -> Map<String, Value> {
+pub(crate) fn filter_entries(values: &Map<String, Value>, keep: &mut EntryFilter<'_>) -> Map<String, Value> {
     object(Settings::KEYS, values, "", keep)
 }
 
-fn object(keys: &'static [Key], values: &Map<String, Value>, prefix: &str, keep: &mut Keep<'_>) -> Map<String, Value> {
+fn object(
+    keys: &'static [SettingKey],
+    values: &Map<String, Value>,
+    prefix: &str,
+    keep: &mut EntryFilter<'_>,
+) -> Map<String, Value> {
     let mut out = Map::new();
     for (name, value) in values {
         let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
         let path = format!("{prefix}{name}");
         let kept = match (path.as_str(), &key.shape, value) {
             ("hooks", _, Value::Object(events)) if !events.is_empty() => hooks(key, events, keep),
-            (_, Shape::Object(inner), Value::Object(members)) => {
+            (_, KeyShape::Object(inner), Value::Object(members)) => {
                 filled_object(object(inner, members, &format!("{path}."), keep))
             }
-            (_, Shape::List(_), Value::Array(elements)) if !elements.is_empty() => list(key, &path, elements, keep),
-            (_, Shape::Map(_), Value::Object(members)) if !members.is_empty() => map(key, &path, members, keep),
+            (_, KeyShape::List(_), Value::Array(elements)) if !elements.is_empty() => list(key, &path, elements, keep),
+            (_, KeyShape::Map(_), Value::Object(members)) if !members.is_empty() => map(key, &path, members, keep),
             _ => {
-                let entry = Entry { key, path, part: Part::Whole, value: Cow::Borrowed(value) };
+                let entry = SettingsEntry { key, path, part: EntryPart::Whole, value: Cow::Borrowed(value) };
                 keep(&entry).then(|| value.clone())
             }
         };
@@ -69,18 +74,28 @@ fn object(keys: &'static [Key], values: &Map<String, Value>, prefix: &str, keep:
     out
 }
 
-fn list(key: &'static Key, path: &str, elements: &[Value], keep: &mut Keep<'_>) -> Option<Value> {
-    let mut stays =
-        |value: &&Value| keep(&Entry { key, path: path.to_owned(), part: Part::Element, value: Cow::Borrowed(*value) });
+fn list(key: &'static SettingKey, path: &str, elements: &[Value], keep: &mut EntryFilter<'_>) -> Option<Value> {
+    let mut stays = |value: &&Value| {
+        keep(&SettingsEntry { key, path: path.to_owned(), part: EntryPart::Element, value: Cow::Borrowed(*value) })
+    };
     let kept: Vec<Value> = elements.iter().filter(|value| stays(value)).cloned().collect();
     filled_list(kept)
 }
 
-fn map(key: &'static Key, path: &str, members: &Map<String, Value>, keep: &mut Keep<'_>) -> Option<Value> {
+fn map(
+    key: &'static SettingKey,
+    path: &str,
+    members: &Map<String, Value>,
+    keep: &mut EntryFilter<'_>,
+) -> Option<Value> {
     let mut kept = Map::new();
     for (name, value) in members {
-        let entry =
-            Entry { key, path: format!("{path}.{name}"), part: Part::Member(name), value: Cow::Borrowed(value) };
+        let entry = SettingsEntry {
+            key,
+            path: format!("{path}.{name}"),
+            part: EntryPart::Member(name),
+            value: Cow::Borrowed(value),
+        };
         if keep(&entry) {
             kept.insert(name.clone(), value.clone());
         }
@@ -88,12 +103,12 @@ fn map(key: &'static Key, path: &str, members: &Map<String, Value>, keep: &mut K
     filled_object(kept)
 }
 
-fn hooks(key: &'static Key, events: &Map<String, Value>, keep: &mut Keep<'_>) -> Option<Value> {
+fn hooks(key: &'static SettingKey, events: &Map<String, Value>, keep: &mut EntryFilter<'_>) -> Option<Value> {
     let mut kept = Map::new();
     for (event, groups) in events {
         let path = format!("hooks.{event}");
         let Some(groups) = groups.as_array().filter(|groups| !groups.is_empty()) else {
-            if keep(&Entry { key, path, part: Part::Whole, value: Cow::Borrowed(groups) }) {
+            if keep(&SettingsEntry { key, path, part: EntryPart::Whole, value: Cow::Borrowed(groups) }) {
                 kept.insert(event.clone(), groups.clone());
             }
             continue;
@@ -106,20 +121,25 @@ fn hooks(key: &'static Key, events: &Map<String, Value>, keep: &mut Keep<'_>) ->
     filled_object(kept)
 }
 
-fn hook_group(key: &'static Key, path: &str, (at, group): (usize, &Value), keep: &mut Keep<'_>) -> Option<Value> {
+fn hook_group(
+    key: &'static SettingKey,
+    path: &str,
+    (at, group): (usize, &Value),
+    keep: &mut EntryFilter<'_>,
+) -> Option<Value> {
     let members = group.as_object();
     let all = members.and_then(|members| members.get("hooks")?.as_array()).filter(|all| !all.is_empty());
     let (Some(members), Some(all)) = (members, all) else {
-        let entry = Entry { key, path: path.to_owned(), part: Part::Element, value: Cow::Borrowed(group) };
+        let entry = SettingsEntry { key, path: path.to_owned(), part: EntryPart::Element, value: Cow::Borrowed(group) };
         return keep(&entry).then(|| group.clone());
     };
     let matcher = members.get("matcher").and_then(Value::as_str).unwrap_or("*");
     let mut beside = members.clone();
     beside.remove("hooks");
     let mut stays = |(number, hook): (usize, &Value)| {
-        let part = Part::Hook { matcher, group: at, number, hook };
+        let part = EntryPart::Hook { matcher, group: at, number, hook };
         let value = Value::Array(vec![Value::Object(beside.clone()), hook.clone()]);
-        keep(&Entry { key, path: path.to_owned(), part, value: Cow::Owned(value) })
+        keep(&SettingsEntry { key, path: path.to_owned(), part, value: Cow::Owned(value) })
     };
     let kept = all.iter().enumerate().filter(|(number, hook)| stays((*number, *hook))).map(|(_, hook)| hook.clone());
     let kept = filled_list(kept.collect())?;
@@ -159,7 +179,7 @@ mod tests {
             "sandbox": {"network": {"allowedDomains": ["a.example"]}}
         }));
         let mut seen = Vec::new();
-        let same = sift(&all, &mut |entry| {
+        let same = filter_entries(&all, &mut |entry| {
             seen.push(entry.path.clone());
             true
         });
@@ -167,17 +187,17 @@ mod tests {
         assert_eq!(seen.len(), 14, "{seen:?}");
         for left_out in 0..seen.len() {
             let mut at = 0;
-            let fewer = sift(&all, &mut |_| {
+            let fewer = filter_entries(&all, &mut |_| {
                 at += 1;
                 at != left_out + 1
             });
             let mut count = 0;
-            sift(&fewer, &mut |_| {
+            filter_entries(&fewer, &mut |_| {
                 count += 1;
                 true
             });
             assert_eq!(count, seen.len() - 1, "without {}", seen[left_out]);
         }
-        assert!(sift(&all, &mut |_| false).is_empty());
+        assert!(filter_entries(&all, &mut |_| false).is_empty());
     }
 }

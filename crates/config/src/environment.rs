@@ -33,7 +33,7 @@ const NEVER_FROM_PROJECT: &[&str] = &[
 
 /// Variables that decide what code is loaded, where traffic goes, or which home is used.
 #[rustfmt::skip]
-const STEERING: &[&str] = &[
+const REDIRECTING_VARIABLES: &[&str] = &[
     "PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "ZDOTDIR", "PROMPT_COMMAND", "PS4", "EDITOR", "VISUAL", "PAGER",
     "BROWSER", "TMPDIR", "XDG_CONFIG_HOME", "NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS",
     "NODE_TLS_REJECT_UNAUTHORIZED", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
@@ -42,12 +42,12 @@ const STEERING: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-const STEERING_PREFIXES: &[&str] =
+const REDIRECTING_PREFIXES: &[&str] =
     &["LD_", "DYLD_", "GIT_", "AWS_", "GOOGLE_", "GCLOUD_", "AZURE_", "VERTEX_", "OTEL_", "NPM_CONFIG_", "CARGO_"];
 
 /// Who sets a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setter {
+pub enum VariableSetter {
     /// The user, the administrator, or the command line.
     User,
     /// A file of a folder the user trusts.
@@ -57,27 +57,27 @@ pub enum Setter {
 }
 
 /// Whether a settings file may set this variable.
-pub fn may_set(name: &str, setter: Setter) -> bool {
+pub fn may_set(name: &str, setter: VariableSetter) -> bool {
     let upper = name.to_ascii_uppercase();
     let name = upper.as_str();
     if name.is_empty() || name.contains(['=', '\0']) || NEVER_FROM_FILES.contains(&name) {
         return false;
     }
     match setter {
-        Setter::User => true,
-        Setter::TrustedFolder => !NEVER_FROM_PROJECT.contains(&name),
-        Setter::UntrustedFolder => !NEVER_FROM_PROJECT.contains(&name) && !steers(name),
+        VariableSetter::User => true,
+        VariableSetter::TrustedFolder => !NEVER_FROM_PROJECT.contains(&name),
+        VariableSetter::UntrustedFolder => !NEVER_FROM_PROJECT.contains(&name) && !is_redirecting(name),
     }
 }
 
 /// Whether the variable only tunes the product: models, limits, timeouts, switches.
 pub(crate) fn is_tuning(name: &str) -> bool {
     let own = ["ANTHROPIC_", "CLAUDE_CODE_", "BASH_", "MCP_", "MAX_", "DISABLE_"];
-    own.iter().any(|prefix| name.starts_with(prefix)) && may_set(name, Setter::UntrustedFolder)
+    own.iter().any(|prefix| name.starts_with(prefix)) && may_set(name, VariableSetter::UntrustedFolder)
 }
 
 /// Whether the variable redirects credentials, traffic or code. `name` is in upper case.
-fn steers(name: &str) -> bool {
+fn is_redirecting(name: &str) -> bool {
     if name.starts_with("ANTHROPIC_") {
         return !name.ends_with("_MODEL");
     }
@@ -86,8 +86,8 @@ fn steers(name: &str) -> bool {
         return !tuning.iter().any(|part| name.contains(part));
     }
     name.ends_with("_PROXY")
-        || STEERING.contains(&name)
-        || STEERING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || REDIRECTING_VARIABLES.contains(&name)
+        || REDIRECTING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -116,13 +116,13 @@ mod tests {
             "a=b",
             "",
         ] {
-            assert!(!may_set(name, Setter::UntrustedFolder), "{name}");
+            assert!(!may_set(name, VariableSetter::UntrustedFolder), "{name}");
         }
         for name in ["FOO", "RUST_LOG", "ANTHROPIC_MODEL", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"] {
-            assert!(may_set(name, Setter::UntrustedFolder), "{name}");
+            assert!(may_set(name, VariableSetter::UntrustedFolder), "{name}");
         }
-        assert!(may_set("ANTHROPIC_BASE_URL", Setter::TrustedFolder));
-        assert!(!may_set("CLAUDE_CODE_SYNC_SKILLS", Setter::TrustedFolder));
-        assert!(!may_set("CLAUDE_CODE_REMOTE", Setter::User));
+        assert!(may_set("ANTHROPIC_BASE_URL", VariableSetter::TrustedFolder));
+        assert!(!may_set("CLAUDE_CODE_SYNC_SKILLS", VariableSetter::TrustedFolder));
+        assert!(!may_set("CLAUDE_CODE_REMOTE", VariableSetter::User));
     }
 }

@@ -6,7 +6,7 @@ mod fields;
 mod lenient;
 mod yaml;
 
-pub use fields::{Flag, split_rules};
+pub use fields::{OptionalFlag, split_rules};
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ pub const MAX_HEAD: usize = 64 * 1024;
 
 /// One value of a block. Scalars keep their spelling; what it means is decided by whoever asks.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum YamlNode {
     Null,
     /// Unquoted: may stand for a number or a truth value.
     Plain(String),
     /// Quoted or a block: always text.
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
+    List(Vec<YamlNode>),
+    Map(Vec<(String, YamlNode)>),
 }
 
 /// One top-level field.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub struct FrontMatterField {
     pub key: String,
-    pub value: Node,
+    pub value: YamlNode,
     /// Counted from 1, in the file.
     pub line: usize,
 }
 
 /// Something wrong in a block. The file loads all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Defect {
+pub struct FrontMatterDefect {
     /// Counted from 1, in the file.
     pub line: usize,
     pub message: String,
@@ -45,19 +45,19 @@ pub struct Defect {
 
 /// A defect of a named file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct FileFinding {
     pub path: PathBuf,
     pub line: usize,
     pub message: String,
 }
 
-impl Finding {
+impl FileFinding {
     pub fn new(path: &Path, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.to_path_buf(), line, message: message.into() }
     }
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for FileFinding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}: {}", self.path.display(), self.line, self.message)
     }
@@ -66,8 +66,8 @@ impl std::fmt::Display for Finding {
 /// The fields of a block, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrontMatter {
-    pub fields: Vec<Field>,
-    pub defects: Vec<Defect>,
+    pub fields: Vec<FrontMatterField>,
+    pub defects: Vec<FrontMatterDefect>,
     /// Whether there is a block at all.
     pub present: bool,
     /// Where the body begins: byte and line (from 1).
@@ -77,7 +77,7 @@ pub struct FrontMatter {
 
 /// Reads the head of `text`. `text` may be only the beginning of a file; see [`is_whole`].
 pub fn read(text: &str) -> FrontMatter {
-    let Some(block) = Block::find(text) else {
+    let Some(block) = FrontMatterBlock::find(text) else {
         return FrontMatter { body_at: bom(text), body_line: 1, ..FrontMatter::default() };
     };
     let mut read = FrontMatter {
@@ -96,12 +96,12 @@ pub fn read(text: &str) -> FrontMatter {
 
 /// Whether the beginning of a file holds all of its block: the closing line is there, or no block was begun.
 pub fn is_whole(text: &str) -> bool {
-    Block::find(text).is_none_or(|block| block.closed)
+    FrontMatterBlock::find(text).is_none_or(|block| block.closed)
 }
 
 /// The body of a file: everything after its block.
 pub fn body(text: &str) -> &str {
-    &text[Block::find(text).map_or_else(|| bom(text), |block| block.body_at)..]
+    &text[FrontMatterBlock::find(text).map_or_else(|| bom(text), |block| block.body_at)..]
 }
 
 /// The first words of a body that are neither a heading nor code.
@@ -125,7 +125,7 @@ fn bom(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
-fn fields_of(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
+fn fields_of(head: &str, first_line: usize) -> (Vec<FrontMatterField>, Vec<FrontMatterDefect>) {
     if let Some(quick) = lenient::plain_lines(head, first_line) {
         return quick;
     }
@@ -138,16 +138,17 @@ fn fields_of(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
 impl FrontMatter {
     /// A repeated key: the last one counts, and it is said.
     fn merge_repeated(&mut self) {
-        let repeats = |(at, field): (usize, &Field)| self.fields[..at].iter().any(|earlier| earlier.key == field.key);
+        let repeats =
+            |(at, field): (usize, &FrontMatterField)| self.fields[..at].iter().any(|earlier| earlier.key == field.key);
         if !self.fields.iter().enumerate().any(repeats) {
             return;
         }
-        let mut kept: Vec<Field> = Vec::with_capacity(self.fields.len());
+        let mut kept: Vec<FrontMatterField> = Vec::with_capacity(self.fields.len());
         for field in std::mem::take(&mut self.fields) {
             if let Some(earlier) = kept.iter_mut().find(|k| k.key == field.key) {
                 let message =
                     format!("`{}` stands twice (first on line {}); the last one counts", field.key, earlier.line);
-                self.defects.push(Defect { line: field.line, message });
+                self.defects.push(FrontMatterDefect { line: field.line, message });
                 *earlier = field;
             } else {
                 kept.push(field);
@@ -157,7 +158,7 @@ impl FrontMatter {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// As JSON: plain scalars become the numbers and truth values they spell.
     pub fn to_json(&self) -> Value {
         match self {
@@ -187,17 +188,17 @@ fn plain_json(text: &str) -> Value {
 }
 
 /// Where the block stands in a text.
-struct Block<'a> {
+struct FrontMatterBlock<'a> {
     head: &'a str,
     /// The line of its first field.
     first_line: usize,
     body_at: usize,
     body_line: usize,
     closed: bool,
-    defects: Vec<Defect>,
+    defects: Vec<FrontMatterDefect>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> FrontMatterBlock<'a> {
     fn find(text: &'a str) -> Option<Self> {
         let mut at = bom(text);
         let mut line = 1;
@@ -210,7 +211,7 @@ impl<'a> Block<'a> {
         let open = lines.next().filter(|l| is_fence(l))?;
         if line > 1 {
             let message = "the front matter does not begin on the first line; other programs will not see it".into();
-            defects.push(Defect { line, message });
+            defects.push(FrontMatterDefect { line, message });
         }
         at += open.len();
         line += 1;
@@ -230,7 +231,7 @@ impl<'a> Block<'a> {
     }
 
     /// Without a closing line the block ends where lines no longer look like fields.
-    fn unclosed(text: &'a str, start: usize, first_line: usize, mut defects: Vec<Defect>) -> Self {
+    fn unclosed(text: &'a str, start: usize, first_line: usize, mut defects: Vec<FrontMatterDefect>) -> Self {
         let (mut at, mut line, mut blank) = (start, first_line, false);
         for text_line in text[start..].split_inclusive('\n') {
             let trimmed = text_line.trim_end();
@@ -244,7 +245,7 @@ impl<'a> Block<'a> {
             line += 1;
         }
         let message = "the front matter is not closed with `---`; it is taken to end where its fields end".into();
-        defects.push(Defect { line: first_line - 1, message });
+        defects.push(FrontMatterDefect { line: first_line - 1, message });
         Self { head: &text[start..at], first_line, body_at: at, body_line: line, closed: false, defects }
     }
 }

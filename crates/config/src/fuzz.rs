@@ -1,18 +1,18 @@
 //! Entry points for fuzzing: any text, no panic, no hang.
 
-use crate::edit::{Edit, apply};
-use crate::layer::{Layer, Origin, parse_object};
-use wire::settings::Source;
+use crate::edit::{SettingsEdit, apply};
+use crate::layer::{LayerOrigin, SettingsLayer, parse_object};
+use wire::settings::SettingsSource;
 
-fn origin() -> Origin {
-    Origin { source: Source::User, path: Some("/x/settings.json".into()), root: "/x".into() }
+fn origin() -> LayerOrigin {
+    LayerOrigin { source: SettingsSource::User, path: Some("/x/settings.json".into()), root: "/x".into() }
 }
 
 /// Reads a settings text as the user's file and as a repository's. Says whether it could be read.
 pub fn load(text: &str) -> bool {
     let Ok(parsed) = parse_object(text) else { return false };
     let mut diagnostics = Vec::new();
-    let layer = Layer::decode(origin(), parsed, &mut diagnostics);
+    let layer = SettingsLayer::decode(origin(), parsed, &mut diagnostics);
     let settings = layer.settings();
     for diagnostic in &diagnostics {
         assert!(!diagnostic.to_string().is_empty());
@@ -20,14 +20,14 @@ pub fn load(text: &str) -> bool {
     assert!(layer.valid.len() <= layer.raw.len());
     drop(settings);
     if let Ok(parsed) = parse_object(text) {
-        Layer::decode(Origin { source: Source::Project, ..origin() }, parsed, &mut diagnostics);
+        SettingsLayer::decode(LayerOrigin { source: SettingsSource::Project, ..origin() }, parsed, &mut diagnostics);
     }
     true
 }
 
 /// The text with one key set; `None` when it cannot be changed.
 pub fn edited(text: &str, key: &str, value: &str) -> Option<String> {
-    apply(text, &[key], &Edit::Set(value.into()), "settings.json").ok()
+    apply(text, &[key], &SettingsEdit::Set(value.into()), "settings.json").ok()
 }
 
 /// The keys a text sets.

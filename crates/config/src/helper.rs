@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 use sys::Env;
-use sys::process::{self, Input, Output, Spawn};
+use sys::process::{self, ChildInput, ChildOutput, SpawnSpec};
 use tokio::io::AsyncReadExt;
 
 /// Longest key a helper may print.
@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 pub enum HelperError {
     #[error("Your apiKeyHelper script is failing: it could not be started ({0})")]
     Start(String),
-    #[error("Your apiKeyHelper script is failing: exit code {code}{}", shown(.stderr))]
+    #[error("Your apiKeyHelper script is failing: exit code {code}{}", stderr_suffix(.stderr))]
     Exit { code: i32, stderr: String },
     #[error("Your apiKeyHelper script is failing: it did not finish within {0} s")]
     Timeout(u64),
@@ -26,7 +26,7 @@ pub enum HelperError {
     Malformed,
 }
 
-fn shown(stderr: &str) -> String {
+fn stderr_suffix(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
 }
 
@@ -37,13 +37,13 @@ pub async fn run_helper(command: &str, env: &Env, cwd: &Path) -> Result<String, 
 
 async fn run(command: &str, env: &Env, cwd: &Path) -> Result<String, HelperError> {
     let start = |error: std::io::Error| HelperError::Start(error.to_string());
-    let mut child = process::spawn(Spawn {
+    let mut child = process::spawn(SpawnSpec {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), command.into()],
         env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         cwd: cwd.to_path_buf(),
-        stdin: Input::Null,
-        output: Output::Split,
+        stdin: ChildInput::Null,
+        output: ChildOutput::Split,
     })
     .map_err(start)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

@@ -2,10 +2,10 @@
 //! bottom gives the same settings.
 
 use serde_json::{Map, Value};
-use wire::settings::{Key, Merge, Shape};
+use wire::settings::{KeyShape, MergeRule, SettingKey};
 
 /// Adds what a lower layer says to what higher layers said.
-pub fn join(keys: &[Key], high: &mut Map<String, Value>, low: &Map<String, Value>) {
+pub fn join(keys: &[SettingKey], high: &mut Map<String, Value>, low: &Map<String, Value>) {
     for (name, value) in low {
         let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
         match high.get_mut(name) {
@@ -15,36 +15,40 @@ pub fn join(keys: &[Key], high: &mut Map<String, Value>, low: &Map<String, Value
     }
 }
 
-fn join_value(shape: &Shape, merge: Merge, high: &mut Value, low: &Value) {
+fn join_value(shape: &KeyShape, merge: MergeRule, high: &mut Value, low: &Value) {
     match (merge, high, low) {
-        (Merge::Append, Value::Array(high), Value::Array(low)) => append_unique(high, low),
-        (Merge::Deep, Value::Object(high), Value::Object(low)) => join_objects(shape, high, low),
-        (Merge::PerEntry, Value::Object(high), Value::Object(low)) => {
+        (MergeRule::Append, Value::Array(high), Value::Array(low)) => append_unique(high, low),
+        (MergeRule::Deep, Value::Object(high), Value::Object(low)) => join_objects(shape, high, low),
+        (MergeRule::PerEntry, Value::Object(high), Value::Object(low)) => {
             for (name, value) in low {
                 high.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
-        (Merge::Sticky(value), high, low) if *low == Value::Bool(value) => *high = Value::Bool(value),
-        (Merge::Replace | Merge::Append | Merge::Deep | Merge::PerEntry | Merge::Sticky(_), _, _) => {}
+        (MergeRule::Sticky(value), high, low) if *low == Value::Bool(value) => *high = Value::Bool(value),
+        (
+            MergeRule::Replace | MergeRule::Append | MergeRule::Deep | MergeRule::PerEntry | MergeRule::Sticky(_),
+            _,
+            _,
+        ) => {}
     }
 }
 
-fn join_objects(shape: &Shape, high: &mut Map<String, Value>, low: &Map<String, Value>) {
+fn join_objects(shape: &KeyShape, high: &mut Map<String, Value>, low: &Map<String, Value>) {
     let item = match shape {
-        Shape::Object(keys) => return join(keys, high, low),
-        Shape::Map(item) => item,
-        Shape::Bool
-        | Shape::Text
-        | Shape::TextOrOff
-        | Shape::OneOf(_)
-        | Shape::Integer { .. }
-        | Shape::Number { .. }
-        | Shape::List(_)
-        | Shape::Any => return,
+        KeyShape::Object(keys) => return join(keys, high, low),
+        KeyShape::Map(item) => item,
+        KeyShape::Bool
+        | KeyShape::Text
+        | KeyShape::TextOrOff
+        | KeyShape::OneOf(_)
+        | KeyShape::Integer { .. }
+        | KeyShape::Number { .. }
+        | KeyShape::List(_)
+        | KeyShape::Any => return,
     };
     for (name, value) in low {
         match (high.get_mut(name), item) {
-            (Some(Value::Array(above)), Shape::List(_)) => {
+            (Some(Value::Array(above)), KeyShape::List(_)) => {
                 if let Value::Array(below) = value {
                     append_unique(above, below);
                 }

@@ -12,21 +12,23 @@ fn list() -> impl Strategy<Value = Value> {
     prop::collection::btree_set(text(), 0..4).prop_map(|set| json!(set))
 }
 
-fn value(shape: Shape) -> BoxedStrategy<Value> {
+fn value(shape: KeyShape) -> BoxedStrategy<Value> {
     match shape {
-        Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
-        Shape::Text | Shape::TextOrOff => text().prop_map(Value::from).boxed(),
-        Shape::OneOf(choices) => prop::sample::select(choices).prop_map(Value::from).boxed(),
-        Shape::Integer { min, .. } => (min..min + 3).prop_map(Value::from).boxed(),
-        Shape::Number { .. } => prop::sample::select(vec![0.25, 0.5]).prop_map(Value::from).boxed(),
-        Shape::List(_) => list().boxed(),
-        Shape::Map(item) => prop::collection::btree_map(text(), value(*item), 0..3).prop_map(|map| json!(map)).boxed(),
-        Shape::Object(keys) => object(keys).prop_map(Value::Object).boxed(),
-        Shape::Any => prop_oneof![text().prop_map(Value::from), list()].boxed(),
+        KeyShape::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        KeyShape::Text | KeyShape::TextOrOff => text().prop_map(Value::from).boxed(),
+        KeyShape::OneOf(choices) => prop::sample::select(choices).prop_map(Value::from).boxed(),
+        KeyShape::Integer { min, .. } => (min..min + 3).prop_map(Value::from).boxed(),
+        KeyShape::Number { .. } => prop::sample::select(vec![0.25, 0.5]).prop_map(Value::from).boxed(),
+        KeyShape::List(_) => list().boxed(),
+        KeyShape::Map(item) => {
+            prop::collection::btree_map(text(), value(*item), 0..3).prop_map(|map| json!(map)).boxed()
+        }
+        KeyShape::Object(keys) => object(keys).prop_map(Value::Object).boxed(),
+        KeyShape::Any => prop_oneof![text().prop_map(Value::from), list()].boxed(),
     }
 }
 
-fn object(keys: &'static [Key]) -> BoxedStrategy<Map<String, Value>> {
+fn object(keys: &'static [SettingKey]) -> BoxedStrategy<Map<String, Value>> {
     let member = (0..keys.len()).prop_flat_map(move |at| value(keys[at].shape).prop_map(move |v| (keys[at].name, v)));
     prop::collection::vec(member, 0..12)
         .prop_map(|all| all.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())

@@ -8,18 +8,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 use sys::Env;
-use sys::process::Once;
+use sys::process::BoundedCommand;
 
 const SERVICE: &str = "Claude Code-credentials";
 
 /// One item of the keychain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Item {
+pub(crate) struct KeychainItem {
     service: String,
     account: String,
 }
 
-impl Item {
+impl KeychainItem {
     /// The item of this configuration: accounts in different `CLAUDE_CONFIG_DIR`s do not collide.
     pub(crate) fn of(env: &Env) -> Self {
         let mut service = SERVICE.to_owned();
@@ -30,7 +30,7 @@ impl Item {
             service.push('-');
             hex(&digest[..4], &mut service);
         }
-        let account = env.non_empty("USER").filter(|name| plain(name)).unwrap_or("gimlet").to_owned();
+        let account = env.non_empty("USER").filter(|name| is_plain(name)).unwrap_or("gimlet").to_owned();
         Self { service, account }
     }
 
@@ -60,7 +60,7 @@ impl Item {
 /// Waits long enough for a person to unlock the keychain.
 fn security(args: &[&str], input: &[u8]) -> std::io::Result<Vec<u8>> {
     let program = Path::new("/usr/bin/security");
-    Once { program, args, input, env: Vec::new(), time: Duration::from_mins(1), bytes: 1024 * 1024 }.run()
+    BoundedCommand { program, args, input, env: Vec::new(), time: Duration::from_mins(1), bytes: 1024 * 1024 }.run()
 }
 
 fn hex(bytes: &[u8], out: &mut String) {
@@ -70,7 +70,7 @@ fn hex(bytes: &[u8], out: &mut String) {
     }
 }
 
-fn plain(name: &str) -> bool {
+fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'@'))
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_value_is_on_standard_input_and_not_among_the_arguments() {
-        let item = Item::of(&Env::default().with([("USER", "ann"), ("HOME", "/Users/ann")]));
+        let item = KeychainItem::of(&Env::default().with([("USER", "ann"), ("HOME", "/Users/ann")]));
         assert_eq!(item.read_args(), ["find-generic-password", "-a", "ann", "-s", "Claude Code-credentials", "-w"]);
         let script = item.write_script(b"{\"a\"}");
         assert_eq!(script, "add-generic-password -U -a \"ann\" -s \"Claude Code-credentials\" -X \"7b2261227d\"\n");
@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn configurations_have_items_of_their_own() {
-        let item = |dir: &str| Item::of(&Env::default().with([("CLAUDE_CONFIG_DIR", dir), ("USER", "x\" -s \"y")]));
+        let item =
+            |dir: &str| KeychainItem::of(&Env::default().with([("CLAUDE_CONFIG_DIR", dir), ("USER", "x\" -s \"y")]));
         assert_ne!(item("/a").service, item("/b").service);
         assert!(item("/a").service.starts_with("Claude Code-credentials-"));
         assert_eq!(item("/a").account, "gimlet", "a name that would need quoting is not used");

@@ -7,15 +7,15 @@ use jsonc_parser::{CollectOptions, ParseOptions, ast};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use wire::settings::{Settings, Source};
+use wire::settings::{Settings, SettingsSource};
 
 /// Larger settings files are refused.
 pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// One source of settings with its provenance.
 #[derive(Clone, Debug)]
-pub struct Layer {
-    pub source: Source,
+pub struct SettingsLayer {
+    pub source: SettingsSource,
     /// `None` for JSON given on the command line.
     pub path: Option<PathBuf>,
     /// What a leading `/` in this layer's path rules stands for.
@@ -27,23 +27,23 @@ pub struct Layer {
     /// The file as it stands, for keys we do not type.
     pub raw: Map<String, Value>,
     /// What waits for trust.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldValue>,
     pub(crate) text: String,
 }
 
 /// A value of a repository that does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldValue {
     /// `permissions.allow`
     pub key: String,
     /// How many entries, or which names.
-    pub what: String,
+    pub description: String,
 }
 
 /// Something wrong with what was declared. The session goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    pub source: Source,
+    pub source: SettingsSource,
     pub path: Option<PathBuf>,
     pub line: Option<usize>,
     /// The key it is about.
@@ -66,13 +66,13 @@ impl std::fmt::Display for Diagnostic {
 
 /// Where a layer comes from.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    pub(crate) source: Source,
+pub(crate) struct LayerOrigin {
+    pub(crate) source: SettingsSource,
     pub(crate) path: Option<PathBuf>,
     pub(crate) root: PathBuf,
 }
 
-impl Origin {
+impl LayerOrigin {
     pub(crate) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic { source: self.source, path: self.path.clone(), line: None, key: None, message: message.into() }
     }
@@ -99,7 +99,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadFailure> {
 
 /// A settings text that could be read.
 #[derive(Debug, Default)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedSettings {
     pub(crate) object: Map<String, Value>,
     /// Keys that stand twice in one object. Both values apply as far as they can be joined.
     pub(crate) duplicates: Vec<String>,
@@ -120,13 +120,13 @@ pub(crate) const JSONC: ParseOptions = ParseOptions {
 };
 
 /// The object a settings text holds. An empty text counts as an empty object.
-pub(crate) fn parse_object(text: &str) -> Result<Parsed, (Option<usize>, String)> {
+pub(crate) fn parse_object(text: &str) -> Result<ParsedSettings, (Option<usize>, String)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC).map_err(|error| {
         let (line, column) = (error.line_display(), error.column_display());
         (Some(line), format!("is not valid JSON: {} (column {column})", error.kind()))
     })?;
-    let mut parsed = Parsed { text: text.to_owned(), ..Parsed::default() };
+    let mut parsed = ParsedSettings { text: text.to_owned(), ..ParsedSettings::default() };
     match ast.value {
         None => {}
         Some(ast::Value::Object(object)) => parsed.object = join_object(object, &mut parsed.duplicates),
@@ -170,12 +170,12 @@ fn join(before: Option<Value>, value: Value) -> Value {
     }
 }
 
-impl Layer {
-    pub(crate) fn decode(origin: Origin, parsed: Parsed, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let Parsed { object: raw, duplicates, text } = parsed;
+impl SettingsLayer {
+    pub(crate) fn decode(origin: LayerOrigin, parsed: ParsedSettings, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let ParsedSettings { object: raw, duplicates, text } = parsed;
         diagnostics.extend(duplicates.iter().map(|key| origin.diagnostic(format!("{key} is given twice"))));
-        let valid = validate::clean(&origin, &raw, &text, diagnostics);
-        let Origin { source, path, root } = origin;
+        let valid = validate::drop_invalid(&origin, &raw, &text, diagnostics);
+        let LayerOrigin { source, path, root } = origin;
         Self { source, path, root, effective: valid.clone(), valid, raw, text, held: Vec::new() }
     }
 

@@ -1,9 +1,9 @@
 use super::*;
 
-fn decode(text: &str) -> (Layer, Vec<Diagnostic>) {
-    let origin = Origin { source: Source::User, path: Some("/h/settings.json".into()), root: "/h".into() };
+fn decode(text: &str) -> (SettingsLayer, Vec<Diagnostic>) {
+    let origin = LayerOrigin { source: SettingsSource::User, path: Some("/h/settings.json".into()), root: "/h".into() };
     let mut diagnostics = Vec::new();
-    let layer = Layer::decode(origin, parse_object(text).unwrap(), &mut diagnostics);
+    let layer = SettingsLayer::decode(origin, parse_object(text).unwrap(), &mut diagnostics);
     (layer, diagnostics)
 }
 
@@ -70,12 +70,12 @@ fn problems_name_their_line_and_key() {
 #[test]
 fn broken_policy_fails_closed() {
     // [CLI-88]
-    let origin = Origin { source: Source::Managed, path: Some("/m.json".into()), root: "/".into() };
+    let origin = LayerOrigin { source: SettingsSource::Managed, path: Some("/m.json".into()), root: "/".into() };
     let text = r#"{"allowManagedHooksOnly": "yes", "allowManagedMcpServersOnly": 1, "disableCommandPluginSources": 0,
         "enforceAvailableModels": "x", "availableModels": 5, "allowedMcpServers": "a", "forceLoginOrgUUID": [3],
         "requiredMinimumVersion": 5, "deniedMcpServers": [{"serverName": "x"}]}"#;
     let mut diagnostics = Vec::new();
-    let settings = Layer::decode(origin, parse_object(text).unwrap(), &mut diagnostics).settings();
+    let settings = SettingsLayer::decode(origin, parse_object(text).unwrap(), &mut diagnostics).settings();
     let on = [
         settings.allow_managed_hooks_only,
         settings.allow_managed_mcp_servers_only,

@@ -2,7 +2,7 @@
 //! when nothing else was found. What stands in a file counts only when it begins as a key of Anthropic does: a key of
 //! another service is named and never sent.
 
-use crate::credentials::{Credential, Secret, StoredLogin};
+use crate::credentials::{Credential, CredentialSecret, StoredLogin};
 use crate::layer::read_text;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) struct Leftovers {
 /// The variable alone: what it holds is sent as it is.
 pub(crate) fn variable(env: &Env) -> Option<Credential> {
     let key = env.non_empty(VARIABLE)?;
-    Some(Credential::OlderKey { key: Secret::new(key), source: VARIABLE })
+    Some(Credential::OlderKey { key: CredentialSecret::new(key), source: VARIABLE })
 }
 
 /// The first credential that can be used.
@@ -50,7 +50,7 @@ pub(crate) fn find(env: &Env, now_ms: u64) -> Leftovers {
     if let Some(login) = login(env) {
         let is_ours = login.access_token.starts_with(PREFIX);
         if is_ours && login.is_usable() && !login.is_expired(now_ms) {
-            let (access_token, expires_at) = (Secret::new(login.access_token), login.expires_at);
+            let (access_token, expires_at) = (CredentialSecret::new(login.access_token), login.expires_at);
             return Leftovers { credential: Some(Credential::Login { access_token, expires_at }), unused: None };
         }
         if !is_ours {
@@ -63,27 +63,29 @@ pub(crate) fn find(env: &Env, now_ms: u64) -> Leftovers {
 }
 
 /// Every value in these places, with a name to show: none of them may be printed, whatever it is for.
-pub(crate) fn secrets(env: &Env) -> Vec<(String, Secret)> {
-    let mut found: Vec<(String, Secret)> = Vec::new();
+pub(crate) fn secrets(env: &Env) -> Vec<(String, CredentialSecret)> {
+    let mut found: Vec<(String, CredentialSecret)> = Vec::new();
     for source in KEY_FILES {
         found.extend(
-            keys(env, source).into_iter().map(|(member, value)| (format!("stored {member}"), Secret::new(value))),
+            keys(env, source)
+                .into_iter()
+                .map(|(member, value)| (format!("stored {member}"), CredentialSecret::new(value))),
         );
     }
-    found.extend(login(env).map(|login| ("stored accessToken".to_owned(), Secret::new(login.access_token))));
+    found.extend(login(env).map(|login| ("stored accessToken".to_owned(), CredentialSecret::new(login.access_token))));
     found
 }
 
 fn credential(value: &str, source: &'static str) -> Credential {
     if value.starts_with(TOKEN_PREFIX) {
-        return Credential::Login { access_token: Secret::new(value), expires_at: None };
+        return Credential::Login { access_token: CredentialSecret::new(value), expires_at: None };
     }
-    Credential::OlderKey { key: Secret::new(value), source }
+    Credential::OlderKey { key: CredentialSecret::new(value), source }
 }
 
 /// The members of the file that hold something, or the whole file when it is no JSON but one word.
 fn keys(env: &Env, source: &str) -> Vec<(&'static str, String)> {
-    let Some(text) = place(env, source).and_then(|path| text_of(&path)) else { return Vec::new() };
+    let Some(text) = leftover_path(env, source).and_then(|path| text_of(&path)) else { return Vec::new() };
     let Ok(all) = serde_json::from_str::<Map<String, Value>>(&text) else {
         let word = text.trim();
         let is_key = word.starts_with(PREFIX) && word.bytes().all(|byte| byte.is_ascii_graphic());
@@ -98,13 +100,13 @@ fn keys(env: &Env, source: &str) -> Vec<(&'static str, String)> {
 
 /// The login of an older program: as in today's file, or without the member around it.
 fn login(env: &Env) -> Option<StoredLogin> {
-    let text = text_of(&place(env, LOGIN_FILE)?)?;
+    let text = text_of(&leftover_path(env, LOGIN_FILE)?)?;
     let mut all: Map<String, Value> = serde_json::from_str(&text).ok()?;
     let inner = all.remove("claudeAiOauth").unwrap_or(Value::Object(all));
     serde_json::from_value(inner).ok()
 }
 
-fn place(env: &Env, shown: &str) -> Option<PathBuf> {
+fn leftover_path(env: &Env, shown: &str) -> Option<PathBuf> {
     Some(env.home()?.join(shown.strip_prefix("~/")?))
 }
 

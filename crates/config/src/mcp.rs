@@ -8,24 +8,24 @@ mod policy;
 mod source;
 mod tokens;
 
-pub use change::{Change, ChangeError, Decision, Place, Switch, check_name, switch};
-pub use expand::{Expanded, Variables, expand};
-pub use policy::Policy;
+pub use change::{ChangeError, McpChange, McpDecision, McpPlace, McpSwitch, check_name, switch};
+pub use expand::{ExpandedConfig, ExpansionVariables, expand};
+pub use policy::McpPolicy;
 pub(crate) use source::project_files;
 pub use tokens::TokenFile;
 
 use crate::layer::Diagnostic;
-use crate::project::{Loaded, Selection};
+use crate::project::{ProjectConfig, SettingsSelection};
 use crate::state::GlobalState;
 use serde_json::Value;
-use source::Declaration;
+use source::McpDeclaration;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::mcp::{ConfigError as Refused, Scope, ServerConfig, Transport};
+use wire::mcp::{McpConfigError as Refused, McpScope, McpTransport, ServerConfig};
 
 /// Whether somebody can be asked about the servers of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Audience {
+pub enum McpAudience {
     /// Nobody is asked: a repository's servers run unless the user refused them, or the folder.
     Headless,
     /// What was not approved waits.
@@ -34,22 +34,22 @@ pub enum Audience {
 
 /// What decides which servers there are.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct McpQuery<'a> {
     pub cwd: &'a Path,
     /// As the process was started; policies see no variable that a settings file set.
     pub env: &'a Env,
-    pub loaded: &'a Loaded,
-    pub selection: &'a Selection,
+    pub loaded: &'a ProjectConfig,
+    pub selection: &'a SettingsSelection,
     /// Values of `--mcp-config`: paths or JSON.
     pub flags: &'a [String],
     /// `--strict-mcp-config`
     pub strict: bool,
-    pub audience: Audience,
+    pub audience: McpAudience,
 }
 
 /// Why a server does, or does not, run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum McpApproval {
     Approved,
     /// A repository's server that nobody approved yet.
     Pending,
@@ -63,14 +63,14 @@ pub enum Standing {
 
 /// One declared server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct DeclaredMcpServer {
     pub name: String,
-    pub scope: Scope,
+    pub scope: McpScope,
     /// With variables expanded: for connecting, never for showing.
     pub config: ServerConfig,
     /// As it was written: for showing.
     pub written: ServerConfig,
-    pub standing: Standing,
+    pub approval: McpApproval,
     /// The file it stands in; `None` for JSON on the command line.
     pub file: Option<PathBuf>,
     /// Where its `headersHelper` runs.
@@ -81,8 +81,8 @@ pub struct Server {
 
 /// Everything declared, winners first within each name.
 #[derive(Clone, Debug, Default)]
-pub struct Servers {
-    pub servers: Vec<Server>,
+pub struct DeclaredMcpServers {
+    pub servers: Vec<DeclaredMcpServer>,
     /// Declarations that cannot be used, as `mcp_server_errors` reports them.
     pub errors: Vec<Refused>,
     pub diagnostics: Vec<Diagnostic>,
@@ -92,13 +92,13 @@ pub struct Servers {
     pub exclusive: bool,
 }
 
-impl Servers {
+impl DeclaredMcpServers {
     /// The servers to start.
-    pub fn usable(&self) -> impl Iterator<Item = &Server> {
-        self.servers.iter().filter(|server| server.standing == Standing::Approved)
+    pub fn approved(&self) -> impl Iterator<Item = &DeclaredMcpServer> {
+        self.servers.iter().filter(|server| server.approval == McpApproval::Approved)
     }
 
-    pub fn get(&self, name: &str) -> Option<&Server> {
+    pub fn get(&self, name: &str) -> Option<&DeclaredMcpServer> {
         self.servers.iter().find(|server| server.name == name)
     }
 }
@@ -122,20 +122,20 @@ pub enum McpError {
 }
 
 /// Every server that is declared for a session, and whether it may run.
-pub fn effective(request: &Request<'_>) -> Result<Servers, McpError> {
+pub fn effective(request: &McpQuery<'_>) -> Result<DeclaredMcpServers, McpError> {
     let mut found = source::read(request)?;
-    let policy = Policy::of(request.loaded, request.env);
-    let choices = Choices::of(request);
-    let mut out = Servers { exclusive: found.exclusive, ..Servers::default() };
+    let policy = McpPolicy::of(request.loaded, request.env);
+    let choices = McpChoices::of(request);
+    let mut out = DeclaredMcpServers { exclusive: found.exclusive, ..DeclaredMcpServers::default() };
     out.diagnostics.append(&mut found.diagnostics);
     let mut taken: Vec<String> = Vec::new();
     for declaration in found.declarations {
         if taken.contains(&declaration.name) {
             continue;
         }
-        let Some(server) = settle(declaration, request, (&policy, &choices), &mut out) else { continue };
+        let Some(server) = resolve_declaration(declaration, request, (&policy, &choices), &mut out) else { continue };
         // A repository's server that waits must not make the user's own one of the same name vanish.
-        if !matches!(server.standing, Standing::Pending | Standing::Rejected) {
+        if !matches!(server.approval, McpApproval::Pending | McpApproval::Rejected) {
             taken.push(server.name.clone());
         }
         out.servers.push(server);
@@ -145,16 +145,16 @@ pub fn effective(request: &Request<'_>) -> Result<Servers, McpError> {
 }
 
 /// What runs comes before what waits.
-fn rank(server: &Server) -> bool {
-    matches!(server.standing, Standing::Pending | Standing::Rejected)
+fn rank(server: &DeclaredMcpServer) -> bool {
+    matches!(server.approval, McpApproval::Pending | McpApproval::Rejected)
 }
 
-fn settle(
-    declaration: Declaration,
-    request: &Request<'_>,
-    (policy, choices): (&Policy, &Choices),
-    out: &mut Servers,
-) -> Option<Server> {
+fn resolve_declaration(
+    declaration: McpDeclaration,
+    request: &McpQuery<'_>,
+    (policy, choices): (&McpPolicy, &McpChoices),
+    out: &mut DeclaredMcpServers,
+) -> Option<DeclaredMcpServer> {
     let written = match ServerConfig::parse(&declaration.name, &declaration.value) {
         Ok(written) => written,
         Err(refused) => {
@@ -166,12 +166,12 @@ fn settle(
     };
     let expanded = expand(&written, &request.loaded.env, declaration.variables(request));
     let mut config = expanded.config;
-    let mut standing = choices.standing(&declaration, request);
+    let mut standing = choices.approval(&declaration, request);
     if let Err(why) = policy.admits(&declaration.name, &config) {
-        standing = Standing::Forbidden(why);
+        standing = McpApproval::Forbidden(why);
     }
-    let untrusted = declaration.scope == Scope::Project && !request.loaded.trusted;
-    if untrusted && standing == Standing::Approved && take_helper(&mut config) {
+    let untrusted = declaration.scope == McpScope::Project && !request.loaded.trusted;
+    if untrusted && standing == McpApproval::Approved && take_helper(&mut config) {
         out.notices.push(format!(
             "headersHelper not run: server {:?} of {} is used without it until the folder is trusted (`gimlet trust`).",
             declaration.name,
@@ -181,29 +181,38 @@ fn settle(
     for warning in &expanded.warnings {
         out.diagnostics.push(declaration.diagnostic(format!("server {:?}: {warning}", declaration.name)));
     }
-    let Declaration { name, scope, file, root, .. } = declaration;
-    Some(Server { name, scope, config, written, standing, file, root, warnings: expanded.warnings })
+    let McpDeclaration { name, scope, file, root, .. } = declaration;
+    Some(DeclaredMcpServer {
+        name,
+        scope,
+        config,
+        written,
+        approval: standing,
+        file,
+        root,
+        warnings: expanded.warnings,
+    })
 }
 
 fn take_helper(config: &mut ServerConfig) -> bool {
     match &mut config.transport {
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+        McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
             remote.headers_helper.take().is_some()
         }
-        Transport::Stdio(_) | Transport::Sdk { .. } => false,
+        McpTransport::Stdio(_) | McpTransport::Sdk { .. } => false,
     }
 }
 
 /// What the user decided about servers by name.
-struct Choices {
+struct McpChoices {
     all: bool,
     enabled: Vec<String>,
     rejected: Vec<String>,
     disabled: Vec<String>,
 }
 
-impl Choices {
-    fn of(request: &Request<'_>) -> Self {
+impl McpChoices {
+    fn of(request: &McpQuery<'_>) -> Self {
         let settings = &request.loaded.settings;
         let listed = |name: &str| names(&request.loaded.state, request, name);
         let mut enabled = settings.enabled_mcpjson_servers.clone();
@@ -218,34 +227,34 @@ impl Choices {
         }
     }
 
-    fn standing(&self, declaration: &Declaration, request: &Request<'_>) -> Standing {
+    fn approval(&self, declaration: &McpDeclaration, request: &McpQuery<'_>) -> McpApproval {
         let name = &declaration.name;
         if self.disabled.contains(name) {
-            return Standing::Disabled;
+            return McpApproval::Disabled;
         }
-        if declaration.scope != Scope::Project {
-            return Standing::Approved;
+        if declaration.scope != McpScope::Project {
+            return McpApproval::Approved;
         }
         if self.rejected.contains(name) {
-            return Standing::Rejected;
+            return McpApproval::Rejected;
         }
         let approved = match request.audience {
-            Audience::Headless => request.loaded.project_code,
-            Audience::Person => request.loaded.trusted && (self.all || self.enabled.contains(name)),
+            McpAudience::Headless => request.loaded.project_code,
+            McpAudience::Person => request.loaded.trusted && (self.all || self.enabled.contains(name)),
         };
-        if approved { Standing::Approved } else { Standing::Pending }
+        if approved { McpApproval::Approved } else { McpApproval::Pending }
     }
 }
 
 /// A list of names in the folder's entry of the state file.
-fn names(state: &GlobalState, request: &Request<'_>, list: &str) -> Vec<String> {
+fn names(state: &GlobalState, request: &McpQuery<'_>, list: &str) -> Vec<String> {
     let folders = folders(request.loaded, request.cwd);
     let lists = folders.iter().filter_map(|folder| state.project_value(folder, list)?.as_array());
     lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The entries of the state file that speak for a directory, the nearest first.
-fn folders(loaded: &Loaded, cwd: &Path) -> Vec<PathBuf> {
+fn folders(loaded: &ProjectConfig, cwd: &Path) -> Vec<PathBuf> {
     let mut folders = vec![cwd.to_path_buf()];
     if loaded.trust_key != cwd {
         folders.push(loaded.trust_key.clone());

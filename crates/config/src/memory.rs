@@ -10,15 +10,15 @@ pub(crate) mod markdown;
 pub use agents_md::InstructionFiles;
 pub use auto::{MAX_BYTES, MAX_LINES, auto_directory};
 
-use crate::frontmatter::Finding;
-use crate::nested::Lazy;
-use crate::project::{Loaded, Selection, managed_dir};
+use crate::frontmatter::FileFinding;
+use crate::nested_memory::LazyMemory;
+use crate::project::{ProjectConfig, SettingsSelection, managed_dir};
 use crate::rules;
 use crate::state::config_home;
-use collect::{Collector, Found};
+use collect::{MemoryCandidate, MemoryCollector};
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// One instruction file, or a file it imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct MemoryFile {
     pub text: String,
     /// The file that imported this one.
     pub imported_by: Option<PathBuf>,
-    pub reason: Reason,
+    pub reason: LoadReason,
     /// The patterns of a rule with path scopes.
     pub globs: Vec<String>,
     /// The file whose reading brought this one in.
@@ -64,7 +64,7 @@ impl MemoryScope {
 
 /// Why a file came into the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum LoadReason {
     SessionStart,
     /// A file below was read.
     NestedTraversal,
@@ -73,7 +73,7 @@ pub enum Reason {
     Include,
 }
 
-impl Reason {
+impl LoadReason {
     /// `load_reason` of the InstructionsLoaded hook.
     pub fn hook_name(self) -> &'static str {
         match self {
@@ -87,11 +87,11 @@ impl Reason {
 
 /// What is asked for.
 #[derive(Clone, Copy)]
-pub struct Query<'a> {
+pub struct MemoryQuery<'a> {
     pub cwd: &'a Path,
     pub env: &'a Env,
-    pub selection: &'a Selection,
-    pub loaded: &'a Loaded,
+    pub selection: &'a SettingsSelection,
+    pub loaded: &'a ProjectConfig,
     /// `--add-dir` directories.
     pub added: &'a [PathBuf],
     /// Where notes are kept unless a setting says otherwise; `None` = nowhere.
@@ -100,37 +100,37 @@ pub struct Query<'a> {
 
 /// The files that are told to the model at start, in order, those that are not, and what may still come.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct InstructionMemory {
     pub files: Vec<MemoryFile>,
-    pub skipped: Vec<Skipped>,
-    pub findings: Vec<Finding>,
-    pub lazy: Lazy,
+    pub skipped: Vec<SkippedMemory>,
+    pub findings: Vec<FileFinding>,
+    pub lazy: LazyMemory,
 }
 
 /// A file that exists but was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedMemory {
     pub path: PathBuf,
     pub reason: &'static str,
 }
 
 /// Everything that holds for a directory from the start.
-pub fn load(query: &Query<'_>) -> Memory {
-    let Query { cwd, env, selection, loaded, .. } = *query;
+pub fn load(query: &MemoryQuery<'_>) -> InstructionMemory {
+    let MemoryQuery { cwd, env, selection, loaded, .. } = *query;
     if selection.bare || selection.safe_mode || env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
-        return Memory::default();
+        return InstructionMemory::default();
     }
-    let mut collector = Collector::new(env, loaded, selection);
+    let mut collector = MemoryCollector::new(env, loaded, selection);
     if let Some(text) = &loaded.settings.claude_md {
         collector.add_text(managed_path(selection, "managed-settings.json"), MemoryScope::Managed, text);
     }
-    collector.add(Found::at(managed_path(selection, "CLAUDE.md"), MemoryScope::Managed));
+    collector.add(MemoryCandidate::at(managed_path(selection, "CLAUDE.md"), MemoryScope::Managed));
     let mode = InstructionFiles::of(&loaded.settings);
     if mode == InstructionFiles::ManagedOnly {
-        return collector.finish(Lazy::default());
+        return collector.finish(LazyMemory::default());
     }
-    if let Some(home) = config_home(env).filter(|_| selection.reads(Source::User)) {
-        collector.add(Found::at(home.join("CLAUDE.md"), MemoryScope::User));
+    if let Some(home) = config_home(env).filter(|_| selection.reads(SettingsSource::User)) {
+        collector.add(MemoryCandidate::at(home.join("CLAUDE.md"), MemoryScope::User));
         let base = sys::git::root(cwd).unwrap_or_else(|| cwd.to_path_buf());
         rules::collect(&mut collector, &home, &base, MemoryScope::User);
     }
@@ -140,9 +140,9 @@ pub fn load(query: &Query<'_>) -> Memory {
     if env.is_on("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD") {
         dirs.extend(query.added.iter().map(PathBuf::as_path));
     }
-    let wanted = Wanted {
-        project: selection.reads(Source::Project),
-        local: selection.reads(Source::Local),
+    let wanted = MemorySources {
+        project: selection.reads(SettingsSource::Project),
+        local: selection.reads(SettingsSource::Local),
         agents: from_agents,
     };
     for dir in dirs {
@@ -151,36 +151,39 @@ pub fn load(query: &Query<'_>) -> Memory {
     if let Some(dir) = auto_directory(env, loaded, query.notes) {
         collector.files.extend(auto::index(&dir));
     }
-    let lazy = Lazy::new(cwd, wanted);
+    let lazy = LazyMemory::new(cwd, wanted);
     collector.finish(lazy)
 }
 
 /// Which files of a directory are read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MemorySources {
     pub(crate) project: bool,
     pub(crate) local: bool,
     pub(crate) agents: bool,
 }
 
 /// The files of one directory, in order.
-pub(crate) fn directory(collector: &mut Collector, dir: &Path, wanted: Wanted) {
+pub(crate) fn directory(collector: &mut MemoryCollector, dir: &Path, wanted: MemorySources) {
     if wanted.project {
-        collector.add(Found::at(dir.join("CLAUDE.md"), MemoryScope::Project));
-        collector.add(Found::at(dir.join(".claude/CLAUDE.md"), MemoryScope::Project));
+        collector.add(MemoryCandidate::at(dir.join("CLAUDE.md"), MemoryScope::Project));
+        collector.add(MemoryCandidate::at(dir.join(".claude/CLAUDE.md"), MemoryScope::Project));
         if wanted.agents {
             for name in agents_md::NAMES {
-                collector.add(Found { is_agents_md: true, ..Found::at(dir.join(name), MemoryScope::Project) });
+                collector.add(MemoryCandidate {
+                    is_agents_md: true,
+                    ..MemoryCandidate::at(dir.join(name), MemoryScope::Project)
+                });
             }
         }
         rules::collect(collector, &dir.join(".claude"), dir, MemoryScope::Project);
     }
     if wanted.local {
-        collector.add(Found::at(dir.join("CLAUDE.local.md"), MemoryScope::Local));
+        collector.add(MemoryCandidate::at(dir.join("CLAUDE.local.md"), MemoryScope::Local));
     }
 }
 
-fn managed_path(selection: &Selection, name: &str) -> PathBuf {
+fn managed_path(selection: &SettingsSelection, name: &str) -> PathBuf {
     selection.managed_dir.clone().unwrap_or_else(managed_dir).join(name)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::project::Project;
+use crate::project::ConfigLoader;
 use std::fs;
 
 struct Home {
@@ -23,17 +23,19 @@ impl Home {
         fs::write(path, text).unwrap();
     }
 
-    fn load(&self, change: impl FnOnce(&mut Selection)) -> Memory {
+    fn load(&self, change: impl FnOnce(&mut SettingsSelection)) -> InstructionMemory {
         let env = Env::default().with([("HOME", self.root.join("home"))]);
-        let mut selection = Selection { managed_dir: Some(self.root.join("managed")), ..Selection::default() };
+        let mut selection =
+            SettingsSelection { managed_dir: Some(self.root.join("managed")), ..SettingsSelection::default() };
         change(&mut selection);
         let cwd = self.root.join("work/repo/sub");
-        let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        let query = Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: None };
+        let loaded = ConfigLoader::open(&cwd, &env, &selection).unwrap();
+        let query =
+            MemoryQuery { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: None };
         load(&query)
     }
 
-    fn names(&self, memory: &Memory) -> Vec<String> {
+    fn names(&self, memory: &InstructionMemory) -> Vec<String> {
         let shown = |path: &Path| path.strip_prefix(&self.root).unwrap().display().to_string();
         memory.files.iter().map(|file| shown(&file.path)).collect()
     }
@@ -63,7 +65,7 @@ fn files_come_from_broad_to_specific() {
     assert_eq!(scopes[1], MemoryScope::User);
     assert_eq!(scopes[6], MemoryScope::Local);
     // [CLI-35]
-    let user_only = home.load(|selection| selection.sources = Some(vec![Source::User]));
+    let user_only = home.load(|selection| selection.sources = Some(vec![SettingsSource::User]));
     assert_eq!(home.names(&user_only), ["managed/CLAUDE.md", "home/.claude/CLAUDE.md"]);
     // [CLI-47] [CLI-48]
     assert_eq!(home.load(|selection| selection.bare = true).files, []);
@@ -144,7 +146,7 @@ fn rules_and_nested_files_wait_for_a_file_they_speak_of() {
     assert_eq!(memory.findings[0].line, 2);
     assert_eq!(memory.lazy.waiting().count(), 2);
     let file = home.root.join("work/repo/sub/pkg/a.ts");
-    let brought = memory.lazy.touch(&file);
+    let brought = memory.lazy.file_touched(&file);
     let told: Vec<_> = brought.files.iter().map(|f| (f.text.as_str(), f.reason.hook_name())).collect();
     assert_eq!(
         told,
@@ -153,11 +155,11 @@ fn rules_and_nested_files_wait_for_a_file_they_speak_of() {
     assert_eq!(brought.files[2].globs.len(), 2);
     assert_eq!(brought.files[0].trigger.as_deref(), Some(file.as_path()));
     assert_eq!(brought.skill_dirs, [home.root.join("work/repo/sub/pkg")]);
-    assert!(memory.lazy.touch(&file).files.is_empty());
-    assert_eq!(memory.lazy.touch(&home.root.join("work/repo/x.sql")).files.len(), 1);
+    assert!(memory.lazy.file_touched(&file).files.is_empty());
+    assert_eq!(memory.lazy.file_touched(&home.root.join("work/repo/x.sql")).files.len(), 1);
     // [EXT-211]
     memory.lazy.forget();
-    assert_eq!(memory.lazy.touch(&file).files.len(), 3);
+    assert_eq!(memory.lazy.file_touched(&file).files.len(), 3);
 }
 
 // SC-D18
@@ -172,7 +174,7 @@ fn vendored_and_ignored_folders_bring_nothing() {
     }
     let mut memory = home.load(|_| {});
     let mut touch = |dir: &str| {
-        let brought = memory.lazy.touch(&home.root.join("work/repo/sub").join(dir).join("a.js"));
+        let brought = memory.lazy.file_touched(&home.root.join("work/repo/sub").join(dir).join("a.js"));
         brought.files.len() + brought.skill_dirs.len()
     };
     let all = ["node_modules/x", "vendor/y/z", "out", "nested/deep/node_modules/w", "fine"];
@@ -215,15 +217,21 @@ fn notes_are_bounded_and_can_be_switched_off() {
     let notes = home.root.join("notes");
     let load = |vars: &[(&str, &str)], settings: &str| {
         let env = Env::default().with([("HOME", home.root.join("home"))]).with(vars.iter().copied());
-        let selection = Selection {
+        let selection = SettingsSelection {
             managed_dir: Some(home.root.join("managed")),
             settings: Some(settings.to_owned()),
-            ..Selection::default()
+            ..SettingsSelection::default()
         };
         let cwd = home.root.join("work/repo");
-        let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        let query =
-            Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: Some(&notes) };
+        let loaded = ConfigLoader::open(&cwd, &env, &selection).unwrap();
+        let query = MemoryQuery {
+            cwd: &cwd,
+            env: &env,
+            selection: &selection,
+            loaded: &loaded,
+            added: &[],
+            notes: Some(&notes),
+        };
         super::load(&query).files
     };
     let files = load(&[], "{}");
@@ -242,11 +250,13 @@ fn added_directories_bring_instructions_only_when_told_to() {
     home.write("work/repo/sub/CLAUDE.md", "own");
     let load = |vars: &[(&str, &str)]| {
         let env = Env::default().with([("HOME", home.root.join("home"))]).with(vars.iter().copied());
-        let selection = Selection { managed_dir: Some(home.root.join("managed")), ..Selection::default() };
+        let selection =
+            SettingsSelection { managed_dir: Some(home.root.join("managed")), ..SettingsSelection::default() };
         let cwd = home.root.join("work/repo/sub");
-        let loaded = Project::open(&cwd, &env, &selection).unwrap();
+        let loaded = ConfigLoader::open(&cwd, &env, &selection).unwrap();
         let added = [home.root.join("added")];
-        let query = Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &added, notes: None };
+        let query =
+            MemoryQuery { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &added, notes: None };
         home.names(&super::load(&query))
     };
     assert_eq!(load(&[]), ["work/repo/sub/CLAUDE.md"]);

@@ -2,14 +2,14 @@
 //! before it is trusted. Deny and ask rules always apply.
 
 use crate::activation::mark;
-use crate::environment::{Setter, is_tuning, may_set};
+use crate::environment::{VariableSetter, is_tuning, may_set};
 use crate::join::join;
-use crate::layer::{Diagnostic, Held, Layer};
-use crate::ownership::Waiting;
-use crate::project::{Helper, Loaded};
-use crate::stamp::Stamps;
+use crate::layer::{Diagnostic, HeldValue, SettingsLayer};
+use crate::ownership::WaitingEntry;
+use crate::project::{KeyHelper, ProjectConfig};
+use crate::stamp::PathStamps;
 use crate::state::GlobalState;
-use crate::trust::Trust;
+use crate::trust::FolderTrust;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -17,41 +17,42 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, Gate, Key, RuleText, Settings, Shape, Source};
+use wire::settings::{KeyShape, RuleBehaviour, RuleText, SettingKey, Settings, SettingsSource, TrustGate};
 
-pub(crate) struct Inputs<'a> {
+pub(crate) struct MergeInputs<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) env: &'a Env,
     /// Highest precedence first.
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<SettingsLayer>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(crate) trust: Trust,
+    pub(crate) trust: FolderTrust,
     /// Nothing that a folder brings along may run before it is trusted.
     pub(crate) refuse: bool,
-    pub(crate) stamps: Stamps,
+    pub(crate) stamps: PathStamps,
     pub(crate) state: GlobalState,
 }
 
-pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
-    let Inputs { cwd, env, mut layers, mut diagnostics, trust, refuse, stamps, state } = inputs;
+pub(crate) fn merge(inputs: MergeInputs<'_>) -> ProjectConfig {
+    let MergeInputs { cwd, env, mut layers, mut diagnostics, trust, refuse, stamps, state } = inputs;
     for layer in &mut layers {
         let setter = setter(layer, &trust);
-        let local = (layer.source == Source::Local).then(|| trust.counts(layer.path.as_deref()));
-        Gatekeeper { setter, refuse, trust: &trust, diagnostics: &mut diagnostics }.admit(layer, local.as_ref());
+        let local = (layer.source == SettingsSource::Local).then(|| trust.effective_entries(layer.path.as_deref()));
+        TrustFilter { setter, refuse, trust: &trust, diagnostics: &mut diagnostics }
+            .filter_layer(layer, local.as_ref());
     }
     let (merged, provenance) = fold(&layers);
     let settings = Arc::new(Settings::deserialize(&merged).unwrap_or_default());
     let mode = starting_mode(&layers, &trust, &mut diagnostics);
     let helper = settings.api_key_helper.clone().zip(provenance.get("apiKeyHelper").copied());
     let managed_rules_only = settings.allow_managed_permission_rules_only == Some(true);
-    Loaded {
+    ProjectConfig {
         env: env.with(&settings.env),
         rules: rules(&layers, managed_rules_only),
         additional_directories: directories(&settings, cwd, env.home().as_deref()),
         default_mode: mode,
         bypass_disabled: settings.permissions.disable_bypass_permissions_mode.is_some(),
         managed_rules_only,
-        helper: helper.map(|(command, source)| Helper { command, source }),
+        helper: helper.map(|(command, source)| KeyHelper { command, source }),
         notices: notice(&layers, &trust, refuse).into_iter().chain(waiting_notice(&trust.waiting, cwd)).collect(),
         project_code: trust.trusted || !refuse,
         settings,
@@ -72,30 +73,33 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
 }
 
 /// On whose behalf a layer speaks. What counts of a local file was accepted entry by entry and is the user's.
-fn setter(layer: &Layer, trust: &Trust) -> Setter {
+fn setter(layer: &SettingsLayer, trust: &FolderTrust) -> VariableSetter {
     match layer.source {
-        Source::Project if trust.trusted => Setter::TrustedFolder,
-        Source::Project => Setter::UntrustedFolder,
-        Source::Managed | Source::CommandLine | Source::Flag | Source::Session | Source::User | Source::Local => {
-            Setter::User
-        }
+        SettingsSource::Project if trust.trusted => VariableSetter::TrustedFolder,
+        SettingsSource::Project => VariableSetter::UntrustedFolder,
+        SettingsSource::Managed
+        | SettingsSource::CommandLine
+        | SettingsSource::Flag
+        | SettingsSource::Session
+        | SettingsSource::User
+        | SettingsSource::Local => VariableSetter::User,
     }
 }
 
 /// Lists of a shared file whose entries count or wait one by one.
-const ALONE: [&str; 2] = ["permissions.allow", "permissions.additionalDirectories"];
+const LONE_KEYS: [&str; 2] = ["permissions.allow", "permissions.additionalDirectories"];
 
 /// Sorts what one layer says into what counts and what waits.
-struct Gatekeeper<'a> {
-    setter: Setter,
+struct TrustFilter<'a> {
+    setter: VariableSetter,
     refuse: bool,
-    trust: &'a Trust,
+    trust: &'a FolderTrust,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Gatekeeper<'_> {
+impl TrustFilter<'_> {
     /// `local` is what of a local file is the user's.
-    fn admit(&mut self, layer: &mut Layer, local: Option<&Map<String, Value>>) {
+    fn filter_layer(&mut self, layer: &mut SettingsLayer, local: Option<&Map<String, Value>>) {
         let valid = std::mem::take(&mut layer.valid);
         let given = local.unwrap_or(&valid);
         let mut effective = self.object(Settings::KEYS, given, "", layer);
@@ -108,21 +112,23 @@ impl Gatekeeper<'_> {
 
     fn object(
         &mut self,
-        keys: &'static [Key],
+        keys: &'static [SettingKey],
         valid: &Map<String, Value>,
         prefix: &str,
-        layer: &mut Layer,
+        layer: &mut SettingsLayer,
     ) -> Map<String, Value> {
         let mut out = Map::new();
         for (name, value) in valid {
             let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
             let path = format!("{prefix}{name}");
             let value = match (&key.shape, value) {
-                (Shape::Object(inner), Value::Object(members)) => {
+                (KeyShape::Object(inner), Value::Object(members)) => {
                     Value::Object(self.object(inner, members, &format!("{path}."), layer))
                 }
-                (_, Value::Array(entries)) if self.setter != Setter::User && ALONE.contains(&path.as_str()) => {
-                    self.alone(entries, &path, layer, &mut out);
+                (_, Value::Array(entries))
+                    if self.setter != VariableSetter::User && LONE_KEYS.contains(&path.as_str()) =>
+                {
+                    self.filter_lone_entries(entries, &path, layer, &mut out);
                     continue;
                 }
                 _ => value.clone(),
@@ -135,19 +141,25 @@ impl Gatekeeper<'_> {
     }
 
     /// Of a folder that is trusted everything that was accepted counts; of another one what gimlet wrote for the user.
-    fn alone(&self, entries: &[Value], path: &str, layer: &mut Layer, out: &mut Map<String, Value>) {
+    fn filter_lone_entries(
+        &self,
+        entries: &[Value],
+        path: &str,
+        layer: &mut SettingsLayer,
+        out: &mut Map<String, Value>,
+    ) {
         let counts = |entry: &&Value| {
-            let mark = mark(Source::Project, path, entry);
+            let mark = mark(SettingsSource::Project, path, entry);
             match self.setter {
-                Setter::User => true,
-                Setter::TrustedFolder => !self.trust.holds(&mark),
-                Setter::UntrustedFolder => self.trust.own.contains(&mark),
+                VariableSetter::User => true,
+                VariableSetter::TrustedFolder => !self.trust.holds_back(&mark),
+                VariableSetter::UntrustedFolder => self.trust.own.contains(&mark),
             }
         };
         let kept: Vec<Value> = entries.iter().filter(counts).cloned().collect();
         let held = entries.len() - kept.len();
-        if held > 0 && self.setter == Setter::UntrustedFolder {
-            layer.held.push(Held { key: path.to_owned(), what: held.to_string() });
+        if held > 0 && self.setter == VariableSetter::UntrustedFolder {
+            layer.held.push(HeldValue { key: path.to_owned(), description: held.to_string() });
         }
         if !kept.is_empty() {
             let name = path.rsplit('.').next().unwrap_or(path);
@@ -155,33 +167,33 @@ impl Gatekeeper<'_> {
         }
     }
 
-    fn admits(&mut self, key: &Key, value: &Value, path: &str, layer: &mut Layer) -> bool {
-        if key.gate == Gate::Own && self.setter != Setter::User {
+    fn admits(&mut self, key: &SettingKey, value: &Value, path: &str, layer: &mut SettingsLayer) -> bool {
+        if key.gate == TrustGate::Own && self.setter != VariableSetter::User {
             let message = format!("{path} has no effect here: a repository cannot approve its own servers");
             self.complain(layer, path, message);
             return false;
         }
         let waits = match key.gate {
-            Gate::Open | Gate::Own => false,
-            Gate::Grant | Gate::Helper => true,
-            Gate::Code => self.refuse,
-            Gate::Loosens { strict } => *value != Value::Bool(strict),
+            TrustGate::Open | TrustGate::Own => false,
+            TrustGate::Grant | TrustGate::Helper => true,
+            TrustGate::Code => self.refuse,
+            TrustGate::Loosens { strict } => *value != Value::Bool(strict),
         };
-        if !waits || self.setter != Setter::UntrustedFolder {
+        if !waits || self.setter != VariableSetter::UntrustedFolder {
             return true;
         }
-        layer.held.push(Held { key: path.to_owned(), what: amount(value) });
+        layer.held.push(HeldValue { key: path.to_owned(), description: amount(value) });
         false
     }
 
-    fn variables(&mut self, variables: &Map<String, Value>, layer: &mut Layer) -> Map<String, Value> {
+    fn variables(&mut self, variables: &Map<String, Value>, layer: &mut SettingsLayer) -> Map<String, Value> {
         let mut out = Map::new();
         for (name, value) in variables {
-            let untrusted = self.setter == Setter::UntrustedFolder;
+            let untrusted = self.setter == VariableSetter::UntrustedFolder;
             if may_set(name, self.setter) && !(untrusted && self.refuse && !is_tuning(name)) {
                 out.insert(name.clone(), value.clone());
-            } else if may_set(name, Setter::TrustedFolder) {
-                layer.held.push(Held { key: format!("env.{name}"), what: String::new() });
+            } else if may_set(name, VariableSetter::TrustedFolder) {
+                layer.held.push(HeldValue { key: format!("env.{name}"), description: String::new() });
             } else {
                 self.complain(layer, &format!("env.{name}"), format!("env.{name} cannot be set here; it is ignored"));
             }
@@ -189,12 +201,12 @@ impl Gatekeeper<'_> {
         out
     }
 
-    fn complain(&mut self, layer: &Layer, key: &str, message: String) {
-        self.diagnostics.push(about(layer, key, message));
+    fn complain(&mut self, layer: &SettingsLayer, key: &str, message: String) {
+        self.diagnostics.push(key_diagnostic(layer, key, message));
     }
 }
 
-fn about(layer: &Layer, key: &str, message: String) -> Diagnostic {
+fn key_diagnostic(layer: &SettingsLayer, key: &str, message: String) -> Diagnostic {
     let keys: Vec<&str> = key.splitn(3, '.').collect();
     let line = layer.line(&keys, None);
     Diagnostic { source: layer.source, path: layer.path.clone(), line, key: Some(key.to_owned()), message }
@@ -209,7 +221,7 @@ fn amount(value: &Value) -> String {
 }
 
 /// All layers as one object, and which layer decided each key (the highest one that says anything).
-fn fold(layers: &[Layer]) -> (Map<String, Value>, BTreeMap<String, Source>) {
+fn fold(layers: &[SettingsLayer]) -> (Map<String, Value>, BTreeMap<String, SettingsSource>) {
     let mut merged = Map::new();
     let mut provenance = BTreeMap::new();
     for layer in layers {
@@ -228,13 +240,13 @@ fn fold(layers: &[Layer]) -> (Map<String, Value>, BTreeMap<String, Source>) {
 }
 
 fn is_block(name: &str) -> bool {
-    Settings::KEYS.iter().any(|key| key.name == name && matches!(key.shape, Shape::Object(_) | Shape::Map(_)))
+    Settings::KEYS.iter().any(|key| key.name == name && matches!(key.shape, KeyShape::Object(_) | KeyShape::Map(_)))
 }
 
 /// Lists that the administrator settles alone, once there is a policy that names them.
-fn policy_alone(layers: &[Layer], merged: &mut Map<String, Value>) {
+fn policy_alone(layers: &[SettingsLayer], merged: &mut Map<String, Value>) {
     let mut policy = Map::new();
-    for layer in layers.iter().filter(|layer| layer.source == Source::Managed) {
+    for layer in layers.iter().filter(|layer| layer.source == SettingsSource::Managed) {
         join(Settings::KEYS, &mut policy, &layer.effective);
     }
     if policy.is_empty() {
@@ -249,7 +261,7 @@ fn policy_alone(layers: &[Layer], merged: &mut Map<String, Value>) {
     }
 }
 
-fn rules(layers: &[Layer], managed_only: bool) -> Vec<RuleText> {
+fn rules(layers: &[SettingsLayer], managed_only: bool) -> Vec<RuleText> {
     let mut rules = Vec::new();
     for layer in layers {
         let mut add = |behaviour, name: &str| {
@@ -262,15 +274,15 @@ fn rules(layers: &[Layer], managed_only: bool) -> Vec<RuleText> {
                 root: layer.root.clone(),
             }));
         };
-        add(Behaviour::Deny, "deny");
-        add(Behaviour::Ask, "ask");
+        add(RuleBehaviour::Deny, "deny");
+        add(RuleBehaviour::Ask, "ask");
         // Rules that refuse are never dropped: a policy about allow rules must not open anything.
-        if !managed_only || layer.source == Source::Managed {
-            add(Behaviour::Allow, "allow");
+        if !managed_only || layer.source == SettingsSource::Managed {
+            add(RuleBehaviour::Allow, "allow");
         }
         let patterns = layer.effective.get("ignorePatterns").and_then(Value::as_array).into_iter().flatten();
         rules.extend(patterns.filter_map(Value::as_str).map(|pattern| RuleText {
-            behaviour: Behaviour::Deny,
+            behaviour: RuleBehaviour::Deny,
             source: layer.source,
             text: format!("Read({pattern})"),
             root: layer.root.clone(),
@@ -284,25 +296,29 @@ fn directories(settings: &Settings, cwd: &Path, home: Option<&Path>) -> Vec<Path
 }
 
 /// The mode of the highest layer that names one. A value that does not count still hides those below it.
-fn starting_mode(layers: &[Layer], trust: &Trust, diagnostics: &mut Vec<Diagnostic>) -> Option<PermissionMode> {
+fn starting_mode(
+    layers: &[SettingsLayer],
+    trust: &FolderTrust,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<PermissionMode> {
     const KEY: &str = "permissions.defaultMode";
     for layer in layers {
         // An entry of a local file that waits hides nothing.
-        let said = if layer.source == Source::Local { &layer.effective } else { &layer.valid };
+        let said = if layer.source == SettingsSource::Local { &layer.effective } else { &layer.valid };
         let text = said.get("permissions").and_then(|block| block.get("defaultMode")).and_then(Value::as_str);
         let Some(mode) = text.and_then(parse_mode) else { continue };
         let setter = setter(layer, trust);
-        let of_folder = matches!(layer.source, Source::Project | Source::Local);
+        let of_folder = matches!(layer.source, SettingsSource::Project | SettingsSource::Local);
         let accepted = match mode {
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => true,
-            PermissionMode::AcceptEdits => setter != Setter::UntrustedFolder,
+            PermissionMode::AcceptEdits => setter != VariableSetter::UntrustedFolder,
             // A file in a repository never selects these by itself.
-            PermissionMode::BypassPermissions => setter == Setter::User,
+            PermissionMode::BypassPermissions => setter == VariableSetter::User,
             PermissionMode::Auto => !of_folder,
         };
         if !accepted {
             let shown = mode.as_str();
-            diagnostics.push(about(layer, KEY, format!("{KEY} {shown:?} has no effect in a project file")));
+            diagnostics.push(key_diagnostic(layer, KEY, format!("{KEY} {shown:?} has no effect in a project file")));
         }
         return accepted.then_some(mode);
     }
@@ -310,14 +326,14 @@ fn starting_mode(layers: &[Layer], trust: &Trust, diagnostics: &mut Vec<Diagnost
 }
 
 /// One line about everything that waits for trust.
-fn notice(layers: &[Layer], trust: &Trust, refuse: bool) -> Option<String> {
+fn notice(layers: &[SettingsLayer], trust: &FolderTrust, refuse: bool) -> Option<String> {
     if trust.trusted {
         return None;
     }
     let mut what = Vec::new();
     let mut variables = Vec::new();
     for held in layers.iter().flat_map(|layer| &layer.held) {
-        match (held.key.as_str(), held.what.as_str()) {
+        match (held.key.as_str(), held.description.as_str()) {
             ("permissions.allow", n) => what.push(format!("{n} permissions.allow rule(s)")),
             ("permissions.additionalDirectories", n) => what.push(format!("{n} additional director(ies)")),
             (key, _) if key.starts_with("env.") => variables.push(key.trim_start_matches("env.").to_owned()),
@@ -344,18 +360,18 @@ fn notice(layers: &[Layer], trust: &Trust, refuse: bool) -> Option<String> {
 }
 
 /// Most entries that the line about waiting entries names.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// One line about the entries that wait by themselves. Those the user refused are not mentioned again.
-fn waiting_notice(waiting: &[Waiting], cwd: &Path) -> Option<String> {
-    let open: Vec<&Waiting> = waiting.iter().filter(|waiting| !waiting.refused).collect();
+fn waiting_notice(waiting: &[WaitingEntry], cwd: &Path) -> Option<String> {
+    let open: Vec<&WaitingEntry> = waiting.iter().filter(|waiting| !waiting.refused).collect();
     let first = open.first()?;
     let name = |file: &Path| file.strip_prefix(cwd).unwrap_or(file).display().to_string();
     let mut files: Vec<String> = open.iter().map(|waiting| name(&waiting.item.file)).collect();
     files.dedup();
-    let mut named: Vec<String> = open.iter().take(NAMED).map(|waiting| waiting.item.label()).collect();
-    if open.len() > NAMED {
-        named.push(format!("{} more", open.len() - NAMED));
+    let mut named: Vec<String> = open.iter().take(MAX_NAMED).map(|waiting| waiting.item.label()).collect();
+    if open.len() > MAX_NAMED {
+        named.push(format!("{} more", open.len() - MAX_NAMED));
     }
     let what = if first.before.is_some() { "new or changed entries" } else { "entries" };
     Some(format!(

@@ -2,16 +2,16 @@
 //! gimlet wrote it, when the user said yes to it, or when the folder was trusted before gimlet first saw the file. All of
 //! that is recorded in the state file, outside the folder, by the content of each entry.
 
-use crate::activation::Item;
+use crate::activation::ActivationItem;
 use crate::entries;
-use crate::layer::{Layer, Origin, Parsed, parse_object, read_text};
+use crate::layer::{LayerOrigin, ParsedSettings, SettingsLayer, parse_object, read_text};
 use crate::state::{self, GlobalState, StateError};
-use crate::trust::{object, project_entry, vouched};
-use crate::{activation, edit::Edit, places};
+use crate::trust::{is_trusted, object, project_entry};
+use crate::{activation, edit::SettingsEdit, settings_files};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// In the state file's entry of the directory that holds `.claude`. Its presence means that gimlet has seen the folder.
 const RECORD: &str = "gimletEntries";
@@ -24,8 +24,8 @@ const REFUSED: &str = "refused";
 
 /// An entry that does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    pub item: Item,
+pub struct WaitingEntry {
+    pub item: ActivationItem,
     /// What was accepted in its place.
     pub before: Option<String>,
     /// The user said no to it already.
@@ -36,14 +36,14 @@ pub struct Waiting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FirstSight {
     dir: PathBuf,
-    accepted: Vec<Item>,
+    accepted: Vec<ActivationItem>,
 }
 
 /// What is recorded about the entries of one directory.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a>(Option<&'a Map<String, Value>>);
+pub(crate) struct OwnershipRecord<'a>(Option<&'a Map<String, Value>>);
 
-impl<'a> Known<'a> {
+impl<'a> OwnershipRecord<'a> {
     pub(crate) fn of(state: &'a GlobalState, dir: &Path) -> Self {
         Self(state.project_value(dir, RECORD).and_then(Value::as_object))
     }
@@ -69,8 +69,8 @@ impl<'a> Known<'a> {
         self.list(REFUSED).is_some_and(|list| list.contains_key(mark))
     }
 
-    fn waiting(self, item: Item) -> Waiting {
-        Waiting { before: self.before(&item.id), refused: self.is_refused(&item.mark), item }
+    fn waiting(self, item: ActivationItem) -> WaitingEntry {
+        WaitingEntry { before: self.before(&item.id), refused: self.is_refused(&item.mark), item }
     }
 
     /// What was accepted under the same name.
@@ -84,20 +84,20 @@ impl<'a> Known<'a> {
 /// The real directory that a settings file belongs to. A linked file or `.claude` belongs to the folder it is found in.
 pub(crate) fn settings_dir(file: &Path) -> PathBuf {
     let dir = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    sys::real::path(dir)
+    sys::real_path::path(dir)
 }
 
 /// What of a local settings file counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocalFile {
     pub(crate) path: PathBuf,
-    pub(crate) counts: Map<String, Value>,
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) effective: Map<String, Value>,
+    pub(crate) waiting: Vec<WaitingEntry>,
     pub(crate) first_sight: Option<FirstSight>,
 }
 
 /// How a local settings file is judged.
-pub(crate) struct Judge<'a> {
+pub(crate) struct LocalJudge<'a> {
     pub(crate) state: &'a GlobalState,
     /// `--trust-workspace`
     pub(crate) granted: bool,
@@ -105,17 +105,17 @@ pub(crate) struct Judge<'a> {
     pub(crate) trusts: &'a dyn Fn(&Path) -> bool,
 }
 
-impl Judge<'_> {
+impl LocalJudge<'_> {
     /// `layer` is `None` when there is no such file.
-    pub(crate) fn local(&self, path: &Path, layer: Option<&Layer>) -> LocalFile {
+    pub(crate) fn local(&self, path: &Path, layer: Option<&SettingsLayer>) -> LocalFile {
         let dir = settings_dir(path);
-        let known = Known::of(self.state, &dir);
+        let known = OwnershipRecord::of(self.state, &dir);
         let is_unseen = known.0.is_none();
         let adopts = is_unseen && (self.trusts)(&dir);
         let mut file = LocalFile { path: path.to_path_buf(), ..LocalFile::default() };
         let (mut accepted, mut is_empty) = (Vec::new(), true);
         if let Some(layer) = layer {
-            file.counts = entries::sift(&layer.valid, &mut |entry| {
+            file.effective = entries::filter_entries(&layer.valid, &mut |entry| {
                 if entry.only_refuses() {
                     return true;
                 }
@@ -138,17 +138,17 @@ impl Judge<'_> {
 
 /// What counts in a directory that the user trusts and gimlet has not seen: whatever its local file says now.
 pub(crate) fn adoption(env: &Env, state: &GlobalState, dir: &Path) -> Option<FirstSight> {
-    if Known::of(state, dir).0.is_some() || !vouched(dir, env, state) {
+    if OwnershipRecord::of(state, dir).0.is_some() || !is_trusted(dir, env, state) {
         return None;
     }
-    let path = dir.join(places::LOCAL);
+    let path = dir.join(settings_files::LOCAL);
     let values = read_text(&path).ok().and_then(|text| Some(parse_object(&text).ok()?.object));
-    let accepted = values.map(|values| items_of(Source::Local, &path, values)).unwrap_or_default();
+    let accepted = values.map(|values| items_of(SettingsSource::Local, &path, values)).unwrap_or_default();
     Some(FirstSight { dir: dir.to_path_buf(), accepted })
 }
 
 /// Adds to the state what was seen for the first time. Records that were made meanwhile stay.
-pub(crate) fn note(state: &mut Map<String, Value>, sights: &[FirstSight]) {
+pub(crate) fn record_first_sights(state: &mut Map<String, Value>, sights: &[FirstSight]) {
     for sight in sights {
         let entry = project_entry(state, &sight.dir);
         if !entry.contains_key(RECORD) {
@@ -158,22 +158,22 @@ pub(crate) fn note(state: &mut Map<String, Value>, sights: &[FirstSight]) {
 }
 
 /// Adds to the state that the user accepted these entries of local files. `dirs` were seen, with or without a file.
-pub(crate) fn accept(state: &mut Map<String, Value>, dirs: &[PathBuf], items: &[&Item]) {
+pub(crate) fn accept(state: &mut Map<String, Value>, dirs: &[PathBuf], items: &[&ActivationItem]) {
     for dir in dirs {
         object(project_entry(state, dir), RECORD);
     }
     for item in items {
         let record = object(project_entry(state, &settings_dir(&item.file)), RECORD);
-        object(record, APPROVED).insert(item.mark.clone(), shown(item));
+        object(record, APPROVED).insert(item.mark.clone(), item_record(item));
         object(record, REFUSED).remove(&item.mark);
     }
 }
 
 /// Adds to the state that the user was asked about these entries and does not want them.
-pub(crate) fn refuse(state: &mut Map<String, Value>, items: &[Item]) {
+pub(crate) fn refuse(state: &mut Map<String, Value>, items: &[ActivationItem]) {
     for item in items {
         let record = object(project_entry(state, &settings_dir(&item.file)), RECORD);
-        object(record, REFUSED).insert(item.mark.clone(), shown(item));
+        object(record, REFUSED).insert(item.mark.clone(), item_record(item));
     }
 }
 
@@ -187,11 +187,11 @@ pub(crate) fn forget_accepted(state: &mut Map<String, Value>, dirs: &[PathBuf]) 
     }
 }
 
-fn insert(list: &mut Map<String, Value>, items: &[Item]) {
-    list.extend(items.iter().map(|item| (item.mark.clone(), shown(item))));
+fn insert(list: &mut Map<String, Value>, items: &[ActivationItem]) {
+    list.extend(items.iter().map(|item| (item.mark.clone(), item_record(item))));
 }
 
-fn shown(item: &Item) -> Value {
+fn item_record(item: &ActivationItem) -> Value {
     json!({"id": item.id, "text": item.text})
 }
 
@@ -199,17 +199,17 @@ fn shown(item: &Item) -> Value {
 /// takes away or replaces is no longer.
 pub(crate) fn record_change(
     env: &Env,
-    (source, path): (Source, &Path),
+    (source, path): (SettingsSource, &Path),
     keys: &[&str],
-    edit: &Edit,
+    edit: &SettingsEdit,
 ) -> Result<(), StateError> {
     let items = |value: Value| items_of(source, path, nest(keys, value));
     let current = || read_text(path).ok().and_then(|text| at(parse_object(&text).ok()?.object, keys));
     let (written, gone) = match edit {
-        Edit::Set(value) => (items(value.clone()), current().map(items).unwrap_or_default()),
-        Edit::Add(values) => (items(Value::Array(values.clone())), Vec::new()),
-        Edit::Take(values) => (Vec::new(), items(Value::Array(values.clone()))),
-        Edit::Remove => (Vec::new(), current().map(items).unwrap_or_default()),
+        SettingsEdit::Set(value) => (items(value.clone()), current().map(items).unwrap_or_default()),
+        SettingsEdit::Add(values) => (items(Value::Array(values.clone())), Vec::new()),
+        SettingsEdit::Take(values) => (Vec::new(), items(Value::Array(values.clone()))),
+        SettingsEdit::Remove => (Vec::new(), current().map(items).unwrap_or_default()),
     };
     if written.is_empty() && gone.is_empty() {
         return Ok(());
@@ -217,11 +217,11 @@ pub(crate) fn record_change(
     let dir = settings_dir(path);
     let before = GlobalState::read(env);
     let adoption = adoption(env, &before, &dir);
-    if written.is_empty() && adoption.is_none() && Known::of(&before, &dir).0.is_none() {
+    if written.is_empty() && adoption.is_none() && OwnershipRecord::of(&before, &dir).0.is_none() {
         return Ok(());
     }
     state::update(env, |state| {
-        note(state, adoption.as_slice());
+        record_first_sights(state, adoption.as_slice());
         let record = object(project_entry(state, &dir), RECORD);
         for item in &gone {
             object(record, OWN).remove(&item.mark);
@@ -246,12 +246,13 @@ fn at(values: Map<String, Value>, keys: &[&str]) -> Option<Value> {
     keys.iter().try_fold(Value::Object(values), |value, key| value.get(key).cloned())
 }
 
-fn items_of(source: Source, path: &Path, values: Map<String, Value>) -> Vec<Item> {
-    let origin = Origin { source, path: Some(path.to_path_buf()), root: PathBuf::new() };
-    let layer = Layer::decode(origin, Parsed { object: values, ..Parsed::default() }, &mut Vec::new());
+fn items_of(source: SettingsSource, path: &Path, values: Map<String, Value>) -> Vec<ActivationItem> {
+    let origin = LayerOrigin { source, path: Some(path.to_path_buf()), root: PathBuf::new() };
+    let layer =
+        SettingsLayer::decode(origin, ParsedSettings { object: values, ..ParsedSettings::default() }, &mut Vec::new());
     let mut items = Vec::new();
-    if source == Source::Local {
-        entries::sift(&layer.valid, &mut |entry| {
+    if source == SettingsSource::Local {
+        entries::filter_entries(&layer.valid, &mut |entry| {
             if !entry.only_refuses() {
                 items.push(activation::entry_item(entry, path));
             }

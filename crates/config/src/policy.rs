@@ -1,16 +1,16 @@
 //! `policyHelper`: a program of the administrator that prints the policy. What it prints becomes the only managed source.
 //! A helper that fails, hangs or prints something else stops the start: a policy must not vanish by an accident.
 
-use crate::layer::{Layer, Parsed, parse_object};
+use crate::layer::{ParsedSettings, SettingsLayer, parse_object};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 use sys::Env;
-use sys::process::Once;
+use sys::process::BoundedCommand;
 
-const TIME_MS: u64 = 10_000;
-const SHORTEST_MS: u64 = 1_000;
-const BYTES: u64 = 1024 * 1024;
+const DEFAULT_TIMEOUT_MS: u64 = 10_000;
+const MIN_TIMEOUT_MS: u64 = 1_000;
+const MAX_OUTPUT_BYTES: u64 = 1024 * 1024;
 
 /// What the administrator's files say about a helper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(crate) struct PolicyHelper {
 
 impl PolicyHelper {
     /// The helper of the highest layer that names one; an error when it cannot be run as written.
-    pub(crate) fn of(layers: &[Layer]) -> Result<Option<Self>, String> {
+    pub(crate) fn of(layers: &[SettingsLayer]) -> Result<Option<Self>, String> {
         let Some(entry) = layers.iter().find_map(|layer| layer.valid.get("policyHelper")) else { return Ok(None) };
         let path = entry.get("path").and_then(Value::as_str).unwrap_or_default();
-        let time = entry.get("timeoutMs").and_then(Value::as_u64).unwrap_or(TIME_MS).max(SHORTEST_MS);
+        let time = entry.get("timeoutMs").and_then(Value::as_u64).unwrap_or(DEFAULT_TIMEOUT_MS).max(MIN_TIMEOUT_MS);
         let path = PathBuf::from(path);
         let plain = path.components().all(|part| !matches!(part, Component::ParentDir | Component::CurDir));
         if !path.is_absolute() || !plain {
@@ -34,11 +34,17 @@ impl PolicyHelper {
     }
 
     /// The policy it prints; `None` when it prints none.
-    pub(crate) fn run(&self, env: &Env) -> Result<Option<Parsed>, String> {
+    pub(crate) fn run(&self, env: &Env) -> Result<Option<ParsedSettings>, String> {
         let version = ("CLAUDE_CODE_VERSION", wire::version::COMPAT);
         let vars = env.with([version]).iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let once =
-            Once { program: Path::new(&self.path), args: &[], input: b"", env: vars, time: self.time, bytes: BYTES };
+        let once = BoundedCommand {
+            program: Path::new(&self.path),
+            args: &[],
+            input: b"",
+            env: vars,
+            time: self.time,
+            bytes: MAX_OUTPUT_BYTES,
+        };
         let output = once.run().map_err(|error| error.to_string())?;
         let shown = self.path.display();
         let printed: Value =

@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 use std::fs;
-use wire::settings::Behaviour;
+use wire::settings::RuleBehaviour;
 
 struct Sandbox {
     _temp: tempfile::TempDir,
@@ -29,18 +29,18 @@ impl Sandbox {
         Env::default().with([("HOME", self.root.join("home"))])
     }
 
-    fn selection(&self) -> Selection {
-        Selection { managed_dir: Some(self.root.join("managed")), ..Selection::default() }
+    fn selection(&self) -> SettingsSelection {
+        SettingsSelection { managed_dir: Some(self.root.join("managed")), ..SettingsSelection::default() }
     }
 
-    fn open(&self) -> Loaded {
+    fn open(&self) -> ProjectConfig {
         self.open_with(|_| {}).unwrap()
     }
 
-    fn open_with(&self, change: impl FnOnce(&mut Selection)) -> Result<Loaded, ConfigError> {
+    fn open_with(&self, change: impl FnOnce(&mut SettingsSelection)) -> Result<ProjectConfig, ConfigError> {
         let mut selection = self.selection();
         change(&mut selection);
-        Project::open(&self.root.join("repo/sub"), &self.env(), &selection)
+        ConfigLoader::open(&self.root.join("repo/sub"), &self.env(), &selection)
     }
 
     fn trust(&self, folder: &Path) {
@@ -49,7 +49,7 @@ impl Sandbox {
     }
 }
 
-fn texts(loaded: &Loaded, behaviour: Behaviour) -> Vec<&str> {
+fn texts(loaded: &ProjectConfig, behaviour: RuleBehaviour) -> Vec<&str> {
     loaded.rules.iter().filter(|rule| rule.behaviour == behaviour).map(|rule| rule.text.as_str()).collect()
 }
 
@@ -75,7 +75,7 @@ fn the_highest_layer_wins_and_lists_join() {
     let loaded = sandbox.open_with(|selection| selection.settings = Some(layer("flag"))).unwrap();
     assert_eq!(loaded.settings.model.as_deref(), Some("managed"));
     assert_eq!(loaded.settings.fallback_model, Some(vec!["managed".to_owned()]));
-    assert_eq!(loaded.provenance.get("model"), Some(&Source::Managed));
+    assert_eq!(loaded.provenance.get("model"), Some(&SettingsSource::Managed));
     assert_eq!(loaded.settings.permissions.deny.len(), 6, "five of their own and one shared");
 }
 
@@ -87,11 +87,11 @@ fn rules_keep_their_source_and_anchor() {
     sandbox.write("home/.claude/settings.json", layer("user"));
     sandbox.write("repo/sub/.claude/settings.json", layer("project"));
     let loaded = sandbox.open_with(|selection| selection.settings = Some(layer("flag"))).unwrap();
-    assert_eq!(texts(&loaded, Behaviour::Allow), ["Read(flag)", "Read(project)", "Read(user)"]);
+    assert_eq!(texts(&loaded, RuleBehaviour::Allow), ["Read(flag)", "Read(project)", "Read(user)"]);
     let root_of = |source| loaded.rules.iter().find(|rule| rule.source == source).unwrap().root.clone();
-    assert_eq!(root_of(Source::User), sandbox.root.join("home/.claude"));
-    assert_eq!(root_of(Source::Project), sandbox.root.join("repo/sub"));
-    assert_eq!(root_of(Source::Flag), sandbox.root.join("repo/sub"));
+    assert_eq!(root_of(SettingsSource::User), sandbox.root.join("home/.claude"));
+    assert_eq!(root_of(SettingsSource::Project), sandbox.root.join("repo/sub"));
+    assert_eq!(root_of(SettingsSource::Flag), sandbox.root.join("repo/sub"));
     assert_eq!(loaded.env.get("WHO"), Some("flag"));
     assert_eq!(loaded.env.get("user"), Some("1"));
 }
@@ -104,7 +104,7 @@ fn settings_flag_takes_json_or_a_file() {
     let loaded = sandbox.open_with(|selection| selection.settings = Some(path.display().to_string())).unwrap();
     assert_eq!(loaded.settings.model.as_deref(), Some("m"));
     assert_eq!(loaded.rules[0].root, sandbox.root.join("elsewhere"));
-    assert_eq!(loaded.rules[0].source, Source::Flag);
+    assert_eq!(loaded.rules[0].source, SettingsSource::Flag);
     let missing = sandbox.open_with(|selection| selection.settings = Some("nope.json".into())).unwrap_err();
     assert!(missing.to_string().starts_with("Settings file not found: "), "{missing}");
     assert!(sandbox.open_with(|selection| selection.settings = Some("{\"a\": }".into())).is_err());
@@ -126,7 +126,7 @@ fn setting_sources_gate_files_but_not_policy() {
     let none = sandbox.open_with(|selection| selection.sources = Some(Vec::new())).unwrap();
     assert_eq!(none.settings.model, None);
     assert_eq!(none.settings.language.as_deref(), Some("en"));
-    let user = sandbox.open_with(|selection| selection.sources = Some(vec![Source::User])).unwrap();
+    let user = sandbox.open_with(|selection| selection.sources = Some(vec![SettingsSource::User])).unwrap();
     assert_eq!(user.settings.model.as_deref(), Some("user"));
 }
 
@@ -192,9 +192,9 @@ fn an_untrusted_project_cannot_widen_anything() {
     assert_eq!(held.settings.api_key_helper, None);
     assert_eq!(held.env.get("ANTHROPIC_BASE_URL"), None);
     assert_eq!(held.env.get("FOO"), Some("bar"));
-    assert_eq!(texts(&held, Behaviour::Allow), Vec::<&str>::new());
-    assert_eq!(texts(&held, Behaviour::Deny), ["Read(x)"]);
-    assert_eq!(texts(&held, Behaviour::Ask), ["Edit"]);
+    assert_eq!(texts(&held, RuleBehaviour::Allow), Vec::<&str>::new());
+    assert_eq!(texts(&held, RuleBehaviour::Deny), ["Read(x)"]);
+    assert_eq!(texts(&held, RuleBehaviour::Ask), ["Edit"]);
     assert!(held.additional_directories.is_empty());
     assert_eq!(held.default_mode, None);
     let [notice] = held.notices.as_slice() else { panic!("{:?}", held.notices) };
@@ -211,9 +211,9 @@ fn trust_lets_a_project_decide() {
     sandbox.trust(&sandbox.root.join("repo"));
     let trusted = sandbox.open();
     assert!(trusted.trusted && trusted.notices.is_empty());
-    assert_eq!(trusted.helper.as_ref().map(|helper| helper.source), Some(Source::Project));
+    assert_eq!(trusted.helper.as_ref().map(|helper| helper.source), Some(SettingsSource::Project));
     assert_eq!(trusted.env.get("ANTHROPIC_BASE_URL"), Some("http://evil.example"));
-    assert_eq!(texts(&trusted, Behaviour::Allow), ["Bash"]);
+    assert_eq!(texts(&trusted, RuleBehaviour::Allow), ["Bash"]);
     assert_eq!(trusted.additional_directories, [PathBuf::from("/")]);
     assert_eq!(trusted.default_mode, Some(PermissionMode::AcceptEdits));
 }
@@ -248,10 +248,10 @@ fn a_local_file_that_nobody_accepted_only_refuses() {
         "model": "theirs", "autoMemoryDirectory": "/tmp", "skipDangerousModePermissionPrompt": true});
     for text in [WIDENING.to_owned(), loosening.to_string()] {
         sandbox.write("repo/.claude/settings.local.json", &text);
-        let refuse: fn(&mut Selection) = |selection| selection.trust = TrustChoice::StoredOrRefuse;
+        let refuse: fn(&mut SettingsSelection) = |selection| selection.trust = TrustChoice::StoredOrRefuse;
         for loaded in [sandbox.open(), sandbox.open_with(refuse).unwrap()] {
             let settings = &loaded.settings;
-            assert!(texts(&loaded, Behaviour::Allow).is_empty() && loaded.additional_directories.is_empty());
+            assert!(texts(&loaded, RuleBehaviour::Allow).is_empty() && loaded.additional_directories.is_empty());
             assert!(loaded.helper.is_none() && settings.env.is_empty() && settings.hooks.is_empty());
             assert!(settings.status_line.is_none() && settings.model.is_none() && loaded.default_mode.is_none());
             assert!(settings.enabled_mcpjson_servers.is_empty() && settings.enable_all_project_mcp_servers.is_none());
@@ -268,20 +268,25 @@ fn a_local_file_that_nobody_accepted_only_refuses() {
     assert_eq!(loaded.settings.sandbox.filesystem.deny_read, ["/x"]);
     sandbox.write("repo/.claude/settings.local.json", WIDENING);
     let loaded = sandbox.open();
-    assert_eq!((texts(&loaded, Behaviour::Deny), texts(&loaded, Behaviour::Ask)), (vec!["Read(x)"], vec!["Edit"]));
+    assert_eq!(
+        (texts(&loaded, RuleBehaviour::Deny), texts(&loaded, RuleBehaviour::Ask)),
+        (vec!["Read(x)"], vec!["Edit"])
+    );
 }
 
 // [F-A1] A linked local file must not turn a grant for one folder into one for all projects.
 #[test]
 fn a_link_into_the_configuration_home_is_not_written_through() {
-    use crate::edit::{Edit, EditError, Target};
+    use crate::edit::{EditError, SettingsEdit, SettingsTarget};
     let sandbox = Sandbox::new();
     let (cwd, env) = (sandbox.root.join("repo"), sandbox.env());
     let users = sandbox.write("home/.claude/settings.json", "{}");
     fs::create_dir_all(cwd.join(".claude")).unwrap();
     std::os::unix::fs::symlink(&users, cwd.join(".claude/settings.local.json")).unwrap();
-    let add = Edit::Add(vec!["Bash".into()]);
-    let change = |cwd: &Path| Target { source: Source::Local, cwd, env: &env }.change(&["permissions", "allow"], &add);
+    let add = SettingsEdit::Add(vec!["Bash".into()]);
+    let change = |cwd: &Path| {
+        SettingsTarget { source: SettingsSource::Local, cwd, env: &env }.change(&["permissions", "allow"], &add)
+    };
     assert!(matches!(change(&cwd), Err(EditError::LeadsHome { .. })));
     assert_eq!(fs::read_to_string(&users).unwrap(), "{}");
     assert!(change(&sandbox.root.join("home")).unwrap().changed, "the home directory has a local file of its own");
@@ -290,37 +295,37 @@ fn a_link_into_the_configuration_home_is_not_written_through() {
 // [F-A1] Every writer of ours records what it wrote, whatever the shape of the value.
 #[test]
 fn what_gimlet_writes_is_the_users() {
-    use crate::edit::{Edit, Target};
+    use crate::edit::{SettingsEdit, SettingsTarget};
     let sandbox = Sandbox::new();
     let (cwd, env) = (sandbox.root.join("repo/sub"), sandbox.env());
-    let target = Target { source: Source::Local, cwd: &cwd, env: &env };
+    let target = SettingsTarget { source: SettingsSource::Local, cwd: &cwd, env: &env };
     let hooks = json!({"Stop": [{"matcher": "a", "hooks": [{"type": "command", "command": "x"}]}]});
     for (keys, edit) in [
-        (&["permissions", "allow"][..], Edit::Add(vec!["Bash(a)".into(), "Bash(b)".into()])),
-        (&["env", "FOO"], Edit::Set("bar".into())),
-        (&["hooks"], Edit::Set(hooks)),
-        (&["sandbox", "network", "allowedDomains"], Edit::Set(json!(["a.example"]))),
-        (&["model"], Edit::Set("mine".into())),
-        (&["permissions", "defaultMode"], Edit::Set("bypassPermissions".into())),
+        (&["permissions", "allow"][..], SettingsEdit::Add(vec!["Bash(a)".into(), "Bash(b)".into()])),
+        (&["env", "FOO"], SettingsEdit::Set("bar".into())),
+        (&["hooks"], SettingsEdit::Set(hooks)),
+        (&["sandbox", "network", "allowedDomains"], SettingsEdit::Set(json!(["a.example"]))),
+        (&["model"], SettingsEdit::Set("mine".into())),
+        (&["permissions", "defaultMode"], SettingsEdit::Set("bypassPermissions".into())),
     ] {
         target.change(keys, &edit).unwrap();
     }
     let loaded = sandbox.open();
     assert!(loaded.waiting.is_empty() && loaded.notices.is_empty(), "{:?}", loaded.waiting);
-    assert_eq!(texts(&loaded, Behaviour::Allow), ["Bash(a)", "Bash(b)"]);
+    assert_eq!(texts(&loaded, RuleBehaviour::Allow), ["Bash(a)", "Bash(b)"]);
     assert_eq!(loaded.default_mode, Some(PermissionMode::BypassPermissions), "the user's own choice");
     assert_eq!(loaded.settings.sandbox.network.allowed_domains, ["a.example"]);
     assert!(loaded.settings.hooks.contains_key("Stop") && loaded.env.get("FOO") == Some("bar"));
     // The same file in another folder says nothing there.
     let text = fs::read(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
     sandbox.write("other/.claude/settings.local.json", &text);
-    let other = Project::open(&sandbox.root.join("other"), &env, &sandbox.selection()).unwrap();
-    assert!(texts(&other, Behaviour::Allow).is_empty() && other.settings.model.is_none());
+    let other = ConfigLoader::open(&sandbox.root.join("other"), &env, &sandbox.selection()).unwrap();
+    assert!(texts(&other, RuleBehaviour::Allow).is_empty() && other.settings.model.is_none());
     // A replaced list is no longer what it was.
-    target.change(&["permissions", "allow"], &Edit::Set(json!(["Bash(b)"]))).unwrap();
+    target.change(&["permissions", "allow"], &SettingsEdit::Set(json!(["Bash(b)"]))).unwrap();
     sandbox.write("repo/.claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(a)", "Bash(b)"]}}"#);
     let loaded = sandbox.open();
-    assert_eq!(texts(&loaded, Behaviour::Allow), ["Bash(b)"]);
+    assert_eq!(texts(&loaded, RuleBehaviour::Allow), ["Bash(b)"]);
     assert_eq!(loaded.waiting.len(), 1);
 }
 
@@ -360,7 +365,7 @@ fn the_config_directory_moves_everything() {
     sandbox.write("other/settings.json", r#"{"model": "moved"}"#);
     sandbox.write("home/.claude/settings.json", r#"{"model": "not this"}"#);
     let env = sandbox.env().with([("CLAUDE_CONFIG_DIR", sandbox.root.join("other"))]);
-    let loaded = Project::open(&sandbox.root.join("repo/sub"), &env, &sandbox.selection()).unwrap();
+    let loaded = ConfigLoader::open(&sandbox.root.join("repo/sub"), &env, &sandbox.selection()).unwrap();
     assert_eq!(loaded.settings.model.as_deref(), Some("moved"));
     assert_eq!(crate::state::state_file(&env), Some(sandbox.root.join("other/.claude.json")));
 }
@@ -381,7 +386,7 @@ impl Sandbox {
         self.root.join("repo/sub")
     }
 
-    fn approve(&self, how: crate::trust::Approval) {
+    fn approve(&self, how: crate::trust::ApprovalOrigin) {
         let (cwd, loaded) = (self.root.join("repo/sub"), self.open());
         let items = crate::trust::activations(&cwd, &loaded);
         crate::trust::approve(&cwd, &self.env(), &items, how).unwrap();
@@ -421,10 +426,10 @@ fn an_approval_covers_what_was_shown_and_nothing_else() {
     let sandbox = Sandbox::new();
     sandbox.active();
     assert!(!sandbox.open().trusted);
-    sandbox.approve(crate::trust::Approval::Asked);
+    sandbox.approve(crate::trust::ApprovalOrigin::Asked);
     let trusted = sandbox.open();
     assert!(trusted.trusted && !trusted.adopts_trust);
-    assert_eq!(texts(&trusted, Behaviour::Allow), ["Bash(make)"]);
+    assert_eq!(texts(&trusted, RuleBehaviour::Allow), ["Bash(make)"]);
     assert_eq!(trusted.settings.enable_all_project_mcp_servers, None, "SC-D05");
     // A reordered file is the same file.
     sandbox.write(
@@ -455,7 +460,7 @@ fn a_flag_of_the_reference_counts_for_what_is_there_now() {
     sandbox.trust(&sandbox.root.join("repo"));
     let first = sandbox.open();
     assert!(first.trusted && first.adopts_trust);
-    sandbox.approve(crate::trust::Approval::Adopted);
+    sandbox.approve(crate::trust::ApprovalOrigin::Adopted);
     let second = sandbox.open();
     assert!(second.trusted && !second.adopts_trust);
     sandbox.write("repo/sub/.mcp.json", SERVERS.replace("node", "sh"));
@@ -497,19 +502,19 @@ fn changes_are_noticed_and_only_narrow() {
     sandbox.trust(&sandbox.root.join("repo"));
     sandbox.write("repo/.claude/settings.local.json", r#"{"permissions": {"allow": ["Read(a)"]}}"#);
     let first = sandbox.open();
-    assert!(Project::refresh(&first, &cwd, &env, &selection).is_none());
+    assert!(ConfigLoader::refresh(&first, &cwd, &env, &selection).is_none());
     let text = r#"{"permissions": {"allow": ["Read(a)", "Bash"], "deny": ["WebFetch"]}, "hooks": {"Stop": [{}]}, "env": {"A": "b"}}"#;
     sandbox.write("repo/.claude/settings.local.json", text);
-    let second = Project::refresh(&first, &cwd, &env, &selection).unwrap().unwrap();
-    assert_eq!(texts(&second, Behaviour::Allow), ["Read(a)"]);
-    assert_eq!(texts(&second, Behaviour::Deny), ["WebFetch"]);
+    let second = ConfigLoader::refresh(&first, &cwd, &env, &selection).unwrap().unwrap();
+    assert_eq!(texts(&second, RuleBehaviour::Allow), ["Read(a)"]);
+    assert_eq!(texts(&second, RuleBehaviour::Deny), ["WebFetch"]);
     assert_eq!(second.pending, ["allow rule Bash", "env", "hooks"]);
     assert_eq!(second.env.get("A"), None);
-    assert!(Project::refresh(&second, &cwd, &env, &selection).is_none());
+    assert!(ConfigLoader::refresh(&second, &cwd, &env, &selection).is_none());
     fs::remove_file(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
-    let third = Project::refresh(&second, &cwd, &env, &selection).unwrap().unwrap();
-    assert!(texts(&third, Behaviour::Allow).is_empty());
-    assert_eq!(texts(&third, Behaviour::Deny), ["WebFetch"], "a refusal stays");
+    let third = ConfigLoader::refresh(&second, &cwd, &env, &selection).unwrap().unwrap();
+    assert!(texts(&third, RuleBehaviour::Allow).is_empty());
+    assert_eq!(texts(&third, RuleBehaviour::Deny), ["WebFetch"], "a refusal stays");
 }
 
 #[test]
@@ -527,9 +532,9 @@ fn the_local_file_of_a_worktree_is_that_of_the_main_checkout() {
     let tree = sandbox.root.join("tree");
     sandbox.write("tree/.git", format!("gitdir: {}/repo/.git/worktrees/t\n", sandbox.root.display()));
     fs::create_dir_all(sandbox.root.join("repo/.git/worktrees/t")).unwrap();
-    let local = || crate::places::file_of(Source::Local, &tree, &sandbox.env()).unwrap();
+    let local = || crate::settings_files::file_of(SettingsSource::Local, &tree, &sandbox.env()).unwrap();
     sandbox.trust(&sandbox.root.join("repo"));
-    let open = || Project::open(&tree, &sandbox.env(), &sandbox.selection()).unwrap();
+    let open = || ConfigLoader::open(&tree, &sandbox.env(), &sandbox.selection()).unwrap();
     assert_eq!(local(), tree.join(".claude/settings.local.json"));
     assert!(!open().trusted, "a pointer nobody confirms");
     sandbox.write("repo/.git/worktrees/t/gitdir", tree.join(".git").display().to_string());
@@ -542,7 +547,7 @@ fn git_learns_to_ignore_local_files_globally() {
     // [CLI-73]
     let sandbox = Sandbox::new();
     let file = sandbox.root.join("repo/.claude/settings.local.json");
-    let exclude = || crate::places::exclude_local_files(&file, &sandbox.env()).unwrap();
+    let exclude = || crate::settings_files::exclude_local_files(&file, &sandbox.env()).unwrap();
     let ignore = sandbox.root.join("home/.config/git/ignore");
     assert_eq!(exclude(), Some(ignore.clone()));
     assert_eq!(fs::read_to_string(&ignore).unwrap(), "**/.claude/settings.local.json\n");
@@ -569,8 +574,8 @@ fn policy_settles_models_and_rules() {
     sandbox.write("managed/managed-settings.json", policy);
     let loaded = sandbox.open();
     assert_eq!(loaded.settings.available_models, Some(vec!["m".to_owned()]));
-    assert_eq!(texts(&loaded, Behaviour::Allow), ["Edit"]);
-    assert_eq!(texts(&loaded, Behaviour::Deny), ["Bash"]);
+    assert_eq!(texts(&loaded, RuleBehaviour::Allow), ["Edit"]);
+    assert_eq!(texts(&loaded, RuleBehaviour::Deny), ["Bash"]);
     assert_eq!(loaded.settings.claude_md.as_deref(), Some("y"));
 }
 
@@ -589,8 +594,11 @@ fn a_policy_helper_is_the_policy_or_stops_the_start() {
         sandbox.open_with(|_| {})
     };
     let printed = run(r#"echo '{"managedSettings": {"permissions": {"deny": ["Bash"]}}}'"#).unwrap();
-    assert_eq!(texts(&printed, Behaviour::Deny), ["Bash"], "the only managed source");
-    assert_eq!(texts(&run("echo '{\"permissions\": {\"deny\": [\"Read\"]}}'").unwrap(), Behaviour::Deny), ["WebFetch"]);
+    assert_eq!(texts(&printed, RuleBehaviour::Deny), ["Bash"], "the only managed source");
+    assert_eq!(
+        texts(&run("echo '{\"permissions\": {\"deny\": [\"Read\"]}}'").unwrap(), RuleBehaviour::Deny),
+        ["WebFetch"]
+    );
     for wrong in ["echo no >&2; exit 1", "echo nonsense", "echo '[]'", "echo '{\"managedSettings\": 1}'"] {
         let error = run(wrong).unwrap_err().to_string();
         assert!(error.contains("policyHelper failed"), "{wrong}: {error}");
@@ -607,27 +615,27 @@ fn hooks_count_by_who_changed_them() {
     let sandbox = Sandbox::new();
     let path = "repo/sub/.claude/settings.json";
     sandbox.write(path, "{}");
-    let hooks = |loaded: &Loaded| loaded.layers.iter().any(|layer| layer.effective.contains_key("hooks"));
+    let hooks = |loaded: &ProjectConfig| loaded.layers.iter().any(|layer| layer.effective.contains_key("hooks"));
     let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
-    let first = Project::open(&cwd, &env, &selection).unwrap();
+    let first = ConfigLoader::open(&cwd, &env, &selection).unwrap();
     sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}}"#);
-    let refresh = |author| Project::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
-    let (by_session, by_user) = (refresh(Author::Session), refresh(Author::User));
+    let refresh = |author| ConfigLoader::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
+    let (by_session, by_user) = (refresh(ChangeAuthor::Session), refresh(ChangeAuthor::User));
     assert_eq!((hooks(&by_session), hooks(&by_user)), (false, true));
     assert_eq!(by_session.pending, ["hooks"]);
     // What waits goes on waiting when another key of the file changes, and what is there cannot be taken away by a call.
     sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}, "language": "x"}"#);
-    let again = Project::refresh_by(&by_session, (&cwd, &env, &selection), Author::User).unwrap().unwrap();
+    let again = ConfigLoader::refresh_by(&by_session, (&cwd, &env, &selection), ChangeAuthor::User).unwrap().unwrap();
     assert!(!hooks(&again));
     sandbox.write(path, r#"{"disableAllHooks": true}"#);
-    let removed = Project::refresh_by(&by_user, (&cwd, &env, &selection), Author::Session).unwrap().unwrap();
+    let removed = ConfigLoader::refresh_by(&by_user, (&cwd, &env, &selection), ChangeAuthor::Session).unwrap().unwrap();
     assert!(hooks(&removed) && removed.settings.disable_all_hooks != Some(true));
-    let kept = removed.clone().set_aside(&by_user);
+    let kept = removed.clone().ignore_changes(&by_user);
     assert!(kept.is_current() && hooks(&kept));
     assert_eq!(removed.changed_files(&by_user).len(), 1);
     fs::remove_file(sandbox.root.join(path)).unwrap();
-    let gone = |author| Project::refresh_by(&by_user, (&cwd, &env, &selection), author).unwrap().unwrap();
-    assert_eq!((hooks(&gone(Author::Session)), hooks(&gone(Author::User))), (true, false));
+    let gone = |author| ConfigLoader::refresh_by(&by_user, (&cwd, &env, &selection), author).unwrap().unwrap();
+    assert_eq!((hooks(&gone(ChangeAuthor::Session)), hooks(&gone(ChangeAuthor::User))), (true, false));
 }
 
 // [SC-D20] A refusal that the session may have written away stays in force.
@@ -637,13 +645,13 @@ fn deny_rules_taken_away_by_the_session_stay() {
     let path = "repo/sub/.claude/settings.json";
     sandbox.write(path, r#"{"permissions": {"deny": ["Bash(curl *)"], "ask": ["Edit"], "allow": ["WebSearch"]}}"#);
     let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
-    let first = Project::open(&cwd, &env, &selection).unwrap();
+    let first = ConfigLoader::open(&cwd, &env, &selection).unwrap();
     sandbox.write(path, "{}");
-    let refresh = |author| Project::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
-    let (by_session, by_user) = (refresh(Author::Session), refresh(Author::User));
-    assert_eq!(texts(&by_session, Behaviour::Deny), ["Bash(curl *)"]);
-    assert_eq!(texts(&by_session, Behaviour::Ask), ["Edit"]);
-    assert!(texts(&by_session, Behaviour::Allow).is_empty());
+    let refresh = |author| ConfigLoader::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
+    let (by_session, by_user) = (refresh(ChangeAuthor::Session), refresh(ChangeAuthor::User));
+    assert_eq!(texts(&by_session, RuleBehaviour::Deny), ["Bash(curl *)"]);
+    assert_eq!(texts(&by_session, RuleBehaviour::Ask), ["Edit"]);
+    assert!(texts(&by_session, RuleBehaviour::Allow).is_empty());
     assert_eq!(by_session.pending, ["removal of deny rule Bash(curl *)", "removal of ask rule Edit"]);
-    assert!(texts(&by_user, Behaviour::Deny).is_empty());
+    assert!(texts(&by_user, RuleBehaviour::Deny).is_empty());
 }

@@ -1,16 +1,16 @@
 //! Where skills, commands, agents and styles may be declared, and whose word each place carries. Says nothing about what
 //! is there: nothing is read but the few facts that settle trust.
 
-use crate::project::{Loaded, Selection, managed_dir};
+use crate::project::{ProjectConfig, SettingsSelection, managed_dir};
 use crate::state::{GlobalState, config_home};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// Whose word a definition carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum DefinitionScope {
     /// The administrator's directory.
     Managed,
     /// `--agents`, or the SDK.
@@ -25,7 +25,7 @@ pub enum Scope {
     Nested,
 }
 
-impl Scope {
+impl DefinitionScope {
     /// As listings for hosts name it.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Scope {
     }
 }
 
-impl Scope {
+impl DefinitionScope {
     /// The word shown to people.
     pub fn label(self) -> &'static str {
         match self {
@@ -52,17 +52,17 @@ impl Scope {
 
 /// Kinds of customisation that an administrator may reserve for plugins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Custom {
+pub enum CustomizationKind {
     Skills,
     Agents,
 }
 
 /// One `.claude` directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
+pub struct DefinitionRoot {
     /// The `.claude` directory itself.
     pub dir: PathBuf,
-    pub scope: Scope,
+    pub scope: DefinitionScope,
     /// Whether hooks and pre-approved tools of the skills there count.
     pub skill_code: bool,
     /// Whether hooks and servers of the agents there count.
@@ -71,18 +71,24 @@ pub struct Root {
 
 /// Every place, in the order in which a skill of the same name wins.
 #[derive(Clone, Debug, Default)]
-pub struct Roots {
+pub struct DefinitionRoots {
     pub cwd: PathBuf,
     /// The repository's root, or the start directory outside one.
     pub project: PathBuf,
-    pub roots: Vec<Root>,
+    pub roots: Vec<DefinitionRoot>,
     skills_locked: bool,
     agents_locked: bool,
 }
 
-impl Roots {
+impl DefinitionRoots {
     /// `added` are the `--add-dir` directories, absolute.
-    pub fn find(cwd: &Path, env: &Env, selection: &Selection, loaded: &Loaded, added: &[PathBuf]) -> Self {
+    pub fn find(
+        cwd: &Path,
+        env: &Env,
+        selection: &SettingsSelection,
+        loaded: &ProjectConfig,
+        added: &[PathBuf],
+    ) -> Self {
         let repository = sys::git::root(cwd);
         let project = repository.clone().unwrap_or_else(|| cwd.to_path_buf());
         let mut found = Self {
@@ -97,52 +103,56 @@ impl Roots {
         }
         if !selection.bare {
             let managed = selection.managed_dir.clone().unwrap_or_else(managed_dir).join(".claude");
-            found.push(managed, Scope::Managed, Code::ALWAYS);
-            if let Some(home) = config_home(env).filter(|_| selection.reads(Source::User)) {
-                found.push(home, Scope::User, Code::ALWAYS);
+            found.push(managed, DefinitionScope::Managed, CodePermission::ALWAYS);
+            if let Some(home) = config_home(env).filter(|_| selection.reads(SettingsSource::User)) {
+                found.push(home, DefinitionScope::User, CodePermission::ALWAYS);
             }
         }
-        if !selection.reads(Source::Project) {
+        if !selection.reads(SettingsSource::Project) {
             return found;
         }
         if !selection.bare {
-            let code = Code { skills: loaded.project_code, agents: loaded.trusted };
+            let code = CodePermission { skills: loaded.project_code, agents: loaded.trusted };
             for dir in between(cwd, repository.as_deref()) {
-                found.push(dir.join(".claude"), Scope::Project, code);
+                found.push(dir.join(".claude"), DefinitionScope::Project, code);
             }
         }
         if !added.is_empty() {
             let state = GlobalState::read(env);
             for dir in added {
                 let trusted = folder_is_trusted(dir, &state) || dir.starts_with(&found.project) && loaded.trusted;
-                found.push(dir.join(".claude"), Scope::Added, Code { skills: trusted, agents: trusted });
+                found.push(
+                    dir.join(".claude"),
+                    DefinitionScope::Added,
+                    CodePermission { skills: trusted, agents: trusted },
+                );
             }
         }
         found
     }
 
     /// In the home directory the project's `.claude` is the user's own: each directory counts once.
-    fn push(&mut self, dir: PathBuf, scope: Scope, code: Code) {
+    fn push(&mut self, dir: PathBuf, scope: DefinitionScope, code: CodePermission) {
         if self.roots.iter().all(|root| root.dir != dir) {
-            self.roots.push(Root { dir, scope, skill_code: code.skills, agent_code: code.agents });
+            self.roots.push(DefinitionRoot { dir, scope, skill_code: code.skills, agent_code: code.agents });
         }
     }
 
     /// The places that may declare this.
-    pub fn open_to(&self, what: Custom) -> impl Iterator<Item = &Root> {
+    pub fn open_to(&self, what: CustomizationKind) -> impl Iterator<Item = &DefinitionRoot> {
         let locked = match what {
-            Custom::Skills => self.skills_locked,
-            Custom::Agents => self.agents_locked,
+            CustomizationKind::Skills => self.skills_locked,
+            CustomizationKind::Agents => self.agents_locked,
         };
-        self.roots.iter().filter(move |root| !locked || root.scope == Scope::Managed)
+        self.roots.iter().filter(move |root| !locked || root.scope == DefinitionScope::Managed)
     }
 
     /// The place of a directory below the start directory.
-    pub fn nested(&self, dir: &Path) -> Root {
-        let own = self.roots.iter().find(|root| root.scope == Scope::Project);
-        Root {
+    pub fn nested(&self, dir: &Path) -> DefinitionRoot {
+        let own = self.roots.iter().find(|root| root.scope == DefinitionScope::Project);
+        DefinitionRoot {
             dir: dir.join(".claude"),
-            scope: Scope::Nested,
+            scope: DefinitionScope::Nested,
             skill_code: own.is_some_and(|root| root.skill_code),
             agent_code: own.is_some_and(|root| root.agent_code),
         }
@@ -150,22 +160,22 @@ impl Roots {
 
     /// Whether project directories are read at all.
     pub fn reads_project(&self) -> bool {
-        !self.skills_locked && self.roots.iter().any(|root| root.scope == Scope::Project)
+        !self.skills_locked && self.roots.iter().any(|root| root.scope == DefinitionScope::Project)
     }
 }
 
 #[derive(Clone, Copy)]
-struct Code {
+struct CodePermission {
     skills: bool,
     agents: bool,
 }
 
-impl Code {
+impl CodePermission {
     const ALWAYS: Self = Self { skills: true, agents: true };
 }
 
 /// `strictPluginOnlyCustomization`: all of it, or the kinds it names.
-fn locked(loaded: &Loaded, kind: &str) -> bool {
+fn locked(loaded: &ProjectConfig, kind: &str) -> bool {
     match &loaded.settings.strict_plugin_only_customization {
         Some(Value::Bool(all)) => *all,
         Some(Value::Array(kinds)) => kinds.iter().any(|named| named == kind),
@@ -181,7 +191,7 @@ pub(crate) fn between<'a>(cwd: &'a Path, root: Option<&'a Path>) -> impl Iterato
 
 /// Trust follows the folder a file lies in, not the one the session was started in.
 fn folder_is_trusted(dir: &Path, state: &GlobalState) -> bool {
-    let real = sys::real::path(dir);
+    let real = sys::real_path::path(dir);
     match sys::git::root(&real) {
         Some(root) => state.trusts(&root),
         None => real.ancestors().any(|folder| state.trusts(folder)),

@@ -2,7 +2,7 @@
 //! leaves the others alone.
 
 use crate::memory::MemoryScope;
-use crate::memory::collect::{Collector, Found};
+use crate::memory::collect::{MemoryCandidate, MemoryCollector};
 use crate::scan;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ const MAX_EXPANSIONS: usize = 1_000;
 
 /// Patterns relative to a directory.
 #[derive(Clone, Debug)]
-pub struct Patterns {
+pub struct PathPatterns {
     texts: Vec<String>,
     set: GlobSet,
     base: PathBuf,
     real_base: PathBuf,
 }
 
-impl Patterns {
+impl PathPatterns {
     /// The patterns that can be used, and what is wrong with the others.
     pub fn new(texts: &[String], base: &Path) -> (Self, Vec<String>) {
         let mut set = GlobSetBuilder::new();
@@ -33,7 +33,7 @@ impl Patterns {
             }
         }
         let set = set.build().unwrap_or_else(|_| GlobSet::empty());
-        let real_base = sys::real::path(base);
+        let real_base = sys::real_path::path(base);
         (Self { texts: texts.to_vec(), set, base: base.to_path_buf(), real_base }, broken)
     }
 
@@ -85,10 +85,10 @@ fn expansions(text: &str) -> usize {
 }
 
 /// Takes in the rules of a `.claude` directory, in order of their paths. Those with patterns wait.
-pub(crate) fn collect(collector: &mut Collector, dot_claude: &Path, base: &Path, scope: MemoryScope) {
+pub(crate) fn collect(collector: &mut MemoryCollector, dot_claude: &Path, base: &Path, scope: MemoryScope) {
     let top = dot_claude.join("rules");
     for (path, _) in scan::markdown_tree(&top).files {
-        collector.add(Found { rule_base: Some(base.to_path_buf()), ..Found::at(path, scope) });
+        collector.add(MemoryCandidate { rule_base: Some(base.to_path_buf()), ..MemoryCandidate::at(path, scope) });
     }
 }
 
@@ -96,9 +96,9 @@ pub(crate) fn collect(collector: &mut Collector, dot_claude: &Path, base: &Path,
 mod tests {
     use super::*;
 
-    fn patterns(texts: &[&str]) -> (Patterns, Vec<String>) {
+    fn patterns(texts: &[&str]) -> (PathPatterns, Vec<String>) {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        Patterns::new(&texts, Path::new("/nowhere/p"))
+        PathPatterns::new(&texts, Path::new("/nowhere/p"))
     }
 
     // [EXT-205]

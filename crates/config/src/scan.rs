@@ -2,7 +2,7 @@
 //! are followed, but nothing is met twice; a device or a giant file cannot hold us up.
 
 use crate::frontmatter::{self, FrontMatter, MAX_HEAD};
-use crate::stamp::Stamp;
+use crate::stamp::PathStamp;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use sys::fs::Base;
+use sys::fs::BaseDirectory;
 
 /// Enough for the block and the first paragraph of nearly every file.
 const FIRST_READ: usize = 4 * 1024;
@@ -27,18 +27,21 @@ const MAX_FILES: usize = 20_000;
 
 /// What the head of a file says. The text itself is not kept: there may be thousands.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct ScannedHead {
     pub(crate) read: FrontMatter,
     /// The first words of the body, where the block describes nothing.
     pub(crate) opening: Option<String>,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: PathStamp,
 }
 
 /// A file that is gone is `None`; one that cannot be read says why.
-pub(crate) type Scanned = Option<Result<Parsed, String>>;
+pub(crate) type ScanResult = Option<Result<ScannedHead, String>>;
 
 /// Reads the head of every file and makes something of it, in order, on as many cores as pay off.
-pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F, Scanned) -> T + Sync) -> Vec<T> {
+pub(crate) fn map_heads<F: AsRef<Path> + Sync, T: Send>(
+    files: &[F],
+    make: impl Fn(&F, ScanResult) -> T + Sync,
+) -> Vec<T> {
     let mut threads = 1;
     if files.len() >= WORTH_A_THREAD {
         threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
@@ -46,7 +49,7 @@ pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F
     let next = AtomicUsize::new(0);
     // Shares by their number, as each thread came to them, while less than `limit` of them are taken.
     let work = |limit: usize| {
-        let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), Near::default());
+        let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), SharedDirectory::default());
         let mut shares: Vec<(usize, Vec<T>)> = Vec::new();
         loop {
             if next.load(Ordering::Relaxed) >= limit {
@@ -74,15 +77,15 @@ pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F
 }
 
 /// Reads the head of every file.
-pub(crate) fn parsed(files: &[PathBuf]) -> Vec<Scanned> {
-    each(files, |_, head| head)
+pub(crate) fn read_heads(files: &[PathBuf]) -> Vec<ScanResult> {
+    map_heads(files, |_, head| head)
 }
 
 /// The directory that the files of a listing share, two levels up: `skills` of `skills/name/SKILL.md`.
 #[derive(Default)]
-struct Near(Option<(PathBuf, Base)>);
+struct SharedDirectory(Option<(PathBuf, BaseDirectory)>);
 
-impl Near {
+impl SharedDirectory {
     fn open(&mut self, path: &Path) -> std::io::Result<File> {
         if let Some((known, folder)) = &self.0
             && let Some(rest) = below(path, known)
@@ -90,7 +93,7 @@ impl Near {
             return folder.file(rest);
         }
         let top = path.parent().and_then(Path::parent).unwrap_or(path);
-        let folder = Base::open(top)?;
+        let folder = BaseDirectory::open(top)?;
         let file = folder.file(path.strip_prefix(top).unwrap_or(path));
         self.0 = Some((top.to_path_buf(), folder));
         file
@@ -103,8 +106,8 @@ fn below<'a>(path: &'a Path, folder: &Path) -> Option<&'a Path> {
     Some(Path::new(OsStr::from_bytes(rest)))
 }
 
-fn parse(path: &Path, near: &mut Near, buffer: &mut Vec<u8>) -> Scanned {
-    let (text, lossy, stamp) = match told(near.open(path))? {
+fn parse(path: &Path, near: &mut SharedDirectory, buffer: &mut Vec<u8>) -> ScanResult {
+    let (text, lossy, stamp) = match missing_as_none(near.open(path))? {
         Ok(file) => match read_into(file, buffer) {
             Ok(stamp) => {
                 let (text, lossy) = decode(buffer);
@@ -116,22 +119,22 @@ fn parse(path: &Path, near: &mut Near, buffer: &mut Vec<u8>) -> Scanned {
     };
     let mut read = frontmatter::read(&text);
     if lossy {
-        read.defects.push(frontmatter::Defect { line: 1, message: "the file is not all UTF-8".into() });
+        read.defects.push(frontmatter::FrontMatterDefect { line: 1, message: "the file is not all UTF-8".into() });
     }
     let opening = if read.is_text("description") { None } else { frontmatter::first_paragraph(&text[read.body_at..]) };
-    Some(Ok(Parsed { read, opening, stamp }))
+    Some(Ok(ScannedHead { read, opening, stamp }))
 }
 
 /// The text at the head of one file.
 pub(crate) fn head(path: &Path) -> Option<Result<String, String>> {
     let mut buffer = Vec::new();
-    let opened = Near::default().open(path);
-    let read = told(opened)?.and_then(|file| read_into(file, &mut buffer));
+    let opened = SharedDirectory::default().open(path);
+    let read = missing_as_none(opened)?.and_then(|file| read_into(file, &mut buffer));
     Some(read.map(|_| decode(&buffer).0.into_owned()))
 }
 
 /// A file that is not there is `None`.
-fn told(opened: std::io::Result<File>) -> Option<Result<File, String>> {
+fn missing_as_none(opened: std::io::Result<File>) -> Option<Result<File, String>> {
     match opened {
         Ok(file) => Some(Ok(file)),
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => None,
@@ -140,7 +143,7 @@ fn told(opened: std::io::Result<File>) -> Option<Result<File, String>> {
 }
 
 /// Leaves the beginning of the file in `buffer`: all of its block, and more.
-fn read_into(mut file: File, buffer: &mut Vec<u8>) -> Result<Stamp, String> {
+fn read_into(mut file: File, buffer: &mut Vec<u8>) -> Result<PathStamp, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
@@ -154,7 +157,7 @@ fn read_into(mut file: File, buffer: &mut Vec<u8>) -> Result<Stamp, String> {
     if buffer.len() == FIRST_READ && !frontmatter::is_whole(&decode(buffer).0) {
         file.take(MAX_HEAD as u64).read_to_end(buffer).map_err(failed)?;
     }
-    Ok(Stamp::of(&meta))
+    Ok(PathStamp::of(&meta))
 }
 
 fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -180,21 +183,21 @@ fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
 }
 
 /// An entry of a directory.
-pub(crate) struct Entry {
+pub(crate) struct DirectoryEntry {
     pub(crate) name: String,
     pub(crate) is_link: bool,
     pub(crate) is_dir: bool,
 }
 
 /// What a directory holds, by name. Hidden entries are left out.
-pub(crate) fn entries(dir: &Path) -> Vec<Entry> {
+pub(crate) fn entries(dir: &Path) -> Vec<DirectoryEntry> {
     let Ok(list) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut found: Vec<Entry> = list
+    let mut found: Vec<DirectoryEntry> = list
         .filter_map(Result::ok)
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))?;
             let kind = entry.file_type().ok()?;
-            Some(Entry { name, is_link: kind.is_symlink(), is_dir: kind.is_dir() })
+            Some(DirectoryEntry { name, is_link: kind.is_symlink(), is_dir: kind.is_dir() })
         })
         .collect();
     found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -203,7 +206,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<Entry> {
 
 /// A tree of Markdown files.
 #[derive(Default)]
-pub(crate) struct Tree {
+pub(crate) struct MarkdownTree {
     /// Sorted by path, each with the folders that lead to it from the top.
     pub(crate) files: Vec<(PathBuf, Vec<String>)>,
     /// Every directory that was listed.
@@ -211,18 +214,18 @@ pub(crate) struct Tree {
 }
 
 /// Every `.md` file below `top`, links followed, each real directory and file once.
-pub(crate) fn markdown_tree(top: &Path) -> Tree {
-    let mut walk = Walk { tree: Tree::default(), seen: BTreeSet::new() };
+pub(crate) fn markdown_tree(top: &Path) -> MarkdownTree {
+    let mut walk = MarkdownWalk { tree: MarkdownTree::default(), seen: BTreeSet::new() };
     walk.dir(top, &mut Vec::new());
     walk.tree
 }
 
-struct Walk {
-    tree: Tree,
+struct MarkdownWalk {
+    tree: MarkdownTree,
     seen: BTreeSet<PathBuf>,
 }
 
-impl Walk {
+impl MarkdownWalk {
     fn dir(&mut self, dir: &Path, folders: &mut Vec<String>) {
         if !dir.is_dir() || folders.len() > MAX_DEPTH {
             return;
@@ -248,7 +251,7 @@ impl Walk {
     }
 
     /// Only links can lead to the same file again.
-    fn is_new(&mut self, entry: &Entry, path: &Path) -> bool {
+    fn is_new(&mut self, entry: &DirectoryEntry, path: &Path) -> bool {
         if !entry.is_link {
             return true;
         }

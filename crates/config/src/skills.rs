@@ -6,12 +6,12 @@ mod listing;
 mod load;
 pub mod render;
 
-pub use listing::{Budget, Listing, list};
+pub use listing::{ListingBudget, SkillListing, list};
 pub(crate) use load::EFFORTS;
 
-use crate::frontmatter::{self, Finding};
-use crate::roots::{Roots, Scope};
-use crate::stamp::Stamps;
+use crate::frontmatter::{self, FileFinding};
+use crate::roots::{DefinitionRoots, DefinitionScope};
+use crate::stamp::PathStamps;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 
 /// How a skill is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SkillForm {
     /// `skills/<name>/SKILL.md`
     Skill,
     /// `commands/<name>.md`
@@ -31,7 +31,7 @@ pub enum Form {
 
 /// Where a skill's text runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Context {
+pub enum SkillContext {
     #[default]
     Inline,
     /// In a subagent of its own.
@@ -40,7 +40,7 @@ pub enum Context {
 
 /// `skillOverrides`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
+pub enum SkillVisibility {
     #[default]
     On,
     /// Listed without its description.
@@ -52,7 +52,7 @@ pub enum Shown {
 
 /// The shell that runs injected commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shell {
+pub enum SkillShell {
     #[default]
     Bash,
     PowerShell,
@@ -82,7 +82,7 @@ pub struct Skill {
     pub disallowed_tools: Vec<String>,
     pub model: Option<String>,
     pub effort: Option<String>,
-    pub context: Context,
+    pub context: SkillContext,
     /// The agent type of a fork.
     pub agent: Option<String>,
     pub background: Option<bool>,
@@ -90,10 +90,10 @@ pub struct Skill {
     pub hooks: Option<Value>,
     /// Offered to the model only when a file matching one of these is in play.
     pub paths: Vec<String>,
-    pub shell: Shell,
-    pub form: Form,
-    pub scope: Scope,
-    pub shown: Shown,
+    pub shell: SkillShell,
+    pub form: SkillForm,
+    pub scope: DefinitionScope,
+    pub visibility: SkillVisibility,
     /// The file.
     pub path: PathBuf,
     /// The directory of its supporting files.
@@ -115,12 +115,12 @@ impl Skill {
 
     /// In the model's listing, apart from `paths`.
     pub fn is_listed(&self) -> bool {
-        self.model_invocable && matches!(self.shown, Shown::On | Shown::NameOnly)
+        self.model_invocable && matches!(self.visibility, SkillVisibility::On | SkillVisibility::NameOnly)
     }
 
     /// In menus and in `system/init`.
-    pub fn is_typed(&self) -> bool {
-        self.user_invocable && self.shown != Shown::Off
+    pub fn is_user_visible(&self) -> bool {
+        self.user_invocable && self.visibility != SkillVisibility::Off
     }
 
     /// Whether it brings nothing that needs leave.
@@ -131,7 +131,7 @@ impl Skill {
 
 /// A skill that another one of the same name hides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenSkill {
     pub name: String,
     pub path: PathBuf,
     pub by: PathBuf,
@@ -142,20 +142,20 @@ pub struct Hidden {
 pub struct Skills {
     /// Best placed first; names are unique.
     pub all: Vec<Skill>,
-    pub hidden: Vec<Hidden>,
-    pub findings: Vec<Finding>,
-    pub(crate) stamps: Stamps,
+    pub hidden: Vec<HiddenSkill>,
+    pub findings: Vec<FileFinding>,
+    pub(crate) stamps: PathStamps,
 }
 
 impl Skills {
     /// Lists every place. `nested` are directories below the start directory that have come into play.
-    pub fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Self {
+    pub fn load(roots: &DefinitionRoots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Self {
         load::load(roots, nested, overrides)
     }
 
     /// Whether nothing changed on disk since they were listed: a stat per directory and file.
     pub fn are_current(&self) -> bool {
-        self.stamps.hold()
+        self.stamps.are_unchanged()
     }
 
     /// By name or by another spelling that leads to it.
@@ -167,7 +167,7 @@ impl Skills {
     /// Variants of a name that are declared in directories below.
     pub fn qualified<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Skill> {
         let belongs = move |skill: &&Skill| {
-            skill.scope == Scope::Nested && skill.name.rsplit_once(':').is_some_and(|(_, last)| last == name)
+            skill.scope == DefinitionScope::Nested && skill.name.rsplit_once(':').is_some_and(|(_, last)| last == name)
         };
         self.all.iter().filter(belongs)
     }

@@ -1,6 +1,6 @@
-use super::render::{Piece, Values, render};
+use super::render::{RenderValues, RenderedPiece, render};
 use super::*;
-use crate::project::{Project, Selection};
+use crate::project::{ConfigLoader, SettingsSelection};
 use std::fs;
 use sys::Env;
 
@@ -26,18 +26,18 @@ impl Home {
         fs::write(path, text).unwrap();
     }
 
-    fn roots(&self, change: impl FnOnce(&mut Selection)) -> (Roots, BTreeMap<String, String>) {
+    fn roots(&self, change: impl FnOnce(&mut SettingsSelection)) -> (DefinitionRoots, BTreeMap<String, String>) {
         let env = Env::default().with([("HOME", self.root.join("home"))]);
-        let mut selection = Selection {
+        let mut selection = SettingsSelection {
             managed_dir: Some(self.root.join("managed")),
             settings: self.settings.clone(),
-            ..Selection::default()
+            ..SettingsSelection::default()
         };
         change(&mut selection);
         let cwd = self.root.join("repo/sub");
-        let loaded = Project::open(&cwd, &env, &selection).unwrap();
+        let loaded = ConfigLoader::open(&cwd, &env, &selection).unwrap();
         let added = [self.root.join("added")];
-        (Roots::find(&cwd, &env, &selection, &loaded, &added), loaded.settings.skill_overrides.clone())
+        (DefinitionRoots::find(&cwd, &env, &selection, &loaded, &added), loaded.settings.skill_overrides.clone())
     }
 
     fn load(&self) -> Skills {
@@ -72,15 +72,15 @@ fn every_place_gives_its_command_and_the_better_place_wins() {
         names(&skills),
         ["both", "mine", "here", "root", "extra", "a:same", "b:same", "cmd", "frontend:component"]
     );
-    assert_eq!(skills.find("both").unwrap().scope, Scope::Managed);
+    assert_eq!(skills.find("both").unwrap().scope, DefinitionScope::Managed);
     let mine = skills.find("mine").unwrap();
-    assert_eq!((mine.scope, mine.label.as_deref()), (Scope::User, Some("Another Label")));
+    assert_eq!((mine.scope, mine.label.as_deref()), (DefinitionScope::User, Some("Another Label")));
     assert_eq!(skills.find("component").unwrap().name, "frontend:component");
     assert_eq!(skills.find("same").unwrap().name, "a:same");
     let hidden: Vec<_> = skills.hidden.iter().map(|hidden| hidden.name.as_str()).collect();
     assert_eq!(hidden, ["both", "mine", "here", "cmd"]);
     // [CLI-35]
-    let (roots, _) = home.roots(|selection| selection.sources = Some(vec![wire::settings::Source::User]));
+    let (roots, _) = home.roots(|selection| selection.sources = Some(vec![wire::settings::SettingsSource::User]));
     assert_eq!(names(&Skills::load(&roots, &[], &BTreeMap::new())), ["both", "mine"]);
     let (roots, _) = home.roots(|selection| selection.safe_mode = true);
     assert!(Skills::load(&roots, &[], &BTreeMap::new()).all.is_empty());
@@ -170,10 +170,10 @@ fn overrides_have_four_states() {
     let skills = home.load();
     let state = |name: &str| {
         let skill = skills.find(name).unwrap();
-        (skill.is_listed(), skill.is_typed())
+        (skill.is_listed(), skill.is_user_visible())
     };
     assert_eq!(["a", "b", "c", "d"].map(state), [(true, true), (true, true), (false, true), (false, false)]);
-    let listed = list(skills.all.iter().filter(|s| s.is_listed()), Budget { all: 1000, each: 100 }, |_| 0);
+    let listed = list(skills.all.iter().filter(|s| s.is_listed()), ListingBudget { all: 1000, each: 100 }, |_| 0);
     assert_eq!(listed.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>(), ["- a: Says something.", "- b"]);
 }
 
@@ -190,12 +190,12 @@ fn the_least_used_lose_their_descriptions_first() {
     let skills = home.load();
     let all = || skills.all.iter();
     let uses = |name: &str| u64::from(name != "b");
-    let listed = list(all(), Budget { all: 100, each: 1536 }, uses);
+    let listed = list(all(), ListingBudget { all: 100, each: 1536 }, uses);
     assert_eq!(listed.cut, ["b"]);
     assert_eq!(listed.lines[1].1, "- b");
-    assert_eq!(list(all(), Budget { all: 40, each: 1536 }, uses).cut, ["b", "a", "c"]);
-    assert_eq!(list(all(), Budget { all: 40, each: 10 }, uses).cut, [""; 0]);
-    assert_eq!(list(all(), Budget { all: 40, each: 10 }, uses).lines[0].1, format!("- a: {}…", "a".repeat(10)));
+    assert_eq!(list(all(), ListingBudget { all: 40, each: 1536 }, uses).cut, ["b", "a", "c"]);
+    assert_eq!(list(all(), ListingBudget { all: 40, each: 10 }, uses).cut, [""; 0]);
+    assert_eq!(list(all(), ListingBudget { all: 40, each: 10 }, uses).lines[0].1, format!("- a: {}…", "a".repeat(10)));
 }
 
 fn rendered(body: &str, arguments: &str, names: &[&str]) -> String {
@@ -204,10 +204,10 @@ fn rendered(body: &str, arguments: &str, names: &[&str]) -> String {
     let mut skill = home.load().all.remove(0);
     skill.arguments = names.iter().map(|name| (*name).to_owned()).collect();
     skill.dir = PathBuf::from("/skill");
-    let values = Values { arguments, session_id: "id", effort: "high", project: "/project" };
-    let show = |piece: Piece| match piece {
-        Piece::Text(text) => text,
-        Piece::Command { command, .. } => format!("<<{command}>>"),
+    let values = RenderValues { arguments, session_id: "id", effort: "high", project: "/project" };
+    let show = |piece: RenderedPiece| match piece {
+        RenderedPiece::Text(text) => text,
+        RenderedPiece::Command { command, .. } => format!("<<{command}>>"),
     };
     render(&skill, body, &values).into_iter().map(show).collect()
 }

@@ -5,17 +5,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
+pub(crate) struct PathStamps(Vec<(PathBuf, Option<PathStamp>)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct PathStamp {
     modified: (i64, i64),
     changed: (i64, i64),
     size: u64,
     inode: u64,
 }
 
-impl Stamp {
+impl PathStamp {
     pub(crate) fn of(meta: &Metadata) -> Self {
         Self {
             modified: (meta.mtime(), meta.mtime_nsec()),
@@ -26,7 +26,7 @@ impl Stamp {
     }
 }
 
-impl Stamps {
+impl PathStamps {
     pub(crate) fn take(paths: Vec<PathBuf>) -> Self {
         Self(paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect())
     }
@@ -42,16 +42,16 @@ impl Stamps {
     }
 
     /// Adds a file whose state was seen when it was read.
-    pub(crate) fn add_seen(&mut self, path: PathBuf, seen: Stamp) {
+    pub(crate) fn add_seen(&mut self, path: PathBuf, seen: PathStamp) {
         self.0.push((path, Some(seen)));
     }
 
     /// Whether every file is as it was.
-    pub(crate) fn hold(&self) -> bool {
+    pub(crate) fn are_unchanged(&self) -> bool {
         self.0.iter().all(|(path, before)| stamp(path) == *before)
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    std::fs::metadata(path).ok().as_ref().map(Stamp::of)
+fn stamp(path: &Path) -> Option<PathStamp> {
+    std::fs::metadata(path).ok().as_ref().map(PathStamp::of)
 }

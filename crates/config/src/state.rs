@@ -12,7 +12,7 @@ use sys::fs::Durability;
 
 const BACKUPS: usize = 5;
 const SKILL_USES: &str = "skillUsage";
-const PATIENCE: Duration = Duration::from_secs(20);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why the state file was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +154,7 @@ pub fn update(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result
     let path = state_file(env).ok_or(StateError::NoHome)?;
     let failed = |error| StateError::Io { path: path.display().to_string(), error };
     let lock = lock_file(env, &path).map_err(failed)?;
-    sys::fs::with_lock(&lock, PATIENCE, || {
+    sys::fs::with_lock(&lock, LOCK_TIMEOUT, || {
         let (mut state, before) = read_for_change(env)?;
         let old = state.clone();
         change(&mut state);
@@ -172,9 +172,9 @@ pub fn update(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result
 }
 
 /// The state, and the bytes it was read from when there were any.
-type Read = (Map<String, Value>, Option<Vec<u8>>);
+type StateRead = (Map<String, Value>, Option<Vec<u8>>);
 
-fn read_for_change(env: &Env) -> Result<Read, StateError> {
+fn read_for_change(env: &Env) -> Result<StateRead, StateError> {
     let path = state_file(env).ok_or(StateError::NoHome)?;
     let shown = path.display().to_string();
     let bytes = match std::fs::read(&path) {
@@ -193,7 +193,7 @@ fn read_for_change(env: &Env) -> Result<Read, StateError> {
 }
 
 fn corrupt(env: &Env, path: String, problem: String, bytes: &[u8]) -> StateError {
-    let aside = keep(env, "corrupted", bytes).map_or_else(|| "nothing".into(), |path| path.display().to_string());
+    let aside = back_up_as(env, "corrupted", bytes).map_or_else(|| "nothing".into(), |path| path.display().to_string());
     StateError::Corrupt { path, problem, aside, way_back: way_back(env) }
 }
 
@@ -203,7 +203,7 @@ pub fn good_backups(env: &Env) -> Vec<PathBuf> {
     let is_good = |path: &PathBuf| {
         std::fs::read(path).is_ok_and(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).is_ok())
     };
-    kept(&dir, ".claude.json.backup.").into_iter().rev().filter(is_good).collect()
+    backups(&dir, ".claude.json.backup.").into_iter().rev().filter(is_good).collect()
 }
 
 /// What to do about a file that cannot be read: names the good backups and how to bring the newest one back.
@@ -229,11 +229,11 @@ fn quoted(word: &str) -> String {
 }
 
 /// Copies bytes into the backup directory. The same bytes are kept once.
-fn keep(env: &Env, kind: &str, bytes: &[u8]) -> Option<PathBuf> {
+fn back_up_as(env: &Env, kind: &str, bytes: &[u8]) -> Option<PathBuf> {
     let dir = config_home(env)?.join("backups");
     private_dir(&dir).ok()?;
     let prefix = format!(".claude.json.{kind}.");
-    let known = kept(&dir, &prefix).into_iter().rev().find(|path| std::fs::read(path).is_ok_and(|old| old == bytes));
+    let known = backups(&dir, &prefix).into_iter().rev().find(|path| std::fs::read(path).is_ok_and(|old| old == bytes));
     if known.is_some() {
         return known;
     }
@@ -243,7 +243,7 @@ fn keep(env: &Env, kind: &str, bytes: &[u8]) -> Option<PathBuf> {
 }
 
 /// Oldest first.
-fn kept(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+fn backups(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
     let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(named).collect();
@@ -253,10 +253,10 @@ fn kept(dir: &Path, prefix: &str) -> Vec<PathBuf> {
 
 fn back_up(env: &Env, bytes: &[u8]) {
     let Some(dir) = config_home(env).map(|home| home.join("backups")) else { return };
-    if keep(env, "backup", bytes).is_none() {
+    if back_up_as(env, "backup", bytes).is_none() {
         return;
     }
-    let all = kept(&dir, ".claude.json.backup.");
+    let all = backups(&dir, ".claude.json.backup.");
     for old in all.iter().take(all.len().saturating_sub(BACKUPS)) {
         std::fs::remove_file(old).ok();
     }
@@ -270,7 +270,7 @@ pub(crate) fn lock_file(env: &Env, path: &Path) -> std::io::Result<PathBuf> {
     let home = config_home(env).ok_or_else(|| std::io::Error::from(ErrorKind::NotFound))?;
     let dir = home.join("locks");
     private_dir(&dir)?;
-    let digest = Sha256::digest(sys::real::path(path).as_os_str().as_bytes());
+    let digest = Sha256::digest(sys::real_path::path(path).as_os_str().as_bytes());
     let name = digest.iter().take(8).fold(String::new(), |mut name, byte| {
         write!(name, "{byte:02x}").ok();
         name

@@ -22,7 +22,7 @@ fn fifty_writers_lose_no_update() {
         serde_json::from_slice(&std::fs::read(temp.path().join(".claude.json")).unwrap()).unwrap();
     assert_eq!(state.len(), 52);
     assert_eq!(state["unknown"], json!({"deep": [1]}));
-    assert_eq!(kept(&temp.path().join(".claude/backups"), ".claude.json.backup.").len(), 5);
+    assert_eq!(backups(&temp.path().join(".claude/backups"), ".claude.json.backup.").len(), 5);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_corrupt_file_is_kept_aside_and_not_overwritten() {
     }
     assert!(check(&env).is_err());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"projects\": {");
-    let aside = kept(&temp.path().join(".claude/backups"), ".claude.json.corrupted.");
+    let aside = backups(&temp.path().join(".claude/backups"), ".claude.json.corrupted.");
     assert_eq!(aside.len(), 1, "the same bytes are kept once");
     assert_eq!(std::fs::read_to_string(&aside[0]).unwrap(), "{\"projects\": {");
     std::fs::remove_file(&path).unwrap();

@@ -2,7 +2,7 @@
 //! is read once per session.
 
 use crate::frontmatter;
-use crate::roots::{Root, Roots, Scope};
+use crate::roots::{DefinitionRoot, DefinitionRoots, DefinitionScope};
 use crate::scan;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub enum Guidance {
 
 /// One style.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Style {
+pub struct OutputStyle {
     pub name: String,
     pub description: Option<String>,
     pub guidance: Guidance,
@@ -59,7 +59,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
 ];
 
 /// The style of this name; `None` for the default one and for names nobody declared. Case does not matter.
-pub fn find(roots: &Roots, name: &str) -> Option<Style> {
+pub fn find(roots: &DefinitionRoots, name: &str) -> Option<OutputStyle> {
     if name.eq_ignore_ascii_case(DEFAULT) {
         return None;
     }
@@ -70,7 +70,7 @@ pub fn find(roots: &Roots, name: &str) -> Option<Style> {
 }
 
 /// All names, the default first.
-pub fn names(roots: &Roots) -> Vec<String> {
+pub fn names(roots: &DefinitionRoots) -> Vec<String> {
     let mut all = vec![DEFAULT.to_owned()];
     let built_in = BUILT_IN.iter().map(|(name, ..)| (*name).to_owned());
     for name in built_in.chain(files(roots).map(|style| style.name)) {
@@ -81,8 +81,8 @@ pub fn names(roots: &Roots) -> Vec<String> {
     all
 }
 
-fn built_in((name, description, text): &(&str, &str, &str)) -> Style {
-    Style {
+fn built_in((name, description, text): &(&str, &str, &str)) -> OutputStyle {
+    OutputStyle {
         name: (*name).to_owned(),
         description: Some((*description).to_owned()),
         guidance: Guidance::Kept,
@@ -92,14 +92,15 @@ fn built_in((name, description, text): &(&str, &str, &str)) -> Style {
 }
 
 /// Best placed first: managed, the nearest project directory, then the user's.
-fn files(roots: &Roots) -> impl Iterator<Item = Style> {
-    let mut places: Vec<&Root> = roots.roots.iter().filter(|root| root.scope != Scope::Added).collect();
+fn files(roots: &DefinitionRoots) -> impl Iterator<Item = OutputStyle> {
+    let mut places: Vec<&DefinitionRoot> =
+        roots.roots.iter().filter(|root| root.scope != DefinitionScope::Added).collect();
     places.sort_by_key(|root| match root.scope {
-        Scope::Managed => 0,
-        Scope::Project | Scope::Nested | Scope::Added | Scope::CommandLine => 1,
-        Scope::User => 2,
+        DefinitionScope::Managed => 0,
+        DefinitionScope::Project | DefinitionScope::Nested | DefinitionScope::Added | DefinitionScope::CommandLine => 1,
+        DefinitionScope::User => 2,
     });
-    let inside = |root: &Root| {
+    let inside = |root: &DefinitionRoot| {
         let dir = root.dir.join("output-styles");
         scan::entries(&dir).into_iter().map(move |entry| dir.join(entry.name))
     };
@@ -111,7 +112,7 @@ fn files(roots: &Roots) -> impl Iterator<Item = Style> {
         let mut read = frontmatter::read(&text);
         let stem = path.file_stem()?.to_string_lossy().into_owned();
         let keeps = read.flag("keep-coding-instructions").unwrap_or(false);
-        Some(Style {
+        Some(OutputStyle {
             name: read.text("name").unwrap_or(stem),
             description: read.text("description"),
             guidance: if keeps { Guidance::Kept } else { Guidance::Dropped },

@@ -3,27 +3,27 @@
 //! server or helper that is new or changed makes the folder untrusted again. Allow rules, directories and all entries of
 //! the local settings file wait alone instead, each until the user accepts it.
 
-use crate::activation::{self, Item};
-use crate::layer::Layer;
-use crate::ownership::{self, FirstSight, Judge, Known, LocalFile, Waiting};
-use crate::places;
-use crate::project::{Loaded, TrustChoice};
+use crate::activation::{self, ActivationItem};
+use crate::layer::SettingsLayer;
+use crate::ownership::{self, FirstSight, LocalFile, LocalJudge, OwnershipRecord, WaitingEntry};
+use crate::project::{ProjectConfig, TrustChoice};
+use crate::settings_files;
 use crate::state::{self, GlobalState, StateError};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// Beside the reference's flag, in the folder's entry of the state file.
 const RECORD: &str = "gimletTrust";
 const FLAG: &str = "hasTrustDialogAccepted";
 
 /// What is looked at when trust is settled.
-pub(crate) struct Folder<'a> {
+pub(crate) struct TrustInputs<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) env: &'a Env,
-    pub(crate) layers: &'a [Layer],
+    pub(crate) layers: &'a [SettingsLayer],
     pub(crate) refuse: bool,
     /// Whether local settings files are read.
     pub(crate) reads_local: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Folder<'a> {
 
 /// Something that needs an approval: new, or other than what was approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct TrustDifference {
     pub id: String,
     /// What was approved; `None` for something new.
     pub before: Option<String>,
@@ -39,30 +39,30 @@ pub struct Difference {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trust {
+pub(crate) struct FolderTrust {
     pub(crate) trusted: bool,
     /// The folder the answer is recorded under.
     pub(crate) key: PathBuf,
-    pub(crate) changes: Vec<Difference>,
+    pub(crate) changes: Vec<TrustDifference>,
     pub(crate) adopts: bool,
     /// Names of the servers in `.mcp.json`, where they are refused.
     pub(crate) servers: Vec<String>,
     /// Local settings files and what of them counts.
     pub(crate) local: Vec<LocalFile>,
     /// Entries of all files that wait by themselves.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<WaitingEntry>,
     /// Entries of the shared settings file that gimlet wrote for this user.
     pub(crate) own: BTreeSet<String>,
     pub(crate) first_sights: Vec<FirstSight>,
 }
 
-impl Trust {
-    pub(crate) fn of(folder: &Folder<'_>, state: &GlobalState, choice: TrustChoice) -> Self {
+impl FolderTrust {
+    pub(crate) fn of(folder: &TrustInputs<'_>, state: &GlobalState, choice: TrustChoice) -> Self {
         let (repository, key) = key_of(folder.cwd);
         let flagged = match &repository {
             // A clone inside a trusted folder is not trusted by that.
-            Some(_) => vouched(&key, folder.env, state),
-            None => folder.cwd.ancestors().any(|dir| vouched(dir, folder.env, state)),
+            Some(_) => is_trusted(&key, folder.env, state),
+            None => folder.cwd.ancestors().any(|dir| is_trusted(dir, folder.env, state)),
         };
         let mut trust = Self {
             trusted: flagged,
@@ -87,7 +87,7 @@ impl Trust {
         trust
     }
 
-    fn compare(&mut self, folder: &Folder<'_>, state: &GlobalState) {
+    fn compare(&mut self, folder: &TrustInputs<'_>, state: &GlobalState) {
         let start = start_of(folder.cwd, &self.key);
         let record = state.project_value(&self.key, RECORD);
         let approved = record.and_then(|record| record.get("starts")?.get(&start)?.as_object());
@@ -98,24 +98,27 @@ impl Trust {
             (Some(_), approved) => {
                 let items = activation::list(folder.layers, folder.cwd);
                 let foreign = items.into_iter().filter(|item| !self.own.contains(&item.mark));
-                let (alone, whole): (Vec<Item>, Vec<Item>) = foreign.partition(Item::stands_alone);
+                let (alone, whole): (Vec<ActivationItem>, Vec<ActivationItem>) =
+                    foreign.partition(ActivationItem::waits_alone);
                 self.changes = differences(&whole, approved);
                 self.trusted = self.changes.is_empty();
-                let known = Known::of(state, &sys::real::path(folder.cwd));
-                let waits = |item: Item| Waiting { before: None, refused: known.is_refused(&item.mark), item };
+                let known = OwnershipRecord::of(state, &sys::real_path::path(folder.cwd));
+                let waits =
+                    |item: ActivationItem| WaitingEntry { before: None, refused: known.is_refused(&item.mark), item };
                 self.waiting.extend(alone.into_iter().filter(|item| !is_approved(item, approved)).map(waits));
             }
         }
     }
 
-    fn judge_local(&mut self, folder: &Folder<'_>, state: &GlobalState, choice: TrustChoice) {
+    fn judge_local(&mut self, folder: &TrustInputs<'_>, state: &GlobalState, choice: TrustChoice) {
         if !folder.reads_local {
             return;
         }
-        let trusts = |dir: &Path| vouched(dir, folder.env, state);
-        let judge = Judge { state, granted: choice == TrustChoice::Granted, trusts: &trusts };
-        for path in places::local_files(folder.cwd, folder.env) {
-            let of_path = |layer: &&Layer| layer.source == Source::Local && layer.path.as_ref() == Some(&path);
+        let trusts = |dir: &Path| is_trusted(dir, folder.env, state);
+        let judge = LocalJudge { state, granted: choice == TrustChoice::Granted, trusts: &trusts };
+        for path in settings_files::local_files(folder.cwd, folder.env) {
+            let of_path =
+                |layer: &&SettingsLayer| layer.source == SettingsSource::Local && layer.path.as_ref() == Some(&path);
             let mut file = judge.local(&path, folder.layers.iter().find(of_path));
             self.waiting.append(&mut file.waiting);
             self.first_sights.extend(file.first_sight.take());
@@ -124,24 +127,24 @@ impl Trust {
     }
 
     /// Whether an entry of the shared settings file waits by itself.
-    pub(crate) fn holds(&self, mark: &str) -> bool {
+    pub(crate) fn holds_back(&self, mark: &str) -> bool {
         self.waiting.iter().any(|waiting| waiting.item.mark == mark)
     }
 
     /// What counts of a local settings file.
-    pub(crate) fn counts(&self, path: Option<&Path>) -> Map<String, Value> {
+    pub(crate) fn effective_entries(&self, path: Option<&Path>) -> Map<String, Value> {
         let file = self.local.iter().find(|file| Some(file.path.as_path()) == path);
-        file.map(|file| file.counts.clone()).unwrap_or_default()
+        file.map(|file| file.effective.clone()).unwrap_or_default()
     }
 }
 
-fn own_entries(folder: &Folder<'_>, state: &GlobalState) -> BTreeSet<String> {
-    let known = Known::of(state, &sys::real::path(folder.cwd));
+fn own_entries(folder: &TrustInputs<'_>, state: &GlobalState) -> BTreeSet<String> {
+    let known = OwnershipRecord::of(state, &sys::real_path::path(folder.cwd));
     let mut items = Vec::new();
     if !known.has_own() {
         return BTreeSet::new();
     }
-    for layer in folder.layers.iter().filter(|layer| layer.source == Source::Project) {
+    for layer in folder.layers.iter().filter(|layer| layer.source == SettingsSource::Project) {
         activation::list_layer(layer, &mut items);
     }
     items.into_iter().map(|item| item.mark).filter(|mark| known.is_own(mark)).collect()
@@ -149,9 +152,9 @@ fn own_entries(folder: &Folder<'_>, state: &GlobalState) -> BTreeSet<String> {
 
 /// The directories whose local settings files apply in `cwd`, and the folder itself.
 fn settings_dirs(cwd: &Path, env: &Env, key: &Path) -> Vec<PathBuf> {
-    let files = places::local_files(cwd, env);
+    let files = settings_files::local_files(cwd, env);
     let mut dirs: Vec<PathBuf> = files.iter().map(|file| ownership::settings_dir(file)).collect();
-    let key = sys::real::path(key);
+    let key = sys::real_path::path(key);
     if !dirs.contains(&key) {
         dirs.push(key);
     }
@@ -173,23 +176,23 @@ fn start_of(cwd: &Path, key: &Path) -> String {
     cwd.strip_prefix(key).map_or_else(|_| cwd.display().to_string(), |rest| rest.display().to_string())
 }
 
-fn differences(items: &[Item], approved: Option<&Map<String, Value>>) -> Vec<Difference> {
+fn differences(items: &[ActivationItem], approved: Option<&Map<String, Value>>) -> Vec<TrustDifference> {
     let mut found = Vec::new();
     for item in items.iter().filter(|item| !is_approved(item, approved)) {
         let before = approved.and_then(|approved| approved.get(&item.id));
         let before = before.map(|before| before.get("text").and_then(Value::as_str).unwrap_or_default().to_owned());
-        found.push(Difference { id: item.id.clone(), before, now: item.text.clone() });
+        found.push(TrustDifference { id: item.id.clone(), before, now: item.text.clone() });
     }
     found
 }
 
-fn is_approved(item: &Item, approved: Option<&Map<String, Value>>) -> bool {
+fn is_approved(item: &ActivationItem, approved: Option<&Map<String, Value>>) -> bool {
     let before = approved.and_then(|approved| approved.get(&item.id)?.get("digest")?.as_str());
     before == Some(&item.digest)
 }
 
 /// Trust in the home directory lasts for a session only, so a stored answer for it does not count.
-pub(crate) fn vouched(dir: &Path, env: &Env, state: &GlobalState) -> bool {
+pub(crate) fn is_trusted(dir: &Path, env: &Env, state: &GlobalState) -> bool {
     let home = env.home();
     let real = std::fs::canonicalize(dir).ok();
     let spellings = [Some(dir.to_path_buf()), real];
@@ -198,10 +201,10 @@ pub(crate) fn vouched(dir: &Path, env: &Env, state: &GlobalState) -> bool {
 
 /// Everything the folder would activate, for the question: what its shared files declare, and the entries of local settings
 /// files that wait. Entries that count by themselves already are left out.
-pub fn activations(cwd: &Path, loaded: &Loaded) -> Vec<Item> {
-    let known = Known::of(&loaded.state, &sys::real::path(cwd));
+pub fn activations(cwd: &Path, loaded: &ProjectConfig) -> Vec<ActivationItem> {
+    let known = OwnershipRecord::of(&loaded.state, &sys::real_path::path(cwd));
     let mut items = activation::list(&loaded.layers, cwd);
-    items.retain(|item| !(item.stands_alone() && known.is_own(&item.mark)));
+    items.retain(|item| !(item.waits_alone() && known.is_own(&item.mark)));
     let local = loaded.waiting.iter().map(|waiting| &waiting.item).filter(|item| item.is_local);
     items.extend(local.cloned());
     items.sort_by(|a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
@@ -210,7 +213,7 @@ pub fn activations(cwd: &Path, loaded: &Loaded) -> Vec<Item> {
 
 /// How an approval came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Approval {
+pub enum ApprovalOrigin {
     /// The user saw the list and said yes.
     Asked,
     /// The reference's flag was found; it counts for what is there now.
@@ -218,40 +221,40 @@ pub enum Approval {
 }
 
 /// Records that the user vouched for `cwd` with exactly these items.
-pub fn approve(cwd: &Path, env: &Env, items: &[Item], approval: Approval) -> Result<(), StateError> {
+pub fn approve(cwd: &Path, env: &Env, items: &[ActivationItem], approval: ApprovalOrigin) -> Result<(), StateError> {
     let (_, key) = key_of(cwd);
     let start = start_of(cwd, &key);
     let dirs = settings_dirs(cwd, env, &key);
     // What counted until now because the folder was trusted before goes on counting.
     let before = GlobalState::read(env);
     let adopted: Vec<FirstSight> = dirs.iter().filter_map(|dir| ownership::adoption(env, &before, dir)).collect();
-    let (local, shared): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_local);
+    let (local, shared): (Vec<&ActivationItem>, Vec<&ActivationItem>) = items.iter().partition(|item| item.is_local);
     state::update(env, |state| {
         let entry = project_entry(state, &key);
-        if approval == Approval::Asked {
+        if approval == ApprovalOrigin::Asked {
             entry.insert(FLAG.into(), true.into());
         }
         let record = object(entry, RECORD);
-        record.insert("adopted".into(), (approval == Approval::Adopted).into());
+        record.insert("adopted".into(), (approval == ApprovalOrigin::Adopted).into());
         record.insert("at".into(), sys::clock::now_iso().into());
         let approved = shared.iter().map(|item| approved_item(item)).collect();
         object(record, "starts").insert(start, Value::Object(approved));
-        ownership::note(state, &adopted);
-        if approval == Approval::Asked {
+        ownership::record_first_sights(state, &adopted);
+        if approval == ApprovalOrigin::Asked {
             ownership::accept(state, &dirs, &local);
         }
     })
 }
 
-fn approved_item(item: &Item) -> (String, Value) {
+fn approved_item(item: &ActivationItem) -> (String, Value) {
     (item.id.clone(), json!({"digest": item.digest, "text": item.text}))
 }
 
 /// Records that the user accepts these entries, beside what was accepted before. Says nothing about the rest of the folder.
-pub fn approve_entries(cwd: &Path, env: &Env, items: &[Item]) -> Result<(), StateError> {
+pub fn approve_entries(cwd: &Path, env: &Env, items: &[ActivationItem]) -> Result<(), StateError> {
     let (_, key) = key_of(cwd);
     let start = start_of(cwd, &key);
-    let (local, shared): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_local);
+    let (local, shared): (Vec<&ActivationItem>, Vec<&ActivationItem>) = items.iter().partition(|item| item.is_local);
     state::update(env, |state| {
         if !shared.is_empty() {
             let record = object(project_entry(state, &key), RECORD);
@@ -262,26 +265,26 @@ pub fn approve_entries(cwd: &Path, env: &Env, items: &[Item]) -> Result<(), Stat
 }
 
 /// Records that the user was asked about these entries and does not want them: they wait without another question.
-pub fn refuse_entries(env: &Env, items: &[Item]) -> Result<(), StateError> {
+pub fn refuse_entries(env: &Env, items: &[ActivationItem]) -> Result<(), StateError> {
     state::update(env, |state| ownership::refuse(state, items))
 }
 
 /// Whether there is something to record about a folder that was met for the first time.
-pub fn is_first_sight(loaded: &Loaded) -> bool {
+pub fn is_first_sight(loaded: &ProjectConfig) -> bool {
     loaded.adopts_trust || !loaded.first_sights.is_empty()
 }
 
 /// Records what `loaded` found in a folder that was met for the first time. A folder that was trusted before is trusted for
 /// what is there now; whatever comes later waits.
-pub fn record_first_sight(cwd: &Path, env: &Env, loaded: &Loaded) -> Result<(), StateError> {
+pub fn record_first_sight(cwd: &Path, env: &Env, loaded: &ProjectConfig) -> Result<(), StateError> {
     if loaded.adopts_trust {
         let items = activation::list(&loaded.layers, cwd);
-        approve(cwd, env, &items, Approval::Adopted)?;
+        approve(cwd, env, &items, ApprovalOrigin::Adopted)?;
     }
     if loaded.first_sights.is_empty() {
         return Ok(());
     }
-    state::update(env, |state| ownership::note(state, &loaded.first_sights))
+    state::update(env, |state| ownership::record_first_sights(state, &loaded.first_sights))
 }
 
 /// Forgets an approval. `false` when there was none.

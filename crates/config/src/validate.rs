@@ -1,17 +1,17 @@
 //! Checks one settings object against the key tables, key by key: what does not fit, or may not stand in this file, is
 //! reported with its line and left out; the rest applies. A managed value that cannot be read fails closed.
 
-use crate::layer::{Diagnostic, Origin, locate};
+use crate::layer::{Diagnostic, LayerOrigin, locate};
 use serde_json::{Map, Value};
-use wire::settings::{Key, Scope, Settings, Shape, Source, WhenBroken};
+use wire::settings::{BrokenValue, KeyScope, KeyShape, SettingKey, Settings, SettingsSource};
 
-pub(crate) fn clean(
-    origin: &Origin,
+pub(crate) fn drop_invalid(
+    origin: &LayerOrigin,
     raw: &Map<String, Value>,
     text: &str,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Map<String, Value> {
-    let mut check = Check { origin, text, path: Vec::new(), diagnostics };
+    let mut check = SettingsCheck { origin, text, path: Vec::new(), diagnostics };
     for name in Settings::STATE_KEYS.iter().filter(|name| raw.contains_key(**name)) {
         check.path.push((*name).to_owned());
         check.complain("belongs in .claude.json, not in a settings file; it is ignored");
@@ -21,22 +21,23 @@ pub(crate) fn clean(
 }
 
 /// Whether one value fits its key, for writers: the problem in words.
-pub fn problem(key: &Key, value: &Value) -> Option<String> {
-    let origin = Origin { source: Source::User, path: None, root: "/".into() };
+pub fn problem(key: &SettingKey, value: &Value) -> Option<String> {
+    let origin = LayerOrigin { source: SettingsSource::User, path: None, root: "/".into() };
     let mut diagnostics = Vec::new();
-    let mut check = Check { origin: &origin, text: "", path: vec![key.name.to_owned()], diagnostics: &mut diagnostics };
+    let mut check =
+        SettingsCheck { origin: &origin, text: "", path: vec![key.name.to_owned()], diagnostics: &mut diagnostics };
     check.value(&key.shape, value, key);
     diagnostics.into_iter().next().map(|diagnostic| diagnostic.message.replace("; it is ignored", ""))
 }
 
-struct Check<'a> {
-    origin: &'a Origin,
+struct SettingsCheck<'a> {
+    origin: &'a LayerOrigin,
     text: &'a str,
     path: Vec<String>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Check<'_> {
+impl SettingsCheck<'_> {
     fn complain(&mut self, problem: &str) {
         self.complain_at(None, problem);
     }
@@ -52,7 +53,7 @@ impl Check<'_> {
         self.diagnostics.push(Diagnostic { line, key: Some(key), ..self.origin.diagnostic(message) });
     }
 
-    fn object(&mut self, keys: &'static [Key], raw: &Map<String, Value>) -> Map<String, Value> {
+    fn object(&mut self, keys: &'static [SettingKey], raw: &Map<String, Value>) -> Map<String, Value> {
         let mut out = Map::new();
         for (name, value) in raw {
             let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
@@ -68,8 +69,8 @@ impl Check<'_> {
         out
     }
 
-    fn key(&mut self, key: &Key, value: &Value) -> Option<Value> {
-        if !may_stand(key.scope, self.origin.source) {
+    fn key(&mut self, key: &SettingKey, value: &Value) -> Option<Value> {
+        if !is_allowed_in(key.scope, self.origin.source) {
             self.complain(&format!("has no effect here: {}", allowed_places(key.scope)));
             return None;
         }
@@ -77,32 +78,34 @@ impl Check<'_> {
         let cleaned = self.value(&key.shape, value, key);
         let broken = self.diagnostics.len() > before;
         match (key.when_broken, self.origin.source) {
-            (WhenBroken::True, Source::Managed) if broken => Some(Value::Bool(true)),
-            (WhenBroken::EmptyList, Source::Managed) if broken => Some(Value::Array(Vec::new())),
+            (BrokenValue::True, SettingsSource::Managed) if broken => Some(Value::Bool(true)),
+            (BrokenValue::EmptyList, SettingsSource::Managed) if broken => Some(Value::Array(Vec::new())),
             _ => cleaned,
         }
     }
 
-    fn value(&mut self, shape: &Shape, value: &Value, key: &Key) -> Option<Value> {
+    fn value(&mut self, shape: &KeyShape, value: &Value, key: &SettingKey) -> Option<Value> {
         match (shape, value) {
-            (Shape::Bool, Value::Bool(_))
-            | (Shape::Text, Value::String(_))
-            | (Shape::TextOrOff, Value::String(_) | Value::Bool(false))
-            | (Shape::Any, _) => Some(value.clone()),
-            (Shape::OneOf(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
-            (Shape::Integer { min, max }, Value::Number(n)) if n.as_i64().is_some_and(|n| *min <= n && n <= *max) => {
+            (KeyShape::Bool, Value::Bool(_))
+            | (KeyShape::Text, Value::String(_))
+            | (KeyShape::TextOrOff, Value::String(_) | Value::Bool(false))
+            | (KeyShape::Any, _) => Some(value.clone()),
+            (KeyShape::OneOf(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
+            (KeyShape::Integer { min, max }, Value::Number(n))
+                if n.as_i64().is_some_and(|n| *min <= n && n <= *max) =>
+            {
                 Some(value.clone())
             }
-            (Shape::Number { min, max }, Value::Number(n)) if n.as_f64().is_some_and(|n| *min <= n && n <= *max) => {
+            (KeyShape::Number { min, max }, Value::Number(n)) if n.as_f64().is_some_and(|n| *min <= n && n <= *max) => {
                 Some(value.clone())
             }
-            (Shape::List(item), Value::Array(entries)) => Some(self.list(item, entries)),
+            (KeyShape::List(item), Value::Array(entries)) => Some(self.list(item, entries)),
             // A single word where a list belongs is taken as meant, except where it would grant something.
-            (Shape::List(Shape::Text), Value::String(_)) if key.takes_single_word() => {
+            (KeyShape::List(KeyShape::Text), Value::String(_)) if key.takes_single_word() => {
                 Some(Value::Array(vec![value.clone()]))
             }
-            (Shape::Map(item), Value::Object(members)) => Some(self.map(item, members, key)),
-            (Shape::Object(keys), Value::Object(members)) => Some(Value::Object(self.object(keys, members))),
+            (KeyShape::Map(item), Value::Object(members)) => Some(self.map(item, members, key)),
+            (KeyShape::Object(keys), Value::Object(members)) => Some(Value::Object(self.object(keys, members))),
             _ => {
                 self.complain(&format!("must be {}; it is ignored", expected(shape)));
                 None
@@ -110,10 +113,10 @@ impl Check<'_> {
         }
     }
 
-    fn list(&mut self, item: &Shape, entries: &[Value]) -> Value {
+    fn list(&mut self, item: &KeyShape, entries: &[Value]) -> Value {
         let mut kept = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            if matches!((item, entry), (Shape::Text, Value::String(_)) | (Shape::Any, _)) {
+            if matches!((item, entry), (KeyShape::Text, Value::String(_)) | (KeyShape::Any, _)) {
                 kept.push(entry.clone());
             } else {
                 self.complain_at(Some(index), &format!("must be {}; it is ignored", expected(item)));
@@ -122,7 +125,7 @@ impl Check<'_> {
         Value::Array(kept)
     }
 
-    fn map(&mut self, item: &Shape, members: &Map<String, Value>, key: &Key) -> Value {
+    fn map(&mut self, item: &KeyShape, members: &Map<String, Value>, key: &SettingKey) -> Value {
         let mut kept = Map::new();
         for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
             self.path.push(name.clone());
@@ -132,7 +135,7 @@ impl Check<'_> {
                     None
                 }
                 // Numbers and booleans stand for their text.
-                (Shape::Text, Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
+                (KeyShape::Text, Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
                 _ => self.value(item, value, key),
             };
             self.path.pop();
@@ -144,41 +147,41 @@ impl Check<'_> {
     }
 }
 
-fn may_stand(scope: Scope, source: Source) -> bool {
+fn is_allowed_in(scope: KeyScope, source: SettingsSource) -> bool {
     match scope {
-        Scope::Any => true,
-        Scope::UserLocalManaged => source != Source::Project,
-        Scope::UserManaged => !matches!(source, Source::Project | Source::Local),
-        Scope::Managed => source == Source::Managed,
+        KeyScope::Any => true,
+        KeyScope::UserLocalManaged => source != SettingsSource::Project,
+        KeyScope::UserManaged => !matches!(source, SettingsSource::Project | SettingsSource::Local),
+        KeyScope::Managed => source == SettingsSource::Managed,
     }
 }
 
 /// Whether a key with this scope counts in a file of this source.
-pub fn accepts(key: &Key, source: Source) -> bool {
-    may_stand(key.scope, source)
+pub fn accepts(key: &SettingKey, source: SettingsSource) -> bool {
+    is_allowed_in(key.scope, source)
 }
 
-fn allowed_places(scope: Scope) -> &'static str {
+fn allowed_places(scope: KeyScope) -> &'static str {
     match scope {
-        Scope::Any => "it is read everywhere",
-        Scope::UserLocalManaged => "it is not read from shared project settings",
-        Scope::UserManaged => "it is read from user and managed settings only",
-        Scope::Managed => "it is read from managed settings only",
+        KeyScope::Any => "it is read everywhere",
+        KeyScope::UserLocalManaged => "it is not read from shared project settings",
+        KeyScope::UserManaged => "it is read from user and managed settings only",
+        KeyScope::Managed => "it is read from managed settings only",
     }
 }
 
-fn expected(shape: &Shape) -> String {
+fn expected(shape: &KeyShape) -> String {
     match shape {
-        Shape::Bool => "true or false".into(),
-        Shape::Text => "a string".into(),
-        Shape::TextOrOff => "a string or false".into(),
-        Shape::OneOf([only]) => format!("{only:?}"),
-        Shape::OneOf(choices) => format!("one of {}", choices.join(", ")),
-        Shape::Integer { min, max } if *max >= i64::from(u32::MAX) => format!("a whole number of at least {min}"),
-        Shape::Integer { min, max } => format!("a whole number from {min} to {max}"),
-        Shape::Number { min, max } => format!("a number from {min} to {max}"),
-        Shape::List(item) => format!("a list, each entry {}", expected(item)),
-        Shape::Map(_) | Shape::Object(_) => "an object".into(),
-        Shape::Any => "any value".into(),
+        KeyShape::Bool => "true or false".into(),
+        KeyShape::Text => "a string".into(),
+        KeyShape::TextOrOff => "a string or false".into(),
+        KeyShape::OneOf([only]) => format!("{only:?}"),
+        KeyShape::OneOf(choices) => format!("one of {}", choices.join(", ")),
+        KeyShape::Integer { min, max } if *max >= i64::from(u32::MAX) => format!("a whole number of at least {min}"),
+        KeyShape::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        KeyShape::Number { min, max } => format!("a number from {min} to {max}"),
+        KeyShape::List(item) => format!("a list, each entry {}", expected(item)),
+        KeyShape::Map(_) | KeyShape::Object(_) => "an object".into(),
+        KeyShape::Any => "any value".into(),
     }
 }

@@ -3,23 +3,24 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
 
-use engine::{Boot, Command, Event, Options, Prompt};
+use engine::{Command, Event, Prompt, SessionOptions, StartRequest};
 use std::error::Error;
-use wire::sdk::Message;
+use wire::sdk::SdkMessage;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let env = sys::Env::snapshot();
     let cwd = sys::launch::cwd(&env)?;
     let text = std::env::args().nth(1).unwrap_or_else(|| "What is in this directory?".into());
-    let options = Options { multi_turn: true, permission_prompt_tool: Some("stdio".into()), ..Options::default() };
-    let (commands, mut events) = engine::open(Boot { env, cwd, options }).await?;
+    let options =
+        SessionOptions { multi_turn: true, permission_prompt_tool: Some("stdio".into()), ..SessionOptions::default() };
+    let (commands, mut events) = engine::open(StartRequest { env, cwd, options }).await?;
     commands.send(Command::Submit(Prompt::new(wire::raw::to_raw(&text)?))).await?;
 
     while let Some(event) = events.recv().await {
         match event {
-            Event::Message(Message::Assistant(said)) => println!("{}", said.message.get()),
-            Event::Message(Message::Result(result)) => {
+            Event::Message(SdkMessage::Assistant(said)) => println!("{}", said.message.get()),
+            Event::Message(SdkMessage::Result(result)) => {
                 println!("cost: ${:.4}", result.total_cost_usd);
                 // No more prompts: the session ends, and with it the stream of events.
                 commands.send(Command::Close).await?;

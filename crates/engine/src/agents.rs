@@ -2,38 +2,40 @@
 //! it says goes up marked as its, what it asks goes to the root. One table knows all of them, whoever started them; an
 //! agent ends with the one that started it, and its result is delivered exactly once.
 
+mod build;
 mod builtin;
-mod child;
 mod judge;
 mod limits;
 mod mention;
+pub(crate) mod output;
 pub(crate) mod recover;
 mod report;
 mod run;
 mod send_message;
 mod tool;
 mod toolset;
-pub(crate) mod voice;
 
-pub(crate) use child::Kit;
+pub(crate) use build::AgentTemplate;
 pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
-pub(crate) use tool::{AgentTool, Fork, Types as AgentTypes, fork};
+pub(crate) use tool::{AgentTool, AgentTypes, ForkedSkill, run_forked_skill};
 pub(crate) use toolset::covers;
 
-use crate::ask::Asker;
-use crate::command::Commands;
-use crate::context::Context;
-use crate::grants::{Bypass, ModeOf};
-use crate::hooks::Seed;
-use crate::link::Link;
-use crate::reload::Watch;
-use crate::session::Io;
-use crate::worktree::{EnterWorktree, ExitWorktree, Fence, Move, Remote, Stay, WorktreeHooks};
-use config::agents::Definition;
-use config::roots::Roots;
-use limits::Limits;
-use model::{Fragment, Turn};
+use crate::command::CommandSender;
+use crate::context::ModelContext;
+use crate::grants::{BypassAvailability, ModeOwner};
+use crate::hooks::InheritedHooks;
+use crate::permission_prompt::PermissionChannel;
+use crate::provider::ProviderConnection;
+use crate::session::SessionIo;
+use crate::settings_watch::SettingsWatch;
+use crate::worktree::{
+    ActiveWorktree, EnterWorktree, ExitWorktree, RemoteAccess, WorktreeGuard, WorktreeHooks, WorktreeMove,
+};
+use config::agents::AgentDefinition;
+use config::roots::DefinitionRoots;
+use limits::AgentLimits;
+use model::{Fragment, Message};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,12 +51,12 @@ use wire::sdk::{PermissionDenial, SubagentStats};
 pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
 
 /// The agents of one session, and what they are made from.
-pub(crate) struct Agents {
+pub(crate) struct AgentTable {
     /// Replaced when another conversation begins.
-    kit: Mutex<Arc<Kit>>,
-    limits: Limits,
-    definitions: Mutex<Definitions>,
-    rows: Mutex<Vec<Row>>,
+    template: Mutex<Arc<AgentTemplate>>,
+    limits: AgentLimits,
+    definitions: Mutex<DefinitionCache>,
+    entries: Mutex<Vec<AgentEntry>>,
     /// What the host granted, whoever asked: it holds for the whole session.
     grants: Mutex<Vec<PermissionUpdate>>,
     /// What agents were denied, until a result names it.
@@ -63,24 +65,24 @@ pub(crate) struct Agents {
 }
 
 /// Declared agent types, read again when their files change.
-struct Definitions {
-    roots: Option<Roots>,
-    given: Vec<Definition>,
-    declared: Arc<config::agents::Agents>,
+struct DefinitionCache {
+    roots: Option<DefinitionRoots>,
+    explicit: Vec<AgentDefinition>,
+    declared: Arc<config::agents::AgentDefinitions>,
     listed_at: Instant,
 }
 
 /// How long a listing of agent types counts as just read.
-const MOMENT: Duration = Duration::from_millis(100);
+const LISTING_MAX_AGE: Duration = Duration::from_millis(100);
 
 /// One agent that was started in this process.
-struct Row {
+struct AgentEntry {
     id: String,
     name: Option<String>,
     agent_type: String,
     description: String,
     /// The way to a running one.
-    commands: Option<Commands>,
+    commands: Option<CommandSender>,
     stop: CancellationToken,
     stopped_by_user: bool,
     /// The run ends, and this with it.
@@ -88,24 +90,25 @@ struct Row {
 }
 
 /// Why no agent starts. The text goes to the model.
-pub(crate) type Refused = String;
+pub(crate) type AgentRefusal = String;
 
-impl Agents {
+impl AgentTable {
     /// `roots` is `None` when nothing of the disk counts.
-    pub(crate) fn new(kit: Kit, roots: Option<Roots>, given: Vec<Definition>) -> Self {
+    pub(crate) fn new(kit: AgentTemplate, roots: Option<DefinitionRoots>, given: Vec<AgentDefinition>) -> Self {
         let declared = match &roots {
-            Some(roots) => config::agents::Agents::load(roots, &given),
-            None => config::agents::Agents::load(&Roots::default(), &given),
+            Some(roots) => config::agents::AgentDefinitions::load(roots, &given),
+            None => config::agents::AgentDefinitions::load(&DefinitionRoots::default(), &given),
         };
-        let limits = Limits::from_env(&kit.env);
+        let limits = AgentLimits::from_env(&kit.env);
         let listed_at = Instant::now();
-        let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared), listed_at });
+        let definitions =
+            Mutex::new(DefinitionCache { roots, explicit: given, declared: Arc::new(declared), listed_at });
         let kit = Mutex::new(Arc::new(kit));
         Self {
-            kit,
+            template: kit,
             limits,
             definitions,
-            rows: Mutex::default(),
+            entries: Mutex::default(),
             grants: Mutex::default(),
             denials: Mutex::default(),
             stats: Mutex::default(),
@@ -113,16 +116,16 @@ impl Agents {
     }
 
     /// What agents are made from now.
-    pub(crate) fn kit(&self) -> Arc<Kit> {
-        Arc::clone(&self.kit.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn template(&self) -> Arc<AgentTemplate> {
+        Arc::clone(&self.template.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Another conversation begins: its agents are new, and made from what `change` makes of the kit.
-    pub(crate) fn begin_session(&self, change: impl FnOnce(&mut Kit)) {
-        let mut kit = Kit::clone(&self.kit());
+    pub(crate) fn begin_session(&self, change: impl FnOnce(&mut AgentTemplate)) {
+        let mut kit = AgentTemplate::clone(&self.template());
         change(&mut kit);
-        *self.kit.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(kit);
-        self.rows().clear();
+        *self.template.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(kit);
+        self.entries().clear();
         self.count(|stats| *stats = SubagentStats::default());
     }
 
@@ -135,8 +138,8 @@ impl Agents {
         change(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, Vec<AgentEntry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what was granted just now. What others were granted since `seen`, which then covers everything.
@@ -148,7 +151,7 @@ impl Agents {
         news
     }
 
-    pub(crate) fn note_denial(&self, denial: PermissionDenial) {
+    pub(crate) fn record_denial(&self, denial: PermissionDenial) {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner).push(denial);
     }
 
@@ -158,12 +161,12 @@ impl Agents {
     }
 
     /// What is declared now.
-    fn declared(&self) -> Arc<config::agents::Agents> {
+    fn current_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
         let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(roots) = &known.roots
             && !known.declared.are_current()
         {
-            let fresh = config::agents::Agents::load(roots, &known.given);
+            let fresh = config::agents::AgentDefinitions::load(roots, &known.explicit);
             known.declared = Arc::new(fresh);
             known.listed_at = Instant::now();
         }
@@ -171,54 +174,59 @@ impl Agents {
     }
 
     /// What is declared, for a listing: what was read a moment ago is not looked at again.
-    fn listed(&self) -> Arc<config::agents::Agents> {
+    fn recent_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
         let known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.listed_at.elapsed() < MOMENT {
+        if known.listed_at.elapsed() < LISTING_MAX_AGE {
             return Arc::clone(&known.declared);
         }
         drop(known);
-        self.declared()
+        self.current_definitions()
     }
 
     /// The type of that name: a declared one goes before a built-in one.
-    pub(crate) fn find(&self, name: &str) -> Option<Definition> {
-        let declared = self.declared();
-        declared.find(name).cloned().or_else(|| builtin::all(&self.kit().env).into_iter().find(|d| d.name == name))
+    pub(crate) fn find(&self, name: &str) -> Option<AgentDefinition> {
+        let declared = self.current_definitions();
+        declared.find(name).cloned().or_else(|| builtin::all(&self.template().env).into_iter().find(|d| d.name == name))
     }
 
     /// Every type, built-in ones first.
-    pub(crate) fn all(&self) -> Vec<Arc<Definition>> {
-        let declared = self.listed();
-        let own = builtin::all(&self.kit().env).into_iter().filter(|built_in| declared.find(&built_in.name).is_none());
+    pub(crate) fn all(&self) -> Vec<Arc<AgentDefinition>> {
+        let declared = self.recent_definitions();
+        let own =
+            builtin::all(&self.template().env).into_iter().filter(|built_in| declared.find(&built_in.name).is_none());
         own.map(Arc::new).chain(declared.all.iter().cloned()).collect()
     }
 
     /// What the listing of agents weighs in the tool that starts them.
-    pub(crate) fn weights(&self) -> Vec<(String, &'static str, u64)> {
-        let weigh = |agent: &Definition| model::estimate::text(agent.name.len() + agent.description.len());
-        self.declared().all.iter().map(|agent| (agent.name.clone(), agent.scope.name(), weigh(agent))).collect()
+    pub(crate) fn listing_tokens(&self) -> Vec<(String, &'static str, u64)> {
+        let weigh = |agent: &AgentDefinition| model::estimate::text(agent.name.len() + agent.description.len());
+        self.current_definitions()
+            .all
+            .iter()
+            .map(|agent| (agent.name.clone(), agent.scope.name(), weigh(agent)))
+            .collect()
     }
 
     /// Types of the user and the project.
-    pub(crate) fn declared_types(&self) -> Vec<Arc<Definition>> {
-        self.declared().all.clone()
+    pub(crate) fn declared_types(&self) -> Vec<Arc<AgentDefinition>> {
+        self.current_definitions().all.clone()
     }
 
     /// What to say about a type nobody declared.
-    fn unknown(&self, name: &str) -> Refused {
+    fn unknown_type_message(&self, name: &str) -> AgentRefusal {
         let names: Vec<String> = self.all().iter().map(|d| d.name.clone()).collect();
         let mut text = format!("Agent type '{name}' not found. Available agents: {}", names.join(", "));
-        for skipped in &self.declared().skipped {
+        for skipped in &self.current_definitions().skipped {
             write!(text, "\nNot loaded: {}:{}: {}", skipped.path.display(), skipped.line, skipped.reason).ok();
         }
         text
     }
 
     /// Takes a place among the running ones.
-    fn admit(self: &Arc<Self>, row: Row, room: Room) -> Result<Seat, Refused> {
-        let mut rows = self.rows();
+    fn admit(self: &Arc<Self>, row: AgentEntry, room: SlotCheck) -> Result<AgentSlot, AgentRefusal> {
+        let mut rows = self.entries();
         let running = rows.iter().filter(|row| row.commands.is_some()).count();
-        if room == Room::Needed && running >= self.limits.concurrent {
+        if room == SlotCheck::Needed && running >= self.limits.concurrent {
             self.count(|stats| stats.refused.concurrency_limit += 1);
             return Err(format!(
                 "Concurrent subagent limit reached ({running} of {} are running). Do not retry; wait until one has \
@@ -229,13 +237,13 @@ impl Agents {
         let id = row.id.clone();
         rows.retain(|known| known.id != id);
         rows.push(row);
-        Ok(Seat { agents: Arc::clone(self), id })
+        Ok(AgentSlot { agents: Arc::clone(self), id })
     }
 
     /// Ends a task, an agent with everything it started, because a person wants it to. `false` when none of that id runs.
     pub(crate) fn stop_for_user(&self, id: &str) -> bool {
-        let in_background = self.kit().state.tasks.cancel_for_user(id);
-        let mut rows = self.rows();
+        let in_background = self.template().state.tasks.cancel_for_user(id);
+        let mut rows = self.entries();
         let Some(row) = rows.iter_mut().find(|row| row.id == id && row.commands.is_some()) else {
             return in_background;
         };
@@ -246,8 +254,8 @@ impl Agents {
 
     /// An interrupt ends the agents in the background too.
     pub(crate) async fn stop_all_for_user(&self) {
-        let tasks = Arc::clone(&self.kit().state.tasks);
-        for task in tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
+        let tasks = Arc::clone(&self.template().state.tasks);
+        for task in tasks.running().into_iter().filter(tools::tasks::TaskRecord::is_agent) {
             self.stop_for_user(&task.id);
             tasks.stop(&task.id).await;
         }
@@ -255,23 +263,23 @@ impl Agents {
 
     /// The same without waiting for their ends.
     pub(crate) fn cancel_all_for_user(&self) {
-        for task in self.kit().state.tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
+        for task in self.template().state.tasks.running().into_iter().filter(tools::tasks::TaskRecord::is_agent) {
             self.stop_for_user(&task.id);
         }
     }
 
     /// The host declares these from now on, besides those of the command line.
-    pub(crate) fn declare(&self, given: Vec<Definition>) {
+    pub(crate) fn declare(&self, given: Vec<AgentDefinition>) {
         let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
-        known.given.retain(|old| !given.iter().any(|new| new.name == old.name));
-        known.given.extend(given);
+        known.explicit.retain(|old| !given.iter().any(|new| new.name == old.name));
+        known.explicit.extend(given);
         let roots = known.roots.clone().unwrap_or_default();
-        known.declared = Arc::new(config::agents::Agents::load(&roots, &known.given));
+        known.declared = Arc::new(config::agents::AgentDefinitions::load(&roots, &known.explicit));
     }
 
     /// The run ends: what still runs is not ended by anybody's wish.
     pub(crate) fn end_with_run(&self) {
-        for row in self.rows().iter_mut().filter(|row| row.commands.is_some()) {
+        for row in self.entries().iter_mut().filter(|row| row.commands.is_some()) {
             row.stopped_by_system = true;
         }
     }
@@ -279,7 +287,7 @@ impl Agents {
     /// Counts how an agent ended. One that its own call waited for ends before its time only with the turn.
     fn count_end(&self, id: &str, status: TaskStatus, is_background: bool) {
         let stopped =
-            self.rows().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
+            self.entries().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
         self.count(|stats| match (status, stopped) {
             (TaskStatus::Completed | TaskStatus::Running, _) => stats.completed += 1,
             (TaskStatus::Failed, _) => stats.failed += 1,
@@ -291,180 +299,180 @@ impl Agents {
     }
 
     fn is_stopped_by_user(&self, id: &str) -> bool {
-        self.rows().iter().any(|row| row.id == id && row.stopped_by_user)
+        self.entries().iter().any(|row| row.id == id && row.stopped_by_user)
     }
 }
 
 /// Whether a limit holds for a new agent; one that is taken up again is let in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum SlotCheck {
     Needed,
     Granted,
 }
 
 /// A running agent's place; given back when dropped.
-struct Seat {
-    agents: Arc<Agents>,
+struct AgentSlot {
+    agents: Arc<AgentTable>,
     id: String,
 }
 
-impl Drop for Seat {
+impl Drop for AgentSlot {
     fn drop(&mut self) {
-        if let Some(row) = self.agents.rows().iter_mut().find(|row| row.id == self.id) {
+        if let Some(row) = self.agents.entries().iter_mut().find(|row| row.id == self.id) {
             row.commands = None;
         }
     }
 }
 
 /// One session's side of it: the main thread or an agent, as the one who starts agents.
-pub(crate) struct Spawner {
-    pub(crate) agents: Arc<Agents>,
+pub(crate) struct AgentSpawner {
+    pub(crate) agents: Arc<AgentTable>,
     /// The agent this session is; `None` for the main thread.
     id: Option<String>,
     depth: u32,
     /// What its background agents end with.
     scope: CancellationToken,
-    live: Mutex<Option<Live>>,
+    parent: Mutex<Option<ParentSnapshot>>,
     /// Where the session goes once the call that decided it has ended.
-    next_place: Mutex<Option<Move>>,
+    next_move: Mutex<Option<WorktreeMove>>,
     /// This session is a copy of another.
     is_fork: bool,
 }
 
 /// How the session stands when a call is made.
 #[derive(Clone)]
-struct Live {
-    watch: Watch,
+struct ParentSnapshot {
+    watch: SettingsWatch,
     mode: PermissionMode,
     model: String,
-    link: Link,
+    provider: ProviderConnection,
     /// Where its agents start.
-    place: PathBuf,
-    fence: Option<Arc<Fence>>,
-    stay: Option<Arc<Stay>>,
+    project_dir: PathBuf,
+    worktree_guard: Option<Arc<WorktreeGuard>>,
+    active_worktree: Option<Arc<ActiveWorktree>>,
     worktree_hooks: WorktreeHooks,
-    hooks: Seed,
+    hooks: InheritedHooks,
     /// The root's.
-    asker: Asker,
+    permission_channel: PermissionChannel,
     chosen_mode: watch::Receiver<Option<PermissionMode>>,
-    mode_of: ModeOf,
-    bypass: Bypass,
+    mode_owner: ModeOwner,
+    bypass: BypassAvailability,
     grants_seen: usize,
-    plan: crate::plan::Planning,
+    plan: crate::plan::PlanState,
     /// What a fork begins with, where forks are switched on.
-    mind: Option<Arc<Mind>>,
+    fork_context: Option<Arc<ForkContext>>,
 }
 
 /// The conversation of a session at one moment, as it is sent.
-pub(crate) struct Mind {
+pub(crate) struct ForkContext {
     pub(crate) system: Arc<[Fragment]>,
     pub(crate) tools: Arc<[Fragment]>,
-    pub(crate) turns: Vec<Turn>,
-    pub(crate) told_date: Option<String>,
+    pub(crate) turns: Vec<Message>,
+    pub(crate) sent_date: Option<String>,
 }
 
-impl Live {
-    fn remote(&self) -> Remote {
-        if self.watch.loaded.trusted { Remote::MayBeAsked } else { Remote::AsLastSeen }
+impl ParentSnapshot {
+    fn remote(&self) -> RemoteAccess {
+        if self.watch.loaded.trusted { RemoteAccess::MayBeAsked } else { RemoteAccess::AsLastSeen }
     }
 }
 
 /// Where a session works, for the calls that move it.
-pub(crate) struct Standing {
-    pub(crate) place: PathBuf,
-    pub(crate) stay: Option<Arc<Stay>>,
+pub(crate) struct WorktreeContext {
+    pub(crate) project_dir: PathBuf,
+    pub(crate) active_worktree: Option<Arc<ActiveWorktree>>,
     /// It is kept inside a worktree.
-    pub(crate) fenced: bool,
-    pub(crate) settings: wire::settings::Worktree,
-    pub(crate) remote: Remote,
+    pub(crate) is_guarded: bool,
+    pub(crate) settings: wire::settings::WorktreeSettings,
+    pub(crate) remote: RemoteAccess,
     pub(crate) hooks: WorktreeHooks,
     pub(crate) env: sys::Env,
 }
 
-impl Spawner {
-    pub(crate) fn new(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Arc<Self> {
-        Arc::new(Self::made(agents, id, depth, scope))
+impl AgentSpawner {
+    pub(crate) fn new(agents: Arc<AgentTable>, id: Option<String>, depth: u32, scope: CancellationToken) -> Arc<Self> {
+        Arc::new(Self::with_depth(agents, id, depth, scope))
     }
 
-    fn made(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Self {
-        Self { agents, id, depth, scope, live: Mutex::default(), next_place: Mutex::default(), is_fork: false }
+    fn with_depth(agents: Arc<AgentTable>, id: Option<String>, depth: u32, scope: CancellationToken) -> Self {
+        Self { agents, id, depth, scope, parent: Mutex::default(), next_move: Mutex::default(), is_fork: false }
     }
 
     /// As `new`, for a fork.
-    fn for_fork(agents: Arc<Agents>, id: String, depth: u32, scope: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { is_fork: true, ..Self::made(agents, Some(id), depth, scope) })
+    fn for_fork(agents: Arc<AgentTable>, id: String, depth: u32, scope: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { is_fork: true, ..Self::with_depth(agents, Some(id), depth, scope) })
     }
 
     /// The type of a fork, where one can be made.
-    fn forkable(&self) -> Result<Definition, Refused> {
-        if let Some(declared) = self.agents.declared().find(builtin::FORK) {
+    fn fork_definition(&self) -> Result<AgentDefinition, AgentRefusal> {
+        if let Some(declared) = self.agents.current_definitions().find(builtin::FORK) {
             return Ok(declared.clone());
         }
-        match (builtin::has_forks(&self.agents.kit().env), self.is_fork) {
+        match (builtin::has_forks(&self.agents.template().env), self.is_fork) {
             (true, false) if self.depth < self.agents.limits.depth => Ok(builtin::fork()),
             (true, false) => Err(self.too_deep()),
             (true, true) => {
                 Err("A fork cannot fork again. Do the work here, or start an agent of another type.".into())
             }
-            (false, _) => Err(self.agents.unknown(builtin::FORK)),
+            (false, _) => Err(self.agents.unknown_type_message(builtin::FORK)),
         }
     }
 
     /// What is said instead of starting an agent below the last layer.
-    fn too_deep(&self) -> Refused {
+    fn too_deep(&self) -> AgentRefusal {
         self.agents.count(|stats| stats.refused.depth_limit += 1);
         "Agents cannot be nested deeper than this one.".into()
     }
 
     /// Told before calls run, so that an agent starts from what holds now.
-    pub(crate) fn publish(&self, io: &Io, context: &Context) {
+    pub(crate) fn publish_parent(&self, io: &SessionIo, context: &ModelContext) {
         let forks = builtin::has_forks(&io.env) && !self.is_fork;
-        let live = Live {
-            mind: forks.then(|| Arc::new(context.mind())),
+        let live = ParentSnapshot {
+            fork_context: forks.then(|| Arc::new(context.fork_context())),
             watch: io.watch.clone(),
             mode: io.mode,
             model: context.model().to_owned(),
-            link: io.link.clone(),
-            place: io.directories.project.clone(),
-            fence: io.fence.clone(),
-            stay: io.stay.clone(),
+            provider: io.provider.clone(),
+            project_dir: io.directories.project.clone(),
+            worktree_guard: io.worktree_guard.clone(),
+            active_worktree: io.active_worktree.clone(),
             worktree_hooks: io.worktree_hooks(),
-            hooks: io.hooks.seed(),
-            asker: io.asker.clone(),
+            hooks: io.hooks.inherit(),
+            permission_channel: io.permission_channel.clone(),
             chosen_mode: io.chosen_mode.clone(),
-            mode_of: io.mode_of,
+            mode_owner: io.mode_owner,
             bypass: io.bypass,
             grants_seen: io.grants_seen,
             plan: io.plan.clone(),
         };
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
 
-    fn live(&self) -> Result<Live, Refused> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    fn parent(&self) -> Result<ParentSnapshot, AgentRefusal> {
+        let live = self.parent.lock().unwrap_or_else(PoisonError::into_inner).clone();
         live.ok_or_else(|| "No agent can be started before the first request was made.".into())
     }
 
-    pub(crate) fn standing(&self) -> Result<Standing, Refused> {
-        let live = self.live()?;
-        Ok(Standing {
+    pub(crate) fn worktree_context(&self) -> Result<WorktreeContext, AgentRefusal> {
+        let live = self.parent()?;
+        Ok(WorktreeContext {
             remote: live.remote(),
             settings: live.watch.loaded.settings.worktree.clone(),
-            fenced: live.fence.is_some(),
-            place: live.place,
-            stay: live.stay,
+            is_guarded: live.worktree_guard.is_some(),
+            project_dir: live.project_dir,
+            active_worktree: live.active_worktree,
             hooks: live.worktree_hooks,
-            env: self.agents.kit().env.clone(),
+            env: self.agents.template().env.clone(),
         })
     }
 
     /// Carried out by the session when the call has ended.
-    pub(crate) fn decide_move(&self, place: Move) {
-        *self.next_place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    pub(crate) fn request_move(&self, place: WorktreeMove) {
+        *self.next_move.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 
-    pub(crate) fn take_move(&self) -> Option<Move> {
-        self.next_place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_move(&self) -> Option<WorktreeMove> {
+        self.next_move.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether an agent of this session could start agents itself.
@@ -474,7 +482,7 @@ impl Spawner {
 }
 
 /// Whether a batch of calls needs `Spawner::publish`.
-pub(crate) fn are_concerned<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+pub(crate) fn need_spawner<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
     names.any(|name| {
         let moves = [EnterWorktree::NAME, ExitWorktree::NAME];
         let name = wire::names::canonical(name);

@@ -2,16 +2,16 @@
 //! answer the same (`call_0`); results, permission answers and hooks would then be taken for those of an earlier call. A
 //! repeated or missing id is replaced when the call arrives, before anybody sees it.
 
-use model::{EventKind, Head, StreamEvent, Turn};
+use model::{EventKind, FragmentHead, Message, ModelEvent};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-type Used = Arc<Mutex<HashSet<Box<str>>>>;
+type UsedIds = Arc<Mutex<HashSet<Box<str>>>>;
 
 /// The ids in use. Agents share those of their session.
 #[derive(Clone, Default)]
 pub(crate) struct CallIds {
-    used: Used,
+    used: UsedIds,
     /// The ids of the history are among them.
     has_history: bool,
 }
@@ -23,64 +23,64 @@ impl CallIds {
     }
 
     /// Counts the calls of a resumed conversation as used; once.
-    pub(crate) fn know(&mut self, history: &[Turn]) {
+    pub(crate) fn add_history(&mut self, history: &[Message]) {
         if std::mem::replace(&mut self.has_history, true) {
             return;
         }
         let mut used = lock(&self.used);
         for block in history.iter().flat_map(|turn| &turn.blocks) {
-            if let Head::ToolUse { id } = block.head() {
+            if let FragmentHead::ToolUse { id } = block.head() {
                 used.insert(id.clone());
             }
         }
     }
 
     /// For one response.
-    pub(crate) fn claim(&self) -> Claim {
-        Claim { used: Arc::clone(&self.used), held: Vec::new() }
+    pub(crate) fn claim(&self) -> CallIdClaim {
+        CallIdClaim { used: Arc::clone(&self.used), claimed: Vec::new() }
     }
 }
 
 /// The ids of a response that is being received. They are free again when it is thrown away.
-pub(crate) struct Claim {
-    used: Used,
-    held: Vec<Box<str>>,
+pub(crate) struct CallIdClaim {
+    used: UsedIds,
+    claimed: Vec<Box<str>>,
 }
 
-impl Claim {
+impl CallIdClaim {
     /// The event as everybody is to see it.
-    pub(crate) fn admit(&mut self, event: StreamEvent) -> StreamEvent {
+    pub(crate) fn admit(&mut self, event: ModelEvent) -> ModelEvent {
         let EventKind::BlockStart { .. } = event.kind else { return event };
         let Some(call) = event.started_call() else { return event };
         let mut used = lock(&self.used);
         if !call.id.is_empty() && used.insert(call.id.clone()) {
-            self.held.push(call.id);
+            self.claimed.push(call.id);
             return event;
         }
         let fresh: Box<str> = format!("toolu_{}", sys::id::uuid().replace('-', "")).into();
         tracing::debug!(id = %call.id, %fresh, "a call repeats the id of another");
         let renamed = event.with_call_id(&fresh);
         used.insert(fresh.clone());
-        self.held.push(fresh);
+        self.claimed.push(fresh);
         renamed
     }
 
     /// The response is part of the conversation.
-    pub(crate) fn keep(&mut self) {
-        self.held.clear();
+    pub(crate) fn commit(&mut self) {
+        self.claimed.clear();
     }
 }
 
-impl Drop for Claim {
+impl Drop for CallIdClaim {
     fn drop(&mut self) {
         let mut used = lock(&self.used);
-        for id in &self.held {
+        for id in &self.claimed {
             used.remove(id);
         }
     }
 }
 
-fn lock(used: &Used) -> MutexGuard<'_, HashSet<Box<str>>> {
+fn lock(used: &UsedIds) -> MutexGuard<'_, HashSet<Box<str>>> {
     used.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -88,14 +88,14 @@ fn lock(used: &Used) -> MutexGuard<'_, HashSet<Box<str>>> {
 mod tests {
     use super::*;
 
-    fn start(id: &str) -> StreamEvent {
+    fn start(id: &str) -> ModelEvent {
         let data = format!(
             r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}}}"#
         );
-        StreamEvent::parse("", &data).unwrap()
+        ModelEvent::parse("", &data).unwrap()
     }
 
-    fn id_of(event: &StreamEvent) -> Box<str> {
+    fn id_of(event: &ModelEvent) -> Box<str> {
         event.started_call().unwrap().id
     }
 
@@ -109,7 +109,7 @@ mod tests {
         assert_ne!(&*id_of(&second), "call_0");
         assert!(second.raw.get().contains(&*id_of(&second)) && !second.raw.get().contains("call_0"));
         assert!(second.raw.get().contains(r#""name":"Bash""#));
-        first.keep();
+        first.commit();
         drop(first);
         assert_ne!(&*id_of(&ids.for_agent().claim().admit(start("call_0"))), "call_0", "agents share them");
         assert!(id_of(&ids.claim().admit(start(""))).starts_with("toolu_"));

@@ -4,13 +4,13 @@
 mod finalize;
 pub(crate) mod interact;
 mod prepare;
-mod safekeeping;
+mod undo_capture;
 
-use crate::agents::recover::OwedResult;
-use crate::ask::Reply;
-use crate::hooks::Batched;
-use crate::session::Io;
-use prepare::{Draft, Judged, Pending, Prepared};
+use crate::agents::recover::RecoveredResult;
+use crate::hooks::FinishedCall;
+use crate::permission_prompt::PermissionReply;
+use crate::session::SessionIo;
+use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tools::{Call, CallCx, Outcome, Sharing};
-use wire::sdk::{Message, ToolProgress};
+use tools::{CallConcurrency, CallContext, ToolCall, ToolOutcome};
+use wire::sdk::{SdkMessage, ToolProgress};
 
 /// How often a host hears that a long call is still running.
-const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// One `tool_use` block that waits for its result.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct ToolUse {
 
 /// What running a batch came to.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct BatchReport {
     /// `tool_result` blocks in call order, for the history.
     pub results: Vec<Arc<RawValue>>,
     /// Their transcript lines.
@@ -55,17 +55,22 @@ pub(crate) struct Report {
 }
 
 /// Runs `uses` to their ends. Stops early only when the transcript can no longer be written.
-pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToken) -> Result<Report, StoreError> {
+pub(crate) async fn run(
+    mut uses: Vec<ToolUse>,
+    io: &mut SessionIo,
+    turn: &CancellationToken,
+) -> Result<BatchReport, StoreError> {
     let size = uses.len();
     for (index, used) in uses.iter_mut().enumerate() {
         used.batch = (size, index);
-        if let Some(input) = interact::completed(&used.name, &used.input, interact::Author::Model, io) {
+        if let Some(input) = interact::complete_input(&used.name, &used.input, interact::InputAuthor::Model, io) {
             used.input = input;
         }
     }
-    let mut batch = Batch::new(uses, io, turn);
-    let mut report = Report { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..Report::default() };
-    let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+    let mut batch = CallBatch::new(uses, io, turn);
+    let mut report =
+        BatchReport { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..BatchReport::default() };
+    let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
     loop {
         // First what ended: its hooks run before the next call that changes something.
         batch.deliver_ready(io, &mut report).await?;
@@ -76,36 +81,39 @@ pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &Cancellation
             return Ok(report);
         }
         if batch.running.is_empty() && batch.waiting.is_empty() {
-            let done = |(used, result)| Batched { used, result };
-            let all: Vec<Batched<'_>> =
+            let done = |(used, result)| FinishedCall { used, result };
+            let all: Vec<FinishedCall<'_>> =
                 batch.uses.iter().zip(report.results.iter().map(|result| &**result)).map(done).collect();
             io.after_batch(&all, turn).await;
             return Ok(report);
         }
         tokio::select! {
-            Some(done) = batch.running.join_next_with_id() => batch.settle(done, io).await,
-            _ = progress.tick() => batch.tell_progress(io).await,
+            Some(done) = batch.running.join_next_with_id() => batch.finish_task(done, io).await,
+            _ = progress.tick() => batch.send_progress(io).await,
         }
     }
 }
 
 /// Answers `uses` without running them.
-pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut Io, why: &str) -> Result<Report, StoreError> {
-    let mut report = Report::default();
+pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut SessionIo, why: &str) -> Result<BatchReport, StoreError> {
+    let mut report = BatchReport::default();
     for used in &uses {
-        finalize::deliver(used, Outcome::failed(why), None, io, &mut report).await?;
+        finalize::deliver(used, ToolOutcome::failed(why), None, io, &mut report).await?;
     }
     Ok(report)
 }
 
 /// Records the result of a call that another process made; the block for the history and its line. Nobody is told: the host never saw
 /// the call.
-pub(crate) fn record_owed(io: &mut Io, owed: OwedResult) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
+pub(crate) fn record_recovered(
+    io: &mut SessionIo,
+    owed: RecoveredResult,
+) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
     finalize::record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
 }
 
 /// What something that is no call of the model may use, to run tools on its own account.
-pub(crate) async fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> std::io::Result<CallCx> {
+pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationToken) -> std::io::Result<CallContext> {
     let used = ToolUse {
         id: id.to_owned(),
         name: String::new(),
@@ -115,47 +123,47 @@ pub(crate) async fn context_for(io: &Io, id: &str, cancel: CancellationToken) ->
         unreadable_before: 0,
         batch: (1, 0),
     };
-    let cage = prepare::enclose(io).await?;
-    Ok(CallCx { cage, ..prepare::call_cx(&used, permission::Facts::default(), io, cancel) })
+    let cage = prepare::session_sandbox(io).await?;
+    Ok(CallContext { sandbox: cage, ..prepare::call_cx(&used, permission::PathFacts::default(), io, cancel) })
 }
 
 /// A call that was parsed but not started.
-struct Waiting {
+struct WaitingCall {
     index: usize,
-    parsed: Result<Box<dyn Call>, Outcome>,
+    parsed: Result<Box<dyn ToolCall>, ToolOutcome>,
 }
 
-struct Active {
+struct ActiveCall {
     index: usize,
     since: Instant,
-    sharing: Sharing,
+    sharing: CallConcurrency,
     task: tokio::task::Id,
-    stage: Stage,
+    stage: CallStage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     /// The host was asked. The call keeps its place: what comes after it waits as if it ran.
     Asking,
     Running,
 }
 
 /// What a task of the batch ends with.
-enum Step {
-    Answered(Box<Pending>, Reply),
-    Ended(Outcome),
+enum CallTaskResult {
+    Answered(Box<PendingCall>, PermissionReply),
+    Ended(ToolOutcome),
 }
 
-struct Batch {
+struct CallBatch {
     uses: Vec<ToolUse>,
-    outcomes: Vec<Option<Outcome>>,
-    judged: Vec<Option<Judged>>,
+    outcomes: Vec<Option<ToolOutcome>>,
+    judged: Vec<Option<CallVerdict>>,
     /// How long the calls that ran took.
     took: Vec<Option<Duration>>,
     delivered: usize,
-    waiting: VecDeque<Waiting>,
-    running: JoinSet<Step>,
-    active: Vec<Active>,
+    waiting: VecDeque<WaitingCall>,
+    running: JoinSet<CallTaskResult>,
+    active: Vec<ActiveCall>,
     limit: usize,
     turn: CancellationToken,
     /// Set when a failing command takes its later siblings with it.
@@ -163,10 +171,13 @@ struct Batch {
     is_deferred: bool,
 }
 
-impl Batch {
-    fn new(uses: Vec<ToolUse>, io: &Io, turn: &CancellationToken) -> Self {
-        let waiting =
-            uses.iter().enumerate().map(|(index, used)| Waiting { index, parsed: prepare::parse(used, io) }).collect();
+impl CallBatch {
+    fn new(uses: Vec<ToolUse>, io: &SessionIo, turn: &CancellationToken) -> Self {
+        let waiting = uses
+            .iter()
+            .enumerate()
+            .map(|(index, used)| WaitingCall { index, parsed: prepare::parse(used, io) })
+            .collect();
         Self {
             outcomes: uses.iter().map(|_| None).collect(),
             judged: vec![None; uses.len()],
@@ -185,21 +196,21 @@ impl Batch {
 
     /// Starts calls from the front for as long as the gate admits them. Those that may run together have their hooks run
     /// together, and are then decided one by one.
-    async fn start_ready(&mut self, io: &mut Io) {
+    async fn start_ready(&mut self, io: &mut SessionIo) {
         loop {
             let group = self.next_group();
             if group.is_empty() {
                 return;
             }
             let mut drafts = Vec::new();
-            for Waiting { index, parsed } in group {
+            for WaitingCall { index, parsed } in group {
                 match self.draft(index, parsed, io).await {
                     Ok(draft) => drafts.push((index, draft)),
                     Err(outcome) => self.outcomes[index] = Some(outcome),
                 }
             }
             let asked: Vec<_> = drafts.iter().map(|(index, draft)| (&self.uses[*index], draft)).collect();
-            let rulings = prepare::consult(&asked, io).await;
+            let rulings = prepare::ask_hooks(&asked, io).await;
             for ((index, draft), ruling) in drafts.into_iter().zip(rulings) {
                 let prepared = prepare::decide(&self.uses[index], draft, ruling, io).await;
                 self.launch(index, prepared, io).await;
@@ -208,106 +219,111 @@ impl Batch {
     }
 
     /// The calls at the front that may begin now.
-    fn next_group(&mut self) -> Vec<Waiting> {
+    fn next_group(&mut self) -> Vec<WaitingCall> {
         let mut group = Vec::new();
         while let Some(front) = self.waiting.front() {
-            let sharing = front.parsed.as_ref().map(|call| call.sharing()).ok();
+            let sharing = front.parsed.as_ref().map(|call| call.concurrency()).ok();
             if !self.admits(sharing, group.len()) {
                 break;
             }
             group.extend(self.waiting.pop_front());
-            if sharing == Some(Sharing::Exclusive) {
+            if sharing == Some(CallConcurrency::Exclusive) {
                 break;
             }
         }
         group
     }
 
-    async fn launch(&mut self, index: usize, prepared: Prepared, io: &Io) {
+    async fn launch(&mut self, index: usize, prepared: PreparedCall, io: &SessionIo) {
         let (sharing, stage, task) = match prepared {
-            Prepared::Settled(outcome) => {
+            PreparedCall::Settled(outcome) => {
                 self.outcomes[index] = Some(outcome);
                 return;
             }
-            Prepared::Refused(outcome, judged) => {
+            PreparedCall::Refused(outcome, judged) => {
                 self.judged[index] = Some(judged);
                 self.outcomes[index] = Some(outcome);
                 return;
             }
-            Prepared::Deferred => {
+            PreparedCall::Deferred => {
                 self.is_deferred = true;
                 return;
             }
-            Prepared::Ready(call, cx, judged) => {
+            PreparedCall::Ready(call, cx, judged) => {
                 self.judged[index] = Some(judged);
-                let guard = safekeeping::before(&self.uses[index], &*call, &cx, io).await;
-                let (sharing, run) = (call.sharing(), safekeeping::run(call, cx, guard));
-                (sharing, Stage::Running, self.running.spawn(async move { Step::Ended(run.await) }).id())
+                let guard = undo_capture::capture(&self.uses[index], &*call, &cx, io).await;
+                let (sharing, run) = (call.concurrency(), undo_capture::run(call, cx, guard));
+                (sharing, CallStage::Running, self.running.spawn(async move { CallTaskResult::Ended(run.await) }).id())
             }
-            Prepared::Asking(pending, reply) => {
+            PreparedCall::Asking(pending, reply) => {
                 let sharing = pending.sharing();
-                let task = self.running.spawn(async move { Step::Answered(pending, reply.await) }).id();
-                (sharing, Stage::Asking, task)
+                let task = self.running.spawn(async move { CallTaskResult::Answered(pending, reply.await) }).id();
+                (sharing, CallStage::Asking, task)
             }
         };
-        self.active.push(Active { index, since: Instant::now(), sharing, task, stage });
+        self.active.push(ActiveCall { index, since: Instant::now(), sharing, task, stage });
     }
 
     /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls. `begun` calls are
     /// about to start besides those that run.
-    fn admits(&self, sharing: Option<Sharing>, begun: usize) -> bool {
-        if self.active.iter().any(|r| r.sharing == Sharing::Exclusive) {
+    fn admits(&self, sharing: Option<CallConcurrency>, begun: usize) -> bool {
+        if self.active.iter().any(|r| r.sharing == CallConcurrency::Exclusive) {
             return false;
         }
         match sharing {
             None => true,
-            Some(Sharing::Shared) => self.active.len() + begun < self.limit,
-            Some(Sharing::Exclusive) => self.active.is_empty() && begun == 0,
+            Some(CallConcurrency::Shared) => self.active.len() + begun < self.limit,
+            Some(CallConcurrency::Exclusive) => self.active.is_empty() && begun == 0,
         }
     }
 
-    async fn draft(&self, index: usize, parsed: Result<Box<dyn Call>, Outcome>, io: &mut Io) -> Result<Draft, Outcome> {
+    async fn draft(
+        &self,
+        index: usize,
+        parsed: Result<Box<dyn ToolCall>, ToolOutcome>,
+        io: &mut SessionIo,
+    ) -> Result<CallDraft, ToolOutcome> {
         if self.turn.is_cancelled() {
-            return Err(Outcome::failed("Not run: the user interrupted the turn."));
+            return Err(ToolOutcome::failed("Not run: the user interrupted the turn."));
         }
         if let Some(sibling) = &self.cancelled_by {
             let text = format!("Not run: the command before it in the same message failed ({sibling}).");
-            return Err(Outcome::failed(text));
+            return Err(ToolOutcome::failed(text));
         }
         prepare::draft(&self.uses[index], parsed?, io, self.turn.child_token()).await
     }
 
-    async fn settle(&mut self, done: Result<(tokio::task::Id, Step), JoinError>, io: &mut Io) {
+    async fn finish_task(&mut self, done: Result<(tokio::task::Id, CallTaskResult), JoinError>, io: &mut SessionIo) {
         let (task, step) = match done {
             Ok(done) => done,
             Err(error) => {
                 let why = if error.is_panic() { "an internal error" } else { "cancellation" };
-                let outcome = Outcome::failed(format!("The tool stopped because of {why}. The session goes on."));
-                (error.id(), Step::Ended(outcome))
+                let outcome = ToolOutcome::failed(format!("The tool stopped because of {why}. The session goes on."));
+                (error.id(), CallTaskResult::Ended(outcome))
             }
         };
         let Some(at) = self.active.iter().position(|r| r.task == task) else { return };
-        let Active { index, stage, since, .. } = self.active.swap_remove(at);
-        if stage == Stage::Running {
+        let ActiveCall { index, stage, since, .. } = self.active.swap_remove(at);
+        if stage == CallStage::Running {
             self.took[index] = Some(since.elapsed());
         }
         match step {
-            Step::Ended(outcome) => self.end(index, outcome),
-            Step::Answered(pending, reply) => {
-                let prepared = prepare::answered(&self.uses[index], *pending, reply, io, &self.turn).await;
+            CallTaskResult::Ended(outcome) => self.end(index, outcome),
+            CallTaskResult::Answered(pending, reply) => {
+                let prepared = prepare::apply_reply(&self.uses[index], *pending, reply, io, &self.turn).await;
                 self.launch(index, prepared, io).await;
             }
         }
     }
 
-    fn end(&mut self, index: usize, outcome: Outcome) {
+    fn end(&mut self, index: usize, outcome: ToolOutcome) {
         if outcome.is_error && self.uses[index].name == "Bash" {
             self.cancelled_by = Some(self.uses[index].id.clone());
         }
         self.outcomes[index] = Some(outcome);
     }
 
-    async fn deliver_ready(&mut self, io: &mut Io, report: &mut Report) -> Result<(), StoreError> {
+    async fn deliver_ready(&mut self, io: &mut SessionIo, report: &mut BatchReport) -> Result<(), StoreError> {
         while let Some(mut outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
             if let Some(took) = self.took[self.delivered] {
                 io.after_list_change(&self.uses[self.delivered], &mut outcome, &self.turn).await;
@@ -315,7 +331,7 @@ impl Batch {
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                 io.ledger.tool_ms += took_ms;
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
-                io.follow_move()?;
+                io.apply_move()?;
             }
             let judged = self.judged[self.delivered].take();
             finalize::deliver(&self.uses[self.delivered], outcome, judged, io, report).await?;
@@ -324,8 +340,8 @@ impl Batch {
         Ok(())
     }
 
-    async fn tell_progress(&self, io: &Io) {
-        for call in self.active.iter().filter(|active| active.stage == Stage::Running) {
+    async fn send_progress(&self, io: &SessionIo) {
+        for call in self.active.iter().filter(|active| active.stage == CallStage::Running) {
             let used = &self.uses[call.index];
             let message = ToolProgress {
                 kind: "tool_progress",
@@ -336,7 +352,7 @@ impl Batch {
                 session_id: io.host.session_id.clone(),
                 uuid: sys::id::uuid(),
             };
-            io.host.send(Message::ToolProgress(message)).await;
+            io.host.send(SdkMessage::ToolProgress(message)).await;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
-use wire::sdk::Message;
+use wire::sdk::SdkMessage;
 
 /// From a host to the session.
 #[derive(Debug)]
@@ -34,27 +34,27 @@ pub struct Prompt {
     pub uuid: Option<String>,
     /// Only append to the transcript; the next querying prompt carries it.
     pub query: bool,
-    pub priority: Priority,
+    pub priority: PromptPriority,
     /// Delivered as it is: no commands, no file mentions.
     pub verbatim: bool,
     /// The host says that a person wrote it.
     pub by_human: bool,
     /// A command to run, not a prompt. Only a host whose person typed it may say so: nobody is asked.
-    pub shell: Option<Shell>,
+    pub shell: Option<ShellOutputUse>,
     /// It may be told to the model in the middle of the running turn, after the calls under way.
-    pub joins: Option<Joining>,
+    pub mid_turn: Option<TurnJoin>,
 }
 
 /// What a message that joins a turn carries besides its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Joining {
+pub struct TurnJoin {
     /// The numbers of its images, as the person saw them.
     pub image_paste_ids: Vec<u64>,
 }
 
 /// What becomes of the output of a command that a person typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shell {
+pub enum ShellOutputUse {
     /// The model answers to it.
     Answered,
     /// It goes along with the next prompt.
@@ -68,18 +68,18 @@ impl Prompt {
             content,
             uuid: None,
             query: true,
-            priority: Priority::Next,
+            priority: PromptPriority::Next,
             verbatim: false,
             by_human: false,
             shell: None,
-            joins: None,
+            mid_turn: None,
         }
     }
 }
 
 /// A prompt's place among those that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
+pub enum PromptPriority {
     /// Before all others; the running turn ends for it.
     Now,
     #[default]
@@ -91,7 +91,7 @@ pub enum Priority {
 /// From the session to the host.
 #[derive(Debug)]
 pub enum Event {
-    Message(Message),
+    Message(SdkMessage),
     /// A finished control line: an answer to the host, a question to it, or the withdrawal of one.
     Control(String),
     /// A finished line that repeats what was written to the transcript.
@@ -101,7 +101,7 @@ pub enum Event {
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
     /// Only for hosts with a screen; the others ignore most of it.
-    Aside(Aside),
+    Aside(ScreenEvent),
     /// The session as a whole failed, although its turns did not.
     Fault(String),
     /// The session cannot start the way the host wants it; nothing else follows.
@@ -110,7 +110,7 @@ pub enum Event {
 
 /// What hooks want a person to see at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Aside {
+pub enum ScreenEvent {
     /// A hook runs, in its own words.
     Doing {
         id: String,
@@ -127,17 +127,17 @@ pub enum Aside {
     Waiting(String),
 }
 
-pub type Commands = mpsc::Sender<Command>;
+pub type CommandSender = mpsc::Sender<Command>;
 
 /// What the session says. Answers to control requests have a lane of their own and overtake the rest, so that a host that
 /// reads slowly does not wait for them behind its stream.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventReceiver {
     replies: mpsc::Receiver<Event>,
     stream: mpsc::Receiver<Event>,
 }
 
-impl Events {
+impl EventReceiver {
     /// The next event; `None` once the session is over and everything was taken.
     pub async fn recv(&mut self) -> Option<Event> {
         tokio::select! {
@@ -160,15 +160,15 @@ impl Events {
 
 /// The session's ends of the two lanes.
 #[derive(Clone, Debug)]
-pub(crate) struct Out {
+pub(crate) struct EventSenders {
     pub replies: mpsc::Sender<Event>,
     pub stream: mpsc::Sender<Event>,
 }
 
-pub(crate) fn lanes() -> (Out, Events) {
+pub(crate) fn event_channel() -> (EventSenders, EventReceiver) {
     let (reply_sender, replies) = mpsc::channel(REPLY_QUEUE);
     let (stream_sender, stream) = mpsc::channel(EVENT_QUEUE);
-    (Out { replies: reply_sender, stream: stream_sender }, Events { replies, stream })
+    (EventSenders { replies: reply_sender, stream: stream_sender }, EventReceiver { replies, stream })
 }
 
 pub(crate) const COMMAND_QUEUE: usize = 64;

@@ -6,147 +6,147 @@ mod changes;
 mod clear;
 mod compact;
 pub(crate) mod context_usage;
+mod directories;
 mod mcp;
-mod near;
-mod places;
 mod shell;
 mod show;
+mod suggest;
 mod switch;
 pub(crate) mod table;
 
-pub(crate) use near::hint;
+pub(crate) use suggest::suggest;
 
 use crate::command::Prompt;
 use crate::decide::EndReason;
-use crate::hooks::Moment;
+use crate::hooks::SettingsCheckTime;
 use crate::prompts;
 use crate::result;
-use crate::scribe::{PromptSource, UserLine};
-use crate::session::{Io, Session, plain_text, text_message};
-use crate::turn::{self, Opener, Turn};
+use crate::session::{Session, SessionIo, plain_text, text_message};
+use crate::transcript_writer::{PromptSource, UserLine};
+use crate::turn::{self, TurnOpener, TurnState};
 pub(crate) use changes::session_name;
 use config::skills::{Skill, Skills};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use store::StoreError;
-use store::registry::Status as LiveStatus;
-use table::{Action, ROWS, Row};
+use store::live_sessions::LiveStatus;
+use table::{CommandAction, CommandRow, ROWS};
 use wire::control::SlashCommand;
-use wire::sdk::{Assistant, LocalCommandRun, Message};
+use wire::sdk::{AssistantMessage, LocalCommandRun, SdkMessage};
 
 /// A prompt that is a command of ours.
 #[derive(Clone, Debug)]
-pub(crate) struct Typed {
-    pub row: &'static Row,
+pub(crate) struct TypedCommand {
+    pub row: &'static CommandRow,
     pub arguments: String,
 }
 
 /// What a command came to.
-pub(crate) struct Said {
+pub(crate) struct CommandReply {
     text: String,
     is_error: bool,
     /// Whether the model is to know.
-    audience: Audience,
+    audience: ReplyAudience,
     /// The structured twin of `/context`.
     usage: Option<Box<RawValue>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Audience {
+enum ReplyAudience {
     User,
     Model,
     /// Not even the transcript keeps it.
     Moment,
 }
 
-impl Said {
+impl CommandReply {
     /// For the user alone: the model never reads it.
-    fn shown(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false, audience: Audience::User, usage: None }
+    fn for_user(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false, audience: ReplyAudience::User, usage: None }
     }
 
     /// Something changed that the model works with.
-    fn told(text: impl Into<String>) -> Self {
-        Self { audience: Audience::Model, ..Self::shown(text) }
+    fn for_model(text: impl Into<String>) -> Self {
+        Self { audience: ReplyAudience::Model, ..Self::for_user(text) }
     }
 
     fn refused(text: impl Into<String>) -> Self {
-        Self { is_error: true, ..Self::shown(text) }
+        Self { is_error: true, ..Self::for_user(text) }
     }
 }
 
 /// The command a prompt is, if it is one of ours and no skill goes before it.
-pub(crate) fn typed(text: &str, io: &Io) -> Option<Typed> {
+pub(crate) fn find_typed(text: &str, io: &SessionIo) -> Option<TypedCommand> {
     let typed = parse(text)?;
     if !io.facts.has_commands {
         return None;
     }
     let name = text.trim()[1..].split(char::is_whitespace).next().unwrap_or_default();
-    let skill = typed.row.gives_way() && io.lore.skills().find(name).is_some_and(Skill::is_typed);
+    let skill = typed.row.yields_to_skill() && io.skills.skills().find(name).is_some_and(Skill::is_user_visible);
     (!skill).then_some(typed)
 }
 
-fn parse(text: &str) -> Option<Typed> {
+fn parse(text: &str) -> Option<TypedCommand> {
     let text = text.trim();
     let (name, arguments) =
         text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((text.get(1..).unwrap_or_default(), ""));
-    Some(Typed { row: table::find(name)?, arguments: arguments.trim().to_owned() })
+    Some(TypedCommand { row: table::find(name)?, arguments: arguments.trim().to_owned() })
 }
 
 /// The text a prompt of ours stands for, with what was typed behind it.
-pub(crate) fn expansion(text: &str, io: &Io) -> Option<(&'static str, String, String)> {
-    let Typed { row, arguments } = typed(text, io)?;
-    let Action::Expand(prompt) = row.action else { return None };
+pub(crate) fn expansion(text: &str, io: &SessionIo) -> Option<(&'static str, String, String)> {
+    let TypedCommand { row, arguments } = find_typed(text, io)?;
+    let CommandAction::Expand(prompt) = row.action else { return None };
     let filled = prompt.replace("$ARGUMENTS", &arguments).replace(" \n", "\n");
     Some((row.name, arguments, filled.trim().to_owned()))
 }
 
 /// A command that may be offered.
-enum Listed<'a> {
-    Own(&'static Row),
+enum ListedCommand<'a> {
+    Own(&'static CommandRow),
     Skill(&'a Skill),
 }
 
 /// Our commands, then skills and custom commands; a skill stands in place of one of ours that gives way.
-fn listed<'a>(io: &Io, skills: &'a Skills) -> Vec<Listed<'a>> {
-    let typed: Vec<&Skill> = skills.all.iter().filter(|skill| skill.is_typed()).collect();
+fn listed<'a>(io: &SessionIo, skills: &'a Skills) -> Vec<ListedCommand<'a>> {
+    let typed: Vec<&Skill> = skills.all.iter().filter(|skill| skill.is_user_visible()).collect();
     let replaced = |name: &str| typed.iter().any(|skill| skill.name == name);
-    let is_own = |row: &&Row| row.is_listed() && !(row.gives_way() && replaced(row.name));
-    let own: Vec<&'static Row> = ROWS.iter().filter(|row| io.facts.has_commands && is_own(row)).collect();
+    let is_own = |row: &&CommandRow| row.is_listed() && !(row.yields_to_skill() && replaced(row.name));
+    let own: Vec<&'static CommandRow> = ROWS.iter().filter(|row| io.facts.has_commands && is_own(row)).collect();
     let own_names: HashSet<&str> = own.iter().map(|row| row.name).collect();
     let skills = typed.into_iter().filter(|skill| !own_names.contains(skill.name.as_str()));
-    own.iter().map(|row| Listed::Own(row)).chain(skills.map(Listed::Skill)).collect()
+    own.iter().map(|row| ListedCommand::Own(row)).chain(skills.map(ListedCommand::Skill)).collect()
 }
 
 /// Everything a host may offer.
-pub(crate) fn listing(io: &Io) -> Vec<SlashCommand> {
-    let shown = |command: &Listed<'_>| match command {
-        Listed::Own(row) => of_row(row),
-        Listed::Skill(skill) => of_skill(skill),
+pub(crate) fn listing(io: &SessionIo) -> Vec<SlashCommand> {
+    let shown = |command: &ListedCommand<'_>| match command {
+        ListedCommand::Own(row) => of_row(row),
+        ListedCommand::Skill(skill) => of_skill(skill),
     };
-    listed(io, &io.lore.skills()).iter().map(shown).collect()
+    listed(io, &io.skills.skills()).iter().map(shown).collect()
 }
 
 /// The names of everything a host may offer.
-pub(crate) fn names(io: &Io) -> Vec<String> {
-    let name = |command: &Listed<'_>| match command {
-        Listed::Own(row) => row.name.to_owned(),
-        Listed::Skill(skill) => skill.name.clone(),
+pub(crate) fn names(io: &SessionIo) -> Vec<String> {
+    let name = |command: &ListedCommand<'_>| match command {
+        ListedCommand::Own(row) => row.name.to_owned(),
+        ListedCommand::Skill(skill) => skill.name.clone(),
     };
-    listed(io, &io.lore.skills()).iter().map(name).collect()
+    listed(io, &io.skills.skills()).iter().map(name).collect()
 }
 
 /// The names of those that only a person at a terminal can use.
-pub(crate) fn terminal_names(io: &Io) -> Vec<String> {
+pub(crate) fn terminal_names(io: &SessionIo) -> Vec<String> {
     if !io.facts.has_commands {
         return Vec::new();
     }
-    let only = table::ROWS.iter().filter(|row| row.action == table::Action::Terminal);
+    let only = table::ROWS.iter().filter(|row| row.action == table::CommandAction::Terminal);
     only.map(|row| row.name.to_owned()).collect()
 }
 
-fn of_row(row: &Row) -> SlashCommand {
+fn of_row(row: &CommandRow) -> SlashCommand {
     SlashCommand {
         name: row.name.to_owned(),
         description: row.help.to_owned(),
@@ -172,109 +172,117 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     if let Some(then) = prompt.shell {
         return shell::run(session, prompt, then).await;
     }
-    let typed = if prompt.verbatim { None } else { typed(&plain_text(&prompt.content), &session.io) };
+    let typed = if prompt.verbatim { None } else { find_typed(&plain_text(&prompt.content), &session.io) };
     let Some(typed) = typed else {
-        Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
+        Box::pin(turn::run(session, TurnOpener::Prompt(prompt))).await;
         return;
     };
     match typed.row.action {
-        Action::Compact => compact::run(session, Some(typed.arguments).filter(|a| !a.is_empty()), prompt).await,
-        Action::Expand(_) => {
-            Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
+        CommandAction::Compact => compact::run(session, Some(typed.arguments).filter(|a| !a.is_empty()), prompt).await,
+        CommandAction::Expand(_) => {
+            Box::pin(turn::run(session, TurnOpener::Prompt(prompt))).await;
         }
-        Action::Cd => Box::pin(cd::run(session, typed, prompt)).await,
-        Action::Clear => clear::run(session, typed, prompt).await,
-        Action::Plan => Box::pin(changes::plan(session, typed, prompt)).await,
-        _ => local(session, typed, prompt).await,
+        CommandAction::Cd => Box::pin(cd::run(session, typed, prompt)).await,
+        CommandAction::Clear => clear::run(session, typed, prompt).await,
+        CommandAction::Plan => Box::pin(changes::plan(session, typed, prompt)).await,
+        _ => run_local(session, typed, prompt).await,
     }
 }
 
 /// A turn that asks the model nothing.
-async fn local(session: &mut Session, typed: Typed, prompt: Prompt) {
+async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     let turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
-    session.look(Moment::Quiet, &token).await;
-    session.io.lore.refresh().await;
+    session.check_changes(SettingsCheckTime::Quiet, &token).await;
+    session.io.skills.refresh().await;
     // Nothing is said when the process is being stopped.
     let Some(said) = perform(session, &typed, &turn).await else { return };
-    if said.audience != Audience::Moment
-        && let Err(error) = session.begin().and_then(|()| session.record_queueing(&prompt))
+    if said.audience != ReplyAudience::Moment
+        && let Err(error) = session.begin().and_then(|()| session.record_queued(&prompt))
     {
         tracing::warn!(%error, "a command could not be recorded");
     }
-    local_end(session, &typed, turn, said).await;
+    finish_local(session, &typed, turn, said).await;
 }
 
 /// Records and tells what was said; the turn is over.
-async fn local_end(session: &mut Session, typed: &Typed, mut turn: Turn, said: Said) {
+async fn finish_local(session: &mut Session, typed: &TypedCommand, mut turn: TurnState, said: CommandReply) {
     session.announce().await;
     session.tell_title().await;
     turn.text.clone_from(&said.text);
     turn.command_failed = said.is_error;
     let recorded = match said.audience {
-        Audience::Model => record(session, typed, &said.text).await,
-        Audience::User => note(session, typed, &said),
-        Audience::Moment => Ok(()),
+        ReplyAudience::Model => record(session, typed, &said.text).await,
+        ReplyAudience::User => record_for_people(session, typed, &said),
+        ReplyAudience::Moment => Ok(()),
     };
     if let Err(error) = recorded {
         tracing::warn!(%error, "a command could not be recorded");
     }
-    say(session, typed, said).await;
+    show_reply(session, typed, said).await;
     let reason = if session.control.is_interrupted() { EndReason::AbortedStreaming } else { EndReason::Completed };
     result::conclude(session, turn, reason).await;
 }
 
-async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> Turn {
-    let mut turn = Turn::new(session, prompt.uuid.clone());
+async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> TurnState {
+    let mut turn = TurnState::new(session, prompt.uuid.clone());
     turn.local_command = Some(name);
     session.io.ledger.start_turn();
     session.set_state("running", LiveStatus::Busy).await;
-    session.io.adopt_mode().await;
-    session.adopt_wishes().await;
+    session.io.apply_chosen_mode().await;
+    session.apply_changes().await;
     turn
 }
 
-async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Said> {
+async fn perform(session: &mut Session, typed: &TypedCommand, turn: &TurnState) -> Option<CommandReply> {
     let arguments = typed.arguments.as_str();
     let said = match typed.row.action {
-        Action::AddDir => places::add_dir(session, arguments).await,
-        Action::Agents => show::agents(&session.io),
-        Action::Autocompact => switch::autocompact(session, arguments),
-        Action::Btw => {
+        CommandAction::AddDir => directories::add_dir(session, arguments).await,
+        CommandAction::Agents => show::agents(&session.io),
+        CommandAction::Autocompact => switch::autocompact(session, arguments),
+        CommandAction::Btw => {
             let answered = session.typed_side_question(arguments, &turn.token).await?;
-            Said { audience: Audience::Moment, ..answered.map_or_else(Said::refused, Said::shown) }
+            CommandReply {
+                audience: ReplyAudience::Moment,
+                ..answered.map_or_else(CommandReply::refused, CommandReply::for_user)
+            }
         }
-        Action::Context => {
-            session.settle_servers(&turn.token).await?;
-            let (text, usage) = context_usage::told(session, arguments);
-            Said { usage, ..Said::shown(text) }
+        CommandAction::Context => {
+            session.wait_for_servers(&turn.token).await?;
+            let (text, usage) = context_usage::report(session, arguments);
+            CommandReply { usage, ..CommandReply::for_user(text) }
         }
-        Action::Effort => switch::effort(session, arguments),
-        Action::Export => changes::export(session, arguments).await,
-        Action::Help => show::help(&session.io),
-        Action::Hooks => show::hooks(&session.io),
-        Action::Mcp => return mcp::run(session, arguments, &turn.token).await,
-        Action::Memory => show::memory(session),
-        Action::Model => return switch::model(session, arguments, &turn.token).await,
-        Action::Permissions => changes::permissions(session, arguments).await,
-        Action::Rename => changes::rename(session, arguments),
-        Action::Skills => show::skills(&session.io),
-        Action::Status => show::status(session),
-        Action::Tasks => show::tasks(&session.io),
-        Action::Todos => show::todos(&session.io),
-        Action::Usage => show::usage(session),
-        Action::Terminal => {
-            Said::shown(format!("/{} needs the terminal interface and is not available here.", typed.row.name))
-        }
-        Action::Elsewhere(why) => Said::shown(format!("/{}: {why}", typed.row.name)),
+        CommandAction::Effort => switch::effort(session, arguments),
+        CommandAction::Export => changes::export(session, arguments).await,
+        CommandAction::Help => show::help(&session.io),
+        CommandAction::Hooks => show::hooks(&session.io),
+        CommandAction::Mcp => return mcp::run(session, arguments, &turn.token).await,
+        CommandAction::Memory => show::memory(session),
+        CommandAction::Model => return switch::model(session, arguments, &turn.token).await,
+        CommandAction::Permissions => changes::permissions(session, arguments).await,
+        CommandAction::Rename => changes::rename(session, arguments),
+        CommandAction::Skills => show::skills(&session.io),
+        CommandAction::Status => show::status(session),
+        CommandAction::Tasks => show::tasks(&session.io),
+        CommandAction::Todos => show::todos(&session.io),
+        CommandAction::Usage => show::usage(session),
+        CommandAction::Terminal => CommandReply::for_user(format!(
+            "/{} needs the terminal interface and is not available here.",
+            typed.row.name
+        )),
+        CommandAction::Elsewhere(why) => CommandReply::for_user(format!("/{}: {why}", typed.row.name)),
         // They have turns of their own.
-        Action::Cd | Action::Clear | Action::Compact | Action::Plan | Action::Expand(_) => Said::shown(""),
+        CommandAction::Cd
+        | CommandAction::Clear
+        | CommandAction::Compact
+        | CommandAction::Plan
+        | CommandAction::Expand(_) => CommandReply::for_user(""),
     };
     Some(said)
 }
 
 /// The command and what it said, in the conversation: as readers of transcripts know them.
-async fn record(session: &mut Session, typed: &Typed, output: &str) -> Result<(), StoreError> {
+async fn record(session: &mut Session, typed: &TypedCommand, output: &str) -> Result<(), StoreError> {
     session.begin()?;
     session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
     session.inject(&prompts::command(typed.row.name, &typed.arguments), PromptSource::Local).await?;
@@ -287,13 +295,13 @@ fn stdout(output: &str) -> String {
 
 /// The same, for people and programs that read the transcript: the model never sees it, also when the conversation is
 /// resumed (`resume::local_commands`).
-fn note(session: &mut Session, typed: &Typed, said: &Said) -> Result<(), StoreError> {
+fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &CommandReply) -> Result<(), StoreError> {
     session.begin()?;
     let command = prompts::command(typed.row.name, &typed.arguments);
     for (text, source) in [(prompts::COMMAND_CAVEAT, PromptSource::Meta), (command.as_str(), PromptSource::Local)] {
         let line =
             UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source, origin: "" };
-        session.io.scribe.user(line)?;
+        session.io.transcript.user(line)?;
     }
     let mut fields = serde_json::Map::new();
     fields.insert("content".into(), stdout(&said.text).into());
@@ -303,21 +311,21 @@ fn note(session: &mut Session, typed: &Typed, said: &Said) -> Result<(), StoreEr
     if let Some(usage) = said.usage.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()) {
         fields.insert("contextUsage".into(), usage);
     }
-    session.io.scribe.system("local_command", fields)
+    session.io.transcript.system("local_command", fields)
 }
 
 /// What a command said, in the place of an answer.
-async fn say(session: &Session, typed: &Typed, said: Said) {
+async fn show_reply(session: &Session, typed: &TypedCommand, said: CommandReply) {
     let (session_id, uuid) = (session.io.host.session_id.clone(), sys::id::uuid());
     let run = LocalCommandRun { command: typed.row.name.to_owned(), args: typed.arguments.clone() };
     let source = format!("/{} {}", typed.row.name, typed.arguments);
-    let frame = Assistant {
+    let frame = AssistantMessage {
         local_command_run: Some(run),
         local_command_source: Some(source.trim_end().to_owned()),
         context_usage: said.usage,
-        ..Assistant::new(result::command_message(&said.text), session_id, uuid, sys::clock::now_iso())
+        ..AssistantMessage::new(result::command_message(&said.text), session_id, uuid, sys::clock::now_iso())
     };
-    session.io.host.send(Message::Assistant(Box::new(frame))).await;
+    session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
 }
 
 #[cfg(test)]

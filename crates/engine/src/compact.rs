@@ -2,30 +2,30 @@
 //! stays in the same file; the newest messages and the user's latest words are kept as they were. A compaction that
 //! fails or is interrupted leaves the conversation unchanged.
 
-mod afterwards;
+mod reattach;
 
-use crate::context::{Context, TooLarge};
-use crate::link::LinkError;
+use crate::context::{ConversationTooLarge, ModelContext};
 use crate::prompts;
-use crate::scribe::BoundaryLine;
-use crate::session::{Attachment, Io, Session};
-use model::{ModelError, Progress, RetryPolicy, Turn, Verdict, catalog};
+use crate::provider::ProviderConnectionError;
+use crate::session::{Attachment, Session, SessionIo};
+use crate::transcript_writer::BoundaryLine;
+use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::block::BlockHead;
-use wire::sdk::{CompactResult, Message, SystemBody, User};
+use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 
 /// How often a summary request that does not fit is made smaller.
-const SHRINKS: u32 = 5;
+const MAX_SHRINKS: u32 = 5;
 /// The first cut when the API has already refused the whole, and each further one.
 const FIRST_SHARE: f64 = 0.3;
 const NEXT_SHARE: f64 = 0.25;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trigger {
+pub(crate) enum CompactionTrigger {
     /// `/compact`, with the user's wishes.
     Manual { instructions: Option<String> },
     /// The limit is near.
@@ -34,7 +34,7 @@ pub(crate) enum Trigger {
     Overflow,
 }
 
-impl Trigger {
+impl CompactionTrigger {
     fn is_automatic(&self) -> bool {
         !matches!(self, Self::Manual { .. })
     }
@@ -48,7 +48,7 @@ impl Trigger {
 }
 
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum CompactionOutcome {
     /// The summary, as the model wrote it.
     Done(String),
     Interrupted,
@@ -57,11 +57,11 @@ pub(crate) enum Outcome {
 
 /// Runs one compaction and tells the host how it went.
 pub(crate) async fn run(
-    trigger: &Trigger,
-    context: &mut Context,
-    io: &mut Io,
+    trigger: &CompactionTrigger,
+    context: &mut ModelContext,
+    io: &mut SessionIo,
     token: &CancellationToken,
-) -> Result<Outcome, StoreError> {
+) -> Result<CompactionOutcome, StoreError> {
     let started = Instant::now();
     let pre_tokens = context.tokens();
     io.host.system(SystemBody::compacting(trigger.is_automatic().then_some(0))).await;
@@ -70,24 +70,28 @@ pub(crate) async fn run(
         Err(stop) => {
             let why = stop.to_string();
             io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
-            return Ok(if matches!(stop, Stop::Interrupted) { Outcome::Interrupted } else { Outcome::Failed(why) });
+            return Ok(if matches!(stop, CompactionError::Interrupted) {
+                CompactionOutcome::Interrupted
+            } else {
+                CompactionOutcome::Failed(why)
+            });
         }
     };
-    let kept = Kept::choose(trigger, context);
-    let message = hand_over(&summary, &kept, context, io);
-    replace(&message, &kept, Facts { trigger, pre_tokens, took: started.elapsed() }, context, io).await?;
-    Ok(Outcome::Done(summary))
+    let kept = KeptTail::choose(trigger, context);
+    let message = summary_message(&summary, &kept, context, io);
+    replace(&message, &kept, CompactionFacts { trigger, pre_tokens, took: started.elapsed() }, context, io).await?;
+    Ok(CompactionOutcome::Done(summary))
 }
 
 /// Why there is no summary.
 #[derive(Debug, thiserror::Error)]
-enum Stop {
+enum CompactionError {
     #[error("interrupted")]
     Interrupted,
     #[error("{0}")]
-    Link(#[from] LinkError),
+    Link(#[from] ProviderConnectionError),
     #[error("{0}")]
-    Large(#[from] TooLarge),
+    Large(#[from] ConversationTooLarge),
     #[error("the model answered without a summary")]
     Empty,
     #[error("{0}")]
@@ -95,27 +99,29 @@ enum Stop {
 }
 
 async fn summarise(
-    trigger: &Trigger,
-    context: &mut Context,
-    io: &mut Io,
+    trigger: &CompactionTrigger,
+    context: &mut ModelContext,
+    io: &mut SessionIo,
     token: &CancellationToken,
-) -> Result<String, Stop> {
+) -> Result<String, CompactionError> {
     let instruction = match trigger {
-        Trigger::Manual { instructions: Some(wish) } => {
+        CompactionTrigger::Manual { instructions: Some(wish) } => {
             format!("{}\nThe user asks that the summary heeds this: {wish}", prompts::COMPACT)
         }
-        Trigger::Manual { instructions: None } | Trigger::Crowded | Trigger::Overflow => prompts::COMPACT.to_owned(),
+        CompactionTrigger::Manual { instructions: None } | CompactionTrigger::Crowded | CompactionTrigger::Overflow => {
+            prompts::COMPACT.to_owned()
+        }
     };
-    let mut drop = if *trigger == Trigger::Overflow { context.oldest_share(FIRST_SHARE) } else { 0 };
+    let mut drop = if *trigger == CompactionTrigger::Overflow { context.oldest_share(FIRST_SHARE) } else { 0 };
     let mut policy = RetryPolicy::from_env(&io.env);
     let mut shrinks = 0;
     loop {
-        let client = io.link.client().await?;
+        let client = io.provider.client().await?;
         let request = context.summary_request(&instruction, drop)?;
         let sent_at = Instant::now();
         let answered = tokio::select! {
             biased;
-            () = token.cancelled() => return Err(Stop::Interrupted),
+            () = token.cancelled() => return Err(CompactionError::Interrupted),
             answered = client.complete(&request) => answered,
         };
         io.ledger.api_ms += u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -123,23 +129,23 @@ async fn summarise(
             Ok(done) => {
                 let asked = context.model().to_owned();
                 let model = if done.assembly.model.is_empty() { asked.clone() } else { done.assembly.model };
-                io.ledger.model(&catalog::counted_as(&asked, &model), &done.assembly.usage);
-                return text_of(done.blocks.iter().map(|b| &*b.block)).ok_or(Stop::Empty);
+                io.ledger.record_side(&catalog::counted_as(&asked, &model), &done.assembly.usage);
+                return text_of(done.blocks.iter().map(|b| &*b.block)).ok_or(CompactionError::Empty);
             }
             Err(error) => error,
         };
-        match policy.next(&error, Progress::Nothing) {
-            Verdict::Compact if shrinks < SHRINKS => {
+        match policy.next(&error, ResponseProgress::Nothing) {
+            RetryVerdict::Compact if shrinks < MAX_SHRINKS => {
                 shrinks += 1;
                 let more = context.oldest_share(FIRST_SHARE + NEXT_SHARE * f64::from(shrinks)).max(drop + 1);
                 if more == drop {
-                    return Err(Stop::Model(error));
+                    return Err(CompactionError::Model(error));
                 }
                 drop = more;
             }
-            Verdict::Retry { delay, attempt } => {
+            RetryVerdict::Retry { delay, attempt } => {
                 if error.kind == model::ErrorKind::Authentication {
-                    io.link.forget_key();
+                    io.provider.forget_key();
                 }
                 let body = SystemBody::ApiRetry {
                     attempt,
@@ -151,24 +157,26 @@ async fn summarise(
                 io.host.system(body).await;
                 wait(delay, token).await?;
             }
-            Verdict::Reissue => {}
-            Verdict::LowerMaxTokens(limit) => context.limit_output(limit),
-            Verdict::Disable(capability) => context.disable(capability),
-            Verdict::Reauthenticate if io.link.forget_key() => {}
-            Verdict::GiveUp if error.is_unavailable() && context.fall_back() => policy = RetryPolicy::from_env(&io.env),
-            Verdict::Compact
-            | Verdict::KeepCompleted
-            | Verdict::Complete
-            | Verdict::Reauthenticate
-            | Verdict::GiveUp => return Err(Stop::Model(error)),
+            RetryVerdict::Reissue => {}
+            RetryVerdict::LowerMaxTokens(limit) => context.limit_output(limit),
+            RetryVerdict::Disable(capability) => context.disable(capability),
+            RetryVerdict::Reauthenticate if io.provider.forget_key() => {}
+            RetryVerdict::GiveUp if error.is_unavailable() && context.fall_back() => {
+                policy = RetryPolicy::from_env(&io.env)
+            }
+            RetryVerdict::Compact
+            | RetryVerdict::KeepCompleted
+            | RetryVerdict::Complete
+            | RetryVerdict::Reauthenticate
+            | RetryVerdict::GiveUp => return Err(CompactionError::Model(error)),
         }
     }
 }
 
-async fn wait(delay: Duration, token: &CancellationToken) -> Result<(), Stop> {
+async fn wait(delay: Duration, token: &CancellationToken) -> Result<(), CompactionError> {
     tokio::select! {
         () = tokio::time::sleep(delay) => Ok(()),
-        () = token.cancelled() => Err(Stop::Interrupted),
+        () = token.cancelled() => Err(CompactionError::Interrupted),
     }
 }
 
@@ -184,29 +192,29 @@ fn text_of<'a>(blocks: impl Iterator<Item = &'a serde_json::value::RawValue>) ->
 }
 
 /// The newest messages that stay as they are.
-struct Kept {
+struct KeptTail {
     start: usize,
     lines: Vec<String>,
 }
 
-impl Kept {
-    fn choose(trigger: &Trigger, context: &Context) -> Self {
+impl KeptTail {
+    fn choose(trigger: &CompactionTrigger, context: &ModelContext) -> Self {
         let start = match trigger {
-            Trigger::Manual { .. } => context.history().turns().len(),
-            Trigger::Crowded | Trigger::Overflow => context.kept_from(),
+            CompactionTrigger::Manual { .. } => context.history().turns().len(),
+            CompactionTrigger::Crowded | CompactionTrigger::Overflow => context.kept_from(),
         };
         Self { start, lines: context.history().lines_from(start) }
     }
 }
 
 /// The message that takes the place of the history.
-fn hand_over(summary: &str, kept: &Kept, context: &Context, io: &Io) -> String {
+fn summary_message(summary: &str, kept: &KeptTail, context: &ModelContext, io: &SessionIo) -> String {
     let mut text = format!("{}\n\n{summary}\n", prompts::CONTINUED);
     if !context.last_prompt.is_empty() && !context.keeps_last_prompt(kept.start) {
         let latest = prompts::bounded(&context.last_prompt);
         write!(text, "\nThe user's latest message, word for word:\n\n{latest}\n").ok();
     }
-    if let Some(path) = io.scribe.file() {
+    if let Some(path) = io.transcript.file() {
         write!(
             text,
             "\nThe full conversation up to here is in {}; look there only for a detail that is missing.\n",
@@ -218,8 +226,8 @@ fn hand_over(summary: &str, kept: &Kept, context: &Context, io: &Io) -> String {
     text
 }
 
-struct Facts<'a> {
-    trigger: &'a Trigger,
+struct CompactionFacts<'a> {
+    trigger: &'a CompactionTrigger,
     pre_tokens: u64,
     took: Duration,
 }
@@ -227,28 +235,28 @@ struct Facts<'a> {
 /// Writes the boundary and the summary, shortens the history, tells the host.
 async fn replace(
     message: &str,
-    kept: &Kept,
-    facts: Facts<'_>,
-    context: &mut Context,
-    io: &mut Io,
+    kept: &KeptTail,
+    facts: CompactionFacts<'_>,
+    context: &mut ModelContext,
+    io: &mut SessionIo,
 ) -> Result<(), StoreError> {
     let summary_uuid = sys::id::uuid();
     let summarised = kept.start;
-    let logical_parent = io.scribe.leaf().map(str::to_owned);
-    context.replace_before(kept.start, Turn::user_text(message), summary_uuid.clone());
+    let logical_parent = io.transcript.leaf().map(str::to_owned);
+    context.replace_before(kept.start, Message::user_text(message), summary_uuid.clone());
     let post_tokens = context.tokens();
-    let dropped = context.pressure().compacted(facts.pre_tokens, post_tokens);
-    let metadata = Metadata { facts, kept, anchor: &summary_uuid, post_tokens, dropped, summarised };
+    let dropped = context.compaction().record_compaction(facts.pre_tokens, post_tokens);
+    let metadata = CompactionMetadata { facts, tail: kept, anchor: &summary_uuid, post_tokens, dropped, summarised };
     let line = BoundaryLine {
         metadata: metadata.on_disk(),
         summary: crate::session::text_message(message),
         summary_uuid: summary_uuid.clone(),
         leaf: kept.lines.last().cloned(),
     };
-    let written = io.scribe.boundary(line)?;
+    let written = io.transcript.boundary(line)?;
     io.host.system(SystemBody::compacted(CompactResult::Success, None)).await;
     if !metadata.facts.trigger.is_automatic() {
-        io.host.send(Message::Init(Box::new(crate::result::init(context, io)))).await;
+        io.host.send(SdkMessage::Init(Box::new(crate::result::init(context, io)))).await;
     }
     io.host
         .system(SystemBody::CompactBoundary {
@@ -256,7 +264,7 @@ async fn replace(
             logical_parent_uuid: logical_parent,
         })
         .await;
-    let user = User {
+    let user = UserMessage {
         kind: "user",
         message: crate::session::text_message(message),
         parent_tool_use_id: None,
@@ -269,13 +277,13 @@ async fn replace(
         is_synthetic: true,
         agent: None,
     };
-    io.host.send(Message::User(Box::new(user))).await;
+    io.host.send(SdkMessage::User(Box::new(user))).await;
     Ok(())
 }
 
-struct Metadata<'a> {
-    facts: Facts<'a>,
-    kept: &'a Kept,
+struct CompactionMetadata<'a> {
+    facts: CompactionFacts<'a>,
+    tail: &'a KeptTail,
     anchor: &'a str,
     post_tokens: u64,
     /// Tokens that compactions of this session have removed in all.
@@ -283,9 +291,9 @@ struct Metadata<'a> {
     summarised: usize,
 }
 
-impl Metadata<'_> {
+impl CompactionMetadata<'_> {
     fn on_disk(&self) -> Value {
-        let Facts { trigger, pre_tokens, took } = &self.facts;
+        let CompactionFacts { trigger, pre_tokens, took } = &self.facts;
         let mut value = json!({
             "trigger": trigger.name(),
             "preTokens": pre_tokens,
@@ -295,9 +303,9 @@ impl Metadata<'_> {
             "messagesSummarized": self.summarised,
         });
         if let ([head, ..], Some(tail), Some(object)) =
-            (&*self.kept.lines, self.kept.lines.last(), value.as_object_mut())
+            (&*self.tail.lines, self.tail.lines.last(), value.as_object_mut())
         {
-            let (anchor, uuids) = (self.anchor, &self.kept.lines);
+            let (anchor, uuids) = (self.anchor, &self.tail.lines);
             object.insert("preservedSegment".into(), json!({"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}));
             object.insert("preservedMessages".into(), json!({"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}));
         }
@@ -305,7 +313,7 @@ impl Metadata<'_> {
     }
 
     fn on_wire(&self) -> Value {
-        let Facts { trigger, pre_tokens, took } = &self.facts;
+        let CompactionFacts { trigger, pre_tokens, took } = &self.facts;
         let mut value = json!({
             "trigger": trigger.name(),
             "pre_tokens": pre_tokens,
@@ -314,9 +322,9 @@ impl Metadata<'_> {
             "duration_ms": millis(*took),
         });
         if let ([head, ..], Some(tail), Some(object)) =
-            (&*self.kept.lines, self.kept.lines.last(), value.as_object_mut())
+            (&*self.tail.lines, self.tail.lines.last(), value.as_object_mut())
         {
-            let (anchor, uuids) = (self.anchor, &self.kept.lines);
+            let (anchor, uuids) = (self.anchor, &self.tail.lines);
             object.insert(
                 "preserved_segment".into(),
                 json!({"head_uuid": head, "anchor_uuid": anchor, "tail_uuid": tail}),
@@ -338,9 +346,9 @@ impl Session {
     /// Compacts, then tells the model again what lives outside the conversation. `None` when the process must stop.
     pub(crate) async fn compact(
         &mut self,
-        trigger: &Trigger,
+        trigger: &CompactionTrigger,
         token: &CancellationToken,
-    ) -> Result<Option<Outcome>, StoreError> {
+    ) -> Result<Option<CompactionOutcome>, StoreError> {
         if let Some(why) = self.before_compaction(trigger, token).await {
             return Ok(Some(self.refuse_compaction(why).await));
         }
@@ -348,45 +356,45 @@ impl Session {
         let Some(outcome) = control.during(run(trigger, context, io, token)).await else { return Ok(None) };
         let outcome = outcome?;
         match &outcome {
-            Outcome::Done(summary) => {
+            CompactionOutcome::Done(summary) => {
                 self.io.ledger.forget_last();
-                self.tell_again()?;
-                self.post_usage();
+                self.reattach()?;
+                self.publish_usage();
                 self.after_compaction(trigger, summary.clone(), token).await?;
             }
-            Outcome::Failed(why) => {
+            CompactionOutcome::Failed(why) => {
                 tracing::warn!(%why, "the conversation could not be compacted");
-                self.context.pressure().failed();
+                self.context.compaction().record_failure();
             }
-            Outcome::Interrupted => {}
+            CompactionOutcome::Interrupted => {}
         }
         Ok(Some(outcome))
     }
 
     /// Hooks refused it.
-    async fn refuse_compaction(&mut self, why: String) -> Outcome {
+    async fn refuse_compaction(&mut self, why: String) -> CompactionOutcome {
         self.io.host.system(SystemBody::compacting(None)).await;
         let why = format!("a PreCompact hook refused: {why}");
         self.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
-        self.context.pressure().failed();
-        Outcome::Failed(why)
+        self.context.compaction().record_failure();
+        CompactionOutcome::Failed(why)
     }
 
     /// Instructions and the newest files from disk as they are now, lists that are not done.
-    fn tell_again(&mut self) -> Result<(), StoreError> {
+    fn reattach(&mut self) -> Result<(), StoreError> {
         let memory = self.io.watch.memory();
         self.context.set_instructions(memory.files);
-        self.io.lore.begin_anew(memory.lazy);
-        self.io.mcp.begin_anew();
+        self.io.skills.reset_sent(memory.lazy);
+        self.io.mcp.reset_after_compaction();
         self.add_session_context()?;
-        for text in self.io.lore.said_again() {
+        for text in self.io.skills.texts_to_resend() {
             let Some(note) = Attachment::note("x_skill", text) else { continue };
             self.attach(note)?;
         }
-        if let Some(plan) = crate::plan::told_again(&mut self.io) {
+        if let Some(plan) = crate::plan::plan_attachment(&mut self.io) {
             self.attach(plan)?;
         }
-        for note in afterwards::notes(&self.io, self.context.kept_budget()) {
+        for note in reattach::attachments(&self.io, self.context.kept_budget()) {
             self.attach(note)?;
         }
         Ok(())

@@ -1,37 +1,38 @@
 //! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
 //! that may. History is appended to, never edited; repairs are a view made for one request.
 
-use crate::agents::Mind;
+use crate::agents::ForkContext;
+use crate::compaction_policy::CompactionPolicy;
 use crate::control::context_usage::ContextUsage;
-use crate::decide::Relief;
-use crate::history::{History, Part};
-use crate::pressure::Pressure;
-use crate::prompts::{self, Instructions};
+use crate::decide::OverflowRelief;
+use crate::history::{History, HistoryPart};
+use crate::prompts::{self, InstructionText};
 use crate::session::Attachment;
-use model::repair::{KeepThinking, Limits as BodyLimits, Needs};
-use model::request::Choice;
+use model::repair::{KeepThinking, RepairLimits as BodyLimits, RepairNeeds};
+use model::request::ThinkingChoice;
 use model::{
-    CacheMarks, CacheTtl, Capability, Catalog, Effort, Fragment, Identity, ModelFacts, Request, Role, Thinking, Turn,
+    CacheMarks, CacheTtl, Capability, EffortLevel, Fragment, Message, ModelCatalog, ModelFacts, ModelRequest,
+    RequestIdentity, Role, ThinkingParameter,
 };
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sys::Env;
-use wire::control::Change;
+use wire::control::FieldChange;
 
-pub(crate) struct Context {
-    catalog: Arc<Catalog>,
+pub(crate) struct ModelContext {
+    catalog: Arc<ModelCatalog>,
     history: History,
     /// Where the user's latest message begins in the history, with what was told beside it.
     prompt_at: Option<usize>,
-    pressure: Pressure,
-    models: Models,
+    compaction: CompactionPolicy,
+    models: ModelChain,
     settings: RequestSettings,
     tools: Arc<[Fragment]>,
     /// Some of them are loaded by the API when a `tool_reference` names them.
     uses_references: bool,
     system: Arc<[Fragment]>,
-    marks: CacheMarks,
+    cache_marks: CacheMarks,
     disabled: Vec<Capability>,
     /// Set when the API said that less output fits.
     output_limit: Option<u64>,
@@ -45,7 +46,7 @@ pub(crate) struct Context {
 }
 
 /// The configured model and those that may stand in for it.
-pub(crate) struct Models {
+pub(crate) struct ModelChain {
     /// What the session began with.
     default: MainModel,
     main: MainModel,
@@ -53,8 +54,8 @@ pub(crate) struct Models {
     planning: bool,
     fallbacks: Vec<String>,
     /// Standing in for the rest of this turn, and what is left to try after it.
-    standing_in: Option<String>,
-    left: VecDeque<String>,
+    fallback: Option<String>,
+    remaining: VecDeque<String>,
 }
 
 /// The model of the conversation, and the one that takes its place in plan mode where the user's choice names two.
@@ -66,7 +67,7 @@ pub(crate) struct MainModel {
 
 impl MainModel {
     /// What a name means: an alias, an id, or `opusplan`.
-    pub(crate) fn named(name: &str, catalog: &Catalog, env: &Env) -> Self {
+    pub(crate) fn named(name: &str, catalog: &ModelCatalog, env: &Env) -> Self {
         Self { id: catalog.resolve(name, env), plan_id: catalog.plan_model(name, env) }
     }
 }
@@ -77,26 +78,26 @@ impl From<String> for MainModel {
     }
 }
 
-impl Models {
+impl ModelChain {
     pub(crate) fn new(main: impl Into<MainModel>, fallbacks: Vec<String>) -> Self {
         let left = fallbacks.iter().cloned().collect();
         let main = main.into();
-        Self { default: main.clone(), main, planning: false, fallbacks, standing_in: None, left }
+        Self { default: main.clone(), main, planning: false, fallbacks, fallback: None, remaining: left }
     }
 
     fn current(&self) -> &str {
         let plan = self.main.plan_id.as_deref().filter(|_| self.planning);
-        self.standing_in.as_deref().or(plan).unwrap_or(&self.main.id)
+        self.fallback.as_deref().or(plan).unwrap_or(&self.main.id)
     }
 
     fn fall_back(&mut self) -> bool {
-        self.standing_in = self.left.pop_front().or(self.standing_in.take());
-        self.standing_in.is_some()
+        self.fallback = self.remaining.pop_front().or(self.fallback.take());
+        self.fallback.is_some()
     }
 
     fn return_to_main(&mut self) {
-        self.standing_in = None;
-        self.left = self.fallbacks.iter().cloned().collect();
+        self.fallback = None;
+        self.remaining = self.fallbacks.iter().cloned().collect();
     }
 }
 
@@ -108,14 +109,14 @@ pub(crate) struct RequestSettings {
     /// What the session began with.
     pub default_effort: Option<String>,
     /// Used when nobody chose a level, instead of the model's own; `None` outside a terminal.
-    pub usual_effort: Option<Effort>,
-    pub thinking: Choice,
+    pub usual_effort: Option<EffortLevel>,
+    pub thinking: ThinkingChoice,
     /// What the session began with.
-    pub default_thinking: Choice,
+    pub default_thinking: ThinkingChoice,
     pub thinking_display: Option<String>,
     pub task_budget: Option<u64>,
     pub betas: Vec<String>,
-    pub identity: Arc<Identity>,
+    pub identity: Arc<RequestIdentity>,
     pub user_id: Option<String>,
 }
 
@@ -123,54 +124,54 @@ pub(crate) struct RequestSettings {
 pub(crate) struct Reminders {
     pub files: Vec<config::MemoryFile>,
     /// The date the model knows; `None` before anything was told.
-    pub told_date: Option<String>,
+    pub sent_date: Option<String>,
     /// A resumed conversation already carries its context.
-    pub context_told: bool,
+    pub is_context_sent: bool,
     /// Where notes for later sessions may be kept.
     pub notes: Option<std::path::PathBuf>,
 }
 
 /// What `Context::new` is made of.
-pub(crate) struct Parts {
-    pub catalog: Arc<Catalog>,
+pub(crate) struct ContextParts {
+    pub catalog: Arc<ModelCatalog>,
     pub history: History,
-    pub pressure: Pressure,
-    pub models: Models,
+    pub compaction: CompactionPolicy,
+    pub models: ModelChain,
     pub settings: RequestSettings,
     pub tools: Vec<Fragment>,
     pub system: Vec<Fragment>,
     pub reminders: Reminders,
-    pub limits: Limits,
+    pub limits: TurnLimits,
 }
 
 /// What a conversation that begins in a running process brings with it.
-pub(crate) struct Fresh {
-    pub identity: Arc<Identity>,
+pub(crate) struct FreshContext {
+    pub identity: Arc<RequestIdentity>,
     pub files: Vec<config::MemoryFile>,
     /// `None`: as before.
     pub system: Option<Vec<Fragment>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct TurnLimits {
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
 }
 
-impl Context {
-    pub(crate) fn new(parts: Parts) -> Self {
+impl ModelContext {
+    pub(crate) fn new(parts: ContextParts) -> Self {
         Self {
             catalog: parts.catalog,
             history: parts.history,
             prompt_at: None,
-            pressure: parts.pressure,
+            compaction: parts.compaction,
             models: parts.models,
             settings: parts.settings,
             tools: parts.tools.into(),
             uses_references: false,
             system: parts.system.into(),
-            marks: CacheMarks::default(),
+            cache_marks: CacheMarks::default(),
             disabled: Vec::new(),
             output_limit: None,
             reminders: parts.reminders,
@@ -183,14 +184,14 @@ impl Context {
     }
 
     /// The conversation of `before` goes on with these prompt parts; what stands beside it is told anew.
-    pub(crate) fn go_on_from(&mut self, before: &mut Self) {
+    pub(crate) fn take_history_from(&mut self, before: &mut Self) {
         self.history = std::mem::take(&mut before.history);
         self.prompt_at = before.prompt_at;
-        self.pressure.go_on_from(&before.pressure);
+        self.compaction.take_state_from(&before.compaction);
         self.settings.thinking = before.settings.thinking;
         self.settings.thinking_display = before.settings.thinking_display.take();
         self.disabled = std::mem::take(&mut before.disabled);
-        self.reminders.told_date = before.reminders.told_date.take();
+        self.reminders.sent_date = before.reminders.sent_date.take();
         self.last_prompt = std::mem::take(&mut before.last_prompt);
     }
 
@@ -200,54 +201,54 @@ impl Context {
     }
 
     /// Everything a copy of this session would know.
-    pub(crate) fn mind(&self) -> Mind {
-        Mind {
+    pub(crate) fn fork_context(&self) -> ForkContext {
+        ForkContext {
             system: Arc::clone(&self.system),
             tools: Arc::clone(&self.tools),
             turns: self.history.turns().to_vec(),
-            told_date: self.reminders.told_date.clone(),
+            sent_date: self.reminders.sent_date.clone(),
         }
     }
 
     /// The host's choice of the main model; fallbacks stay what they were.
-    pub(crate) fn choose_model(&mut self, wanted: &Change<String>) {
+    pub(crate) fn choose_model(&mut self, wanted: &FieldChange<String>) {
         self.models.main = match wanted {
-            Change::Keep => return,
-            Change::Reset => self.models.default.clone(),
-            Change::Set(name) => MainModel::named(name, &self.catalog, &self.settings.env),
+            FieldChange::Keep => return,
+            FieldChange::Reset => self.models.default.clone(),
+            FieldChange::Set(name) => MainModel::named(name, &self.catalog, &self.settings.env),
         };
         self.models.return_to_main();
     }
 
     /// The host's choice of thinking; what it does not name stays.
-    pub(crate) fn choose_thinking(&mut self, tokens: &Change<u32>, display: &Change<String>) {
+    pub(crate) fn choose_thinking(&mut self, tokens: &FieldChange<u32>, display: &FieldChange<String>) {
         match tokens {
-            Change::Keep => {}
-            Change::Reset => self.settings.thinking = self.settings.default_thinking,
-            Change::Set(0) => self.settings.thinking = Choice::Disabled,
-            Change::Set(tokens) => self.settings.thinking = Choice::Budget(*tokens),
+            FieldChange::Keep => {}
+            FieldChange::Reset => self.settings.thinking = self.settings.default_thinking,
+            FieldChange::Set(0) => self.settings.thinking = ThinkingChoice::Disabled,
+            FieldChange::Set(tokens) => self.settings.thinking = ThinkingChoice::Budget(*tokens),
         }
         match display {
-            Change::Keep => {}
-            Change::Reset => self.settings.thinking_display = None,
-            Change::Set(display) => self.settings.thinking_display = Some(display.clone()),
+            FieldChange::Keep => {}
+            FieldChange::Reset => self.settings.thinking_display = None,
+            FieldChange::Set(display) => self.settings.thinking_display = Some(display.clone()),
         }
     }
 
     /// The host's choice of effort; `Reset` is what the session began with.
-    pub(crate) fn choose_effort(&mut self, wanted: &Change<String>) {
+    pub(crate) fn choose_effort(&mut self, wanted: &FieldChange<String>) {
         match wanted {
-            Change::Keep => {}
-            Change::Reset => self.settings.effort.clone_from(&self.settings.default_effort),
-            Change::Set(level) => self.settings.effort = Some(level.clone()),
+            FieldChange::Keep => {}
+            FieldChange::Reset => self.settings.effort.clone_from(&self.settings.default_effort),
+            FieldChange::Set(level) => self.settings.effort = Some(level.clone()),
         }
     }
 
     /// Other prompt parts from now on; caches begin anew.
-    pub(crate) fn dress(&mut self, system: Vec<Fragment>, tools: Vec<Fragment>) {
+    pub(crate) fn set_prompt_parts(&mut self, system: Vec<Fragment>, tools: Vec<Fragment>) {
         self.system = system.into();
         self.tools = tools.into();
-        self.marks = CacheMarks::default();
+        self.cache_marks = CacheMarks::default();
     }
 
     /// What fills the window, as far as it is known here.
@@ -265,7 +266,7 @@ impl Context {
         let weigh_file = |file: &config::MemoryFile| model::estimate::text(file.text.len());
         let files = self.reminders.files.iter();
         let memory: Vec<_> = files.map(|file| (file.path.clone(), kind(file.scope), weigh_file(file))).collect();
-        let messages = self.tokens().saturating_sub(system + tools) + self.untold_tokens();
+        let messages = self.tokens().saturating_sub(system + tools) + self.unsent_tokens();
         ContextUsage {
             model: self.model().to_owned(),
             window,
@@ -284,8 +285,8 @@ impl Context {
     }
 
     /// What instruction files add to the first request, as long as it was not sent.
-    pub(crate) fn untold_tokens(&self) -> u64 {
-        if self.reminders.context_told {
+    pub(crate) fn unsent_tokens(&self) -> u64 {
+        if self.reminders.is_context_sent {
             return 0;
         }
         self.reminders.files.iter().map(|file| model::estimate::text(file.text.len())).sum()
@@ -295,7 +296,7 @@ impl Context {
     pub(crate) fn set_model(&mut self, model: MainModel) {
         self.models.main = model;
         self.models.return_to_main();
-        self.marks = CacheMarks::default();
+        self.cache_marks = CacheMarks::default();
         self.disabled.clear();
     }
 
@@ -340,19 +341,19 @@ impl Context {
     /// The model's window, and where the conversation is summarised by itself.
     pub(crate) fn window(&self) -> (u64, Option<u64>) {
         let (facts, env) = (self.facts(), &self.settings.env);
-        let limit = self.pressure.is_watched().then(|| self.pressure.limit(&facts, env));
-        (self.pressure.own_window(&facts, env), limit)
+        let limit = self.compaction.is_automatic().then(|| self.compaction.limit(&facts, env));
+        (self.compaction.own_window(&facts, env), limit)
     }
 
     /// Another conversation begins.
-    pub(crate) fn begin_session(&mut self, fresh: Fresh) {
+    pub(crate) fn begin_session(&mut self, fresh: FreshContext) {
         self.history = History::default();
         self.prompt_at = None;
-        self.pressure.begin_session();
+        self.compaction.begin_session();
         self.settings.identity = fresh.identity;
-        self.marks = CacheMarks::default();
+        self.cache_marks = CacheMarks::default();
         let notes = self.reminders.notes.take();
-        self.reminders = Reminders { files: fresh.files, told_date: None, context_told: false, notes };
+        self.reminders = Reminders { files: fresh.files, sent_date: None, is_context_sent: false, notes };
         self.last_prompt.clear();
         if let Some(system) = fresh.system {
             self.set_system(system);
@@ -364,7 +365,7 @@ impl Context {
         self.system = system.into();
     }
 
-    pub(crate) fn identity(&self) -> &Arc<Identity> {
+    pub(crate) fn identity(&self) -> &Arc<RequestIdentity> {
         &self.settings.identity
     }
 
@@ -378,14 +379,14 @@ impl Context {
     }
 
     pub(crate) fn effort(&self) -> Option<&'static str> {
-        self.effort_level().map(Effort::name)
+        self.effort_level().map(EffortLevel::name)
     }
 
-    fn effort_level(&self) -> Option<Effort> {
+    fn effort_level(&self) -> Option<EffortLevel> {
         let facts = self.facts();
         let set = self.settings.env.non_empty("CLAUDE_CODE_EFFORT_LEVEL").or(self.settings.effort.as_deref());
         let wanted = self.turn_effort.as_deref().or(set);
-        match wanted.and_then(Effort::parse) {
+        match wanted.and_then(EffortLevel::parse) {
             Some(wanted) => facts.clamp_effort(wanted),
             None => self.settings.usual_effort.and_then(|usual| facts.clamp_effort(usual)).or(facts.default_effort),
         }
@@ -393,7 +394,7 @@ impl Context {
 
     /// The next model of the chain takes over for this turn; `false` when there is none.
     pub(crate) fn fall_back(&mut self) -> bool {
-        if self.models.left.is_empty() {
+        if self.models.remaining.is_empty() {
             return false;
         }
         self.models.fall_back()
@@ -418,7 +419,7 @@ impl Context {
             entry == model || self.catalog.resolve(entry, env) == id || id.starts_with(&format!("claude-{entry}"))
         };
         if allowed.is_none_or(|list| list.iter().any(is_allowed)) {
-            self.models.standing_in = Some(id);
+            self.models.fallback = Some(id);
         } else {
             tracing::warn!(model, "the model a skill asks for is not among availableModels; it is not used");
         }
@@ -434,39 +435,39 @@ impl Context {
 
     pub(crate) fn push_prompt(&mut self, content: &RawValue, line: String) {
         self.prompt_at = Some(self.history.turns().len());
-        self.history.push(Turn::from_content(Role::User, content), Part::Prompt, vec![line]);
+        self.history.push(Message::from_content(Role::User, content), HistoryPart::Prompt, vec![line]);
     }
 
     /// Thinking is not switched off.
     pub(crate) fn thinks(&self) -> bool {
-        self.settings.thinking != Choice::Disabled
+        self.settings.thinking != ThinkingChoice::Disabled
     }
 
     /// What the user said in the middle of a turn.
-    pub(crate) fn push_joined(&mut self, content: &RawValue, line: String) {
-        self.history.push(Turn::from_content(Role::User, content), Part::Prompt, vec![line]);
+    pub(crate) fn push_mid_turn(&mut self, content: &RawValue, line: String) {
+        self.history.push(Message::from_content(Role::User, content), HistoryPart::Prompt, vec![line]);
     }
 
     /// A message of our own, in its place.
     pub(crate) fn push_text(&mut self, text: &str, line: impl Into<Option<String>>) {
-        self.history.push(Turn::user_text(text), Part::Other, line.into().into_iter().collect());
+        self.history.push(Message::user_text(text), HistoryPart::Other, line.into().into_iter().collect());
     }
 
     /// What is told beside the latest prompt: it stands before the user's words.
-    pub(crate) fn push_beside(&mut self, text: &str, line: impl Into<Option<String>>) {
-        self.history.push(Turn::user_text(text), Part::Beside, line.into().into_iter().collect());
+    pub(crate) fn push_before_prompt(&mut self, text: &str, line: impl Into<Option<String>>) {
+        self.history.push(Message::user_text(text), HistoryPart::Beside, line.into().into_iter().collect());
     }
 
     pub(crate) fn push_assistant(&mut self, model: &str, blocks: Vec<Fragment>, lines: Vec<String>) {
         if !blocks.is_empty() {
-            self.history.push(Turn::assistant(model, blocks), Part::Other, lines);
+            self.history.push(Message::assistant(model, blocks), HistoryPart::Other, lines);
         }
     }
 
     pub(crate) fn push_results(&mut self, results: Vec<Arc<RawValue>>, lines: Vec<String>) {
         if !results.is_empty() {
             let blocks = results.into_iter().map(|raw| Fragment::new((*raw).to_owned())).collect();
-            self.history.push(Turn::user(blocks), Part::Other, lines);
+            self.history.push(Message::user(blocks), HistoryPart::Other, lines);
         }
     }
 
@@ -477,8 +478,8 @@ impl Context {
     }
 
     fn betas(&self) -> Vec<String> {
-        const REFERENCES: &str = "advanced-tool-use-2025-11-20";
-        let own = self.uses_references.then(|| REFERENCES.to_owned());
+        const TOOL_REFERENCE_BETA: &str = "advanced-tool-use-2025-11-20";
+        let own = self.uses_references.then(|| TOOL_REFERENCE_BETA.to_owned());
         self.settings.betas.iter().cloned().chain(own).collect()
     }
 
@@ -490,7 +491,7 @@ impl Context {
 
     /// Takes the latest prompt and `mark`, which ended its turn, out again when no answer stands between them; the lines
     /// that held them.
-    pub(crate) fn take_prompt_back(&mut self, mark: &str) -> Option<Vec<String>> {
+    pub(crate) fn withdraw_prompt(&mut self, mark: &str) -> Option<Vec<String>> {
         let at = self.prompt_at?;
         let lines = self.history.take_unanswered(at, mark)?;
         self.prompt_at = None;
@@ -507,10 +508,10 @@ impl Context {
     }
 
     /// A response is in the history; `tokens` is what it says the conversation weighs with it.
-    pub(crate) fn note_answer(&mut self, tokens: u64) {
+    pub(crate) fn record_answer(&mut self, tokens: u64) {
         let fixed = self.fixed_tokens();
         self.history.report(tokens, fixed);
-        self.pressure.answered();
+        self.compaction.record_answer();
     }
 
     /// What the next request weighs.
@@ -525,22 +526,22 @@ impl Context {
 
     /// The next request would come too near to the window's end.
     pub(crate) fn is_crowded(&mut self) -> bool {
-        let limit = self.pressure.limit(&self.facts(), &self.settings.env);
-        self.pressure.is_watched() && self.tokens() >= limit
+        let limit = self.compaction.limit(&self.facts(), &self.settings.env);
+        self.compaction.is_automatic() && self.tokens() >= limit
     }
 
     /// What can be done when the conversation does not fit. A question that was never answered has no summary.
-    pub(crate) fn relief(&self) -> Relief {
-        if self.history.has_answers() { self.pressure.relief() } else { Relief::None }
+    pub(crate) fn relief(&self) -> OverflowRelief {
+        if self.history.has_answers() { self.compaction.relief() } else { OverflowRelief::None }
     }
 
-    pub(crate) fn pressure(&mut self) -> &mut Pressure {
-        &mut self.pressure
+    pub(crate) fn compaction(&mut self) -> &mut CompactionPolicy {
+        &mut self.compaction
     }
 
     /// How much of the newest conversation a compaction keeps as it is.
     pub(crate) fn kept_budget(&self) -> u64 {
-        self.pressure.kept(&self.facts(), &self.settings.env)
+        self.compaction.kept_tokens(&self.facts(), &self.settings.env)
     }
 
     /// Where the part that is kept begins: at the user's latest message, or later when that is too much.
@@ -557,12 +558,12 @@ impl Context {
     }
 
     /// A summary stands for everything before `start` now: caches and what was told beside the conversation begin anew.
-    pub(crate) fn replace_before(&mut self, start: usize, summary: Turn, line: String) {
+    pub(crate) fn replace_before(&mut self, start: usize, summary: Message, line: String) {
         self.history.replace_before(start, summary, line);
         self.prompt_at = self.prompt_at.and_then(|at| at.checked_sub(start)).map(|at| at + 1);
-        self.marks = CacheMarks::default();
+        self.cache_marks = CacheMarks::default();
         self.output_limit = None;
-        self.reminders.context_told = false;
+        self.reminders.is_context_sent = false;
     }
 
     /// Instruction files as they are now, for the next time they are told.
@@ -572,28 +573,32 @@ impl Context {
 
     /// The next request with `instruction` as its last words: the same cached prefix, unless `drop` of the older turns
     /// must be left out to make it fit.
-    pub(crate) fn summary_request(&mut self, instruction: &str, drop: usize) -> Result<Request, TooLarge> {
+    pub(crate) fn summary_request(
+        &mut self,
+        instruction: &str,
+        drop: usize,
+    ) -> Result<ModelRequest, ConversationTooLarge> {
         let mut turns = if drop == 0 { self.history.turns().to_vec() } else { self.history.without_oldest(drop) };
-        turns.push(Turn::user_text(instruction));
-        let mut marks = self.marks.clone();
+        turns.push(Message::user_text(instruction));
+        let mut marks = self.cache_marks.clone();
         self.request_of(&turns, &mut marks)
     }
 
     /// Whether the model knows the date and the instruction files.
-    pub(crate) fn is_context_told(&self) -> bool {
-        self.reminders.context_told
+    pub(crate) fn is_context_sent(&self) -> bool {
+        self.reminders.is_context_sent
     }
 
     /// The attachment that is due beside the prompt just accepted, if any.
     pub(crate) fn due_attachment(&mut self) -> Option<Attachment> {
         let today = sys::clock::today();
         let reminders = &mut self.reminders;
-        let known = reminders.told_date.replace(today.clone());
-        if !std::mem::replace(&mut reminders.context_told, true) {
+        let known = reminders.sent_date.replace(today.clone());
+        if !std::mem::replace(&mut reminders.is_context_sent, true) {
             let shown: Vec<_> = reminders.files.iter().map(|f| (f.path.display().to_string(), f)).collect();
             let files: Vec<_> = shown
                 .iter()
-                .map(|(path, f)| Instructions { path, scope: scope_name(f.scope), text: &f.text })
+                .map(|(path, f)| InstructionText { path, scope: scope_name(f.scope), text: &f.text })
                 .collect();
             let notes = reminders.notes.as_ref().map(|dir| dir.display().to_string());
             return Attachment::session_context(prompts::session_context(&today, &files, notes.as_deref()));
@@ -615,19 +620,19 @@ impl Context {
     }
 
     /// The next request: the same bytes as the last one up to its moving marker, then what is new.
-    pub(crate) fn request(&mut self) -> Result<Request, TooLarge> {
-        let mut marks = std::mem::take(&mut self.marks);
+    pub(crate) fn request(&mut self) -> Result<ModelRequest, ConversationTooLarge> {
+        let mut marks = std::mem::take(&mut self.cache_marks);
         let request = self.request_of(self.history.turns(), &mut marks);
-        self.marks = marks;
+        self.cache_marks = marks;
         request
     }
 
-    fn request_of(&self, turns: &[Turn], marks: &mut CacheMarks) -> Result<Request, TooLarge> {
+    fn request_of(&self, turns: &[Message], marks: &mut CacheMarks) -> Result<ModelRequest, ConversationTooLarge> {
         let facts = self.facts();
         let env = &self.settings.env;
         let max_tokens = self.output_limit.unwrap_or_else(|| facts.max_tokens(env));
         let refused = self.disabled.contains(&Capability::Thinking);
-        let needs = Needs {
+        let needs = RepairNeeds {
             model: self.models.current(),
             thinking: if refused { KeepThinking::Drop } else { KeepThinking::Keep },
             limits: BodyLimits { fixed: self.fixed_bytes(), ..BodyLimits::default() },
@@ -637,24 +642,25 @@ impl Context {
             tracing::debug!(%what, "request repaired");
         }
         if let Some(bytes) = repaired.oversize {
-            return Err(TooLarge { bytes });
+            return Err(ConversationTooLarge { bytes });
         }
-        let cache = CacheTtl::from_env(env, self.models.current(), false).map(|ttl| marks.plan(&repaired.turns, ttl));
-        let thinking = Thinking::for_model(&facts, self.settings.thinking, max_tokens, env)
+        let cache =
+            CacheTtl::from_env(env, self.models.current(), false).map(|ttl| marks.plan(&repaired.messages, ttl));
+        let thinking = ThinkingParameter::for_model(&facts, self.settings.thinking, max_tokens, env)
             .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
-        let mut request = Request {
+        let mut request = ModelRequest {
             thinking,
             effort: self.effort_level(),
             task_budget: self.settings.task_budget,
             user_id: self.settings.user_id.clone(),
             tools: Arc::clone(&self.tools),
             system: Arc::clone(&self.system),
-            messages: repaired.turns,
+            messages: repaired.messages,
             cache,
             betas: self.betas(),
-            experiments: model::betas::Experiments::from_env(env),
+            experiments: model::betas::ExperimentalBetas::from_env(env),
             extra_body: model::request::extra_body(env),
-            ..Request::new(self.models.current(), max_tokens, Arc::clone(&self.settings.identity))
+            ..ModelRequest::new(self.models.current(), max_tokens, Arc::clone(&self.settings.identity))
         };
         for capability in &self.disabled {
             request.disable(*capability);
@@ -671,7 +677,7 @@ impl Context {
 /// The conversation is larger than any endpoint takes, even without its pictures.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the request would be {} MB, more than the API accepts", bytes / 1_000_000)]
-pub(crate) struct TooLarge {
+pub(crate) struct ConversationTooLarge {
     bytes: usize,
 }
 

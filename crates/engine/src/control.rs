@@ -2,51 +2,51 @@
 //! cancellation and the requests that take a while, and borrows nothing of the phases it runs beside. Every request of the
 //! host is answered exactly once, also while a turn runs or a question is open; nothing here waits for the host's stream.
 
-pub(crate) mod board;
+pub(crate) mod changes;
 pub(crate) mod context_usage;
 mod dispatch;
 mod files;
-mod greeting;
+mod flag_settings;
+pub(crate) mod handles;
+mod initialize;
 mod inspect;
 mod jobs;
-mod layer;
 pub(crate) mod mcp;
 mod queue;
-pub(crate) mod reach;
 mod status_line;
 mod suggest;
-pub(crate) mod wishes;
+pub(crate) mod view;
 
-use crate::command::{Command, Event, Priority, Prompt};
-use crate::desk::Desk;
-use crate::grants::Bypass;
-use board::Board;
-pub(crate) use dispatch::{CAPABILITIES, Refusal};
-use jobs::Jobs;
-pub(crate) use queue::Operation;
-use queue::Queue;
-use reach::Reach;
+use crate::command::{Command, Event, Prompt, PromptPriority};
+use crate::grants::BypassAvailability;
+use crate::questions::HostQuestions;
+use changes::SessionChanges;
+pub(crate) use dispatch::{CAPABILITIES, RequestRefusal};
+use handles::SessionHandles;
+use jobs::RequestJobs;
+use queue::PromptQueue;
+pub(crate) use queue::QueueOperation;
 use serde_json::value::RawValue;
 use std::future::Future;
 use std::sync::Arc;
 use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use tools::Registry;
+use tools::ToolRegistry;
 use tools::state::ToolState;
+use view::SessionView;
 use wire::mode::PermissionMode;
-use wishes::Wishes;
 
-pub(crate) struct Control {
+pub(crate) struct SessionControl {
     commands: mpsc::Receiver<Command>,
     /// The host's; `None` for agents.
-    front: Option<Front>,
+    host: Option<HostConnection>,
     modes: ModeChoice,
-    queue: Queue,
-    jobs: Jobs,
+    queue: PromptQueue,
+    jobs: RequestJobs,
     /// What requests are answered from; the session keeps it up to date.
-    pub board: Board,
-    wishes: Wishes,
+    pub view: SessionView,
+    changes: SessionChanges,
     /// A title the host gave and has not heard of.
     title: Option<String>,
     /// Cancelled when whoever started this session wants it to end.
@@ -56,16 +56,16 @@ pub(crate) struct Control {
     running: bool,
     interrupted: bool,
     /// An interrupt came before the first prompt's turn could begin.
-    latched: bool,
+    interrupts_first_turn: bool,
     /// No more prompts will come; interrupts still may.
     closed: bool,
     /// The command channel itself has ended.
-    hung_up: bool,
+    is_channel_closed: bool,
     shutdown: bool,
 }
 
 /// Why an idle session moves.
-pub(crate) enum Wake<E> {
+pub(crate) enum WakeReason<E> {
     Prompt(Prompt),
     Event(E),
     /// The host wants something changed.
@@ -76,34 +76,34 @@ pub(crate) enum Wake<E> {
 /// How a host changes the mode.
 pub(crate) struct ModeChoice {
     pub chosen: watch::Sender<Option<PermissionMode>>,
-    pub bypass: Bypass,
+    pub bypass: BypassAvailability,
 }
 
 /// The ways to the host and what its requests are about.
-pub(crate) struct Front {
+pub(crate) struct HostConnection {
     pub replies: mpsc::Sender<Event>,
-    pub desk: Desk,
-    pub reach: Reach,
+    pub questions: HostQuestions,
+    pub handles: SessionHandles,
 }
 
-impl Control {
-    pub(crate) fn new(commands: mpsc::Receiver<Command>, front: Option<Front>, modes: ModeChoice) -> Self {
+impl SessionControl {
+    pub(crate) fn new(commands: mpsc::Receiver<Command>, front: Option<HostConnection>, modes: ModeChoice) -> Self {
         Self {
             commands,
-            front,
+            host: front,
             modes,
-            queue: Queue::default(),
-            jobs: Jobs::default(),
-            board: Board::default(),
-            wishes: Wishes::default(),
+            queue: PromptQueue::default(),
+            jobs: RequestJobs::default(),
+            view: SessionView::default(),
+            changes: SessionChanges::default(),
             title: None,
             scope: CancellationToken::new(),
             turn: CancellationToken::new(),
             running: false,
             interrupted: false,
-            latched: false,
+            interrupts_first_turn: false,
             closed: false,
-            hung_up: false,
+            is_channel_closed: false,
             shutdown: false,
         }
     }
@@ -115,17 +115,17 @@ impl Control {
 
     /// Requests are about another conversation from now on.
     pub(crate) fn begin_session(&mut self, id: &str, state: &Arc<ToolState>, transcript: &Transcript) {
-        let Some(front) = &mut self.front else { return };
-        id.clone_into(&mut front.reach.session_id);
-        front.reach.state = Arc::clone(state);
-        front.reach.transcript = transcript.clone();
+        let Some(front) = &mut self.host else { return };
+        id.clone_into(&mut front.handles.session_id);
+        front.handles.state = Arc::clone(state);
+        front.handles.transcript = transcript.clone();
     }
 
     /// Answers the request when `work` is done.
     pub(crate) fn start_reply(
         &mut self,
         request_id: String,
-        work: impl Future<Output = Result<serde_json::Value, Refusal>> + Send + 'static,
+        work: impl Future<Output = Result<serde_json::Value, RequestRefusal>> + Send + 'static,
     ) {
         let id = request_id.clone();
         self.jobs.start(request_id, async move { dispatch::line(&id, work.await) });
@@ -133,16 +133,16 @@ impl Control {
 
     /// The lane that overtakes the stream.
     pub(crate) fn replies(&self) -> Option<mpsc::Sender<Event>> {
-        self.front.as_ref().map(|front| front.replies.clone())
+        self.host.as_ref().map(|front| front.replies.clone())
     }
 
     /// Requests are about the parts that `other` was made for from now on.
-    pub(crate) fn take_front(&mut self, other: Self) {
-        let since = self.front.as_ref().map(|front| front.reach.since);
-        self.front = other.front;
+    pub(crate) fn take_host_from(&mut self, other: Self) {
+        let since = self.host.as_ref().map(|front| front.handles.since);
+        self.host = other.host;
         self.modes.bypass = other.modes.bypass;
-        if let (Some(front), Some(since)) = (&mut self.front, since) {
-            front.reach.since = since;
+        if let (Some(front), Some(since)) = (&mut self.host, since) {
+            front.handles.since = since;
         }
         if self.closed {
             self.close();
@@ -162,13 +162,13 @@ impl Control {
     }
 
     /// Takes no more commands; those sent before still count.
-    pub(crate) fn hang_up(&mut self) {
+    pub(crate) fn close_commands(&mut self) {
         self.commands.close();
     }
 
     /// A fresh token for a new turn; an interrupt that came between turns is forgotten, unless it was meant for this one.
     pub(crate) fn begin_turn(&mut self) -> CancellationToken {
-        self.interrupted = std::mem::take(&mut self.latched);
+        self.interrupted = std::mem::take(&mut self.interrupts_first_turn);
         self.running = true;
         self.turn = self.scope.child_token();
         if self.interrupted {
@@ -197,7 +197,7 @@ impl Control {
     }
 
     /// Prompts that come before all others, in order.
-    pub(crate) fn put_first(&mut self, texts: Vec<String>) {
+    pub(crate) fn queue_first(&mut self, texts: Vec<String>) {
         for text in texts.into_iter().rev() {
             if let Ok(content) = wire::raw::to_raw(&text) {
                 self.queue.push_front(Prompt::new(content));
@@ -206,23 +206,23 @@ impl Control {
     }
 
     /// What the host wants changed since the last look.
-    pub(crate) fn take_wishes(&mut self) -> Wishes {
-        std::mem::take(&mut self.wishes)
+    pub(crate) fn take_changes(&mut self) -> SessionChanges {
+        std::mem::take(&mut self.changes)
     }
 
     /// Somebody may ask how the session stands.
-    pub(crate) fn serves_host(&self) -> bool {
-        self.front.as_ref().is_some_and(|front| front.reach.asks)
+    pub(crate) fn accepts_requests(&self) -> bool {
+        self.host.as_ref().is_some_and(|front| front.handles.accepts_requests)
     }
 
     /// Every tool the session began with; agents have none here.
-    pub(crate) fn tools(&self) -> Option<Arc<Registry>> {
-        self.front.as_ref().map(|front| Arc::clone(&front.reach.tools))
+    pub(crate) fn tools(&self) -> Option<Arc<ToolRegistry>> {
+        self.host.as_ref().map(|front| Arc::clone(&front.handles.tools))
     }
 
     /// An interrupt leaves background agents alone: the host stops them one by one.
-    pub(crate) fn spares_agents(&self) -> bool {
-        self.board.spares_agents
+    pub(crate) fn keeps_agents_on_interrupt(&self) -> bool {
+        self.view.keeps_agents_on_interrupt
     }
 
     /// Runs one phase of a turn while commands go on being served. `None` when the process must stop: the phase is
@@ -236,7 +236,7 @@ impl Control {
             tokio::select! {
                 biased;
                 output = &mut phase => return Some(output),
-                command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
+                command = self.commands.recv(), if !self.is_channel_closed => self.handle(command).await,
                 Some(line) = self.jobs.next() => self.send(line).await,
             }
         }
@@ -244,38 +244,38 @@ impl Control {
 
     fn close(&mut self) {
         self.closed = true;
-        if let Some(front) = &self.front {
-            front.desk.close();
+        if let Some(front) = &self.host {
+            front.questions.close();
         }
     }
 
     /// The models the endpoint offers, where a host may ask for them.
-    pub(crate) fn offered_models(&self) -> Option<crate::models::Offered> {
-        self.front.as_ref().filter(|front| front.reach.asks).map(|front| front.reach.offered.clone())
+    pub(crate) fn offered_models(&self) -> Option<crate::models::OfferedModels> {
+        self.host.as_ref().filter(|front| front.handles.accepts_requests).map(|front| front.handles.offered.clone())
     }
 
     /// Waits for the next prompt, the end of input, or something else that wakes the session up (`other`, which is
     /// listened to only while more input may come).
-    pub(crate) async fn next_wake<E>(&mut self, other: impl Future<Output = E>) -> Wake<E> {
+    pub(crate) async fn next_wake<E>(&mut self, other: impl Future<Output = E>) -> WakeReason<E> {
         tokio::pin!(other);
         loop {
             if self.shutdown {
-                return Wake::Closed;
+                return WakeReason::Closed;
             }
-            if !self.wishes.is_empty() {
-                return Wake::Wishes;
+            if !self.changes.is_empty() {
+                return WakeReason::Wishes;
             }
             if let Some(prompt) = self.queue.pop() {
-                return Wake::Prompt(prompt);
+                return WakeReason::Prompt(prompt);
             }
             if self.closed && self.jobs.is_empty() {
-                return Wake::Closed;
+                return WakeReason::Closed;
             }
             tokio::select! {
                 biased;
-                command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
+                command = self.commands.recv(), if !self.is_channel_closed => self.handle(command).await,
                 Some(line) = self.jobs.next() => self.send(line).await,
-                event = &mut other, if !self.closed => return Wake::Event(event),
+                event = &mut other, if !self.closed => return WakeReason::Event(event),
             }
         }
     }
@@ -284,7 +284,7 @@ impl Control {
         match command {
             None => {
                 self.close();
-                self.hung_up = true;
+                self.is_channel_closed = true;
             }
             Some(Command::Close) => self.close(),
             Some(Command::Submit(prompt)) => self.submit(prompt),
@@ -294,17 +294,17 @@ impl Control {
                 self.close();
                 self.interrupt();
             }
-            Some(Command::Answer(response)) => self.settle(&response),
+            Some(Command::Answer(response)) => self.answer_question(&response),
             Some(Command::Withdraw { request_id }) => self.jobs.abort(&request_id),
             Some(Command::Control { request_id, request }) => self.serve(request_id, &request).await,
         }
     }
 
     fn submit(&mut self, prompt: Prompt) {
-        if prompt.priority == Priority::Now && self.running {
+        if prompt.priority == PromptPriority::Now && self.running {
             self.interrupt_turn();
         }
-        if self.running { self.queue.push_noted(prompt) } else { self.queue.push(prompt) }
+        if self.running { self.queue.push_recorded(prompt) } else { self.queue.push(prompt) }
     }
 
     /// What was said meanwhile and may be told to the model now.
@@ -316,32 +316,32 @@ impl Control {
     }
 
     /// What happened to the queue and is not recorded yet.
-    pub(crate) fn take_queue_operations(&mut self) -> Vec<Operation> {
+    pub(crate) fn take_queue_operations(&mut self) -> Vec<QueueOperation> {
         self.queue.take_operations()
     }
 
     /// Whether the transcript already knows that this prompt came.
-    pub(crate) fn was_noted(&mut self, prompt: &Prompt) -> bool {
-        self.queue.forget_noted(prompt.uuid.as_deref())
+    pub(crate) fn is_queue_recorded(&mut self, prompt: &Prompt) -> bool {
+        self.queue.take_recorded(prompt.uuid.as_deref())
     }
 
-    fn settle(&self, response: &RawValue) {
-        if let Some(front) = &self.front {
-            front.desk.settle(response);
+    fn answer_question(&self, response: &RawValue) {
+        if let Some(front) = &self.host {
+            front.questions.answer(response);
         }
     }
 
     /// Ends the turn, and the agents in the background unless the host stops them by itself.
     fn interrupt(&mut self) {
         if !self.running && self.queue.backlog() > 0 {
-            self.latched = true;
+            self.interrupts_first_turn = true;
         }
         self.interrupt_turn();
         if !self.running
-            && !self.board.spares_agents
-            && let Some(front) = &self.front
+            && !self.view.keeps_agents_on_interrupt
+            && let Some(front) = &self.host
         {
-            front.reach.agents.cancel_all_for_user();
+            front.handles.agents.cancel_all_for_user();
         }
     }
 
@@ -351,12 +351,12 @@ impl Control {
     }
 
     pub(crate) async fn send(&self, line: String) {
-        self.tell(Event::Control(line)).await;
+        self.send_event(Event::Control(line)).await;
     }
 
     /// Overtakes the stream.
-    async fn tell(&self, event: Event) {
-        if let Some(front) = &self.front
+    async fn send_event(&self, event: Event) {
+        if let Some(front) = &self.host
             && front.replies.send(event).await.is_err()
         {
             tracing::debug!("the host is gone; its answer was dropped");

@@ -1,7 +1,7 @@
 //! What a turn does next: one pure function over plain facts. Retries, fallbacks, overflow and limits are facts it
 //! sees, never nested loops or thrown values. Every way out of a turn is an [`EndReason`].
 
-use crate::compact::Trigger;
+use crate::compact::CompactionTrigger;
 use std::time::Duration;
 
 /// How many times a cut-off answer is continued before the turn fails.
@@ -12,11 +12,11 @@ pub(crate) const MAX_MALFORMED: u32 = 12;
 
 /// What the last phase came to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Last {
+pub(crate) enum PhaseResult {
     /// The prompt was accepted; nothing was sent yet.
     Prompt,
-    Answered(Answer),
-    Failed(Failure),
+    Answered(ResponseSummary),
+    Failed(RequestFailure),
     /// All calls of the last response have their results.
     CallsDone,
     /// A hook left the only call for a later run.
@@ -26,20 +26,20 @@ pub(crate) enum Last {
     /// The history was summarised.
     Compacted,
     /// It could not be; the conversation is as it was.
-    NotCompacted(Trigger),
+    NotCompacted(CompactionTrigger),
 }
 
 /// A response, whole or kept in part.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Answer {
-    pub stop: Stop,
+pub(crate) struct ResponseSummary {
+    pub stop: StopKind,
     pub calls: usize,
     /// The stream broke after finished blocks; they were kept.
     pub cut: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopKind {
     EndTurn,
     ToolUse,
     MaxTokens,
@@ -50,7 +50,7 @@ pub(crate) enum Stop {
 
 /// A request that brought no usable response, and what may be done about it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Failure {
+pub(crate) enum RequestFailure {
     /// Worth another try after a pause.
     Transient { delay: Duration },
     /// The next request leaves out what was refused (thinking, a too large `max_tokens`, a stale key).
@@ -67,7 +67,7 @@ pub(crate) enum Failure {
 
 #[derive(Clone, Debug)]
 pub(crate) struct TurnFacts {
-    pub last: Last,
+    pub last: PhaseResult,
     pub interrupted: bool,
     /// Requests answered in this turn.
     pub steps: u32,
@@ -76,19 +76,19 @@ pub(crate) struct TurnFacts {
     pub max_turns: Option<u32>,
     pub over_budget: bool,
     pub continuations: u32,
-    pub structured: Structured,
+    pub structured: StructuredState,
     /// Responses in a row whose only calls had unreadable input.
     pub malformed_in_a_row: u32,
     /// The last overflow was one of bytes (413), not of tokens.
     pub oversized: bool,
     /// The next request would come too near to the end of the window.
     pub crowded: bool,
-    pub relief: Relief,
+    pub relief: OverflowRelief,
 }
 
 /// What can be done about a conversation that no longer fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Relief {
+pub(crate) enum OverflowRelief {
     Compact,
     /// Switched off, or failed too often.
     None,
@@ -98,7 +98,7 @@ pub(crate) enum Relief {
 
 /// Where a turn that must end in structured output stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Structured {
+pub(crate) enum StructuredState {
     NotAsked,
     /// `asked_again`: the model answered without it once and was told so.
     Missing {
@@ -109,9 +109,9 @@ pub(crate) enum Structured {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
+pub(crate) enum NextAction {
     CallModel,
-    Compact(Trigger),
+    Compact(CompactionTrigger),
     RunCalls,
     Wait(Duration),
     /// Tell the model to go on (cut-off answer) and call it again.
@@ -150,112 +150,126 @@ pub(crate) enum EndReason {
     DeferredUnavailable,
 }
 
-pub(crate) fn decide(facts: &TurnFacts) -> Next {
+pub(crate) fn decide(facts: &TurnFacts) -> NextAction {
     match &facts.last {
-        Last::Prompt | Last::Waited | Last::Compacted | Last::NotCompacted(_) if facts.interrupted => {
-            Next::End(EndReason::AbortedStreaming)
+        PhaseResult::Prompt | PhaseResult::Waited | PhaseResult::Compacted | PhaseResult::NotCompacted(_)
+            if facts.interrupted =>
+        {
+            NextAction::End(EndReason::AbortedStreaming)
         }
-        Last::Prompt | Last::Compacted if facts.over_budget => Next::End(EndReason::Budget),
-        Last::Prompt | Last::Waited => call_model(facts),
+        PhaseResult::Prompt | PhaseResult::Compacted if facts.over_budget => NextAction::End(EndReason::Budget),
+        PhaseResult::Prompt | PhaseResult::Waited => call_model(facts),
         // Still crowded or not: what more a summary could do is known after the next request.
-        Last::Compacted | Last::NotCompacted(Trigger::Crowded) => Next::CallModel,
-        Last::NotCompacted(Trigger::Overflow | Trigger::Manual { .. }) => Next::End(too_long(facts)),
-        Last::Answered(answer) => after_answer(answer, facts),
-        Last::Failed(Failure::Unrecorded) => Next::End(EndReason::Unrecorded),
-        Last::Failed(_) if facts.interrupted => Next::End(EndReason::AbortedStreaming),
-        Last::Failed(failure) => after_failure(failure, facts),
-        Last::CallsDone => after_calls(facts),
-        Last::Deferred => Next::End(EndReason::ToolDeferred),
+        PhaseResult::Compacted | PhaseResult::NotCompacted(CompactionTrigger::Crowded) => NextAction::CallModel,
+        PhaseResult::NotCompacted(CompactionTrigger::Overflow | CompactionTrigger::Manual { .. }) => {
+            NextAction::End(too_long(facts))
+        }
+        PhaseResult::Answered(answer) => after_answer(answer, facts),
+        PhaseResult::Failed(RequestFailure::Unrecorded) => NextAction::End(EndReason::Unrecorded),
+        PhaseResult::Failed(_) if facts.interrupted => NextAction::End(EndReason::AbortedStreaming),
+        PhaseResult::Failed(failure) => after_failure(failure, facts),
+        PhaseResult::CallsDone => after_calls(facts),
+        PhaseResult::Deferred => NextAction::End(EndReason::ToolDeferred),
     }
 }
 
 /// A request, or room for it first.
-fn call_model(facts: &TurnFacts) -> Next {
-    if facts.crowded { relieve(facts, Trigger::Crowded, Next::CallModel) } else { Next::CallModel }
-}
-
-fn relieve(facts: &TurnFacts, trigger: Trigger, otherwise: Next) -> Next {
-    match facts.relief {
-        Relief::Compact => Next::Compact(trigger),
-        Relief::None => otherwise,
-        Relief::Thrashing => Next::End(EndReason::RapidRefill),
+fn call_model(facts: &TurnFacts) -> NextAction {
+    if facts.crowded {
+        compact_or(facts, CompactionTrigger::Crowded, NextAction::CallModel)
+    } else {
+        NextAction::CallModel
     }
 }
 
-fn after_answer(answer: &Answer, facts: &TurnFacts) -> Next {
+fn compact_or(facts: &TurnFacts, trigger: CompactionTrigger, otherwise: NextAction) -> NextAction {
+    match facts.relief {
+        OverflowRelief::Compact => NextAction::Compact(trigger),
+        OverflowRelief::None => otherwise,
+        OverflowRelief::Thrashing => NextAction::End(EndReason::RapidRefill),
+    }
+}
+
+fn after_answer(answer: &ResponseSummary, facts: &TurnFacts) -> NextAction {
     if facts.interrupted {
-        return Next::End(EndReason::AbortedStreaming);
+        return NextAction::End(EndReason::AbortedStreaming);
     }
     if facts.over_budget {
-        return Next::End(EndReason::Budget);
+        return NextAction::End(EndReason::Budget);
     }
     if answer.calls > 0 {
-        return Next::RunCalls;
+        return NextAction::RunCalls;
     }
     match answer.stop {
-        Stop::PauseTurn => call_model(facts),
-        Stop::MaxTokens => continue_or(facts, EndReason::MaxOutputTokens),
-        Stop::ContextExceeded => overflow(facts),
-        Stop::Refusal => Next::End(EndReason::Refused),
-        Stop::EndTurn | Stop::ToolUse if answer.cut => continue_or(facts, EndReason::ApiError),
-        Stop::EndTurn | Stop::ToolUse => finish_or_demand(facts),
+        StopKind::PauseTurn => call_model(facts),
+        StopKind::MaxTokens => continue_or(facts, EndReason::MaxOutputTokens),
+        StopKind::ContextExceeded => overflow(facts),
+        StopKind::Refusal => NextAction::End(EndReason::Refused),
+        StopKind::EndTurn | StopKind::ToolUse if answer.cut => continue_or(facts, EndReason::ApiError),
+        StopKind::EndTurn | StopKind::ToolUse => finish_or_demand(facts),
     }
 }
 
-fn continue_or(facts: &TurnFacts, otherwise: EndReason) -> Next {
-    if facts.continuations >= MAX_CONTINUATIONS { Next::End(otherwise) } else { limited(facts, Next::Continue) }
+fn continue_or(facts: &TurnFacts, otherwise: EndReason) -> NextAction {
+    if facts.continuations >= MAX_CONTINUATIONS {
+        NextAction::End(otherwise)
+    } else {
+        within_turn_limit(facts, NextAction::Continue)
+    }
 }
 
-fn finish_or_demand(facts: &TurnFacts) -> Next {
+fn finish_or_demand(facts: &TurnFacts) -> NextAction {
     match facts.structured {
-        Structured::Missing { asked_again: false, .. } => limited(facts, Next::DemandOutput),
+        StructuredState::Missing { asked_again: false, .. } => within_turn_limit(facts, NextAction::DemandOutput),
         // It was asked for once more; the words are all there is.
-        Structured::NotAsked | Structured::Delivered | Structured::Missing { .. } => Next::StopHooks,
+        StructuredState::NotAsked | StructuredState::Delivered | StructuredState::Missing { .. } => {
+            NextAction::StopHooks
+        }
     }
 }
 
-fn overflow(facts: &TurnFacts) -> Next {
-    relieve(facts, Trigger::Overflow, Next::End(too_long(facts)))
+fn overflow(facts: &TurnFacts) -> NextAction {
+    compact_or(facts, CompactionTrigger::Overflow, NextAction::End(too_long(facts)))
 }
 
 fn too_long(facts: &TurnFacts) -> EndReason {
     if facts.oversized { EndReason::RequestTooLarge } else { EndReason::PromptTooLong }
 }
 
-fn after_failure(failure: &Failure, facts: &TurnFacts) -> Next {
+fn after_failure(failure: &RequestFailure, facts: &TurnFacts) -> NextAction {
     match failure {
-        Failure::Transient { delay } => Next::Wait(*delay),
-        Failure::Adjusted | Failure::FallBack => Next::CallModel,
-        Failure::Overflow => overflow(facts),
-        Failure::Fatal => Next::End(EndReason::ApiError),
-        Failure::Unrecorded => Next::End(EndReason::Unrecorded),
+        RequestFailure::Transient { delay } => NextAction::Wait(*delay),
+        RequestFailure::Adjusted | RequestFailure::FallBack => NextAction::CallModel,
+        RequestFailure::Overflow => overflow(facts),
+        RequestFailure::Fatal => NextAction::End(EndReason::ApiError),
+        RequestFailure::Unrecorded => NextAction::End(EndReason::Unrecorded),
     }
 }
 
-fn after_calls(facts: &TurnFacts) -> Next {
+fn after_calls(facts: &TurnFacts) -> NextAction {
     if facts.interrupted {
-        return Next::End(EndReason::AbortedTools);
+        return NextAction::End(EndReason::AbortedTools);
     }
-    if facts.structured == Structured::Delivered {
-        return Next::StopHooks;
+    if facts.structured == StructuredState::Delivered {
+        return NextAction::StopHooks;
     }
     // Agents may have spent it.
     if facts.over_budget {
-        return Next::End(EndReason::Budget);
+        return NextAction::End(EndReason::Budget);
     }
-    if let Structured::Missing { retries_left: 0, .. } = facts.structured {
-        return Next::End(EndReason::StructuredRetries);
+    if let StructuredState::Missing { retries_left: 0, .. } = facts.structured {
+        return NextAction::End(EndReason::StructuredRetries);
     }
     if facts.malformed_in_a_row >= MAX_MALFORMED {
-        return Next::End(EndReason::MalformedCalls);
+        return NextAction::End(EndReason::MalformedCalls);
     }
-    limited(facts, call_model(facts))
+    within_turn_limit(facts, call_model(facts))
 }
 
 /// Another request only while the turn limit leaves room for it.
-fn limited(facts: &TurnFacts, next: Next) -> Next {
+fn within_turn_limit(facts: &TurnFacts, next: NextAction) -> NextAction {
     match facts.max_turns {
-        Some(max) if facts.steps >= max => Next::End(EndReason::MaxTurns),
+        Some(max) if facts.steps >= max => NextAction::End(EndReason::MaxTurns),
         Some(_) | None => next,
     }
 }
@@ -311,7 +325,7 @@ impl EndReason {
 mod tests {
     use super::*;
 
-    fn facts(last: Last) -> TurnFacts {
+    fn facts(last: PhaseResult) -> TurnFacts {
         TurnFacts {
             last,
             interrupted: false,
@@ -320,87 +334,92 @@ mod tests {
             max_turns: None,
             over_budget: false,
             continuations: 0,
-            structured: Structured::NotAsked,
+            structured: StructuredState::NotAsked,
             malformed_in_a_row: 0,
             oversized: false,
             crowded: false,
-            relief: Relief::Compact,
+            relief: OverflowRelief::Compact,
         }
     }
 
     #[test]
     fn a_crowded_conversation_is_shortened_once_before_it_is_sent() {
         let crowded = |last| TurnFacts { crowded: true, ..facts(last) };
-        assert_eq!(decide(&crowded(Last::Prompt)), Next::Compact(Trigger::Crowded));
-        assert_eq!(decide(&crowded(Last::CallsDone)), Next::Compact(Trigger::Crowded));
-        assert_eq!(decide(&crowded(Last::Compacted)), Next::CallModel);
-        assert_eq!(decide(&crowded(Last::NotCompacted(Trigger::Crowded))), Next::CallModel);
-        let off = TurnFacts { relief: Relief::None, ..crowded(Last::Prompt) };
-        assert_eq!(decide(&off), Next::CallModel);
+        assert_eq!(decide(&crowded(PhaseResult::Prompt)), NextAction::Compact(CompactionTrigger::Crowded));
+        assert_eq!(decide(&crowded(PhaseResult::CallsDone)), NextAction::Compact(CompactionTrigger::Crowded));
+        assert_eq!(decide(&crowded(PhaseResult::Compacted)), NextAction::CallModel);
+        assert_eq!(decide(&crowded(PhaseResult::NotCompacted(CompactionTrigger::Crowded))), NextAction::CallModel);
+        let off = TurnFacts { relief: OverflowRelief::None, ..crowded(PhaseResult::Prompt) };
+        assert_eq!(decide(&off), NextAction::CallModel);
     }
 
     #[test]
     fn an_overflow_is_relieved_or_ends_the_turn() {
         // [TST-106]
-        for last in [Last::Failed(Failure::Overflow), answered(Stop::ContextExceeded, 0)] {
+        for last in [PhaseResult::Failed(RequestFailure::Overflow), answered(StopKind::ContextExceeded, 0)] {
             let with = |relief| decide(&TurnFacts { relief, ..facts(last.clone()) });
-            assert_eq!(with(Relief::Compact), Next::Compact(Trigger::Overflow));
-            assert_eq!(with(Relief::None), Next::End(EndReason::PromptTooLong));
-            assert_eq!(with(Relief::Thrashing), Next::End(EndReason::RapidRefill));
+            assert_eq!(with(OverflowRelief::Compact), NextAction::Compact(CompactionTrigger::Overflow));
+            assert_eq!(with(OverflowRelief::None), NextAction::End(EndReason::PromptTooLong));
+            assert_eq!(with(OverflowRelief::Thrashing), NextAction::End(EndReason::RapidRefill));
         }
-        let failed = Last::NotCompacted(Trigger::Overflow);
-        assert_eq!(decide(&facts(failed)), Next::End(EndReason::PromptTooLong));
+        let failed = PhaseResult::NotCompacted(CompactionTrigger::Overflow);
+        assert_eq!(decide(&facts(failed)), NextAction::End(EndReason::PromptTooLong));
     }
 
-    fn answered(stop: Stop, calls: usize) -> Last {
-        Last::Answered(Answer { stop, calls, cut: false })
+    fn answered(stop: StopKind, calls: usize) -> PhaseResult {
+        PhaseResult::Answered(ResponseSummary { stop, calls, cut: false })
     }
 
     #[test]
     fn calls_of_the_last_allowed_step_run_then_the_turn_ends() {
         let at_limit = |last| TurnFacts { max_turns: Some(1), ..facts(last) };
-        assert_eq!(decide(&at_limit(answered(Stop::ToolUse, 1))), Next::RunCalls);
-        assert_eq!(decide(&at_limit(Last::CallsDone)), Next::End(EndReason::MaxTurns));
-        assert_eq!(decide(&at_limit(answered(Stop::EndTurn, 0))), Next::StopHooks);
+        assert_eq!(decide(&at_limit(answered(StopKind::ToolUse, 1))), NextAction::RunCalls);
+        assert_eq!(decide(&at_limit(PhaseResult::CallsDone)), NextAction::End(EndReason::MaxTurns));
+        assert_eq!(decide(&at_limit(answered(StopKind::EndTurn, 0))), NextAction::StopHooks);
     }
 
     #[test]
     fn budget_ends_before_calls_run() {
-        let over = TurnFacts { over_budget: true, ..facts(answered(Stop::ToolUse, 1)) };
-        assert_eq!(decide(&over), Next::End(EndReason::Budget));
+        let over = TurnFacts { over_budget: true, ..facts(answered(StopKind::ToolUse, 1)) };
+        assert_eq!(decide(&over), NextAction::End(EndReason::Budget));
     }
 
     #[test]
     fn pause_resends_and_max_tokens_continues_a_few_times() {
-        assert_eq!(decide(&facts(answered(Stop::PauseTurn, 0))), Next::CallModel);
-        assert_eq!(decide(&facts(answered(Stop::MaxTokens, 0))), Next::Continue);
-        let tired = TurnFacts { continuations: MAX_CONTINUATIONS, ..facts(answered(Stop::MaxTokens, 0)) };
-        assert_eq!(decide(&tired), Next::End(EndReason::MaxOutputTokens));
+        assert_eq!(decide(&facts(answered(StopKind::PauseTurn, 0))), NextAction::CallModel);
+        assert_eq!(decide(&facts(answered(StopKind::MaxTokens, 0))), NextAction::Continue);
+        let tired = TurnFacts { continuations: MAX_CONTINUATIONS, ..facts(answered(StopKind::MaxTokens, 0)) };
+        assert_eq!(decide(&tired), NextAction::End(EndReason::MaxOutputTokens));
     }
 
     #[test]
     fn structured_output_is_demanded_once_and_rejected_until_retries_run_out() {
         let missing = |last, retries_left, asked_again| TurnFacts {
-            structured: Structured::Missing { retries_left, asked_again },
+            structured: StructuredState::Missing { retries_left, asked_again },
             ..facts(last)
         };
-        assert_eq!(decide(&missing(answered(Stop::EndTurn, 0), 2, false)), Next::DemandOutput);
-        assert_eq!(decide(&missing(answered(Stop::EndTurn, 0), 2, true)), Next::StopHooks);
-        assert_eq!(decide(&missing(Last::CallsDone, 1, false)), Next::CallModel);
-        assert_eq!(decide(&missing(Last::CallsDone, 0, false)), Next::End(EndReason::StructuredRetries));
-        let delivered = TurnFacts { structured: Structured::Delivered, ..facts(Last::CallsDone) };
-        assert_eq!(decide(&delivered), Next::StopHooks);
+        assert_eq!(decide(&missing(answered(StopKind::EndTurn, 0), 2, false)), NextAction::DemandOutput);
+        assert_eq!(decide(&missing(answered(StopKind::EndTurn, 0), 2, true)), NextAction::StopHooks);
+        assert_eq!(decide(&missing(PhaseResult::CallsDone, 1, false)), NextAction::CallModel);
+        assert_eq!(decide(&missing(PhaseResult::CallsDone, 0, false)), NextAction::End(EndReason::StructuredRetries));
+        let delivered = TurnFacts { structured: StructuredState::Delivered, ..facts(PhaseResult::CallsDone) };
+        assert_eq!(decide(&delivered), NextAction::StopHooks);
     }
 
     #[test]
     fn no_call_is_ever_left_without_a_decision() {
         // Property over the small product of facts: an answer with calls either runs them or ends the turn.
-        for stop in
-            [Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::PauseTurn, Stop::Refusal, Stop::ContextExceeded]
-        {
+        for stop in [
+            StopKind::EndTurn,
+            StopKind::ToolUse,
+            StopKind::MaxTokens,
+            StopKind::PauseTurn,
+            StopKind::Refusal,
+            StopKind::ContextExceeded,
+        ] {
             for (interrupted, over_budget) in [(false, false), (true, false), (false, true)] {
                 let f = TurnFacts { interrupted, over_budget, ..facts(answered(stop, 2)) };
-                assert!(matches!(decide(&f), Next::RunCalls | Next::End(_)), "{f:?}");
+                assert!(matches!(decide(&f), NextAction::RunCalls | NextAction::End(_)), "{f:?}");
             }
         }
     }

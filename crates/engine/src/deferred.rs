@@ -2,13 +2,13 @@
 //! again has the hooks asked about the same call before anything else happens. It may be left again, as often as hooks like.
 
 use crate::calls::ToolUse;
-use crate::decide::{EndReason, Last};
+use crate::decide::{EndReason, PhaseResult};
 use crate::session::Session;
-use crate::turn::{self, Opener, Turn};
+use crate::turn::{self, TurnOpener, TurnState};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use store::Loaded;
-use store::registry::Status as LiveStatus;
+use store::LoadedConversation;
+use store::live_sessions::LiveStatus;
 use store::resume::EntryKind;
 use wire::sdk::DeferredToolUse;
 
@@ -16,25 +16,25 @@ use wire::sdk::DeferredToolUse;
 const KIND: &str = "x_deferred_tool_use";
 
 /// The turn ends here; the next one takes the call up.
-pub(crate) fn leave(session: &mut Session, turn: &mut Turn, used: ToolUse) {
-    let call = told(&used);
+pub(crate) fn defer(session: &mut Session, turn: &mut TurnState, used: ToolUse) {
+    let call = as_result(&used);
     let line = serde_json::json!({"type": KIND, "toolUseId": call.id, "toolName": call.name, "toolInput": call.input});
-    let written = wire::raw::to_raw(&line).map(|line| session.io.scribe.attachment(line));
-    turn.facts.last = Last::Deferred;
+    let written = wire::raw::to_raw(&line).map(|line| session.io.transcript.attachment(line));
+    turn.facts.last = PhaseResult::Deferred;
     if let Ok(Err(error)) = written {
-        turn.unrecorded(&error);
+        turn.fail_unrecorded(&error);
     }
     turn.deferred = Some(call);
     session.start.deferred = Some(used);
 }
 
 /// Asks the hooks again, and runs the call when they let it. The reason to end, when it does not come to that.
-pub(crate) async fn take_up(session: &mut Session, turn: &mut Turn, used: ToolUse) -> Option<EndReason> {
+pub(crate) async fn resume(session: &mut Session, turn: &mut TurnState, used: ToolUse) -> Option<EndReason> {
     session.set_state("running", LiveStatus::Busy).await;
     session.announce().await;
     session.start.is_announced = true;
     if session.io.registry.find(&used.name).is_none() {
-        turn.deferred = Some(told(&used));
+        turn.deferred = Some(as_result(&used));
         turn.text = format!("The tool {} of the call that was left is not there any more.", used.name);
         session.start.deferred = Some(used);
         return Some(EndReason::DeferredUnavailable);
@@ -42,27 +42,27 @@ pub(crate) async fn take_up(session: &mut Session, turn: &mut Turn, used: ToolUs
     turn.calls = vec![used];
     turn::run_calls(session, turn).await;
     match turn.facts.last {
-        Last::Deferred => Some(EndReason::ToolDeferred),
-        Last::Failed(_) => Some(EndReason::Unrecorded),
+        PhaseResult::Deferred => Some(EndReason::ToolDeferred),
+        PhaseResult::Failed(_) => Some(EndReason::Unrecorded),
         _ => {
-            turn.facts.last = Last::Prompt;
+            turn.facts.last = PhaseResult::Prompt;
             None
         }
     }
 }
 
 /// Nothing was said beside taking the call up.
-pub(crate) fn is_empty(opener: &Opener) -> bool {
-    matches!(opener, Opener::Prompt(prompt) if prompt.content.get() == "\"\"")
+pub(crate) fn is_empty(opener: &TurnOpener) -> bool {
+    matches!(opener, TurnOpener::Prompt(prompt) if prompt.content.get() == "\"\"")
 }
 
-fn told(used: &ToolUse) -> DeferredToolUse {
+fn as_result(used: &ToolUse) -> DeferredToolUse {
     DeferredToolUse { id: used.id.clone(), name: used.name.clone(), input: used.input.clone() }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Mark {
+struct DeferredMark {
     #[serde(rename = "type")]
     kind: String,
     tool_use_id: String,
@@ -71,7 +71,7 @@ struct Mark {
 }
 
 /// The call that the conversation ends with, when a hook left it.
-pub(crate) fn of(loaded: &Loaded) -> Option<ToolUse> {
+pub(crate) fn find(loaded: &LoadedConversation) -> Option<ToolUse> {
     let mut assistant = None;
     let mut left: Option<ToolUse> = None;
     for entry in &loaded.entries {
@@ -79,7 +79,7 @@ pub(crate) fn of(loaded: &Loaded) -> Option<ToolUse> {
             EntryKind::Assistant => assistant = Some(entry.uuid.to_string()),
             EntryKind::User => left = None,
             EntryKind::Attachment => {
-                let mark = entry.body.as_deref().and_then(|body| serde_json::from_str::<Mark>(body).ok());
+                let mark = entry.body.as_deref().and_then(|body| serde_json::from_str::<DeferredMark>(body).ok());
                 if let (Some(mark), Some(assistant)) = (mark.filter(|mark| mark.kind == KIND), &assistant) {
                     left = Some(use_of(mark, assistant.clone()));
                 }
@@ -90,7 +90,7 @@ pub(crate) fn of(loaded: &Loaded) -> Option<ToolUse> {
     left
 }
 
-fn use_of(mark: Mark, assistant_uuid: String) -> ToolUse {
+fn use_of(mark: DeferredMark, assistant_uuid: String) -> ToolUse {
     ToolUse {
         id: mark.tool_use_id,
         name: mark.tool_name,

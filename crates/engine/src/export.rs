@@ -4,21 +4,21 @@
 use std::io::{self, Write};
 use std::path::Path;
 use store::StoreError;
-use store::story::{self, Moment};
+use store::narrative::{self, NarrativeItem};
 
 /// Longest input of a call and longest result that text, Markdown and pages show.
-const CALL: usize = 2_000;
-const RESULT: usize = 20_000;
+const MAX_CALL_CHARS: usize = 2_000;
+const MAX_RESULT_CHARS: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     Text,
     Markdown,
     Html,
     Json,
 }
 
-impl Format {
+impl ExportFormat {
     /// By name or by the ending of a file.
     pub fn parse(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
@@ -47,30 +47,35 @@ impl Format {
 
 /// What stands at the head of the file.
 #[derive(Clone, Debug, Default)]
-pub struct Heading {
+pub struct ExportHeading {
     pub session_id: String,
     pub title: Option<String>,
     pub cwd: Option<String>,
 }
 
 /// Writes the conversation recorded in `transcript`.
-pub fn write(transcript: &Path, heading: &Heading, format: Format, out: &mut dyn Write) -> Result<(), StoreError> {
+pub fn write(
+    transcript: &Path,
+    heading: &ExportHeading,
+    format: ExportFormat,
+    out: &mut dyn Write,
+) -> Result<(), StoreError> {
     let fail = |source: io::Error| StoreError::Read { path: transcript.to_path_buf(), source };
-    if format == Format::Json {
+    if format == ExportFormat::Json {
         return json(transcript, heading, out);
     }
     begin(heading, format, out).map_err(fail)?;
     // The first failure to write ends it; the rest of the file is only passed over.
     let mut failed = Ok(());
-    story::read(transcript, &mut |_| Ok(()), &mut |moment| {
+    narrative::read(transcript, &mut |_| Ok(()), &mut |moment| {
         if failed.is_ok() {
-            failed = moment_as(moment, format, out);
+            failed = write_moment(moment, format, out);
         }
     })?;
     failed.and_then(|()| end(format, out)).map_err(fail)
 }
 
-fn json(transcript: &Path, heading: &Heading, out: &mut dyn Write) -> Result<(), StoreError> {
+fn json(transcript: &Path, heading: &ExportHeading, out: &mut dyn Write) -> Result<(), StoreError> {
     let fail = |source: io::Error| StoreError::Read { path: transcript.to_path_buf(), source };
     let text = |value: &Option<String>| wire::raw::to_line(value).unwrap_or_else(|_| "null".into());
     let id = wire::raw::to_line(&heading.session_id).unwrap_or_default();
@@ -82,25 +87,25 @@ fn json(transcript: &Path, heading: &Heading, out: &mut dyn Write) -> Result<(),
     )
     .map_err(fail)?;
     let mut separator = "\n";
-    let mut entry = |line: story::Line<'_>| {
+    let mut entry = |line: narrative::TranscriptLine<'_>| {
         write!(out, "{separator}{}", line.raw)?;
         separator = ",\n";
         Ok(())
     };
-    story::read(transcript, &mut entry, &mut |_| {})?;
+    narrative::read(transcript, &mut entry, &mut |_| {})?;
     out.write_all(b"\n]}\n").map_err(fail)
 }
 
-fn begin(heading: &Heading, format: Format, out: &mut dyn Write) -> io::Result<()> {
+fn begin(heading: &ExportHeading, format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
     let title = heading.title.as_deref().unwrap_or("Conversation");
     let place = heading.cwd.as_deref().unwrap_or_default();
     match format {
-        Format::Text | Format::Json => Ok(()),
-        Format::Markdown => {
+        ExportFormat::Text | ExportFormat::Json => Ok(()),
+        ExportFormat::Markdown => {
             let title = title.replace('\n', " ");
             write!(out, "# {title}\n\nSession `{}` in `{place}`\n\n", heading.session_id)
         }
-        Format::Html => write!(
+        ExportFormat::Html => write!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n<p class=\"place\">{} · {}</p>\n",
@@ -117,49 +122,49 @@ const STYLE: &str = "body{max-width:50rem;margin:2rem auto;padding:0 1rem;font:1
     summary{color:#666;cursor:pointer}.error{color:#a00}.place{color:#666}\
     @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.user{background:#24303c}pre{background:#222}}";
 
-fn end(format: Format, out: &mut dyn Write) -> io::Result<()> {
+fn end(format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Html => out.write_all(b"</html>\n"),
-        Format::Text | Format::Markdown | Format::Json => Ok(()),
+        ExportFormat::Html => out.write_all(b"</html>\n"),
+        ExportFormat::Text | ExportFormat::Markdown | ExportFormat::Json => Ok(()),
     }
 }
 
 /// One moment in one format. Text in tags was put there by programs.
-pub(crate) fn moment_as(moment: Moment<'_>, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    if matches!(moment, Moment::User(text) if text.trim_start().starts_with('<')) {
+pub(crate) fn write_moment(moment: NarrativeItem<'_>, format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
+    if matches!(moment, NarrativeItem::User(text) if text.trim_start().starts_with('<')) {
         return Ok(());
     }
     match format {
-        Format::Text => as_text(moment, out),
-        Format::Markdown => as_markdown(moment, out),
-        Format::Html => as_html(moment, out),
-        Format::Json => Ok(()),
+        ExportFormat::Text => as_text(moment, out),
+        ExportFormat::Markdown => as_markdown(moment, out),
+        ExportFormat::Html => as_html(moment, out),
+        ExportFormat::Json => Ok(()),
     }
 }
 
-fn as_text(moment: Moment<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn as_text(moment: NarrativeItem<'_>, out: &mut dyn Write) -> io::Result<()> {
     match moment {
-        Moment::User(text) => write!(out, "> {}\n\n", text.trim_end().replace('\n', "\n> ")),
-        Moment::Assistant(text) => write!(out, "{}\n\n", text.trim_end()),
-        Moment::Call { tool, input } => write!(out, "* {tool} {}\n\n", cut(input, 200)),
-        Moment::Summary(_) | Moment::Result { .. } | Moment::Image => Ok(()),
+        NarrativeItem::User(text) => write!(out, "> {}\n\n", text.trim_end().replace('\n', "\n> ")),
+        NarrativeItem::Assistant(text) => write!(out, "{}\n\n", text.trim_end()),
+        NarrativeItem::Call { tool, input } => write!(out, "* {tool} {}\n\n", cut(input, 200)),
+        NarrativeItem::Summary(_) | NarrativeItem::Result { .. } | NarrativeItem::Image => Ok(()),
     }
 }
 
-fn as_markdown(moment: Moment<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn as_markdown(moment: NarrativeItem<'_>, out: &mut dyn Write) -> io::Result<()> {
     match moment {
-        Moment::User(text) => write!(out, "## You\n\n{}\n\n", text.trim_end()),
-        Moment::Assistant(text) => write!(out, "{}\n\n", text.trim_end()),
-        Moment::Call { tool, input } => {
-            let (fence, input) = (fence(input), cut(input, CALL));
+        NarrativeItem::User(text) => write!(out, "## You\n\n{}\n\n", text.trim_end()),
+        NarrativeItem::Assistant(text) => write!(out, "{}\n\n", text.trim_end()),
+        NarrativeItem::Call { tool, input } => {
+            let (fence, input) = (fence(input), cut(input, MAX_CALL_CHARS));
             write!(out, "**{tool}**\n\n{fence}json\n{input}\n{fence}\n\n")
         }
-        Moment::Result { text, is_error } => {
+        NarrativeItem::Result { text, is_error } => {
             let (fence, mark) = (fence(text), if is_error { "Failed:\n\n" } else { "" });
-            write!(out, "{mark}{fence}\n{}\n{fence}\n\n", cut(text.trim_end(), RESULT))
+            write!(out, "{mark}{fence}\n{}\n{fence}\n\n", cut(text.trim_end(), MAX_RESULT_CHARS))
         }
-        Moment::Image => out.write_all(b"*(image)*\n\n"),
-        Moment::Summary(_) => Ok(()),
+        NarrativeItem::Image => out.write_all(b"*(image)*\n\n"),
+        NarrativeItem::Summary(_) => Ok(()),
     }
 }
 
@@ -169,24 +174,24 @@ fn fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-fn as_html(moment: Moment<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn as_html(moment: NarrativeItem<'_>, out: &mut dyn Write) -> io::Result<()> {
     match moment {
-        Moment::User(text) => writeln!(out, "<div class=\"user\">{}</div>", escaped(text.trim_end())),
-        Moment::Assistant(text) => writeln!(out, "<div>{}</div>", escaped(text.trim_end())),
-        Moment::Call { tool, input } => writeln!(
+        NarrativeItem::User(text) => writeln!(out, "<div class=\"user\">{}</div>", escaped(text.trim_end())),
+        NarrativeItem::Assistant(text) => writeln!(out, "<div>{}</div>", escaped(text.trim_end())),
+        NarrativeItem::Call { tool, input } => writeln!(
             out,
             "<details><summary>{}</summary><pre>{}</pre></details>",
             escaped(tool),
-            escaped(&cut(input, CALL))
+            escaped(&cut(input, MAX_CALL_CHARS))
         ),
-        Moment::Result { text, is_error } => writeln!(
+        NarrativeItem::Result { text, is_error } => writeln!(
             out,
             "<details><summary{}>result</summary><pre>{}</pre></details>",
             if is_error { " class=\"error\"" } else { "" },
-            escaped(&cut(text.trim_end(), RESULT))
+            escaped(&cut(text.trim_end(), MAX_RESULT_CHARS))
         ),
-        Moment::Image => out.write_all(b"<p>(image)</p>\n"),
-        Moment::Summary(_) => Ok(()),
+        NarrativeItem::Image => out.write_all(b"<p>(image)</p>\n"),
+        NarrativeItem::Summary(_) => Ok(()),
     }
 }
 
@@ -222,11 +227,11 @@ mod tests {
 {"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"</pre><script>"}]}}
 "#;
 
-    fn exported(format: Format) -> String {
+    fn exported(format: ExportFormat) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         std::fs::write(&path, LINES).unwrap();
-        let heading = Heading { session_id: "S".into(), title: Some("A <title>".into()), cwd: Some("/r".into()) };
+        let heading = ExportHeading { session_id: "S".into(), title: Some("A <title>".into()), cwd: Some("/r".into()) };
         let mut out = Vec::new();
         write(&path, &heading, format, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -235,7 +240,7 @@ mod tests {
     #[test]
     fn json_keeps_every_line_as_it_is() {
         // [TST-168]
-        let text = exported(Format::Json);
+        let text = exported(ExportFormat::Json);
         let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(parsed["entries"].as_array().unwrap().len(), 4);
         assert_eq!(parsed["title"], "A <title>");
@@ -244,19 +249,25 @@ mod tests {
 
     #[test]
     fn nothing_of_a_conversation_becomes_markup() {
-        let page = exported(Format::Html);
+        let page = exported(ExportFormat::Html);
         assert!(page.contains("make &lt;b&gt;it&lt;/b&gt;") && page.contains("A &lt;title&gt;"), "{page}");
         assert!(page.contains("&lt;/pre&gt;&lt;script&gt;") && !page.contains("<script"), "{page}");
-        let markdown = exported(Format::Markdown);
+        let markdown = exported(ExportFormat::Markdown);
         assert!(markdown.starts_with("# A <title>\n") && markdown.contains("## You\n\nmake <b>it</b>"), "{markdown}");
         assert!(markdown.contains("````json\n"), "{markdown}");
-        assert_eq!(exported(Format::Text), "> make <b>it</b>\n\nDone.\n\n* Bash {\"command\":\"echo '```'\"}\n\n");
+        assert_eq!(
+            exported(ExportFormat::Text),
+            "> make <b>it</b>\n\nDone.\n\n* Bash {\"command\":\"echo '```'\"}\n\n"
+        );
     }
 
     #[test]
     fn the_ending_of_a_file_names_the_format() {
-        let of = |name: &str| Format::of_file(Path::new(name));
-        assert_eq!((of("a.MD"), of("a.html"), of("a.json")), (Format::Markdown, Format::Html, Format::Json));
-        assert_eq!((of("a"), of("a.txt"), of("a.log")), (Format::Text, Format::Text, Format::Text));
+        let of = |name: &str| ExportFormat::of_file(Path::new(name));
+        assert_eq!(
+            (of("a.MD"), of("a.html"), of("a.json")),
+            (ExportFormat::Markdown, ExportFormat::Html, ExportFormat::Json)
+        );
+        assert_eq!((of("a"), of("a.txt"), of("a.log")), (ExportFormat::Text, ExportFormat::Text, ExportFormat::Text));
     }
 }

@@ -1,16 +1,16 @@
 //! What the permission engine wants to know about the disk: where paths really lead, which files have several names, and
 //! which repository git would use. Looks only at what the call in question needs.
 
-use permission::{Access, Facts, Policy, RepositoryFacts, Request};
+use permission::{Access, PathFacts, PermissionQuery, Policy, RepositoryFacts};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use sys::Env;
-use sys::git::neutral::Neutral;
+use sys::git::neutral::NeutralConfig;
 use wire::mode::PermissionMode;
 
 /// As [`gather`], with a look at the configuration of the repositories in which git would run.
-pub fn gather_with_repositories(policy: &Policy, request: &Request<'_>, cwd: &Path, env: &Env) -> Facts {
+pub fn gather_with_repositories(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path, env: &Env) -> PathFacts {
     let facts = gather(policy, request, cwd);
     let mentions_git = |access: &Access| matches!(access, Access::Run(command) if command.contains("git"));
     if !request.accesses.iter().any(mentions_git) {
@@ -18,7 +18,8 @@ pub fn gather_with_repositories(policy: &Policy, request: &Request<'_>, cwd: &Pa
     }
     let places = policy.git_places(request, cwd).into_iter();
     let found = places.map(|dir| {
-        let found = match Neutral::of([dir.as_path()], env).and_then(|found| found.variables(env).map(|_| found)) {
+        let found = match NeutralConfig::of([dir.as_path()], env).and_then(|found| found.variables(env).map(|_| found))
+        {
             Ok(found) => RepositoryFacts::Powerless {
                 external_diff: found.external_diff,
                 files: found.files.into_iter().collect(),
@@ -32,14 +33,14 @@ pub fn gather_with_repositories(policy: &Policy, request: &Request<'_>, cwd: &Pa
 
 /// Resolves everything `policy` needs to decide `request` in a shell that stands in `cwd`. Git calls are not looked at, so
 /// they are never taken for read-only.
-pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
-    let mut facts = Facts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real::path)
+pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> PathFacts {
+    let mut facts = PathFacts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real_path::path)
         .with_repositories(BTreeMap::new());
     if let Some(plan) = policy.read_plan(request, cwd) {
-        facts = facts.with_reads(crate::reads::look(&plan, policy));
+        facts = facts.with_reads(crate::reads::check_reads(&plan, policy));
     }
     if policy.mode == PermissionMode::AcceptEdits {
-        facts = facts.sharing(has_other_names);
+        facts = facts.with_shared_files(has_hard_links);
     }
     let commands = || {
         request.accesses.iter().filter_map(|access| match access {
@@ -56,7 +57,7 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
         facts = facts.with_files(Path::is_file);
     }
     if commands().any(|command| command.contains("cargo") || command.contains("rust")) && names_toolchain(cwd) {
-        facts = facts.naming_toolchain();
+        facts = facts.with_named_toolchain();
     }
     if !commands().any(|command| command.contains("git")) {
         return facts;
@@ -68,11 +69,11 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
 }
 
 /// The environment as commands see it, for words that name a variable.
-pub fn variables(env: &sys::Env) -> permission::Variables {
+pub fn variables(env: &sys::Env) -> permission::ShellEnvironment {
     let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
         Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
     };
-    permission::Variables(std::sync::Arc::new(env.iter().filter_map(text).collect()))
+    permission::ShellEnvironment(std::sync::Arc::new(env.iter().filter_map(text).collect()))
 }
 
 /// Whether any toolchain file on the way up may name a directory that rustup would run programs from.
@@ -83,6 +84,6 @@ fn names_toolchain(cwd: &Path) -> bool {
     found.any(|file| sys::fs::read_whole(&file, LIMIT).map_or(true, |bytes| bytes.contains(&b'/')))
 }
 
-fn has_other_names(path: &Path) -> bool {
+fn has_hard_links(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
 }

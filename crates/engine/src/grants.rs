@@ -3,37 +3,37 @@
 //! needs its launch flag, managed-only sessions take no allow rules, and a rule that looks like it holds a credential is
 //! kept for the session but never written down.
 
-use crate::session::Io;
-use config::edit::{Edit, Target};
+use crate::session::SessionIo;
+use config::edit::{SettingsEdit, SettingsTarget};
 use serde_json::Value;
 use std::path::PathBuf;
 use wire::control::PermissionUpdate;
 use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
 use wire::sdk::SystemBody;
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 /// Which modes a host may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bypass {
+pub(crate) enum BypassAvailability {
     Available,
     Closed,
 }
 
 /// Whose wish the mode of a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ModeOf {
+pub(crate) enum ModeOwner {
     Session,
     /// An agent's, from its definition.
     Definition,
 }
 
 /// The mode a host asked for, or why it cannot have it.
-pub(crate) fn wanted_mode(text: &str, bypass: Bypass) -> Result<PermissionMode, String> {
+pub(crate) fn wanted_mode(text: &str, bypass: BypassAvailability) -> Result<PermissionMode, String> {
     match PermissionMode::parse(text) {
         None => Err(format!("Unknown permission mode: {text}. Known modes: {}", PermissionMode::NAMES.join(", "))),
         Some(PermissionMode::Auto) => Err("Permission mode auto is not available: there is no classifier".into()),
-        Some(PermissionMode::BypassPermissions) if bypass == Bypass::Closed => {
+        Some(PermissionMode::BypassPermissions) if bypass == BypassAvailability::Closed => {
             Err("Permission mode bypassPermissions is not available: the session was not started with \
              --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
                 .into())
@@ -43,58 +43,58 @@ pub(crate) fn wanted_mode(text: &str, bypass: Bypass) -> Result<PermissionMode, 
 }
 
 /// One list in a settings file and what happens to it.
-struct Change {
+struct SettingsListEdit {
     keys: [&'static str; 2],
-    edit: Edit,
+    edit: SettingsEdit,
 }
 
-impl Io {
+impl SessionIo {
     /// Applies `updates` in order. A failure to save is told; the grant still holds for the session.
     pub(crate) async fn grant(&mut self, updates: Vec<PermissionUpdate>) {
-        self.adopt_grants(&updates).await;
+        self.apply_shared_grants(&updates).await;
         for update in updates {
-            let to = update.destination.unwrap_or(Source::Session);
-            if matches!(to, Source::Managed | Source::Flag) {
+            let to = update.destination.unwrap_or(SettingsSource::Session);
+            if matches!(to, SettingsSource::Managed | SettingsSource::Flag) {
                 tracing::warn!(kind = update.kind, "a permission update for settings nobody may change is ignored");
                 continue;
             }
-            if let Some(change) = self.take_update(update, to).await {
+            if let Some(change) = self.apply_update(update, to).await {
                 self.save(to, change).await;
             }
         }
-        self.renew_policy();
+        self.rebuild_policy();
     }
 
     /// Puts into force what the host granted to others of the session: the main thread or its agents.
-    async fn adopt_grants(&mut self, own: &[PermissionUpdate]) {
+    async fn apply_shared_grants(&mut self, own: &[PermissionUpdate]) {
         let agents = std::sync::Arc::clone(&self.spawner.agents);
         let news = agents.grant(own, &mut self.grants_seen);
         if news.is_empty() {
             return;
         }
         for update in news {
-            let to = update.destination.unwrap_or(Source::Session);
+            let to = update.destination.unwrap_or(SettingsSource::Session);
             let plans = update.mode.as_deref() == Some(PermissionMode::Plan.as_str());
-            let is_mode = update.kind == "setMode" && self.mode_of == ModeOf::Definition && !plans;
-            if !is_mode && !matches!(to, Source::Managed | Source::Flag) {
+            let is_mode = update.kind == "setMode" && self.mode_owner == ModeOwner::Definition && !plans;
+            if !is_mode && !matches!(to, SettingsSource::Managed | SettingsSource::Flag) {
                 // Whoever asked has saved it.
-                self.take_update(update, to).await;
+                self.apply_update(update, to).await;
             }
         }
-        self.renew_policy();
+        self.rebuild_policy();
     }
 
-    async fn take_update(&mut self, update: PermissionUpdate, to: Source) -> Option<Change> {
+    async fn apply_update(&mut self, update: PermissionUpdate, to: SettingsSource) -> Option<SettingsListEdit> {
         let rules: Vec<String> = update.rules.iter().flatten().map(wire::control::UpdatedRule::text).collect();
         let directories = update.directories.unwrap_or_default();
         match (update.kind.as_str(), update.behavior, update.mode) {
             ("addRules", Some(behaviour), _) => self.add_rules(rules, behaviour, to),
             ("removeRules", Some(behaviour), _) => Some(self.remove_rules(&rules, behaviour, to)),
             ("replaceRules", Some(behaviour), _) => self.replace_rules(rules, behaviour, to),
-            ("setMode", _, Some(mode)) => self
-                .choose_mode(&mode)
-                .await
-                .map(|mode| Change { keys: ["permissions", "defaultMode"], edit: Edit::Set(mode.as_str().into()) }),
+            ("setMode", _, Some(mode)) => self.choose_mode(&mode).await.map(|mode| SettingsListEdit {
+                keys: ["permissions", "defaultMode"],
+                edit: SettingsEdit::Set(mode.as_str().into()),
+            }),
             ("addDirectories", ..) => Some(self.add_directories(directories)),
             ("removeDirectories", ..) => Some(self.remove_directories(directories)),
             (kind, ..) => {
@@ -104,36 +104,49 @@ impl Io {
         }
     }
 
-    fn add_rules(&mut self, rules: Vec<String>, behaviour: Behaviour, to: Source) -> Option<Change> {
-        if behaviour == Behaviour::Allow && self.watch.loaded.managed_rules_only {
+    fn add_rules(
+        &mut self,
+        rules: Vec<String>,
+        behaviour: RuleBehaviour,
+        to: SettingsSource,
+    ) -> Option<SettingsListEdit> {
+        if behaviour == RuleBehaviour::Allow && self.watch.loaded.managed_rules_only {
             tracing::warn!("only the administrator's allow rules count; the host's are ignored");
             return None;
         }
         let root = self.watch.cwd.clone();
         for text in &rules {
             let rule = RuleText { behaviour, source: to, text: text.clone(), root: root.clone() };
-            if !self.watch.granted.contains(&rule) {
-                self.watch.granted.push(rule);
+            if !self.watch.granted_rules.contains(&rule) {
+                self.watch.granted_rules.push(rule);
             }
         }
-        let edit = Edit::Add(storable(rules).map(Value::from).collect());
-        Some(Change { keys: list(behaviour), edit })
+        let edit = SettingsEdit::Add(storable(rules).map(Value::from).collect());
+        Some(SettingsListEdit { keys: list(behaviour), edit })
     }
 
-    fn remove_rules(&mut self, rules: &[String], behaviour: Behaviour, to: Source) -> Change {
+    fn remove_rules(&mut self, rules: &[String], behaviour: RuleBehaviour, to: SettingsSource) -> SettingsListEdit {
         let gone = |rule: &RuleText| rule.behaviour == behaviour && rule.source == to && rules.contains(&rule.text);
-        self.watch.forget(gone);
-        Change { keys: list(behaviour), edit: Edit::Take(rules.iter().cloned().map(Value::from).collect()) }
+        self.watch.remove_rules(gone);
+        SettingsListEdit {
+            keys: list(behaviour),
+            edit: SettingsEdit::Take(rules.iter().cloned().map(Value::from).collect()),
+        }
     }
 
-    fn replace_rules(&mut self, rules: Vec<String>, behaviour: Behaviour, to: Source) -> Option<Change> {
-        self.watch.forget(|rule| rule.behaviour == behaviour && rule.source == to);
-        let Change { keys, edit } = self.add_rules(rules, behaviour, to)?;
-        let Edit::Add(values) = edit else { return None };
-        Some(Change { keys, edit: Edit::Set(Value::Array(values)) })
+    fn replace_rules(
+        &mut self,
+        rules: Vec<String>,
+        behaviour: RuleBehaviour,
+        to: SettingsSource,
+    ) -> Option<SettingsListEdit> {
+        self.watch.remove_rules(|rule| rule.behaviour == behaviour && rule.source == to);
+        let SettingsListEdit { keys, edit } = self.add_rules(rules, behaviour, to)?;
+        let SettingsEdit::Add(values) = edit else { return None };
+        Some(SettingsListEdit { keys, edit: SettingsEdit::Set(Value::Array(values)) })
     }
 
-    fn add_directories(&mut self, directories: Vec<String>) -> Change {
+    fn add_directories(&mut self, directories: Vec<String>) -> SettingsListEdit {
         for dir in &directories {
             let dir = self.absolute(dir);
             if !self.watch.granted_directories.contains(&dir) {
@@ -141,16 +154,16 @@ impl Io {
             }
         }
         let values = directories.into_iter().map(Value::from).collect();
-        Change { keys: ["permissions", "additionalDirectories"], edit: Edit::Add(values) }
+        SettingsListEdit { keys: ["permissions", "additionalDirectories"], edit: SettingsEdit::Add(values) }
     }
 
     /// What was given with `--add-dir` stays.
-    fn remove_directories(&mut self, directories: Vec<String>) -> Change {
+    fn remove_directories(&mut self, directories: Vec<String>) -> SettingsListEdit {
         let gone: Vec<PathBuf> = directories.iter().map(|dir| self.absolute(dir)).collect();
         self.watch.granted_directories.retain(|dir| !gone.contains(dir));
         self.watch.loaded.additional_directories.retain(|dir| !gone.contains(dir));
         let values = directories.into_iter().map(Value::from).collect();
-        Change { keys: ["permissions", "additionalDirectories"], edit: Edit::Take(values) }
+        SettingsListEdit { keys: ["permissions", "additionalDirectories"], edit: SettingsEdit::Take(values) }
     }
 
     fn absolute(&self, dir: &str) -> PathBuf {
@@ -177,7 +190,7 @@ impl Io {
         }
         self.plan.note_mode(self.mode, mode);
         self.mode = mode;
-        self.renew_policy();
+        self.rebuild_policy();
         let body = SystemBody::mode(mode.as_str());
         self.host.system(body).await;
         if self.host.agent_id().is_some() {
@@ -185,17 +198,17 @@ impl Io {
         }
         let session_id = self.host.session_id.clone();
         let entry = MetaEntry::PermissionMode { permission_mode: mode.as_str().to_owned(), session_id };
-        if let Err(error) = self.scribe.meta(entry) {
+        if let Err(error) = self.transcript.meta(entry) {
             tracing::warn!(%error, "the new mode could not be recorded");
         }
     }
 
     /// A mode the host chose with a control request since the last look, and what it granted to others.
-    pub(crate) async fn adopt_mode(&mut self) {
-        self.adopt_grants(&[]).await;
+    pub(crate) async fn apply_chosen_mode(&mut self) {
+        self.apply_shared_grants(&[]).await;
         if self.chosen_mode.has_changed().unwrap_or(false) {
             let chosen = *self.chosen_mode.borrow_and_update();
-            let holds = |mode: &PermissionMode| self.mode_of == ModeOf::Session || *mode == PermissionMode::Plan;
+            let holds = |mode: &PermissionMode| self.mode_owner == ModeOwner::Session || *mode == PermissionMode::Plan;
             if let Some(mode) = chosen.filter(holds) {
                 self.set_mode(mode).await;
             }
@@ -203,21 +216,21 @@ impl Io {
     }
 
     /// Rules, mode or directories changed.
-    pub(crate) fn renew_policy(&mut self) {
+    pub(crate) fn rebuild_policy(&mut self) {
         let policy = self.watch.policy(self.mode);
-        let granted = self.lore.grants();
-        let policy = if granted.is_empty() { policy } else { crate::lore::with_rules(&policy, granted) };
+        let granted = self.skills.grants();
+        let policy = if granted.is_empty() { policy } else { crate::skills::with_rules(&policy, granted) };
         self.policy = std::sync::Arc::new(policy);
         self.directories.additional = self.watch.additional();
     }
 
-    async fn save(&self, to: Source, change: Change) {
-        if config::places::file_of(to, &self.watch.cwd, &self.watch.env).is_none() {
+    async fn save(&self, to: SettingsSource, change: SettingsListEdit) {
+        if config::settings_files::file_of(to, &self.watch.cwd, &self.watch.env).is_none() {
             return;
         }
         let (cwd, env) = (self.watch.cwd.clone(), self.watch.env.clone());
         let saved = tokio::task::spawn_blocking(move || {
-            let written = Target { source: to, cwd: &cwd, env: &env }.change(&change.keys, &change.edit)?;
+            let written = SettingsTarget { source: to, cwd: &cwd, env: &env }.change(&change.keys, &change.edit)?;
             if let Err(error) = written.ignored {
                 tracing::warn!(%error, "git could not be told to ignore the local settings");
             }
@@ -232,11 +245,11 @@ impl Io {
     }
 }
 
-fn list(behaviour: Behaviour) -> [&'static str; 2] {
+fn list(behaviour: RuleBehaviour) -> [&'static str; 2] {
     match behaviour {
-        Behaviour::Allow => ["permissions", "allow"],
-        Behaviour::Ask => ["permissions", "ask"],
-        Behaviour::Deny => ["permissions", "deny"],
+        RuleBehaviour::Allow => ["permissions", "allow"],
+        RuleBehaviour::Ask => ["permissions", "ask"],
+        RuleBehaviour::Deny => ["permissions", "deny"],
     }
 }
 

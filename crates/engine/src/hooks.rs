@@ -5,34 +5,37 @@
 mod callers;
 mod calls;
 mod commands;
-mod declared;
 mod host;
+mod inherit;
+mod layers;
 mod listener;
 mod mcp_tool;
 mod runs;
-mod seed;
 mod session;
 mod tasks;
 mod watch;
 mod worktrees;
 
-pub(crate) use calls::{Batched, Before, Ruling, Word};
-pub(crate) use commands::Expansion;
-pub(crate) use declared::{Own, helper, with_own};
-pub use declared::{Reduced, catalogue};
+pub(crate) use calls::{FinishedCall, HookRuling, RulingKind, UndecidedCall};
+pub(crate) use commands::ExpansionPayload;
 pub(crate) use host::HostHooks;
-pub(crate) use mcp_tool::{Patience, ServerTools, ToolCall};
-pub(crate) use seed::{Fresh, Seed};
-pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
+pub(crate) use inherit::{AgentHookParams, InheritedHooks};
+pub use layers::{HookRestriction, catalogue};
+pub(crate) use layers::{OwnHooks, gated_command, with_own};
+pub(crate) use mcp_tool::{ConnectWait, ServerToolCall, ServerTools};
+pub(crate) use session::{PromptVerdict, SettingsCheckTime, StopState, StopVerdict};
 
-use crate::agents::Spawner;
-use crate::command::{Aside, Event};
-use crate::host::Host;
-use crate::reload::Watch;
-use crate::session::Io;
-use callers::{Caller, Callers};
-use hooks::{AsyncDone, Detached, Hooks, Merged, Occasion, Progress, Report, Spent, Surroundings};
-use listener::Listener;
+use crate::agents::AgentSpawner;
+use crate::command::{Event, ScreenEvent};
+use crate::host::HostSender;
+use crate::session::SessionIo;
+use crate::settings_watch::SettingsWatch;
+use callers::HookCaller;
+use hooks::{
+    AsyncDone, DetachedHandler, HandlerEnvironment, HookOccasion, HookProgress, HookReport, Hooks, MergedAnswer,
+    SpentHandlers,
+};
+use listener::HookReporter;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,33 +44,33 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, Effort, EventName, HookEvent, MessageDisplay, Notification};
+use wire::hooks::{HookBase, HookEffort, HookEvent, HookEventName, MessageDisplay, Notification};
 use wire::sdk::SystemBody;
 
 /// Longest text of a hook that goes to the model whole.
 const CONTEXT_LIMIT: usize = 10_000;
-const PREVIEW: usize = 2_000;
+const PREVIEW_CHARS: usize = 2_000;
 /// How long observers may take after the end of the session.
 const OBSERVERS_GRACE: Duration = Duration::from_millis(1500);
 /// How long a text waits for the hooks that may have it shown otherwise.
-const DISPLAY_PATIENCE: Duration = Duration::from_secs(10);
+const DISPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a question stays open before somebody is notified.
-const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
+const NOTIFICATION_DELAY: Duration = Duration::from_secs(6);
 /// Shown of a broken hook's output.
 const SHOWN_OUTPUT: usize = 2_000;
 
 /// Fires events beside the turn, or before there is one.
 #[derive(Clone)]
-pub(crate) struct Bell {
+pub(crate) struct HookTrigger {
     pub(crate) hooks: Arc<Hooks>,
-    pub(crate) base: Base,
+    pub(crate) base: HookBase,
     pub(crate) cwd: PathBuf,
-    pub(crate) progress: Arc<dyn Progress>,
+    pub(crate) progress: Arc<dyn HookProgress>,
 }
 
-impl Bell {
-    pub(crate) async fn ring<E: HookEvent>(&self, event: &E) -> Merged {
-        let occasion = Occasion {
+impl HookTrigger {
+    pub(crate) async fn fire<E: HookEvent>(&self, event: &E) -> MergedAnswer {
+        let occasion = HookOccasion {
             base: &self.base,
             cwd: &self.cwd,
             env_file: None,
@@ -83,62 +86,62 @@ impl Bell {
 }
 
 /// The hooks of one session.
-pub(crate) struct Hooking {
+pub(crate) struct SessionHooks {
     pub current: Arc<Hooks>,
-    callers: Arc<Callers>,
-    around: Surroundings,
-    listener: Listener,
+    callers: Arc<HookCallers>,
+    handler_env: HandlerEnvironment,
+    reporter: HookReporter,
     /// Problems the user already heard of.
-    told: BTreeSet<String>,
+    reported_problems: BTreeSet<String>,
     running: JoinSet<AsyncDone>,
     /// By task: what a cancelled run is reported as.
-    detached: BTreeMap<tokio::task::Id, (String, String, EventName)>,
+    detached: BTreeMap<tokio::task::Id, (String, String, HookEventName)>,
     observers: JoinSet<()>,
     /// A handler said `continue: false`.
     pub stop: Option<String>,
     /// What the model is to read once the results of the batch stand.
-    pub beside: Vec<Beside>,
+    pub batch_texts: Vec<HookText>,
     /// `attachment` objects of runs that are not in the transcript yet.
     pub runs: Vec<Box<RawValue>>,
     /// Texts of hooks that ended beside the session.
-    later: Vec<Beside>,
+    late_texts: Vec<HookText>,
     /// The same, for an idle session too.
-    woken: VecDeque<Beside>,
+    wake_texts: VecDeque<HookText>,
     /// Inputs a hook rewrote, by call.
     rewritten: BTreeMap<String, Box<RawValue>>,
-    watched: watch::Watched,
-    agent: Option<Agent>,
-    own: Own,
-    spent: Spent,
-    spawner: Weak<Spawner>,
+    watcher: watch::HookWatcher,
+    agent: Option<HookAgent>,
+    own_hooks: OwnHooks,
+    spent_handlers: SpentHandlers,
+    spawner: Weak<AgentSpawner>,
     /// What of the host is in force.
-    of_host: Arc<host::Declared>,
+    host_matchers: Arc<host::HostMatchers>,
     /// How many background tasks had ended when settings were last looked at.
     ended_tasks: usize,
     pub env_files: Option<watch::EnvFiles>,
 }
 
 /// What `Hooking` is made of.
-pub(crate) struct Parts {
-    pub catalogue: hooks::Catalogue,
-    pub around: Surroundings,
-    pub callers: Callers,
-    pub host: Host,
+pub(crate) struct SessionHooksParts {
+    pub catalogue: hooks::HookCatalogue,
+    pub handler_env: HandlerEnvironment,
+    pub callers: HookCallers,
+    pub host: HostSender,
     /// `--include-hook-events`
     pub all_events: bool,
     pub env_files: Option<watch::EnvFiles>,
     pub cwd: PathBuf,
-    pub own: Own,
-    pub spawner: Weak<Spawner>,
+    pub own_hooks: OwnHooks,
+    pub spawner: Weak<AgentSpawner>,
 }
 
-pub(crate) use callers::Callers as HookCallers;
+pub(crate) use callers::HookCallers;
 pub(crate) use watch::EnvFiles;
-pub(crate) use worktrees::runner_before;
+pub(crate) use worktrees::runner_without_session;
 
 /// A subagent, as its hooks are told of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Agent {
+pub(crate) struct HookAgent {
     pub id: String,
     pub kind: String,
     /// The file of the main session.
@@ -147,27 +150,27 @@ pub(crate) struct Agent {
 
 /// A text of a hook for the model, and its transcript line.
 #[derive(Clone, Debug)]
-pub(crate) struct Beside {
-    pub kind: BesideKind,
+pub(crate) struct HookText {
+    pub kind: HookTextKind,
     pub hook: String,
-    pub event: EventName,
+    pub event: HookEventName,
     pub tool_use_id: Option<String>,
     pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BesideKind {
+pub(crate) enum HookTextKind {
     Context,
     /// A reason to object to what was done.
     Feedback,
 }
 
-impl Beside {
+impl HookText {
     /// The `attachment` object: a resumed request has the same bytes.
     pub(crate) fn attachment(&self) -> Option<Box<RawValue>> {
         let kind = match self.kind {
-            BesideKind::Context => "hook_additional_context",
-            BesideKind::Feedback => "hook_blocking_error",
+            HookTextKind::Context => "hook_additional_context",
+            HookTextKind::Feedback => "hook_blocking_error",
         };
         let line = serde_json::json!({
             "type": kind,
@@ -181,16 +184,16 @@ impl Beside {
 
     pub(crate) fn reminder(&self) -> String {
         match self.kind {
-            BesideKind::Context => crate::prompts::hook_context(&self.hook, &self.text),
-            BesideKind::Feedback => crate::prompts::hook_feedback(&self.hook, &self.text),
+            HookTextKind::Context => crate::prompts::hook_context(&self.hook, &self.text),
+            HookTextKind::Feedback => crate::prompts::hook_feedback(&self.hook, &self.text),
         }
     }
 }
 
 /// A notification that is not due yet.
-pub(crate) struct Pending(AbortHandle);
+pub(crate) struct PendingNotification(AbortHandle);
 
-impl Drop for Pending {
+impl Drop for PendingNotification {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -198,7 +201,7 @@ impl Drop for Pending {
 
 /// What an event is about, besides its payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct HookScope<'a> {
     pub cancel: &'a CancellationToken,
     pub tool: Option<ToolScope<'a>>,
     pub limit: Option<Duration>,
@@ -211,48 +214,48 @@ pub(crate) struct ToolScope<'a> {
     pub condition: &'a (dyn Fn(&str) -> bool + Sync),
 }
 
-impl<'a> Scope<'a> {
+impl<'a> HookScope<'a> {
     pub(crate) fn new(cancel: &'a CancellationToken) -> Self {
         Self { cancel, tool: None, limit: None }
     }
 }
 
-impl Hooking {
+impl SessionHooks {
     /// The definition the main thread runs as.
     pub(crate) fn runs_as(&self) -> Option<String> {
-        self.own.runs_as.clone()
+        self.own_hooks.runs_as.clone()
     }
 
     /// Declarations besides those of the settings: of the definition the session runs as, and of invoked skills.
-    pub(crate) fn own_layers(&self) -> Vec<::hooks::Layer> {
-        self.own.layers.clone()
+    pub(crate) fn own_layers(&self) -> Vec<::hooks::HookLayer> {
+        self.own_hooks.layers.clone()
     }
 
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: SessionHooksParts) -> Self {
         let callers = Arc::new(parts.callers);
-        let spent = Spent::default();
+        let spent = SpentHandlers::default();
         let of_host = callers.host.declared();
-        let runner = Caller { shared: Arc::clone(&callers), spawner: Weak::clone(&parts.spawner) };
+        let runner = HookCaller { shared: Arc::clone(&callers), spawner: Weak::clone(&parts.spawner) };
         Self {
-            current: assemble(parts.catalogue, &parts.around, runner, &spent),
+            current: assemble(parts.catalogue, &parts.handler_env, runner, &spent),
             callers,
-            around: parts.around,
-            listener: Listener { host: parts.host, all: parts.all_events },
-            told: BTreeSet::new(),
+            handler_env: parts.handler_env,
+            reporter: HookReporter { host: parts.host, all: parts.all_events },
+            reported_problems: BTreeSet::new(),
             running: JoinSet::new(),
             detached: BTreeMap::new(),
             observers: JoinSet::new(),
             stop: None,
-            beside: Vec::new(),
+            batch_texts: Vec::new(),
             runs: Vec::new(),
-            later: Vec::new(),
-            woken: VecDeque::new(),
+            late_texts: Vec::new(),
+            wake_texts: VecDeque::new(),
             rewritten: BTreeMap::new(),
-            watched: watch::Watched::new(parts.cwd),
+            watcher: watch::HookWatcher::new(parts.cwd),
             agent: None,
-            own: parts.own,
-            of_host,
-            spent,
+            own_hooks: parts.own_hooks,
+            host_matchers: of_host,
+            spent_handlers: spent,
             spawner: parts.spawner,
             ended_tasks: 0,
             env_files: parts.env_files,
@@ -261,82 +264,83 @@ impl Hooking {
 
     /// Another conversation begins: what was kept for the old one is not told any more.
     pub(crate) fn begin_session(&mut self, id: &str) {
-        for (name, value) in &mut self.around.env {
+        for (name, value) in &mut self.handler_env.env {
             if name == "CLAUDE_CODE_SESSION_ID" {
                 *value = id.into();
             }
         }
-        self.current = assemble(self.current.catalogue().clone(), &self.around, self.runner(), &self.spent);
-        self.beside.clear();
+        self.current =
+            assemble(self.current.catalogue().clone(), &self.handler_env, self.runner(), &self.spent_handlers);
+        self.batch_texts.clear();
         self.runs.clear();
-        self.later.clear();
-        self.woken.clear();
+        self.late_texts.clear();
+        self.wake_texts.clear();
         self.rewritten.clear();
         self.stop = None;
     }
 
     /// What the hooks of an agent are made from.
-    pub(crate) fn seed(&self) -> Seed {
-        Seed {
+    pub(crate) fn inherit(&self) -> InheritedHooks {
+        InheritedHooks {
             current: Arc::clone(&self.current),
             callers: Arc::clone(&self.callers),
-            around: self.around.clone(),
-            listener: self.listener.clone(),
-            told: self.told.clone(),
+            handler_env: self.handler_env.clone(),
+            reporter: self.reporter.clone(),
+            reported_problems: self.reported_problems.clone(),
             env_files: self.env_files.clone(),
-            own: self.own.clone(),
-            of_host: Arc::clone(&self.of_host),
-            spent: self.spent.clone(),
+            own_hooks: self.own_hooks.clone(),
+            host_matchers: Arc::clone(&self.host_matchers),
+            spent_handlers: self.spent_handlers.clone(),
         }
     }
 
-    pub(crate) fn listens(&self, event: EventName) -> bool {
-        self.current.listens(event)
+    pub(crate) fn listens(&self, event: HookEventName) -> bool {
+        self.current.has_handlers(event)
     }
 
     /// Which definition the session runs as, whether an agent or the main thread.
     pub(crate) fn speaks_as(&self) -> Option<String> {
-        self.agent.as_ref().map(|agent| agent.kind.clone()).or_else(|| self.own.runs_as.clone())
+        self.agent.as_ref().map(|agent| agent.kind.clone()).or_else(|| self.own_hooks.runs_as.clone())
     }
 
     /// The agent whose hooks these are.
-    pub(crate) fn agent(&self) -> Option<&Agent> {
+    pub(crate) fn agent(&self) -> Option<&HookAgent> {
         self.agent.as_ref()
     }
 
     /// Other declarations are in force.
-    pub(crate) fn renew(&mut self, watch: &Watch) {
-        self.watched.forget();
-        self.of_host = self.callers.host.declared();
-        self.own.host = self.callers.host.layer();
-        let (catalogue, limits) = declared::with_own(&watch.loaded, watch.reduced, &self.own);
+    pub(crate) fn rebuild(&mut self, watch: &SettingsWatch) {
+        self.watcher.reset();
+        self.host_matchers = self.callers.host.declared();
+        self.own_hooks.host = self.callers.host.layer();
+        let (catalogue, limits) = layers::with_own(&watch.loaded, watch.reduced, &self.own_hooks);
         self.callers.set_limits(limits);
-        self.current = assemble(catalogue, &self.around, self.runner(), &self.spent);
+        self.current = assemble(catalogue, &self.handler_env, self.runner(), &self.spent_handlers);
     }
 
-    fn runner(&self) -> Caller {
-        Caller { shared: Arc::clone(&self.callers), spawner: Weak::clone(&self.spawner) }
+    fn runner(&self) -> HookCaller {
+        HookCaller { shared: Arc::clone(&self.callers), spawner: Weak::clone(&self.spawner) }
     }
 
     /// Hooks that stand beside the settings from now on: those of a skill that was invoked.
-    pub(crate) fn add(&mut self, layer: hooks::Layer, watch: &Watch) {
-        if self.own.add(layer) {
-            self.renew(watch);
+    pub(crate) fn add(&mut self, layer: hooks::HookLayer, watch: &SettingsWatch) {
+        if self.own_hooks.add(layer) {
+            self.rebuild(watch);
         }
     }
 
     /// These are the hooks of an agent that hooks asked. No model is asked about its work.
-    pub(crate) fn leave_out_models(&mut self, watch: &Watch) {
-        self.own.is_judge = true;
-        self.renew(watch);
+    pub(crate) fn disable_model_handlers(&mut self, watch: &SettingsWatch) {
+        self.own_hooks.is_judge = true;
+        self.rebuild(watch);
     }
 
     /// Whether agents may be started to judge something.
-    pub(crate) fn ask_agents(&self) -> bool {
-        self.current.catalogue().iter().any(|entry| matches!(entry.handler.kind, hooks::Kind::Agent(_)))
+    pub(crate) fn has_agent_handlers(&self) -> bool {
+        self.current.catalogue().iter().any(|entry| matches!(entry.handler.kind, hooks::HandlerKind::Agent(_)))
     }
 
-    fn adopt(&mut self, detached: Vec<Detached>) {
+    fn track_detached(&mut self, detached: Vec<DetachedHandler>) {
         for one in detached {
             let task = self.running.spawn(one.done).id();
             self.detached.insert(task, (one.id, one.name, one.event));
@@ -351,85 +355,90 @@ impl Hooking {
         }
         self.running.shutdown().await;
         for (id, name, event) in std::mem::take(&mut self.detached).into_values() {
-            self.listener.finished(&id, &name, event, None).await;
+            self.reporter.finished(&id, &name, event, None).await;
         }
     }
 
-    fn take_done(&mut self, task: tokio::task::Id, done: AsyncDone) -> Report {
+    fn take_done(&mut self, task: tokio::task::Id, done: AsyncDone) -> HookReport {
         self.detached.remove(&task);
         let AsyncDone { report, texts, wake } = done;
-        let beside = |text: String| Beside {
-            kind: BesideKind::Context,
+        let beside = |text: String| HookText {
+            kind: HookTextKind::Context,
             hook: report.name.clone(),
             event: report.event,
             tool_use_id: None,
             text,
         };
-        self.later.extend(texts.into_iter().map(beside));
-        self.woken.extend(wake.map(|text| Beside { kind: BesideKind::Feedback, ..beside(text) }));
+        self.late_texts.extend(texts.into_iter().map(beside));
+        self.wake_texts.extend(wake.map(|text| HookText { kind: HookTextKind::Feedback, ..beside(text) }));
         report
     }
 
     /// Waits for a hook beside the session that wants the model's attention. Never ends without one.
-    pub(crate) async fn next_wake(&mut self) -> Beside {
+    pub(crate) async fn next_wake(&mut self) -> HookText {
         loop {
-            if let Some(wake) = self.woken.pop_front() {
+            if let Some(wake) = self.wake_texts.pop_front() {
                 return wake;
             }
             let Some(ended) = self.running.join_next_with_id().await else { return std::future::pending().await };
             let Ok((task, done)) = ended else { continue };
             let report = self.take_done(task, done);
-            self.listener.report(&report).await;
+            self.reporter.report(&report).await;
         }
     }
 
     /// What hooks beside the session left for the model since the last request.
-    pub(crate) async fn take_later(&mut self) -> Vec<Beside> {
+    pub(crate) async fn take_late_texts(&mut self) -> Vec<HookText> {
         while let Some(ended) = self.running.try_join_next_with_id() {
             let Ok((task, done)) = ended else { continue };
             let report = self.take_done(task, done);
-            self.listener.report(&report).await;
+            self.reporter.report(&report).await;
         }
-        let mut all = std::mem::take(&mut self.later);
-        all.extend(self.woken.drain(..));
+        let mut all = std::mem::take(&mut self.late_texts);
+        all.extend(self.wake_texts.drain(..));
         all
     }
 }
 
-fn assemble(catalogue: hooks::Catalogue, around: &Surroundings, runner: Caller, spent: &Spent) -> Arc<Hooks> {
+fn assemble(
+    catalogue: hooks::HookCatalogue,
+    around: &HandlerEnvironment,
+    runner: HookCaller,
+    spent: &SpentHandlers,
+) -> Arc<Hooks> {
     let program = sys::process::own_binary().unwrap_or_default();
-    Arc::new(Hooks::new(catalogue, around.clone(), Arc::new(runner), program).remembering(spent))
+    Arc::new(Hooks::new(catalogue, around.clone(), Arc::new(runner), program).with_spent(spent))
 }
 
-impl Io {
+impl SessionIo {
     /// Fires an event and settles what is the same for all of them: messages, broken hooks, hooks that run on.
-    pub(crate) async fn fire<E: HookEvent>(&mut self, event: &E, scope: Scope<'_>) -> Merged {
-        self.renew_host_hooks();
+    pub(crate) async fn fire<E: HookEvent>(&mut self, event: &E, scope: HookScope<'_>) -> MergedAnswer {
+        self.refresh_host_hooks();
         if !self.hooks.listens(E::EVENT) {
-            return Merged::default();
+            return MergedAnswer::default();
         }
-        let merged = self.raise(event, scope).await;
-        self.settle_hooks(merged, scope.tool.map(|tool| tool.id)).await
+        let merged = self.run_event(event, scope).await;
+        self.apply_hook_results(merged, scope.tool.map(|tool| tool.id)).await
     }
 
     /// What the host registered counts from the next event on.
-    pub(crate) fn renew_host_hooks(&mut self) {
-        if !Arc::ptr_eq(&self.hooks.of_host, &self.hooks.callers.host.declared()) {
-            self.hooks.renew(&self.watch);
+    pub(crate) fn refresh_host_hooks(&mut self) {
+        if !Arc::ptr_eq(&self.hooks.host_matchers, &self.hooks.callers.host.declared()) {
+            self.hooks.rebuild(&self.watch);
         }
     }
 
     /// Fires an event; what it came to is still to be settled.
-    async fn raise<E: HookEvent>(&self, event: &E, scope: Scope<'_>) -> Merged {
+    async fn run_event<E: HookEvent>(&self, event: &E, scope: HookScope<'_>) -> MergedAnswer {
         if !self.hooks.listens(E::EVENT) {
-            return Merged::default();
+            return MergedAnswer::default();
         }
         let base = self.hook_base(E::EVENT);
         let cwd = self.workspace().cwd;
         let hooks = Arc::clone(&self.hooks.current);
         let env_file = self.hooks.env_files.as_ref().and_then(|files| files.of(E::EVENT));
         let nothing = |_: &str| true;
-        let occasion = Occasion {
+        let occasion = HookOccasion {
             base: &base,
             cwd: &cwd,
             env_file: env_file.as_deref(),
@@ -438,7 +447,7 @@ impl Io {
             condition: scope.tool.map_or(&nothing, |tool| tool.condition),
             limit: scope.limit,
             cancel: scope.cancel,
-            progress: &self.hooks.listener,
+            progress: &self.hooks.reporter,
         };
         Box::pin(hooks.fire(event, &occasion)).await
     }
@@ -449,7 +458,7 @@ impl Io {
     }
 
     /// Notification, when a question stays open for some seconds. Dropping the guard takes it back.
-    pub(crate) fn notify_of_question(&mut self, tool: &str) -> Option<Pending> {
+    pub(crate) fn notify_of_question(&mut self, tool: &str) -> Option<PendingNotification> {
         if self.env.is_on("CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS") {
             return None;
         }
@@ -458,32 +467,37 @@ impl Io {
             title: None,
             notification_type: "permission_prompt".into(),
         };
-        self.observe_after(QUESTION_PATIENCE, event).map(Pending)
+        self.observe_after(NOTIFICATION_DELAY, event).map(PendingNotification)
     }
 
     /// What is shown in the place of a text, when a hook wants that. One that fails changes nothing.
-    pub(crate) async fn displayed(&self, message_id: &str, text: &str, token: &CancellationToken) -> Option<String> {
+    pub(crate) async fn replace_display(
+        &self,
+        message_id: &str,
+        text: &str,
+        token: &CancellationToken,
+    ) -> Option<String> {
         if !self.watches_display() {
             return None;
         }
         let event = MessageDisplay {
-            turn_id: self.scribe.prompt_id().unwrap_or_default().to_owned(),
+            turn_id: self.transcript.prompt_id().unwrap_or_default().to_owned(),
             message_id: message_id.to_owned(),
             index: 0,
             r#final: true,
             delta: text.to_owned(),
         };
-        let scope = Scope { limit: Some(DISPLAY_PATIENCE), ..Scope::new(token) };
-        self.raise(&event, scope).await.display
+        let scope = HookScope { limit: Some(DISPLAY_TIMEOUT), ..HookScope::new(token) };
+        self.run_event(&event, scope).await.display
     }
 
     pub(crate) fn watches_display(&self) -> bool {
-        self.host.agent_id().is_none() && self.hooks.listens(EventName::MessageDisplay)
+        self.host.agent_id().is_none() && self.hooks.listens(HookEventName::MessageDisplay)
     }
 
     /// Notification, because the host has told its person something.
-    pub(crate) fn notify(&mut self, notice: wire::control::Notify) {
-        let wire::control::Notify { notification_type, message } = notice;
+    pub(crate) fn notify(&mut self, notice: wire::control::NotifyRequest) {
+        let wire::control::NotifyRequest { notification_type, message } = notice;
         self.observe(Notification { message, title: None, notification_type });
     }
 
@@ -494,12 +508,12 @@ impl Io {
         let base = self.hook_base(E::EVENT);
         let cwd = self.workspace().cwd;
         let hooks = Arc::clone(&self.hooks.current);
-        let listener = self.hooks.listener.clone();
+        let listener = self.hooks.reporter.clone();
         let observing = async move {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
-            let occasion = Occasion {
+            let occasion = HookOccasion {
                 base: &base,
                 cwd: &cwd,
                 env_file: None,
@@ -512,7 +526,7 @@ impl Io {
             };
             let merged = hooks.fire(&event, &occasion).await;
             for sequence in merged.sequences {
-                listener.host.event(Event::Aside(Aside::Sequence(sequence))).await;
+                listener.host.event(Event::Aside(ScreenEvent::Sequence(sequence))).await;
             }
             for problem in merged.problems {
                 tracing::warn!(%problem, "a hook failed");
@@ -522,28 +536,28 @@ impl Io {
     }
 
     /// For elicitations, which come while calls run: the hooks as they are now, when one listens.
-    pub(crate) fn bell(&self) -> Option<Bell> {
+    pub(crate) fn hook_trigger(&self) -> Option<HookTrigger> {
         let listens = |event| self.hooks.listens(event);
-        (listens(EventName::Elicitation) || listens(EventName::ElicitationResult)).then(|| Bell {
+        (listens(HookEventName::Elicitation) || listens(HookEventName::ElicitationResult)).then(|| HookTrigger {
             hooks: Arc::clone(&self.hooks.current),
-            base: self.hook_base(EventName::Elicitation),
+            base: self.hook_base(HookEventName::Elicitation),
             cwd: self.workspace().cwd,
-            progress: Arc::new(self.hooks.listener.clone()),
+            progress: Arc::new(self.hooks.reporter.clone()),
         })
     }
 
-    async fn settle_hooks(&mut self, mut merged: Merged, tool_use_id: Option<&str>) -> Merged {
-        self.hooks.adopt(std::mem::take(&mut merged.detached));
+    async fn apply_hook_results(&mut self, mut merged: MergedAnswer, tool_use_id: Option<&str>) -> MergedAnswer {
+        self.hooks.track_detached(std::mem::take(&mut merged.detached));
         self.hooks.runs.extend(runs::lines(&merged, tool_use_id));
         for message in std::mem::take(&mut merged.messages) {
             let content = bounded(&message.text, &self.state.facts.session_dir);
             self.host.system(SystemBody::Informational { content, level: "warning" }).await;
         }
         for sequence in std::mem::take(&mut merged.sequences) {
-            self.host.event(Event::Aside(Aside::Sequence(sequence))).await;
+            self.host.event(Event::Aside(ScreenEvent::Sequence(sequence))).await;
         }
         for problem in &merged.problems {
-            let output = merged.reports.iter().find(|r| r.what == problem.what && r.name == problem.hook);
+            let output = merged.reports.iter().find(|r| r.description == problem.description && r.name == problem.hook);
             self.hooks.report_problem(problem, output).await;
         }
         for context in &mut merged.contexts {
@@ -555,35 +569,38 @@ impl Io {
         merged
     }
 
-    fn hook_base(&self, event: EventName) -> Base {
+    fn hook_base(&self, event: HookEventName) -> HookBase {
         let quiet = matches!(
             event,
-            EventName::SessionStart | EventName::SessionEnd | EventName::Setup | EventName::SubagentStart
+            HookEventName::SessionStart
+                | HookEventName::SessionEnd
+                | HookEventName::Setup
+                | HookEventName::SubagentStart
         );
         let with_effort = event.is_tool_event()
-            || matches!(event, EventName::Stop | EventName::SubagentStop | EventName::PostToolBatch);
+            || matches!(event, HookEventName::Stop | HookEventName::SubagentStop | HookEventName::PostToolBatch);
         let agent = self.hooks.agent.as_ref();
-        let transcript = agent.map_or_else(|| self.scribe.transcript().path(), |agent| &agent.transcript);
+        let transcript = agent.map_or_else(|| self.transcript.transcript().path(), |agent| &agent.transcript);
         let level = self.state.facts.effort.clone().filter(|_| with_effort);
-        Base {
+        HookBase {
             session_id: self.host.session_id.clone(),
             transcript_path: transcript.display().to_string(),
             cwd: self.workspace().cwd.display().to_string(),
-            prompt_id: self.scribe.prompt_id().map(str::to_owned),
+            prompt_id: self.transcript.prompt_id().map(str::to_owned),
             permission_mode: (!quiet).then(|| self.mode.as_str()),
-            effort: level.map(|level| Effort { level }),
+            effort: level.map(|level| HookEffort { level }),
             agent_id: agent.map(|agent| agent.id.clone()),
-            agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own.runs_as.clone()),
+            agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own_hooks.runs_as.clone()),
         }
     }
 }
 
-impl Hooking {
+impl SessionHooks {
     /// Once per hook and failure: a hook that breaks at every call must not bury the conversation.
-    async fn report_problem(&mut self, problem: &hooks::Problem, report: Option<&Report>) {
+    async fn report_problem(&mut self, problem: &hooks::HookProblem, report: Option<&HookReport>) {
         let text = problem.to_string();
         tracing::warn!(text, "a hook failed");
-        if !self.told.insert(format!("{}\0{}", problem.what, problem.hook)) {
+        if !self.reported_problems.insert(format!("{}\0{}", problem.description, problem.hook)) {
             return;
         }
         let output = report.map(|r| format!("{}\n{}", r.stderr.trim(), r.stdout.trim()).trim().to_owned());
@@ -591,8 +608,8 @@ impl Hooking {
         let shown =
             output.map(|o| format!("\n{}", o.chars().take(SHOWN_OUTPUT).collect::<String>())).unwrap_or_default();
         let content = format!("{text}{shown}");
-        self.listener.host.system(SystemBody::Informational { content: content.clone(), level: "warning" }).await;
-        self.listener.host.notice(format!("Warning: {content}")).await;
+        self.reporter.host.system(SystemBody::Informational { content: content.clone(), level: "warning" }).await;
+        self.reporter.host.notice(format!("Warning: {content}")).await;
     }
 }
 
@@ -601,7 +618,7 @@ fn bounded(text: &str, session_dir: &std::path::Path) -> String {
     if text.chars().count() <= CONTEXT_LIMIT {
         return text.to_owned();
     }
-    let preview: String = text.chars().take(PREVIEW).collect();
+    let preview: String = text.chars().take(PREVIEW_CHARS).collect();
     let dir = session_dir.join("hook-outputs");
     let path = dir.join(format!("{}.txt", sys::id::uuid()));
     let saved = std::fs::create_dir_all(&dir).and_then(|()| sys::fs::atomic_write(&path, text.as_bytes(), 0o600));

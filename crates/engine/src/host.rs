@@ -1,26 +1,26 @@
 //! The way out to the host. A slow host slows its own stream; nothing is dropped. An agent has no host of its own: what
 //! it says goes up here, marked as its.
 
-use crate::agents::voice::Voice;
+use crate::agents::output::AgentOutput;
 use crate::command::Event;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
-use wire::sdk::{Message, System, SystemBody};
+use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
 /// Sends messages that carry the session's id. Once the host is gone, sends do nothing.
 #[derive(Clone, Debug)]
-pub(crate) struct Host {
+pub(crate) struct HostSender {
     events: mpsc::Sender<Event>,
     pub session_id: String,
     /// The same, as all copies of this host know it.
     current: Arc<Mutex<String>>,
-    voice: Option<Arc<Voice>>,
+    agent_output: Option<Arc<AgentOutput>>,
 }
 
-impl Host {
+impl HostSender {
     pub(crate) fn new(events: mpsc::Sender<Event>, session_id: String) -> Self {
         let current = Arc::new(Mutex::new(session_id.clone()));
-        Self { events, session_id, current, voice: None }
+        Self { events, session_id, current, agent_output: None }
     }
 
     /// Another conversation begins: whoever holds this host speaks for that one.
@@ -30,25 +30,25 @@ impl Host {
     }
 
     /// The same host, spoken to by an agent.
-    pub(crate) fn for_agent(&self, voice: Arc<Voice>) -> Self {
-        Self { voice: Some(voice), ..self.clone() }
+    pub(crate) fn for_agent(&self, voice: Arc<AgentOutput>) -> Self {
+        Self { agent_output: Some(voice), ..self.clone() }
     }
 
     /// The agent that speaks; `None` for the main thread.
     pub(crate) fn agent_id(&self) -> Option<&str> {
-        self.voice.as_ref().map(|voice| voice.agent_id())
+        self.agent_output.as_ref().map(|voice| voice.agent_id())
     }
 
     /// The final usage of a response, for the agent's progress.
     pub(crate) fn count(&self, usage: &wire::usage::Usage) {
-        if let Some(voice) = &self.voice {
-            voice.count(usage);
+        if let Some(voice) = &self.agent_output {
+            voice.add_usage(usage);
         }
     }
 
-    pub(crate) async fn send(&self, message: Message) {
-        let Some(voice) = &self.voice else { return self.event(Event::Message(message)).await };
-        let carried = voice.carry(message);
+    pub(crate) async fn send(&self, message: SdkMessage) {
+        let Some(voice) = &self.agent_output else { return self.event(Event::Message(message)).await };
+        let carried = voice.forward(message);
         if let Some(progress) = carried.progress {
             self.event(Event::Message(self.frame(progress))).await;
         }
@@ -77,9 +77,9 @@ impl Host {
         self.send(self.frame(body)).await;
     }
 
-    fn frame(&self, body: SystemBody) -> Message {
+    fn frame(&self, body: SystemBody) -> SdkMessage {
         let session_id = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Message::System(System { kind: "system", body, session_id, uuid: sys::id::uuid() })
+        SdkMessage::System(SystemMessage { kind: "system", body, session_id, uuid: sys::id::uuid() })
     }
 
     /// A line for the person at the terminal, beside the protocol.

@@ -1,61 +1,61 @@
 //! What is tidied up beside the work: old sessions, and worktrees that agents left without work in them. Long after the
 //! first request went out, at most once a day, and not at all when settings are in doubt.
 
-use crate::host::Host;
-use crate::session::Io;
+use crate::host::HostSender;
+use crate::session::SessionIo;
 use crate::worktree;
 use futures_util::future::BoxFuture;
 use std::path::PathBuf;
 use std::time::Duration;
-use store::sweep::{Swept, sweep};
-use store::{Layout, Persist};
+use store::sweep::{SweepResult, sweep};
+use store::{Persistence, StoreLayout};
 use sys::Env;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// The first request comes first.
-const PATIENCE: Duration = Duration::from_secs(1);
+const START_DELAY: Duration = Duration::from_secs(1);
 const DEFAULT_DAYS: u32 = 30;
 
 /// `None` when nothing may be removed.
-pub(crate) fn chore(io: &Io) -> Option<BoxFuture<'static, ()>> {
+pub(crate) fn cleanup(io: &SessionIo) -> Option<BoxFuture<'static, ()>> {
     let loaded = &io.watch.loaded;
     let managed = loaded
         .layers
         .iter()
-        .any(|layer| layer.source == Source::Managed && layer.effective.get("cleanupPeriodDays").is_some());
-    let in_doubt = io.watch.reduced == crate::hooks::Reduced::Bare || !loaded.diagnostics.is_empty();
-    if (in_doubt && !managed) || io.scribe.persists() == Persist::No {
+        .any(|layer| layer.source == SettingsSource::Managed && layer.effective.get("cleanupPeriodDays").is_some());
+    let in_doubt = io.watch.reduced == crate::hooks::HookRestriction::Bare || !loaded.diagnostics.is_empty();
+    if (in_doubt && !managed) || io.transcript.persists() == Persistence::No {
         return None;
     }
     let days = loaded.settings.cleanup_period_days.unwrap_or(DEFAULT_DAYS);
     let age = Duration::from_hours(24).saturating_mul(days);
     let (env, host, project) = (io.watch.env.clone(), io.host.clone(), io.watch.cwd.clone());
     Some(Box::pin(async move {
-        tokio::time::sleep(PATIENCE).await;
-        tidy(age, days, (env, host, project)).await;
+        tokio::time::sleep(START_DELAY).await;
+        remove_old(age, days, (env, host, project)).await;
     }))
 }
 
 /// Records of processes that are gone go as well (others look there for who is alive), and their temporary files.
-pub(crate) fn forget_the_dead(io: &Io) -> impl Future<Output = ()> + Send + use<> {
+pub(crate) fn remove_dead_records(io: &SessionIo) -> impl Future<Output = ()> + Send + use<> {
     let (env, own) = (io.watch.env.clone(), io.state.facts.session_id.clone());
     async move {
         let work = move || {
-            let layout = Layout::new(&env);
-            store::registry::clear_stale(&layout);
-            store::leftovers::sweep(&layout, &own);
+            let layout = StoreLayout::new(&env);
+            store::live_sessions::clear_stale(&layout);
+            store::stale_folders::sweep(&layout, &own);
         };
         tokio::task::spawn_blocking(work).await.ok();
     }
 }
 
-async fn tidy(age: Duration, days: u32, (env, host, project): (Env, Host, PathBuf)) {
-    let layout = Layout::new(&env);
+async fn remove_old(age: Duration, days: u32, (env, host, project): (Env, HostSender, PathBuf)) {
+    let layout = StoreLayout::new(&env);
     let now = Duration::from_millis(sys::clock::now_ms());
     let swept = tokio::task::spawn_blocking(move || sweep(&layout, age, now)).await;
     match swept {
-        Ok(Ok(Swept::NotDue)) | Err(_) => return,
-        Ok(Ok(Swept::Announced(sessions))) => {
+        Ok(Ok(SweepResult::NotDue)) | Err(_) => return,
+        Ok(Ok(SweepResult::Announced(sessions))) => {
             let (s, verb) = if sessions == 1 { ("", "was") } else { ("s", "were") };
             host.notice(format!(
                 "{sessions} session{s} that {verb} not used for {days} days will be removed from tomorrow on. Set \
@@ -63,7 +63,7 @@ async fn tidy(age: Duration, days: u32, (env, host, project): (Env, Host, PathBu
             ))
             .await;
         }
-        Ok(Ok(Swept::Removed(sessions))) => tracing::info!(sessions, "old sessions were removed"),
+        Ok(Ok(SweepResult::Removed(sessions))) => tracing::info!(sessions, "old sessions were removed"),
         Ok(Err(error)) => tracing::warn!(%error, "old sessions could not be swept"),
     }
     worktree::sweep(&project, age, &env).await;

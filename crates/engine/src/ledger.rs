@@ -2,7 +2,7 @@
 //! of the whole session, its agents included.
 
 use crate::call_ids::CallIds;
-use model::catalog::{self, Catalog, Served};
+use model::catalog::{self, ModelCatalog, ServingParty};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +15,15 @@ use wire::usage::{CostState, ModelUsage, Usage};
 
 #[derive(Clone)]
 pub(crate) struct Ledger {
-    catalog: Arc<Catalog>,
+    catalog: Arc<ModelCatalog>,
     env: Env,
-    served: Served,
+    served: ServingParty,
     /// Shared with every agent of the session.
     accounts: Arc<Mutex<BTreeMap<String, ModelUsage>>>,
     /// Lines that edits added and removed; shared as well.
     lines: Arc<(AtomicU64, AtomicU64)>,
     /// What earlier processes of this session spent; shared as well.
-    carried: Arc<CostState>,
+    earlier_cost: Arc<CostState>,
     /// The models that answered this conversation.
     used: BTreeSet<String>,
     turn: Usage,
@@ -46,14 +46,14 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(catalog: Arc<Catalog>, env: Env, served: Served) -> Self {
+    pub(crate) fn new(catalog: Arc<ModelCatalog>, env: Env, served: ServingParty) -> Self {
         Self {
             catalog,
             env,
             served,
             accounts: Arc::default(),
             lines: Arc::default(),
-            carried: Arc::default(),
+            earlier_cost: Arc::default(),
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
@@ -70,7 +70,7 @@ impl Ledger {
     }
 
     /// Goes on from what earlier processes of this session spent, as their last `cost-state` line says.
-    pub(crate) fn going_on(mut self, line: Option<&str>) -> Self {
+    pub(crate) fn continue_from(mut self, line: Option<&str>) -> Self {
         let Some(state) = line.and_then(|line| serde_json::from_str::<CostState>(line).ok()) else { return self };
         self.lines.0.store(state.total_lines_added, Relaxed);
         self.lines.1.store(state.total_lines_removed, Relaxed);
@@ -79,7 +79,7 @@ impl Ledger {
         if state.start_time > 0 {
             self.started_at_ms = state.start_time;
         }
-        self.carried = Arc::new(state);
+        self.earlier_cost = Arc::new(state);
         self
     }
 
@@ -90,8 +90,8 @@ impl Ledger {
         CostState {
             total_cost_usd: self.cost(),
             total_api_duration: self.all_api_ms(),
-            total_api_duration_without_retries: self.carried.total_api_duration_without_retries + self.answered_ms,
-            total_tool_duration: self.carried.total_tool_duration + self.tool_ms,
+            total_api_duration_without_retries: self.earlier_cost.total_api_duration_without_retries + self.answered_ms,
+            total_tool_duration: self.earlier_cost.total_tool_duration + self.tool_ms,
             total_lines_added,
             total_lines_removed,
             total_duration: self.wall_ms(),
@@ -107,7 +107,7 @@ impl Ledger {
         Self {
             accounts: Arc::clone(&self.accounts),
             lines: Arc::clone(&self.lines),
-            carried: Arc::clone(&self.carried),
+            earlier_cost: Arc::clone(&self.earlier_cost),
             call_ids: self.call_ids.for_agent(),
             ..empty
         }
@@ -117,7 +117,7 @@ impl Ledger {
     pub(crate) fn begin_session(&mut self) {
         self.accounts().clear();
         self.told.clear();
-        self.carried = Arc::default();
+        self.earlier_cost = Arc::default();
         (self.answered_ms, self.tool_ms) = (0, 0);
         self.started_at_ms = sys::clock::now_ms();
         self.lines.0.store(0, Relaxed);
@@ -140,26 +140,26 @@ impl Ledger {
 
     /// Time spent waiting for the API, in the whole session.
     pub(crate) fn all_api_ms(&self) -> u64 {
-        self.carried.total_api_duration + self.earlier_api_ms + self.api_ms
+        self.earlier_cost.total_api_duration + self.earlier_api_ms + self.api_ms
     }
 
     /// Since the session began.
     pub(crate) fn wall_ms(&self) -> u64 {
         let here = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.carried.total_duration.saturating_add(here)
+        self.earlier_cost.total_duration.saturating_add(here)
     }
 
     /// A response of this conversation.
-    pub(crate) fn main(&mut self, model: &str, usage: &Usage) {
+    pub(crate) fn record_main(&mut self, model: &str, usage: &Usage) {
         self.turn.add(usage);
         self.last = usage.clone();
         self.last_at_ms = sys::clock::now_ms();
         self.used.insert(model.to_owned());
-        self.model(model, usage);
+        self.record_side(model, usage);
     }
 
     /// A response to a side request: in the totals, not in the turn's usage.
-    pub(crate) fn model(&self, model: &str, usage: &Usage) {
+    pub(crate) fn record_side(&self, model: &str, usage: &Usage) {
         let facts = self.catalog.lookup(model);
         let cost = catalog::cost(usage, &facts);
         let mut accounts = self.accounts();
@@ -179,17 +179,17 @@ impl Ledger {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         #[derive(Default)]
-        struct Changed {
+        struct EditResult {
             #[serde(rename = "type")]
             kind: String,
-            structured_patch: Vec<Hunk>,
+            structured_patch: Vec<EditHunk>,
             content: String,
         }
         #[derive(Deserialize)]
-        struct Hunk {
+        struct EditHunk {
             lines: Vec<String>,
         }
-        let Ok(changed) = serde_json::from_str::<Changed>(structured.get()) else { return };
+        let Ok(changed) = serde_json::from_str::<EditResult>(structured.get()) else { return };
         let lines = || changed.structured_patch.iter().flat_map(|hunk| &hunk.lines);
         let of = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
         let created = if changed.kind == "create" { changed.content.lines().count() as u64 } else { 0 };
@@ -208,8 +208,8 @@ impl Ledger {
     }
 
     /// What this process spent.
-    pub(crate) fn spent_here(&self) -> f64 {
-        self.cost() - self.carried.model_usage.values().fold(0.0, |all, m| all + m.cost_usd)
+    pub(crate) fn process_cost(&self) -> f64 {
+        self.cost() - self.earlier_cost.model_usage.values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
     pub(crate) fn turn_usage(&self) -> Usage {

@@ -1,19 +1,17 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
 mod agents;
-mod ask;
-pub mod cage;
+mod apply_changes;
 mod call_ids;
 mod calls;
 mod command;
 mod commands;
 mod compact;
+mod compaction_policy;
 mod context;
 mod control;
 mod decide;
 mod deferred;
-mod desk;
-pub mod entry;
 pub mod export;
 pub mod facts;
 mod grants;
@@ -21,42 +19,48 @@ mod history;
 pub mod hooks;
 mod host;
 mod housekeeping;
-mod joining;
 mod ledger;
-mod link;
-mod lore;
 mod mcp;
+mod mid_turn;
 mod mirror;
 mod models;
 mod notes;
 mod open;
 pub mod options;
+mod permission_prompt;
 pub mod picture;
 mod plan;
-mod pressure;
+pub mod preflight;
+pub mod prompt_history;
 mod prompts;
+mod provider;
 pub mod query;
+mod questions;
 mod reads;
-pub mod recall;
-mod reload;
 mod result;
 mod resume;
+pub mod sandbox;
 pub mod screens;
-mod scribe;
 mod session;
-mod side;
+mod settings_watch;
 mod side_question;
+mod side_requests;
+mod skills;
 mod step;
 mod structured;
 mod tasks;
+pub mod tool_session;
+mod transcript_writer;
 mod turn;
-mod wished;
-pub mod workbench;
 mod worktree;
 
-pub use command::{Aside, Command, Commands, Event, Events, Joining, Priority, Prompt, Shell};
-pub use link::NOT_LOGGED_IN;
+pub use command::{
+    Command, CommandSender, Event, EventReceiver, Prompt, PromptPriority, ScreenEvent, ShellOutputUse, TurnJoin,
+};
 pub use open::{awaits_call, open};
-pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};
+pub use options::{
+    ForkTarget, SessionChoice, SessionOptions, SettingSource, StartError, StartRequest, ThinkingOption, WorktreeChoice,
+};
+pub use provider::NOT_LOGGED_IN;
 /// How two texts differ, for frontends that draw it.
 pub use tools::compare;

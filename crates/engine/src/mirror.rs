@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::Tap;
+use store::LineObserver;
 use store::agents::Sidecar;
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 const FRAME_BYTES: usize = 400_000;
 
 #[derive(Serialize)]
-struct Frame<'a> {
+struct MirrorFrame<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(rename = "filePath")]
@@ -23,7 +23,7 @@ struct Frame<'a> {
 }
 
 /// Sends to the host from the writer's thread. A host that does not read holds up the writer, and with it its own turn.
-pub(crate) fn tap(events: mpsc::Sender<Event>) -> Tap {
+pub(crate) fn tap(events: mpsc::Sender<Event>) -> LineObserver {
     Arc::new(move |path, bytes| {
         for line in frames(path, bytes) {
             events.blocking_send(Event::Mirror(line)).ok();
@@ -39,7 +39,7 @@ pub(crate) fn frames(path: &Path, bytes: &[u8]) -> Vec<String> {
     let mut entries: Vec<&RawValue> = Vec::new();
     let mut size = 0;
     let mut close = |entries: &mut Vec<&RawValue>| {
-        let frame = Frame { kind: "transcript_mirror", file_path: &path, entries };
+        let frame = MirrorFrame { kind: "transcript_mirror", file_path: &path, entries };
         frames.extend(wire::raw::to_line(&frame).ok());
         entries.clear();
     };
@@ -59,17 +59,17 @@ pub(crate) fn frames(path: &Path, bytes: &[u8]) -> Vec<String> {
 }
 
 /// What stands beside an agent's transcript, as an entry that is in no file.
-pub(crate) async fn tell_sidecar(tap: Tap, transcript: PathBuf, sidecar: &Sidecar) {
+pub(crate) async fn mirror_sidecar(tap: LineObserver, transcript: PathBuf, sidecar: &Sidecar) {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(sidecar) else { return };
     let mut entry = serde_json::Map::new();
     entry.insert("type".into(), "agent_metadata".into());
     entry.extend(fields);
     let line = format!("{}\n", serde_json::Value::Object(entry));
-    tell(tap, transcript, line.into_bytes()).await;
+    mirror_bytes(tap, transcript, line.into_bytes()).await;
 }
 
 /// A file that was not written line by line: the history of a fork.
-pub(crate) fn tell_file(tap: &Tap, path: &Path) {
+pub(crate) fn mirror_file(tap: &LineObserver, path: &Path) {
     match std::fs::read(path) {
         Ok(bytes) => tap(path, &bytes),
         Err(error) => tracing::warn!(%error, "the history of a fork could not be mirrored"),
@@ -77,7 +77,7 @@ pub(crate) fn tell_file(tap: &Tap, path: &Path) {
 }
 
 /// A tap may wait for the host, so it is not called on the runtime.
-async fn tell(tap: Tap, path: PathBuf, bytes: Vec<u8>) {
+async fn mirror_bytes(tap: LineObserver, path: PathBuf, bytes: Vec<u8>) {
     let told = tokio::task::spawn_blocking(move || tap(&path, &bytes)).await;
     if let Err(error) = told {
         tracing::warn!(%error, "an agent's sidecar could not be mirrored");

@@ -3,52 +3,52 @@
 //!
 //! The first party is always asked; other endpoints only when `CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY` says so.
 
-use crate::link::Link;
-use model::catalog::{Catalog, ThinkingKind};
-use model::{FIRST_PARTY, ListedModel, Transport, is_first_party};
+use crate::provider::ProviderConnection;
+use model::catalog::{ModelCatalog, ThinkingKind};
+use model::{FIRST_PARTY, ListedModel, ModelTransport, is_first_party};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use store::Layout;
+use store::StoreLayout;
 use sys::Env;
 use wire::control::ModelInfo;
 use wire::settings::Settings;
 
 /// A list older than this is asked for again.
-const AGE: Duration = Duration::from_hours(24);
+const MAX_AGE: Duration = Duration::from_hours(24);
 /// The start of a session and its first answer come first.
-const AFTER_START: Duration = Duration::from_secs(20);
+const START_DELAY: Duration = Duration::from_secs(20);
 /// Of the file.
-const LARGEST: usize = 4 << 20;
+const MAX_CACHE_BYTES: usize = 4 << 20;
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Offered {
-    link: Link,
+pub(crate) struct OfferedModels {
+    provider: ProviderConnection,
     env: Env,
-    catalog: Arc<Catalog>,
+    catalog: Arc<ModelCatalog>,
     settings: Arc<Settings>,
-    source: Option<Source>,
+    source: Option<ModelListSource>,
 }
 
 /// Who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum ModelListSource {
     FirstParty,
     Gateway,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Cache {
+struct ModelListCache {
     base_url: String,
     /// Milliseconds since the epoch.
     fetched_at: u64,
     models: Vec<ListedModel>,
 }
 
-impl Source {
+impl ModelListSource {
     /// `None`: nobody may be asked.
     fn choose(env: &Env) -> Option<Self> {
         if env.is_on("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC") {
@@ -65,7 +65,7 @@ impl Source {
             Self::FirstParty => "models.json",
             Self::Gateway => "gateway-models.json",
         };
-        Layout::new(env).home().join("cache").join(name)
+        StoreLayout::new(env).home().join("cache").join(name)
     }
 
     /// A gateway may list models of any kind; those that are spoken to here have such names.
@@ -89,14 +89,19 @@ fn base_url(env: &Env) -> &str {
     env.non_empty("ANTHROPIC_BASE_URL").unwrap_or(FIRST_PARTY)
 }
 
-impl Offered {
-    pub(crate) fn new(link: &Link, env: &Env, catalog: &Arc<Catalog>, settings: &Arc<Settings>) -> Self {
+impl OfferedModels {
+    pub(crate) fn new(
+        link: &ProviderConnection,
+        env: &Env,
+        catalog: &Arc<ModelCatalog>,
+        settings: &Arc<Settings>,
+    ) -> Self {
         Self {
-            link: link.clone(),
+            provider: link.clone(),
             env: env.clone(),
             catalog: Arc::clone(catalog),
             settings: Arc::clone(settings),
-            source: Source::choose(env).filter(|_| matches!(link.transport(), Transport::Network)),
+            source: ModelListSource::choose(env).filter(|_| matches!(link.transport(), ModelTransport::Network)),
         }
     }
 
@@ -116,7 +121,7 @@ impl Offered {
     /// For sessions that last.
     pub(crate) async fn refresh_later(self) {
         if self.source.is_some() {
-            tokio::time::sleep(AFTER_START).await;
+            tokio::time::sleep(START_DELAY).await;
             self.refresh().await;
         }
     }
@@ -128,7 +133,7 @@ impl Offered {
         if is_fresh.unwrap_or(true) {
             return;
         }
-        let mut link = self.link.clone();
+        let mut link = self.provider.clone();
         let listed = match link.client().await {
             Ok(client) => client.models().await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
@@ -139,14 +144,15 @@ impl Offered {
         }
     }
 
-    fn read(&self) -> Option<Cache> {
-        let read = sys::fs::read_limited(&self.source?.file(&self.env), LARGEST).ok()?;
-        let cache: Cache = serde_json::from_slice(&read.bytes).ok()?;
+    fn read(&self) -> Option<ModelListCache> {
+        let read = sys::fs::read_limited(&self.source?.file(&self.env), MAX_CACHE_BYTES).ok()?;
+        let cache: ModelListCache = serde_json::from_slice(&read.bytes).ok()?;
         (cache.base_url == base_url(&self.env)).then_some(cache)
     }
 
-    async fn write(&self, source: Source, models: Vec<ListedModel>) {
-        let cache = Cache { base_url: base_url(&self.env).to_owned(), fetched_at: sys::clock::now_ms(), models };
+    async fn write(&self, source: ModelListSource, models: Vec<ListedModel>) {
+        let cache =
+            ModelListCache { base_url: base_url(&self.env).to_owned(), fetched_at: sys::clock::now_ms(), models };
         let file = source.file(&self.env);
         let written = tokio::task::spawn_blocking(move || {
             if let Some(dir) = file.parent() {
@@ -170,7 +176,7 @@ impl Offered {
         models.into_iter().filter(is_new).map(|model| self.row(source, model)).collect()
     }
 
-    fn row(&self, source: Source, model: ListedModel) -> ModelInfo {
+    fn row(&self, source: ModelListSource, model: ListedModel) -> ModelInfo {
         let facts = self.catalog.lookup(&model.id);
         let efforts: Vec<&'static str> = facts.efforts.iter().map(|effort| effort.name()).collect();
         ModelInfo {
@@ -185,10 +191,10 @@ impl Offered {
     }
 }
 
-impl Cache {
+impl ModelListCache {
     fn is_fresh(&self) -> bool {
         let age = sys::clock::now_ms().checked_sub(self.fetched_at);
-        age.is_some_and(|age| Duration::from_millis(age) < AGE)
+        age.is_some_and(|age| Duration::from_millis(age) < MAX_AGE)
     }
 }
 
@@ -199,13 +205,16 @@ mod tests {
     // [F-B13] [CLI-116]
     #[test]
     fn the_first_party_is_asked_and_others_only_when_told_to() {
-        let of = |pairs: &[(&str, &str)]| Source::choose(&Env::default().with(pairs.iter().copied()));
+        let of = |pairs: &[(&str, &str)]| ModelListSource::choose(&Env::default().with(pairs.iter().copied()));
         let discovery = "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY";
-        assert_eq!(of(&[]), Some(Source::FirstParty));
-        assert_eq!(of(&[("ANTHROPIC_BASE_URL", "https://api.anthropic.com/")]), Some(Source::FirstParty));
+        assert_eq!(of(&[]), Some(ModelListSource::FirstParty));
+        assert_eq!(of(&[("ANTHROPIC_BASE_URL", "https://api.anthropic.com/")]), Some(ModelListSource::FirstParty));
         assert_eq!(of(&[("ANTHROPIC_BASE_URL", "https://gate.example/api.anthropic.com")]), None);
-        assert_eq!(of(&[("ANTHROPIC_BASE_URL", "https://gate.example"), (discovery, "1")]), Some(Source::Gateway));
+        assert_eq!(
+            of(&[("ANTHROPIC_BASE_URL", "https://gate.example"), (discovery, "1")]),
+            Some(ModelListSource::Gateway)
+        );
         assert_eq!(of(&[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")]), None);
-        assert!(Source::Gateway.takes("us.Anthropic.x") && !Source::Gateway.takes("gpt-9"));
+        assert!(ModelListSource::Gateway.takes("us.Anthropic.x") && !ModelListSource::Gateway.takes("gpt-9"));
     }
 }

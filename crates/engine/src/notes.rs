@@ -2,29 +2,29 @@
 //! to it, hears of that with the result.
 
 use crate::calls::ToolUse;
-use crate::session::Io;
+use crate::session::SessionIo;
 use config::memory::{MAX_BYTES, MAX_LINES};
 use serde::Deserialize;
-use tools::Outcome;
-use wire::block::Content;
+use tools::ToolOutcome;
+use wire::block::MessageContent;
 
 const INDEX: &str = "MEMORY.md";
 /// From here on the model is reminded, in percent.
-const NEAR: usize = 90;
+const WARN_PERCENT: usize = 90;
 /// A longer index is not counted.
 const CHECKED_BYTES: usize = 64 << 20;
 
 #[derive(Deserialize)]
-struct Named {
+struct FilePathInput {
     file_path: String,
 }
 
 /// After a call: whether the index is still within its limits.
-pub(crate) fn check(used: &ToolUse, outcome: &mut Outcome, io: &Io) {
+pub(crate) fn check(used: &ToolUse, outcome: &mut ToolOutcome, io: &SessionIo) {
     if outcome.is_error || !matches!(wire::names::canonical(&used.name), "Write" | "Edit" | "MultiEdit") {
         return;
     }
-    let Ok(named) = serde_json::from_str::<Named>(used.input.get()) else { return };
+    let Ok(named) = serde_json::from_str::<FilePathInput>(used.input.get()) else { return };
     let path = io.workspace().absolute(&named.file_path);
     let in_notes = path.parent().is_some_and(|dir| io.watch.place.notes.iter().any(|notes| notes == dir));
     if !in_notes || path.file_name().is_none_or(|name| name != INDEX) {
@@ -34,13 +34,13 @@ pub(crate) fn check(used: &ToolUse, outcome: &mut Outcome, io: &Io) {
     let (lines, bytes) = (text.lines().count(), text.len());
     let said = outcome.content.text().into_owned();
     if lines > MAX_LINES || bytes > MAX_BYTES {
-        *outcome = Outcome::failed(format!(
+        *outcome = ToolOutcome::failed(format!(
             "{said}\n{INDEX} was written, but it is too long: {lines} lines, {bytes} bytes. Later sessions are shown the first \
              {MAX_LINES} lines or {MAX_BYTES} bytes only. Rewrite it now: one short line for each topic, details in files of \
              their own."
         ));
-    } else if lines * 100 >= MAX_LINES * NEAR || bytes * 100 >= MAX_BYTES * NEAR {
+    } else if lines * 100 >= MAX_LINES * WARN_PERCENT || bytes * 100 >= MAX_BYTES * WARN_PERCENT {
         let near = format!("{said}\n{INDEX} is nearly full ({lines} lines, {bytes} bytes): shorten it soon.");
-        outcome.content = Content::Text(near);
+        outcome.content = MessageContent::Text(near);
     }
 }

@@ -1,69 +1,71 @@
 //! Opens a session: reads what was declared, chooses the conversation, puts the parts together. Nothing is written and
 //! nothing is sent before the first prompt.
 
-mod again;
 mod agent;
-mod allowed;
-mod asked;
+mod allowed_models;
 mod cassette;
 mod choice;
 mod conversation;
-mod lore;
+mod handles;
+mod initialize;
 mod mcp;
 mod prompt;
-mod reach;
 mod record;
+mod relocate;
 mod replay;
+mod skills;
 pub(crate) mod toolbox;
 mod watch;
 
-use crate::agents::recover::{self, Owed};
-use crate::agents::{Agents, Spawner};
-use crate::ask::Asker;
-use crate::cage::{Confinement, Grounds};
-use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
-use crate::context::{Context, Limits, MainModel, Models, Parts, Reminders};
-use crate::control::{Control, Front, ModeChoice};
+use crate::agents::recover::{self, AgentRecovery};
+use crate::agents::{AgentSpawner, AgentTable};
+use crate::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
+use crate::compaction_policy::CompactionPolicy;
+use crate::context::{ContextParts, MainModel, ModelChain, ModelContext, Reminders, TurnLimits};
+use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
-use crate::desk::Desk;
-use crate::grants::{Bypass, ModeOf};
-use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts as HookParts, Reduced};
-use crate::host::Host;
-use crate::link::Link;
-use crate::mcp::Shelf;
-use crate::options::{Boot, Options, SessionChoice, SettingSource, StartError};
-use crate::plan::{self, Planning};
-use crate::pressure::Pressure;
-use crate::reload::Watch;
+use crate::grants::{BypassAvailability, ModeOwner};
+use crate::hooks::{
+    self, EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks, SessionHooks, SessionHooksParts as HookParts,
+};
+use crate::host::HostSender;
+use crate::mcp::McpToolset;
+use crate::options::{SessionChoice, SessionOptions, SettingSource, StartError, StartRequest};
+use crate::permission_prompt::PermissionChannel;
+use crate::plan::{self, PlanState};
+use crate::provider::ProviderConnection;
+use crate::questions::HostQuestions;
 use crate::resume;
-use crate::session::{HostFlags, InitFacts, Io, Placed, Session, Start, StateFrames};
-use crate::side::Side;
+use crate::sandbox::{SandboxInputs, SessionSandbox};
+use crate::session::{HostFlags, InitFacts, PlaceChange, Session, SessionIo, StartState, StateFrames};
+use crate::settings_watch::SettingsWatch;
+use crate::side_requests::SideClient;
 use crate::structured::StructuredOutput;
-use crate::worktree::{self, Stay};
-use ::hooks::Surroundings;
+use crate::worktree::{self, ActiveWorktree};
+use ::hooks::HandlerEnvironment;
 pub(crate) use choice::model_refused;
 use choice::{main_model, mode};
-use config::agents::Definition;
-use config::roots::Roots;
-use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
-use conversation::{Abode, Conversation};
-use model::catalog::Catalog;
-use model::{Fragment, Identity, Transport};
-use permission::Known;
-pub(crate) use prompt::{Recipe, style_name};
+use config::agents::AgentDefinition;
+use config::roots::DefinitionRoots;
+use config::{ConfigLoader, Credential, CredentialOptions, NoCredential, ProjectConfig, SettingsSelection};
+use conversation::{ConversationChoice, SessionPlace};
+use model::catalog::ModelCatalog;
+use model::{Fragment, ModelTransport, RequestIdentity};
+use permission::KnownSecret;
+pub(crate) use prompt::{PromptRecipe, style_name};
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::Layout;
+use store::StoreLayout;
 use sys::Env;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tools::Workspace;
 use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
-use wire::control::Initialize;
-use wire::hooks::EventName;
+use wire::control::InitializeRequest;
+use wire::hooks::HookEventName;
 use wire::mode::PermissionMode;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// The calls of one message that may run at once, unless the environment says otherwise.
 const CONCURRENCY: usize = 10;
@@ -73,12 +75,12 @@ const DEFAULT_STYLE: &str = "default";
 /// Opens a session. Must be called inside the runtime; the session ends when the commands side is closed and all work
 /// is done, which closes the events side. What is declared is read and checked now; the session itself is put together with
 /// the first command, which may be an `initialize` that has a say in it.
-pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
+pub async fn open(boot: StartRequest) -> Result<(CommandSender, EventReceiver), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
     let selection = selection(&boot.options);
     let (boot, stay) = worktree::enter(boot, &selection).await?;
-    let (out, events) = lanes();
-    let opening = Opening::new(boot, selection, stay)?;
+    let (out, events) = event_channel();
+    let opening = SessionBuilder::new(boot, selection, stay)?;
     opening.structured()?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the few lines settings can cause.
@@ -89,68 +91,68 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
 }
 
 /// The parts of a session that serves no turns, and lines for the person who started it.
-pub(crate) fn idle(
-    boot: Boot,
+pub(crate) fn open_idle(
+    boot: StartRequest,
     commands: mpsc::Receiver<crate::Command>,
-    out: Out,
+    out: EventSenders,
 ) -> Result<(Session, Vec<String>), StartError> {
     let selection = selection(&boot.options);
-    let opening = Opening::new(boot, selection, None)?;
+    let opening = SessionBuilder::new(boot, selection, None)?;
     let notices = opening.notices();
     Ok((opening.build(commands, out)?, notices))
 }
 
 /// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
-pub fn awaits_call(boot: &Boot) -> bool {
+pub fn awaits_call(boot: &StartRequest) -> bool {
     let Ok(cwd) = boot.cwd.canonicalize() else { return false };
     let conversation = match boot.options.session {
         SessionChoice::New { .. } => return false,
         SessionChoice::Continue { .. } | SessionChoice::Resume { .. } => {
-            Conversation::choose(&boot.options, &Layout::new(&boot.env), &cwd)
+            ConversationChoice::choose(&boot.options, &StoreLayout::new(&boot.env), &cwd)
         }
     };
-    conversation.is_ok_and(|chosen| !chosen.is_fork && chosen.loaded.as_ref().and_then(deferred::of).is_some())
+    conversation.is_ok_and(|chosen| !chosen.is_fork && chosen.loaded.as_ref().and_then(deferred::find).is_some())
 }
 
 /// What the model is told besides the conversation of this process.
-struct Told {
-    restored: Option<resume::Restored>,
+struct PromptInputs {
+    restored: Option<resume::RestoredConversation>,
     files: Vec<config::MemoryFile>,
     tools: Vec<Fragment>,
     system: Vec<Fragment>,
 }
 
 /// Everything known before the parts are made.
-struct Opening {
-    options: Options,
+struct SessionBuilder {
+    options: SessionOptions,
     env: Env,
     /// Without the settings' own variables.
     base_env: Env,
     cwd: PathBuf,
     /// As the user came to it: perhaps through links.
     named_cwd: PathBuf,
-    loaded: Loaded,
-    selection: Selection,
-    layout: Layout,
-    conversation: Conversation,
+    loaded: ProjectConfig,
+    selection: SettingsSelection,
+    layout: StoreLayout,
+    conversation: ConversationChoice,
     mode: PermissionMode,
     /// `auto` was asked for.
     lacks_auto: bool,
-    catalog: Arc<Catalog>,
+    catalog: Arc<ModelCatalog>,
     model: MainModel,
     credential: Result<Credential, NoCredential>,
     /// Where agents and skills are declared; `None` when nothing of the disk counts.
-    roots: Option<Roots>,
+    roots: Option<DefinitionRoots>,
     /// The definition the main thread runs as.
-    agent: Option<Definition>,
+    agent: Option<AgentDefinition>,
     /// Said about it before anything else.
     agent_notice: Option<String>,
-    confinement: Option<Arc<Confinement>>,
+    sandbox: Option<Arc<SessionSandbox>>,
     /// MCP servers of every scope.
-    declared: config::mcp::Servers,
+    declared_servers: config::mcp::DeclaredMcpServers,
     /// The worktree the session works in, and what the file has to be told of it.
-    stay: Option<Arc<Stay>>,
-    placed: Option<Placed>,
+    active_worktree: Option<Arc<ActiveWorktree>>,
+    place_change: Option<PlaceChange>,
     /// Worktrees can be made here.
     has_worktrees: bool,
     /// `--agent` names nobody yet; the host may still declare it.
@@ -158,48 +160,53 @@ struct Opening {
     /// The host's own system prompt.
     system_blocks: Option<Vec<String>>,
     /// What else the host said with `initialize`.
-    asked: Initialize,
+    initialize: InitializeRequest,
     /// Hears of every line of every transcript.
-    mirror: Option<store::Tap>,
+    mirror: Option<store::LineObserver>,
     /// The conversation goes on in the same process.
-    carried: Option<again::Carried>,
+    carried_state: Option<relocate::CarriedState>,
 }
 
-impl Opening {
-    fn new(boot: Boot, selection: Selection, stay: Option<Arc<Stay>>) -> Result<Self, StartError> {
+impl SessionBuilder {
+    fn new(
+        boot: StartRequest,
+        selection: SettingsSelection,
+        stay: Option<Arc<ActiveWorktree>>,
+    ) -> Result<Self, StartError> {
         let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
             message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
             reason: Some("cwd_unavailable"),
         })?;
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let conversation = Conversation::choose(&boot.options, &Layout::new(&boot.env), &cwd)?;
-        Self::around(boot, selection, (cwd, stay), conversation)
+        let conversation = ConversationChoice::choose(&boot.options, &StoreLayout::new(&boot.env), &cwd)?;
+        Self::for_conversation(boot, selection, (cwd, stay), conversation)
     }
 
     /// Reads what the place declares in which `conversation` goes on.
-    fn around(
-        boot: Boot,
-        selection: Selection,
-        (mut cwd, stay): (PathBuf, Option<Arc<Stay>>),
-        conversation: Conversation,
+    fn for_conversation(
+        boot: StartRequest,
+        selection: SettingsSelection,
+        (mut cwd, stay): (PathBuf, Option<Arc<ActiveWorktree>>),
+        conversation: ConversationChoice,
     ) -> Result<Self, StartError> {
-        let (options, layout) = (boot.options, Layout::new(&boot.env));
-        let Abode { stay, placed, notice } = conversation.abode(stay, &mut cwd, &boot.env)?;
+        let (options, layout) = (boot.options, StoreLayout::new(&boot.env));
+        let SessionPlace { active_worktree: stay, place_change: placed, notice } =
+            conversation.session_place(stay, &mut cwd, &boot.env)?;
         let mut loaded =
-            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+            ConfigLoader::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
         loaded.notices.extend(notice);
         let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
             Ok(main) => (main, None),
-            Err(error) if options.multi_turn => (agent::Main::default(), Some(error)),
+            Err(error) if options.multi_turn => (agent::MainAgent::default(), Some(error)),
             Err(error) => return Err(error),
         };
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
         // There is no classifier to decide in our place: people are asked.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
         let declared = mcp::declared(&options, (&cwd, &boot.env), &loaded, &selection)?;
-        let catalog = Arc::new(Catalog::default());
+        let catalog = Arc::new(ModelCatalog::default());
         let (model, notice) = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
         loaded.notices.extend(notice);
         let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
@@ -222,29 +229,29 @@ impl Opening {
             roots,
             agent: main.definition,
             agent_notice: main.notice,
-            confinement: None,
-            declared,
-            stay,
-            placed,
+            sandbox: None,
+            declared_servers: declared,
+            active_worktree: stay,
+            place_change: placed,
             has_worktrees: false,
             missing_agent,
             system_blocks: None,
-            asked: Initialize::default(),
+            initialize: InitializeRequest::default(),
             mirror: None,
-            carried: None,
+            carried_state: None,
         };
-        opening.confinement = opening.confine()?;
+        opening.sandbox = opening.open_sandbox()?;
         Ok(opening)
     }
 
     /// The sandbox, when settings ask for one. One that is required and cannot be applied ends the start.
-    fn confine(&self) -> Result<Option<Arc<Confinement>>, StartError> {
+    fn open_sandbox(&self) -> Result<Option<Arc<SessionSandbox>>, StartError> {
         if self.loaded.settings.sandbox.enabled != Some(true) {
             return Ok(None);
         }
         let tasks = self.layout.create_tasks_dir(&self.cwd, &self.conversation.session_id);
         let tasks = tasks.map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let grounds = Grounds {
+        let grounds = SandboxInputs {
             cwd: self.cwd.clone(),
             additional: self
                 .options
@@ -257,7 +264,7 @@ impl Opening {
             base_env: self.base_env.clone(),
             scratch: tasks.parent().unwrap_or(&tasks).to_path_buf(),
         };
-        let confinement = Confinement::forced(&self.loaded, grounds);
+        let confinement = SessionSandbox::always_on(&self.loaded, grounds);
         match confinement.unavailable() {
             Some(why) if confinement.is_required() => Err(StartError::new(format!(
                 "Error: {why} sandbox.failIfUnavailable is set, so nothing is run. See `gimlet sandbox status`."
@@ -270,10 +277,10 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
-        all.extend(self.conversation.loaded.as_ref().and_then(store::Loaded::left_out));
-        all.extend(self.conversation.shared(&self.layout));
-        all.extend(self.declared.notices.iter().cloned());
-        all.extend(self.declared.diagnostics.iter().map(|d| format!("Warning: {d}")));
+        all.extend(self.conversation.loaded.as_ref().and_then(store::LoadedConversation::unreadable_lines));
+        all.extend(self.conversation.shared_notice(&self.layout));
+        all.extend(self.declared_servers.notices.iter().cloned());
+        all.extend(self.declared_servers.diagnostics.iter().map(|d| format!("Warning: {d}")));
         all.extend(self.broken_rules());
         all.extend(self.loaded.without_effect_line());
         if self.lacks_auto {
@@ -281,21 +288,21 @@ impl Opening {
                 "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
             );
         }
-        if let Some(why) = self.confinement.as_ref().and_then(|confinement| confinement.unavailable()) {
+        if let Some(why) = self.sandbox.as_ref().and_then(|confinement| confinement.unavailable()) {
             all.push(format!("Warning: {why} Commands run without it and are asked about as usual."));
         }
         if !self.catalog.lookup(&self.model.id).known {
             let model = wire::raw::to_line(&self.model.id).unwrap_or_default();
             all.push(format!("[claude-code:unrecognized_model] {{\"model\":{model}}}"));
-            all.extend(self.assumed_window());
+            all.extend(self.assumed_window_notice());
         }
         all
     }
 
     /// Said of a model that is in no table and whose window nobody told.
-    fn assumed_window(&self) -> Option<String> {
+    fn assumed_window_notice(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);
-        let told = self.env.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS").is_some() || facts.long_asked;
+        let told = self.env.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS").is_some() || facts.long_window_requested;
         (!told).then(|| {
             format!(
                 "Note: gimlet does not know the model {}. A context window of {} tokens is assumed; \
@@ -306,87 +313,89 @@ impl Opening {
         })
     }
 
-    fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
+    fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: EventSenders) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
-        let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let host = Host::new(out.stream.clone(), session_id.clone());
+        let reduced = HookRestriction::from((self.options.bare, self.options.safe_mode));
+        let host = HostSender::new(out.stream.clone(), session_id.clone());
         self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
-        let (live, desk) = self.front_desk(&host);
-        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.clone().unwrap_or_default()));
-        let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
+        let (live, desk) = self.host_questions(&host);
+        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.initialize.hooks.clone().unwrap_or_default()));
+        let own_hooks = OwnHooks { host: host_hooks.layer(), ..self.own_hooks() };
         let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
-        self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
-        self.adopt_trust();
-        let watch = self.watch();
+        self.has_worktrees =
+            sys::git::root(&self.cwd).is_some() || !catalogue.of(HookEventName::WorktreeCreate).is_empty();
+        self.record_first_sight();
+        let watch = self.settings_watch();
         let policy = Arc::new(watch.policy(self.mode));
         let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
-        let owed = self.owed();
-        let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
+        let owed = self.agent_recovery();
+        let deferred =
+            self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::find);
         let (restored, remembered) = self.restored(&out, &session_id);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
-        let recipe = Recipe::new(&self, roots.clone());
-        let teaching = self.teaching(roots, memory.lazy);
-        let lore = teaching.begin(restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default());
+        let recipe = PromptRecipe::new(&self, roots.clone());
+        let teaching = self.skills_template(roots, memory.lazy);
+        let lore = teaching.build(restored.as_ref().map(|r| r.sent_skill_lines.clone()).unwrap_or_default());
         let mut registry = toolbox::registry(&self, &policy, structured.clone(), &lore);
-        let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
+        let identity = Arc::new(RequestIdentity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
-        let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
+        let side = Arc::new(SideClient::new(Arc::clone(&identity), self.small_model()));
         let servers = self.servers(&host, &desk, &watch);
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
-            .over(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
+            .with_servers(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
-        servers.owner.hide_in(Arc::clone(&state.masking));
+        servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
-        let kit = agent::kit(
+        let kit = agent::template(
             &self,
             &registry,
-            agent::Shared {
+            agent::AgentTemplateParts {
                 host: &host,
                 identity: &identity,
                 state: &state,
                 ledger: &ledger,
                 files: &files,
-                teaching,
+                skills: teaching,
                 watch: &watch,
                 servers: &servers,
             },
         );
-        let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
-        let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
+        let agents = Arc::new(AgentTable::new(kit, self.roots.clone(), self.options.agents.clone()));
+        let spawner = AgentSpawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
         toolbox::add_worktrees(&mut registry, &self, &policy, &spawner);
         let registry = Arc::new(registry);
-        let io = Io {
-            scribe: self.scribe(),
-            link: self.link(transport, Arc::clone(&state)),
+        let io = SessionIo {
+            transcript: self.transcript_writer(),
+            provider: self.provider(transport, Arc::clone(&state)),
             side,
             mode: self.mode,
             state,
-            hooks: self.hooking(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner)),
+            hooks: self.session_hooks(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner)),
             directories: self.workspace(&watch),
             chosen_mode,
             bypass: self.bypass(),
-            asker: self.asker(&desk),
-            mode_of: ModeOf::Session,
+            permission_channel: self.permission_channel(&desk),
+            mode_owner: ModeOwner::Session,
             grants_seen: 0,
             ledger,
             denials: Vec::new(),
             concurrency: self.concurrency(),
             spawner,
-            fence: self.stay.as_ref().map(|stay| stay.fence()),
-            stay: self.stay.clone(),
-            owed: Vec::new(),
+            worktree_guard: self.active_worktree.as_ref().map(|stay| stay.guard()),
+            active_worktree: self.active_worktree.clone(),
+            pending_notices: Vec::new(),
             plan: self.planning(),
-            live,
+            live_record: live,
             flags: self.host_flags(),
             facts: self.init_facts(),
-            lore,
-            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()).going_on(remembered),
+            skills: lore,
+            mcp: McpToolset::new(servers, Arc::clone(&registry), self.server_filter()).continue_from(remembered),
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -397,42 +406,53 @@ impl Opening {
         };
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         let system = recipe.system(&self.loaded, &self.model.id);
-        let context = self.context(identity, Told { restored, files, tools, system });
-        let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
-        let dialogs = self.asked.supported_dialog_kinds.clone().unwrap_or_default();
-        let spares_agents = self.asked.per_task_stop_affordance == Some(true);
-        let start = Start { owed, deferred, ..self.begin() };
-        let front = Front { replies: out.replies, desk, reach };
-        let mut control = Control::new(commands, Some(front), modes);
-        control.board.spares_agents = spares_agents;
-        control.board.dialogs = dialogs;
-        Ok(Session { control, context, io, start, again: Some(recipe) })
+        let context = self.context(identity, PromptInputs { restored, files, tools, system });
+        let reach = self.session_handles(&io, host_hooks, Arc::clone(&registry));
+        let dialogs = self.initialize.supported_dialog_kinds.clone().unwrap_or_default();
+        let spares_agents = self.initialize.per_task_stop_affordance == Some(true);
+        let start = StartState { agent_recovery: owed, deferred, ..self.start_state() };
+        let front = HostConnection { replies: out.replies, questions: desk, handles: reach };
+        let mut control = SessionControl::new(commands, Some(front), modes);
+        control.view.keeps_agents_on_interrupt = spares_agents;
+        control.view.dialogs = dialogs;
+        Ok(Session { control, context, io, start, recipe: Some(recipe) })
     }
 
     /// The conversation that is continued; hosts that show conversations are told its end.
-    fn restored(&mut self, out: &Out, session_id: &str) -> (Option<resume::Restored>, crate::mcp::Remembered) {
+    fn restored(
+        &mut self,
+        out: &EventSenders,
+        session_id: &str,
+    ) -> (Option<resume::RestoredConversation>, crate::mcp::RestoredServers) {
         let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
         let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
-        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
-            replay::tell(restored, &out.stream, session_id, has_boundary);
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.replay_history) {
+            replay::send_history(restored, &out.stream, session_id, has_boundary);
         }
         let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
         (restored, remembered)
     }
 
     /// What the first turn begins with.
-    fn begin(self) -> Start {
+    fn start_state(self) -> StartState {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let is_new = self.conversation.loaded.is_none();
         let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
         let conversation = self.conversation.start(self.options.name, self.mode);
-        Start { setup, only_hooks, agent, initial, place: self.placed, ..conversation }
+        StartState {
+            setup,
+            only_hooks,
+            agent,
+            initial_prompt: initial,
+            place_change: self.place_change,
+            ..conversation
+        }
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
     /// What is in a folder that nobody trusted is not adopted when somebody trusts it later.
-    fn adopt_trust(&self) {
+    fn record_first_sight(&self) {
         if !config::trust::is_first_sight(&self.loaded) {
             return;
         }
@@ -450,22 +470,26 @@ impl Opening {
     }
 
     /// Bypass can be switched to later only when the launch said so.
-    fn bypass(&self) -> Bypass {
+    fn bypass(&self) -> BypassAvailability {
         let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
-        if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
-    }
-
-    /// A host can be asked only when it both reads our lines and can write its own.
-    fn asker(&self, desk: &Desk) -> Asker {
-        match self.options.permission_prompt_tool.as_deref() {
-            _ if self.options.no_prompts => Asker::Nobody,
-            Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
-            Some("stdio") | None => Asker::Nobody,
-            Some(tool) => Asker::Tool(tool.to_owned()),
+        if launched && !self.loaded.bypass_disabled {
+            BypassAvailability::Available
+        } else {
+            BypassAvailability::Closed
         }
     }
 
-    fn workspace(&self, watch: &Watch) -> Workspace {
+    /// A host can be asked only when it both reads our lines and can write its own.
+    fn permission_channel(&self, desk: &HostQuestions) -> PermissionChannel {
+        match self.options.permission_prompt_tool.as_deref() {
+            _ if self.options.no_prompts => PermissionChannel::Nobody,
+            Some("stdio") if self.options.multi_turn => PermissionChannel::Host(desk.clone()),
+            Some("stdio") | None => PermissionChannel::Nobody,
+            Some(tool) => PermissionChannel::Tool(tool.to_owned()),
+        }
+    }
+
+    fn workspace(&self, watch: &SettingsWatch) -> Workspace {
         Workspace {
             cwd: self.cwd.clone(),
             project: self.cwd.clone(),
@@ -474,27 +498,27 @@ impl Opening {
         }
     }
 
-    fn planning(&self) -> Planning {
+    fn planning(&self) -> PlanState {
         let dir = self.loaded.settings.plans_directory.as_deref();
         let dir = plan::directory(dir, &self.cwd, self.layout.home());
-        let method = self.asked.plan_mode_instructions.clone().filter(|text| !text.trim().is_empty());
-        Planning::new(&dir, &self.conversation.session_id).with_method(method)
+        let method = self.initialize.plan_mode_instructions.clone().filter(|text| !text.trim().is_empty());
+        PlanState::new(&dir, &self.conversation.session_id).with_method(method)
     }
 
     /// Only when there is a hook that may write to one.
-    fn env_files(&self, catalogue: &::hooks::Catalogue) -> Option<EnvFiles> {
+    fn env_files(&self, catalogue: &::hooks::HookCatalogue) -> Option<EnvFiles> {
         let wanted = catalogue.iter().any(|entry| entry.event.facts().env_file);
         let (home, id) = (self.layout.home(), &self.conversation.session_id);
         wanted.then(|| EnvFiles::create(home, id, self.env.non_empty("CLAUDE_ENV_FILE"))).flatten()
     }
 
-    fn hooking(
+    fn session_hooks(
         &self,
-        catalogue: ::hooks::Catalogue,
-        (callers, own): (HookCallers, Own),
-        host: Host,
-        (env_files, spawner): (Option<EnvFiles>, &Arc<Spawner>),
-    ) -> Hooking {
+        catalogue: ::hooks::HookCatalogue,
+        (callers, own): (HookCallers, OwnHooks),
+        host: HostSender,
+        (env_files, spawner): (Option<EnvFiles>, &Arc<AgentSpawner>),
+    ) -> SessionHooks {
         let effort = self.options.effort.clone().or_else(|| self.default_effort());
         let mut marks = vec![
             ("CLAUDECODE", "1".to_owned()),
@@ -503,20 +527,30 @@ impl Opening {
             ("CLAUDE_PID", sys::pid().to_string()),
         ];
         marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
-        let around = Surroundings::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
+        let around = HandlerEnvironment::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
         let all_events = self.options.hook_events;
         let (cwd, spawner) = (self.cwd.clone(), Arc::downgrade(spawner));
-        Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd, own, spawner })
+        SessionHooks::new(HookParts {
+            catalogue,
+            handler_env: around,
+            callers,
+            host,
+            all_events,
+            env_files,
+            cwd,
+            own_hooks: own,
+            spawner,
+        })
     }
 
     /// What the definition brings that the main thread runs as.
-    fn own_hooks(&self) -> Own {
-        let layer = |agent: &Definition| {
+    fn own_hooks(&self) -> OwnHooks {
+        let layer = |agent: &AgentDefinition| {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
-            Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
+            Some(::hooks::HookLayer { origin: ::hooks::HookOrigin::Agent { name: agent.name.clone() }, hooks })
         };
         let runs_as = self.agent.as_ref().map(|agent| agent.name.clone());
-        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..Own::default() }
+        OwnHooks { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..OwnHooks::default() }
     }
 
     fn tool_state(&self, env_files: Option<&EnvFiles>) -> ToolState {
@@ -539,8 +573,8 @@ impl Opening {
             agent_id: None,
         };
         let state = ToolState { masking: Arc::new(self.masking()), ..ToolState::new(session, self.cwd.clone()) };
-        match &self.carried {
-            Some(carried) => state.going_on(&carried.state),
+        match &self.carried_state {
+            Some(carried) => state.continue_from(&carried.state),
             None => state,
         }
     }
@@ -551,12 +585,13 @@ impl Opening {
         }
         let env = self.base_env.clone();
         let stored = move || {
-            let known = |(name, value): (String, config::Secret)| Known { name, value: value.reveal().into() };
-            config::vault::secrets(&env).into_iter().map(known).collect()
+            let known =
+                |(name, value): (String, config::CredentialSecret)| KnownSecret { name, value: value.reveal().into() };
+            config::credential_store::secrets(&env).into_iter().map(known).collect()
         };
         let masking = Masking::with_stored(self.env.clone(), Box::new(stored));
         // Also of servers that are not approved: their file may be shown.
-        let servers = self.declared.servers.iter();
+        let servers = self.declared_servers.servers.iter();
         masking.learn_all(servers.flat_map(|server| permission::mask::of_server(&server.config)).collect());
         masking
     }
@@ -572,15 +607,15 @@ impl Opening {
     }
 
     /// What agents of a continued conversation still have to deliver. A fork has agents of its own.
-    fn owed(&self) -> Owed {
+    fn agent_recovery(&self) -> AgentRecovery {
         match &self.conversation.loaded {
-            Some(loaded) if !self.conversation.is_fork => recover::owed(loaded, &self.session_dir(), None),
-            Some(_) | None => Owed::default(),
+            Some(loaded) if !self.conversation.is_fork => recover::find_undelivered(loaded, &self.session_dir(), None),
+            Some(_) | None => AgentRecovery::default(),
         }
     }
 
-    fn link(&self, transport: Transport, state: Arc<ToolState>) -> Link {
-        Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone(), state)
+    fn provider(&self, transport: ModelTransport, state: Arc<ToolState>) -> ProviderConnection {
+        ProviderConnection::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone(), state)
     }
 
     fn host_flags(&self) -> HostFlags {
@@ -589,7 +624,7 @@ impl Opening {
         HostFlags {
             partial_messages: self.options.partial_messages,
             replay_user_messages: self.options.replay_user_messages,
-            has_screen: self.options.tell_history,
+            has_screen: self.options.replay_history,
             ends_after_turn: false,
             session_state: match (open, sdk) {
                 (true, _) => Some(StateFrames::Open),
@@ -607,24 +642,29 @@ impl Opening {
             output_styles: self.roots.as_ref().map_or_else(|| vec![DEFAULT_STYLE.into()], config::styles::names),
             betas: self.options.betas.clone(),
             has_commands: !self.options.disable_slash_commands,
-            tool_aliases: self.asked.tool_aliases.clone().unwrap_or_default(),
+            tool_aliases: self.initialize.tool_aliases.clone().unwrap_or_default(),
         }
     }
 
-    fn context(&mut self, identity: Arc<Identity>, told: Told) -> Context {
-        let Told { restored, files, tools, system } = told;
+    fn context(&mut self, identity: Arc<RequestIdentity>, told: PromptInputs) -> ModelContext {
+        let PromptInputs { restored, files, tools, system } = told;
         let (history, told_date, context_told) =
-            restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
-        Context::new(Parts {
+            restored.map_or((Vec::new(), None, false), |r| (r.history, r.sent_date, r.is_context_sent));
+        ModelContext::new(ContextParts {
             catalog: Arc::clone(&self.catalog),
             history: history.into(),
-            pressure: Pressure::new(self.wishes(), &self.env, self.served()),
-            models: Models::new(self.model.clone(), self.fallback_chain()),
+            compaction: CompactionPolicy::new(self.compaction_settings(), &self.env, self.served()),
+            models: ModelChain::new(self.model.clone(), self.fallback_chain()),
             settings: self.request_settings(identity),
             tools,
             system,
-            reminders: Reminders { files, told_date, context_told, notes: self.notes_dir() },
-            limits: Limits {
+            reminders: Reminders {
+                files,
+                sent_date: told_date,
+                is_context_sent: context_told,
+                notes: self.notes_dir(),
+            },
+            limits: TurnLimits {
                 max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
                 max_budget_usd: self.options.max_budget_usd,
                 output_retries: self.env.number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(OUTPUT_RETRIES),
@@ -633,13 +673,13 @@ impl Opening {
     }
 }
 
-pub(crate) fn selection(options: &Options) -> Selection {
+pub(crate) fn selection(options: &SessionOptions) -> SettingsSelection {
     let source = |s: &SettingSource| match s {
-        SettingSource::User => Source::User,
-        SettingSource::Project => Source::Project,
-        SettingSource::Local => Source::Local,
+        SettingSource::User => SettingsSource::User,
+        SettingSource::Project => SettingsSource::Project,
+        SettingSource::Local => SettingsSource::Local,
     };
-    Selection {
+    SettingsSelection {
         settings: options.settings.clone(),
         sources: options.setting_sources.as_ref().map(|list| list.iter().map(source).collect()),
         bare: options.bare,

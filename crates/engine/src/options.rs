@@ -6,19 +6,19 @@ use wire::mode::PermissionMode;
 
 /// Everything `open` needs.
 #[derive(Clone, Debug)]
-pub struct Boot {
+pub struct StartRequest {
     pub env: Env,
     /// The working directory as the user named it (not resolved).
     pub cwd: PathBuf,
-    pub options: Options,
+    pub options: SessionOptions,
 }
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SessionOptions {
     pub model: Option<String>,
     pub fallback_models: Vec<String>,
     pub effort: Option<String>,
-    pub thinking: Thinking,
+    pub thinking: ThinkingOption,
     /// `summarized` or `omitted`.
     pub thinking_display: Option<String>,
     pub betas: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Options {
     /// `--agent`: the definition the main thread runs as.
     pub agent: Option<String>,
     /// `--agents`
-    pub agents: Vec<config::agents::Definition>,
+    pub agents: Vec<config::agents::AgentDefinition>,
     /// `--worktree`
     pub worktree: Option<WorktreeChoice>,
     pub append_subagent_prompt: Option<String>,
@@ -76,7 +76,7 @@ pub struct Options {
     /// Echo prompts with `isReplay`.
     pub replay_user_messages: bool,
     /// The end of a resumed conversation is told again, for hosts that show it.
-    pub tell_history: bool,
+    pub replay_history: bool,
     /// `--include-hook-events`: tell every run of a hook.
     pub hook_events: bool,
     /// `--init`, `--maintenance`: which Setup hooks run first.
@@ -99,13 +99,13 @@ pub struct Options {
     pub entrypoint: String,
 }
 
-impl Default for Options {
+impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             model: None,
             fallback_models: Vec::new(),
             effort: None,
-            thinking: Thinking::Auto,
+            thinking: ThinkingOption::Auto,
             thinking_display: None,
             betas: Vec::new(),
             task_budget: None,
@@ -144,7 +144,7 @@ impl Default for Options {
             replay: None,
             partial_messages: false,
             replay_user_messages: false,
-            tell_history: false,
+            replay_history: false,
             hook_events: false,
             setup: None,
             init_only: false,
@@ -160,7 +160,7 @@ impl Default for Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thinking {
+pub enum ThinkingOption {
     /// What the model's generation takes.
     Auto,
     Adaptive,
@@ -199,18 +199,18 @@ pub enum SessionChoice {
     },
     /// Most recent conversation of this directory; a fresh one when there is none.
     Continue {
-        fork: Option<Fork>,
+        fork: Option<ForkTarget>,
     },
     /// By id, title or `.jsonl` path.
     Resume {
         target: String,
-        fork: Option<Fork>,
+        fork: Option<ForkTarget>,
     },
 }
 
 /// Continue under a new id, leaving the source untouched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fork {
+pub struct ForkTarget {
     pub id: Option<String>,
 }
 

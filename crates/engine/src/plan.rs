@@ -2,10 +2,10 @@
 //! comes back afterwards. That nothing is changed meanwhile is the permission policy's guarantee, not this module's.
 
 mod name;
-mod words;
+mod texts;
 
 use crate::prompts;
-use crate::session::{Attachment, Io, Session};
+use crate::session::{Attachment, Session, SessionIo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use store::StoreError;
@@ -16,26 +16,33 @@ const PLAN_LIMIT: usize = 256 * 1024;
 
 /// What is known about planning in one conversation.
 #[derive(Clone, Debug)]
-pub(crate) struct Planning {
+pub(crate) struct PlanState {
     pub file: PathBuf,
     /// The name stamped on transcript lines.
     slug: String,
     /// The model knows that the mode is on.
-    told: bool,
+    is_announced: bool,
     /// A prompt came since it was last reminded.
-    prompted: bool,
+    has_new_prompt: bool,
     /// The mode that comes back when a plan is approved.
-    before: PermissionMode,
+    previous_mode: PermissionMode,
     /// How to plan, in the host's words.
     method: Option<String>,
 }
 
-impl Planning {
+impl PlanState {
     /// The same conversation always has the same file.
     pub(crate) fn new(dir: &Path, session_id: &str) -> Self {
-        let slug = name::of(session_id);
-        let file = sys::real::path(&dir.join(format!("{slug}.md")));
-        Self { file, slug, told: false, prompted: false, before: PermissionMode::Default, method: None }
+        let slug = name::plan_name(session_id);
+        let file = sys::real_path::path(&dir.join(format!("{slug}.md")));
+        Self {
+            file,
+            slug,
+            is_announced: false,
+            has_new_prompt: false,
+            previous_mode: PermissionMode::Default,
+            method: None,
+        }
     }
 
     /// The host says how plans are made.
@@ -46,33 +53,33 @@ impl Planning {
     /// An agent's own plan, beside the main thread's.
     pub(crate) fn for_agent(&self, agent_id: &str) -> Self {
         let file = self.file.with_file_name(format!("{}-agent-{agent_id}.md", self.slug));
-        Self { file, told: false, prompted: false, ..self.clone() }
+        Self { file, is_announced: false, has_new_prompt: false, ..self.clone() }
     }
 
     /// The same conversation in another place, where it may have another file.
-    pub(crate) fn go_on_from(&mut self, before: &Self) {
-        self.before = before.before;
+    pub(crate) fn take_mode_from(&mut self, before: &Self) {
+        self.previous_mode = before.previous_mode;
     }
 
     pub(crate) fn note_prompt(&mut self) {
-        self.prompted = true;
+        self.has_new_prompt = true;
     }
 
     /// The mode changes from `from` to `to`.
     pub(crate) fn note_mode(&mut self, from: PermissionMode, to: PermissionMode) {
         if to == PermissionMode::Plan && from != PermissionMode::Plan {
-            self.before = from;
+            self.previous_mode = from;
         }
     }
 
     /// What the approval of a plan goes back to.
-    pub(crate) fn mode_before(&self) -> PermissionMode {
-        self.before
+    pub(crate) fn previous_mode(&self) -> PermissionMode {
+        self.previous_mode
     }
 
     /// A tool result said that the mode is over, or a summary took the place of what was told.
-    pub(crate) fn forget_telling(&mut self) {
-        self.told = false;
+    pub(crate) fn reset_announced(&mut self) {
+        self.is_announced = false;
     }
 
     /// The plan as it stands; `None` while there is none.
@@ -87,8 +94,8 @@ impl Planning {
 pub(crate) fn directory(setting: Option<&str>, project: &Path, config_home: &Path) -> PathBuf {
     let default = config_home.join("plans");
     let Some(wanted) = setting.filter(|dir| !dir.trim().is_empty()) else { return default };
-    let wanted = sys::real::path(&project.join(wanted));
-    let inside = [project, config_home].iter().any(|root| wanted.starts_with(sys::real::path(root)));
+    let wanted = sys::real_path::path(&project.join(wanted));
+    let inside = [project, config_home].iter().any(|root| wanted.starts_with(sys::real_path::path(root)));
     if inside {
         return wanted;
     }
@@ -98,20 +105,20 @@ pub(crate) fn directory(setting: Option<&str>, project: &Path, config_home: &Pat
 
 impl Session {
     /// Before a request: that plan mode is on, that it still is, or that it no longer is.
-    pub(crate) fn tell_plan_mode(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn send_plan_mode(&mut self) -> Result<(), StoreError> {
         let planning = self.io.mode == PermissionMode::Plan;
         let plan = &mut self.io.plan;
-        let prompted = std::mem::take(&mut plan.prompted);
-        let due = match (planning, plan.told) {
-            (true, false) => Some(Reminder::Full),
-            (true, true) => prompted.then_some(Reminder::Brief),
-            (false, true) => Some(Reminder::Over),
+        let prompted = std::mem::take(&mut plan.has_new_prompt);
+        let due = match (planning, plan.is_announced) {
+            (true, false) => Some(PlanReminder::Full),
+            (true, true) => prompted.then_some(PlanReminder::Brief),
+            (false, true) => Some(PlanReminder::Over),
             (false, false) => None,
         };
-        plan.told = planning;
+        plan.is_announced = planning;
         let Some(due) = due else { return Ok(()) };
         if planning {
-            self.io.scribe.set_slug(&self.io.plan.slug);
+            self.io.transcript.set_slug(&self.io.plan.slug);
         }
         match attachment(due, &self.io) {
             Some(attachment) => self.attach(attachment),
@@ -121,27 +128,27 @@ impl Session {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reminder {
+enum PlanReminder {
     Full,
     Brief,
     Over,
 }
 
-fn attachment(due: Reminder, io: &Io) -> Option<Attachment> {
+fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
     let file = io.plan.file.display().to_string();
     let exists = io.plan.file.is_file();
     let is_agent = io.host.agent_id().is_some();
     let may_exit = io.registry.specs().any(|spec| spec.name == "ExitPlanMode");
     let method = io.plan.method.as_deref();
-    let scene = words::Scene { file: &file, exists, is_agent, may_exit, method };
+    let scene = texts::PlanModeFacts { file: &file, exists, is_agent, may_exit, method };
     let (text, line) = match due {
-        Reminder::Full => (words::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
-        Reminder::Brief => (words::brief(&scene), json!({"type": "plan_mode", "reminderType": "sparse"})),
-        Reminder::Over => (words::over(&scene), json!({"type": "plan_mode_exit"})),
+        PlanReminder::Full => (texts::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
+        PlanReminder::Brief => (texts::brief(&scene), json!({"type": "plan_mode", "reminderType": "sparse"})),
+        PlanReminder::Over => (texts::over(&scene), json!({"type": "plan_mode_exit"})),
     };
     let text = prompts::reminder(&text);
     let mut line = line;
-    if due != Reminder::Over {
+    if due != PlanReminder::Over {
         line["isSubAgent"] = is_agent.into();
     }
     line["planFilePath"] = file.into();
@@ -151,11 +158,11 @@ fn attachment(due: Reminder, io: &Io) -> Option<Attachment> {
 }
 
 /// After a summary: the plan as it stands.
-pub(crate) fn told_again(io: &mut Io) -> Option<Attachment> {
-    io.plan.forget_telling();
+pub(crate) fn plan_attachment(io: &mut SessionIo) -> Option<Attachment> {
+    io.plan.reset_announced();
     let plan = io.plan.text()?;
     let file = io.plan.file.display().to_string();
-    let text = prompts::reminder(&words::kept(&file, &plan));
+    let text = prompts::reminder(&texts::existing_plan(&file, &plan));
     let line = json!({"type": "plan_file_reference", "planFilePath": file, "planContent": plan, "content": text});
     Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
 }
@@ -172,7 +179,7 @@ mod tests {
         std::fs::create_dir_all(&home).unwrap();
         let at = |setting| directory(setting, &project, &home);
         assert_eq!(at(None), home.join("plans"));
-        assert_eq!(at(Some("docs/plans")), sys::real::path(&project).join("docs/plans"));
+        assert_eq!(at(Some("docs/plans")), sys::real_path::path(&project).join("docs/plans"));
         for outside in ["../elsewhere", "/etc", " "] {
             assert_eq!(at(Some(outside)), home.join("plans"), "{outside}");
         }
@@ -181,9 +188,9 @@ mod tests {
     #[test]
     fn a_conversation_keeps_its_file() {
         let dir = Path::new("/nowhere/plans");
-        let plan = Planning::new(dir, "5f2f1c1e-0000-4000-8000-0000000000aa");
-        assert_eq!(plan.file, Planning::new(dir, "5f2f1c1e-0000-4000-8000-0000000000aa").file);
-        assert_ne!(plan.file, Planning::new(dir, "5f2f1c1e-0000-4000-8000-0000000000ab").file);
+        let plan = PlanState::new(dir, "5f2f1c1e-0000-4000-8000-0000000000aa");
+        assert_eq!(plan.file, PlanState::new(dir, "5f2f1c1e-0000-4000-8000-0000000000aa").file);
+        assert_ne!(plan.file, PlanState::new(dir, "5f2f1c1e-0000-4000-8000-0000000000ab").file);
         assert_eq!(plan.slug.split('-').count(), 3);
         assert!(plan.for_agent("a1").file.to_string_lossy().ends_with("-agent-a1.md"));
     }

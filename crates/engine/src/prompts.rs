@@ -28,8 +28,8 @@ pub(crate) const GO_ON: &str =
 
 /// The user's words may be a whole file: what no hand-over should carry is cut, and says so.
 pub(crate) fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
-    const KEPT: usize = 20_000;
-    match words.char_indices().nth(KEPT) {
+    const MAX_KEPT_CHARS: usize = 20_000;
+    match words.char_indices().nth(MAX_KEPT_CHARS) {
         None => words.into(),
         Some((at, _)) => format!("{} […cut: {} more bytes]", &words[..at], words.len() - at).into(),
     }
@@ -64,12 +64,12 @@ pub(crate) fn recent_file(path: &str, content: &str) -> String {
 }
 
 /// Lists that live outside the conversation.
-pub(crate) fn unfinished(what: &str, lines: &[String]) -> String {
+pub(crate) fn unfinished_list(what: &str, lines: &[String]) -> String {
     format!("<system-reminder>\n{what}:\n{}\n</system-reminder>", lines.join("\n"))
 }
 
 /// Facts about the machine, fixed for the life of the session.
-pub(crate) struct Environment<'a> {
+pub(crate) struct PromptEnvironment<'a> {
     pub cwd: &'a str,
     pub additional: &'a [String],
     /// The branch the session started on; `None` outside a repository.
@@ -80,7 +80,7 @@ pub(crate) struct Environment<'a> {
     pub model: &'a str,
 }
 
-pub(crate) fn environment(e: &Environment<'_>) -> String {
+pub(crate) fn environment(e: &PromptEnvironment<'_>) -> String {
     let mut text = format!("# Environment\n- Working directory: {}\n", e.cwd);
     for dir in e.additional {
         writeln!(text, "- Additional working directory: {dir}").ok();
@@ -112,14 +112,14 @@ pub(crate) fn preferences(settings: &wire::settings::Settings) -> Option<String>
 }
 
 /// One instruction file with where it came from.
-pub(crate) struct Instructions<'a> {
+pub(crate) struct InstructionText<'a> {
     pub path: &'a str,
     pub scope: &'a str,
     pub text: &'a str,
 }
 
 /// What stands beside the first prompt: the date and the instruction files.
-pub(crate) fn session_context(date: &str, files: &[Instructions<'_>], notes: Option<&str>) -> String {
+pub(crate) fn session_context(date: &str, files: &[InstructionText<'_>], notes: Option<&str>) -> String {
     let mut text = format!("<system-reminder>\nToday's date is {date}.\n");
     if !files.is_empty() {
         text.push_str(
@@ -151,18 +151,18 @@ pub(crate) fn reminder(text: &str) -> String {
 
 /// Whether the model was told of skills before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum SkillListingKind {
     First,
     Again,
 }
 
 /// The skills the model does not know yet, and those that went.
-pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], telling: Telling) -> String {
+pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], telling: SkillListingKind) -> String {
     let mut text = String::new();
     if !lines.is_empty() {
         let heading = match telling {
-            Telling::First => "Skills that the Skill tool can load:",
-            Telling::Again => "These skills are new or have changed; the Skill tool can load them:",
+            SkillListingKind::First => "Skills that the Skill tool can load:",
+            SkillListingKind::Again => "These skills are new or have changed; the Skill tool can load them:",
         };
         write!(text, "{heading}\n\n{}", lines.join("\n")).ok();
     }
@@ -176,7 +176,7 @@ pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], telling: Telling) -> 
 /// What names of skills that are no more come after.
 pub(crate) const SKILLS_GONE: &str = "These skills are no longer available: ";
 
-pub(crate) fn skill_again(name: &str) -> String {
+pub(crate) fn skill_unchanged(name: &str) -> String {
     format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
 }
 

@@ -5,13 +5,13 @@ use crate::options::StartError;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 use store::resume::{EntryKind, LoadOptions, load};
-use store::{Layout, LoadedEntry, find, list};
+use store::{LoadedEntry, StoreLayout, find, list};
 use sys::Env;
-use wire::sdk::{Message, Past};
+use wire::sdk::{PastMessage, SdkMessage};
 
 /// One session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionRow {
+pub struct SessionListItem {
     pub id: String,
     pub cwd: PathBuf,
     pub title: Option<String>,
@@ -20,31 +20,36 @@ pub struct SessionRow {
 }
 
 /// Sessions of one directory, or of all, newest first: `count` of them after the first `skip`. Only those are opened.
-pub fn sessions(env: &Env, cwd: Option<&Path>, skip: usize, count: usize) -> Vec<SessionRow> {
-    let layout = Layout::new(env);
+pub fn sessions(env: &Env, cwd: Option<&Path>, skip: usize, count: usize) -> Vec<SessionListItem> {
+    let layout = StoreLayout::new(env);
     let rows = match cwd {
         Some(cwd) => list::project(&layout, cwd),
         None => list::everywhere(&layout),
     };
-    let read = |row: &list::Row| {
+    let read = |row: &list::TranscriptRow| {
         let info = row.info()?;
         let title = info.title.or(info.summary).or(info.first_prompt).or(info.last_prompt);
-        Some(SessionRow { id: info.id, cwd: info.cwd?.into(), title, updated_at: sys::clock::iso(info.modified_at) })
+        Some(SessionListItem {
+            id: info.id,
+            cwd: info.cwd?.into(),
+            title,
+            updated_at: sys::clock::iso(info.modified_at),
+        })
     };
     rows.iter().filter_map(read).skip(skip).take(count).collect()
 }
 
 /// What was said in a session since its last compaction, as the messages a host would have been sent.
-pub fn conversation(env: &Env, cwd: &Path, session: &str) -> Result<Vec<Message>, StartError> {
-    let layout = Layout::new(env);
+pub fn conversation(env: &Env, cwd: &Path, session: &str) -> Result<Vec<SdkMessage>, StartError> {
+    let layout = StoreLayout::new(env);
     let path = find::target(&layout, cwd, session).map_err(|error| StartError::new(error.to_string()))?;
     let loaded = load(&path, &LoadOptions::default()).map_err(|error| StartError::new(error.to_string()))?;
     let said = loaded.entries.iter().filter(|entry| !entry.is_meta && !entry.is_compact_summary);
     Ok(said.filter_map(|entry| message(entry, &loaded.session_id)).collect())
 }
 
-fn message(entry: &LoadedEntry, session_id: &str) -> Option<Message> {
-    let past = Past {
+fn message(entry: &LoadedEntry, session_id: &str) -> Option<SdkMessage> {
+    let past = PastMessage {
         message: RawValue::from_string(entry.body.as_deref()?.to_owned()).ok()?,
         session_id: session_id.to_owned(),
         uuid: entry.uuid.to_string(),
@@ -57,12 +62,12 @@ fn message(entry: &LoadedEntry, session_id: &str) -> Option<Message> {
     }
 }
 
-pub use store::list::{Row, SessionInfo};
-pub use store::search::{Found, Hit, Needle, Speaker, Wanted, search};
+pub use store::list::{SessionInfo, TranscriptRow};
+pub use store::search::{SearchHit, SearchQuery, SearchRequest, SearchResult, Speaker, search};
 
 /// Which sessions are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum SessionScope {
     /// Those of the directory.
     #[default]
     Folder,
@@ -73,32 +78,32 @@ pub enum Scope {
 
 /// Sessions of a scope: files newest first, opened one by one.
 #[derive(Clone, Debug)]
-pub struct Catalogue {
-    pub rows: Vec<Row>,
-    near: Option<find::Near>,
+pub struct SessionCatalogue {
+    pub rows: Vec<TranscriptRow>,
+    near: Option<find::NearbySessions>,
 }
 
-impl Catalogue {
-    pub fn open(env: &Env, cwd: &Path, scope: Scope) -> Self {
-        let layout = Layout::new(env);
+impl SessionCatalogue {
+    pub fn open(env: &Env, cwd: &Path, scope: SessionScope) -> Self {
+        let layout = StoreLayout::new(env);
         let near = match scope {
-            Scope::Folder => find::Near::here(&layout, cwd),
-            Scope::Worktrees => find::Near::worktrees(&layout, cwd),
-            Scope::Everywhere => return Self { rows: list::everywhere(&layout), near: None },
+            SessionScope::Folder => find::NearbySessions::in_directory(&layout, cwd),
+            SessionScope::Worktrees => find::NearbySessions::worktrees(&layout, cwd),
+            SessionScope::Everywhere => return Self { rows: list::everywhere(&layout), near: None },
         };
         Self { rows: near.rows(), near: Some(near) }
     }
 
     /// `None` for what is no session of this scope, or holds nothing to show.
-    pub fn info(&self, row: &Row) -> Option<SessionInfo> {
-        row.info().filter(|info| self.near.as_ref().is_none_or(|near| near.holds(info)))
+    pub fn info(&self, row: &TranscriptRow) -> Option<SessionInfo> {
+        row.info().filter(|info| self.near.as_ref().is_none_or(|near| near.contains(info)))
     }
 }
 
 /// Whether a turn seems to be under way: what was said last has neither an end nor a result, and is younger than a minute.
 pub fn is_working(info: &SessionInfo) -> bool {
-    const FRESH_MS: u64 = 60_000;
-    sys::clock::now_ms().saturating_sub(info.modified_at) < FRESH_MS && list::is_open(&info.path)
+    const WORKING_WINDOW_MS: u64 = 60_000;
+    sys::clock::now_ms().saturating_sub(info.modified_at) < WORKING_WINDOW_MS && list::is_open(&info.path)
 }
 
 /// What a session is called in a list.
@@ -109,29 +114,29 @@ pub fn label(info: &SessionInfo) -> &str {
 
 /// The last things said in a session: who, and the words.
 pub fn preview(transcript: &Path, count: usize) -> Vec<(Speaker, String)> {
-    use store::story::Moment;
-    let pick = |moment: Moment<'_>| match moment {
-        Moment::User(text) if text.trim_start().starts_with('<') => None,
-        Moment::User(text) => Some((Speaker::User, text.to_owned())),
-        Moment::Assistant(text) => Some((Speaker::Assistant, text.to_owned())),
-        Moment::Call { tool, input } => Some((Speaker::Call, format!("{tool} {input}"))),
-        Moment::Result { text, .. } => Some((Speaker::Result, text.to_owned())),
-        Moment::Image => Some((Speaker::Result, "[image]".to_owned())),
-        Moment::Summary(_) => None,
+    use store::narrative::NarrativeItem;
+    let pick = |moment: NarrativeItem<'_>| match moment {
+        NarrativeItem::User(text) if text.trim_start().starts_with('<') => None,
+        NarrativeItem::User(text) => Some((Speaker::User, text.to_owned())),
+        NarrativeItem::Assistant(text) => Some((Speaker::Assistant, text.to_owned())),
+        NarrativeItem::Call { tool, input } => Some((Speaker::Call, format!("{tool} {input}"))),
+        NarrativeItem::Result { text, .. } => Some((Speaker::Result, text.to_owned())),
+        NarrativeItem::Image => Some((Speaker::Result, "[image]".to_owned())),
+        NarrativeItem::Summary(_) => None,
     };
-    store::story::last(transcript, count, pick).unwrap_or_default()
+    store::narrative::last(transcript, count, pick).unwrap_or_default()
 }
 
 /// The transcript of a session, by id, title or path.
 pub fn transcript(env: &Env, cwd: &Path, target: &str) -> Result<PathBuf, String> {
-    let layout = Layout::new(env);
+    let layout = StoreLayout::new(env);
     find::target(&layout, cwd, target)
         .or_else(|error| by_prefix(&layout, target).ok_or(error))
         .map_err(|e| e.to_string())
 }
 
 /// The beginning of an id, when it is the beginning of one only.
-fn by_prefix(layout: &Layout, target: &str) -> Option<PathBuf> {
+fn by_prefix(layout: &StoreLayout, target: &str) -> Option<PathBuf> {
     if target.len() < 4 || !target.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
         return None;
     }
@@ -150,9 +155,9 @@ pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
 }
 
 /// What stands at the head of an exported session.
-pub fn heading(transcript: &Path) -> crate::export::Heading {
+pub fn heading(transcript: &Path) -> crate::export::ExportHeading {
     let info = list::describe(transcript).unwrap_or_default();
-    crate::export::Heading {
+    crate::export::ExportHeading {
         session_id: transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         title: Some(label(&info).to_owned()),
         cwd: info.cwd,

@@ -4,7 +4,9 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, WalkBuilder};
-use permission::reads::{Forbidden, Reach, ReadPlan, ReadTarget, Reads, TreeWalk, name_fits, plain_name};
+use permission::reads::{
+    ForbiddenRead, ReadExtent, ReadFindings, ReadPlan, ReadTarget, TreeWalk, name_fits, plain_name,
+};
 use permission::{Policy, normalise};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,13 +16,13 @@ const MAX_ENTRIES: usize = 100_000;
 const MAX_TIME: Duration = Duration::from_millis(700);
 
 /// Holds everything `plan` names against the rules of `policy`.
-pub(crate) fn look(plan: &ReadPlan, policy: &Policy) -> Reads {
-    let mut look = Look {
+pub(crate) fn check_reads(plan: &ReadPlan, policy: &Policy) -> ReadFindings {
+    let mut look = ReadCheck {
         policy,
-        left: MAX_ENTRIES,
-        until: Instant::now() + MAX_TIME,
-        folders: sys::real::Folders::default(),
-        reads: Reads { forbidden: Vec::new(), unknown: plan.unknown.clone() },
+        remaining: MAX_ENTRIES,
+        deadline: Instant::now() + MAX_TIME,
+        folders: sys::real_path::ResolvedFolders::default(),
+        reads: ReadFindings { forbidden: Vec::new(), unknown: plan.unknown.clone() },
     };
     for target in &plan.targets {
         if look.target(target).is_err() {
@@ -36,27 +38,27 @@ pub(crate) fn look(plan: &ReadPlan, policy: &Policy) -> Reads {
 }
 
 /// There is too much to look at.
-struct TooMany;
+struct TooManyReads;
 
-struct Look<'a> {
+struct ReadCheck<'a> {
     policy: &'a Policy,
-    left: usize,
-    until: Instant,
-    folders: sys::real::Folders,
-    reads: Reads,
+    remaining: usize,
+    deadline: Instant,
+    folders: sys::real_path::ResolvedFolders,
+    reads: ReadFindings,
 }
 
-impl Look<'_> {
-    fn target(&mut self, target: &ReadTarget) -> Result<(), TooMany> {
+impl ReadCheck<'_> {
+    fn target(&mut self, target: &ReadTarget) -> Result<(), TooManyReads> {
         for path in self.expand(&target.pattern)? {
             let meta = std::fs::metadata(&path);
             let is_dir = meta.is_ok_and(|meta| meta.is_dir());
-            match &target.reach {
-                Reach::File if is_dir => {}
-                Reach::Listing if !is_dir => {}
-                Reach::Tree(walk) if is_dir => self.tree(&path, walk, &target.program)?,
-                Reach::File | Reach::Listing | Reach::Tree(_) => {
-                    self.check(&path, &sys::real::path(&path), &target.program, false);
+            match &target.extent {
+                ReadExtent::File if is_dir => {}
+                ReadExtent::Listing if !is_dir => {}
+                ReadExtent::Tree(walk) if is_dir => self.tree(&path, walk, &target.program)?,
+                ReadExtent::File | ReadExtent::Listing | ReadExtent::Tree(_) => {
+                    self.check(&path, &sys::real_path::path(&path), &target.program, false);
                 }
             }
             if !self.reads.forbidden.is_empty() {
@@ -71,17 +73,17 @@ impl Look<'_> {
         if self.policy.forbids_reading(&given, real) {
             // Named as the rule sees it.
             let path = if self.policy.forbids_reading(&given, &given) { given } else { real.to_path_buf() };
-            self.reads.forbidden.push(Forbidden { path, program: program.to_owned(), in_tree });
+            self.reads.forbidden.push(ForbiddenRead { path, program: program.to_owned(), in_tree });
         }
     }
 
-    fn spend(&mut self) -> Result<(), TooMany> {
-        self.left = self.left.checked_sub(1).ok_or(TooMany)?;
-        if self.left.is_multiple_of(256) && Instant::now() > self.until { Err(TooMany) } else { Ok(()) }
+    fn count_entry(&mut self) -> Result<(), TooManyReads> {
+        self.remaining = self.remaining.checked_sub(1).ok_or(TooManyReads)?;
+        if self.remaining.is_multiple_of(256) && Instant::now() > self.deadline { Err(TooManyReads) } else { Ok(()) }
     }
 
     /// The paths a pattern stands for. Without pattern characters it stands for itself, whether that exists or not.
-    fn expand(&mut self, pattern: &str) -> Result<Vec<PathBuf>, TooMany> {
+    fn expand(&mut self, pattern: &str) -> Result<Vec<PathBuf>, TooManyReads> {
         let mut paths = vec![PathBuf::from("/")];
         for name in pattern.split('/').filter(|name| !name.is_empty()) {
             if let Some(plain) = plain_name(name) {
@@ -103,9 +105,9 @@ impl Look<'_> {
         Ok(paths)
     }
 
-    fn matches(&mut self, dir: &Path, pattern: &str, into: &mut Vec<PathBuf>) -> Result<(), TooMany> {
+    fn matches(&mut self, dir: &Path, pattern: &str, into: &mut Vec<PathBuf>) -> Result<(), TooManyReads> {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            self.spend()?;
+            self.count_entry()?;
             if name_fits(pattern, &entry.file_name().to_string_lossy()) {
                 into.push(entry.path());
             }
@@ -118,34 +120,34 @@ impl Look<'_> {
     }
 
     /// `**`, should the shell know it: the folder, what is below it, and what `*` would match.
-    fn descend(&mut self, dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), TooMany> {
+    fn descend(&mut self, dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), TooManyReads> {
         into.push(dir.to_path_buf());
         for entry in WalkBuilder::new(dir).standard_filters(false).build().flatten().skip(1) {
-            self.spend()?;
+            self.count_entry()?;
             into.push(entry.into_path());
         }
         Ok(())
     }
 
-    fn tree(&mut self, root: &Path, walk: &TreeWalk, program: &str) -> Result<(), TooMany> {
+    fn tree(&mut self, root: &Path, walk: &TreeWalk, program: &str) -> Result<(), TooManyReads> {
         // A folder that is forbidden itself, listed by its name or through a pattern.
-        self.check(root, &sys::real::path(root), program, false);
+        self.check(root, &sys::real_path::path(root), program, false);
         if !self.reads.forbidden.is_empty() {
             return Ok(());
         }
-        let filter = Filter::of(walk, root);
-        let Some(entries) = entries(root, walk, &filter) else { return Err(TooMany) };
+        let filter = TreeFilter::of(walk, root);
+        let Some(entries) = entries(root, walk, &filter) else { return Err(TooManyReads) };
         for entry in entries.flatten().skip(1) {
-            self.spend()?;
+            self.count_entry()?;
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             let is_link = entry.path_is_symlink();
-            if !filter.takes(&entry) || (is_link && !walk.follows && !walk.names_links && keeps_links(program)) {
+            if !filter.takes(&entry) || (is_link && !walk.follows_links && !walk.names_links && keeps_links(program)) {
                 continue;
             }
             if walk.names_only {
                 self.listed(entry.path(), program);
             } else if !is_dir {
-                let real = if is_link { sys::real::path(entry.path()) } else { self.folders.file(entry.path()) };
+                let real = if is_link { sys::real_path::path(entry.path()) } else { self.folders.file(entry.path()) };
                 self.check(entry.path(), &real, program, true);
             }
             if !self.reads.forbidden.is_empty() {
@@ -170,9 +172,13 @@ fn keeps_links(program: &str) -> bool {
     matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "cp" | "mv" | "ln" | "tar" | "bsdtar" | "rsync" | "git")
 }
 
-fn entries(root: &Path, walk: &TreeWalk, filter: &Filter) -> Option<ignore::Walk> {
+fn entries(root: &Path, walk: &TreeWalk, filter: &TreeFilter) -> Option<ignore::Walk> {
     let mut builder = WalkBuilder::new(root);
-    builder.standard_filters(walk.ignores).hidden(walk.skips_hidden).follow_links(walk.follows).max_depth(walk.depth);
+    builder
+        .standard_filters(walk.ignores)
+        .hidden(walk.skips_hidden)
+        .follow_links(walk.follows_links)
+        .max_depth(walk.depth);
     if walk.ignores {
         builder.add_custom_ignore_filename(".rgignore");
     }
@@ -192,7 +198,7 @@ fn entries(root: &Path, walk: &TreeWalk, filter: &Filter) -> Option<ignore::Walk
 }
 
 /// Which entries of a tree count.
-struct Filter {
+struct TreeFilter {
     include: Option<GlobSet>,
     exclude: GlobSet,
     exclude_dir: GlobSet,
@@ -202,14 +208,14 @@ struct Filter {
     root: PathBuf,
 }
 
-impl Filter {
+impl TreeFilter {
     fn of(walk: &TreeWalk, root: &Path) -> Self {
         Self {
             include: (!walk.include.is_empty()).then(|| set(&walk.include, true)).flatten(),
             exclude: set(&walk.exclude, true).unwrap_or_default(),
             exclude_dir: set(&walk.exclude_dir, true).unwrap_or_default(),
             exclude_path: set(&walk.exclude_path, false).unwrap_or_default(),
-            shown: PathBuf::from(&walk.shown),
+            shown: PathBuf::from(&walk.operand_text),
             root: root.to_path_buf(),
         }
     }

@@ -1,33 +1,33 @@
 //! What opens and closes a turn towards the host: `system/init`, the synthetic error message, and the result. The
 //! transcript is complete on disk before a result is told.
 
-use crate::context::Context;
+use crate::context::ModelContext;
 use crate::decide::EndReason;
-use crate::scribe::{ApiErrorLine, AssistantLine};
-use crate::session::{Io, Session};
+use crate::session::{Session, SessionIo};
 use crate::tasks;
-use crate::turn::{Turn, TurnError};
+use crate::transcript_writer::{ApiErrorLine, AssistantLine};
+use crate::turn::{TurnError, TurnState};
 use serde_json::value::RawValue;
 use store::StoreError;
-use store::registry::Status as LiveStatus;
+use store::live_sessions::LiveStatus;
 use wire::entry::{Attribution, MetaEntry};
-use wire::sdk::{Assistant, Init, MemoryPaths, Message, StoppedTask, SystemBody, TurnResult};
+use wire::sdk::{AssistantMessage, InitMessage, MemoryPaths, SdkMessage, StoppedTask, SystemBody, TurnResult};
 use wire::usage::Usage;
 
 /// What every fresh result and init says: there is no fast mode.
 const FAST_MODE: &str = "off";
 
-pub(crate) fn init(context: &Context, io: &Io) -> Init {
-    let skills = io.lore.names();
+pub(crate) fn init(context: &ModelContext, io: &SessionIo) -> InitMessage {
+    let skills = io.skills.names();
     let mut slash_commands = crate::commands::names(io);
     slash_commands.extend(io.mcp.prompt_names());
-    Init {
+    InitMessage {
         kind: "system",
         subtype: "init",
         cwd: io.facts.cwd.clone(),
         session_id: io.host.session_id.clone(),
         tools: tools(io),
-        mcp_servers: io.mcp.servers().listed(),
+        mcp_servers: io.mcp.servers().init_rows(),
         mcp_server_errors: io.mcp.servers().errors.clone(),
         model: context.model().to_owned(),
         permission_mode: io.mode.as_str(),
@@ -50,12 +50,12 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
 }
 
 /// Where this session reads and keeps notes, unless that is switched off.
-fn memory_paths(io: &Io) -> Option<MemoryPaths> {
+fn memory_paths(io: &SessionIo) -> Option<MemoryPaths> {
     io.watch.notes_dir().map(|dir| MemoryPaths { auto: dir.display().to_string() })
 }
 
 /// What is offered, and the tools of servers that can be loaded.
-fn tools(io: &Io) -> Vec<String> {
+fn tools(io: &SessionIo) -> Vec<String> {
     let offered = io.registry.specs().map(|spec| wire::names::listed(&spec.name).to_owned());
     let mut names: Vec<String> = offered.collect();
     let deferred = io.registry.names().filter(|name| name.starts_with("mcp__") && !io.registry.is_offered(name));
@@ -67,7 +67,7 @@ fn tools(io: &Io) -> Vec<String> {
 /// history that is sent to the model.
 pub(crate) async fn synthetic_error(
     session: &mut Session,
-    turn: &mut Turn,
+    turn: &mut TurnState,
     reason: EndReason,
 ) -> Result<(), StoreError> {
     let error = turn.error.get_or_insert_with(|| default_error(reason)).clone();
@@ -88,15 +88,15 @@ pub(crate) async fn synthetic_error(
         }),
         aborted: false,
     };
-    session.io.scribe.assistant(vec![line])?;
-    let frame = Assistant {
+    session.io.transcript.assistant(vec![line])?;
+    let frame = AssistantMessage {
         error: Some(error.category),
         is_api_error_message: true,
         api_error_status: error.status,
         api_error_type: error.api_type,
-        ..Assistant::new(message, session.io.host.session_id.clone(), uuid, timestamp)
+        ..AssistantMessage::new(message, session.io.host.session_id.clone(), uuid, timestamp)
     };
-    session.io.host.send(Message::Assistant(Box::new(frame))).await;
+    session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
     Ok(())
 }
 
@@ -158,13 +158,13 @@ fn own_message(text: &str, stop_reason: &str, stop_sequence: Option<&str>) -> Bo
 }
 
 /// Records the leaf, makes everything durable, tells the result.
-pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReason) {
+pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: EndReason) {
     if session.io.host.agent_id().is_some() {
         return conclude_agent(session).await;
     }
     let meta = MetaEntry::LastPrompt {
         last_prompt: Some(shorten(&session.context.last_prompt)).filter(|prompt| !prompt.is_empty()),
-        leaf_uuid: session.io.scribe.leaf().map(str::to_owned),
+        leaf_uuid: session.io.transcript.leaf().map(str::to_owned),
         session_id: session.io.host.session_id.clone(),
     };
     session.io.side.drain_usage(&mut session.io.ledger);
@@ -173,55 +173,59 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
         state: Box::new(session.io.ledger.state()),
     };
     // A conversation without a line needs no file.
-    let noted = if session.io.scribe.leaf().is_some() {
-        let recorded = session.record_queue().and_then(|()| session.io.scribe.meta(meta));
-        let recorded = recorded.and_then(|()| session.io.scribe.note_kind());
-        recorded.and_then(|()| session.io.scribe.meta(cost))
+    let noted = if session.io.transcript.leaf().is_some() {
+        let recorded = session.record_queue().and_then(|()| session.io.transcript.meta(meta));
+        let recorded = recorded.and_then(|()| session.io.transcript.note_kind());
+        recorded.and_then(|()| session.io.transcript.meta(cost))
     } else {
         Ok(())
     };
     let recorded = match noted {
-        Ok(()) => session.io.scribe.flush().await,
+        Ok(()) => session.io.transcript.flush().await,
         Err(error) => Err(error),
     };
     if let Err(error) = recorded {
         tracing::warn!(%error, "the turn is not on disk");
     }
-    session.tell_disk().await;
+    session.report_disk().await;
     let stopped = if session.io.flags.ends_after_turn { tasks::stop_rest(&mut session.io).await } else { Vec::new() };
     let result = build(session, turn, reason, stopped);
     session.io.results += 1;
-    session.io.host.send(Message::Result(Box::new(result))).await;
-    session.control.board.api_ms += session.io.ledger.api_ms;
+    session.io.host.send(SdkMessage::Result(Box::new(result))).await;
+    session.control.view.api_ms += session.io.ledger.api_ms;
     session.context.end_turn();
-    session.io.side.forget_sent();
+    session.io.side.clear_last_request();
     session.control.end_turn();
     // While an agent works or a prompt waits, a turn is still owed.
-    if !session.io.state.tasks.owes_agents(None) && session.control.backlog() == 0 {
+    if !session.io.state.tasks.has_pending_agents(None) && session.control.backlog() == 0 {
         session.set_state("idle", LiveStatus::Idle).await;
     }
-    session.post().await;
+    session.publish_view().await;
 }
 
 /// An agent's turn has no result: whoever started it reads its end.
 async fn conclude_agent(session: &mut Session) {
-    if let Err(error) = session.io.scribe.flush().await {
+    if let Err(error) = session.io.transcript.flush().await {
         tracing::warn!(%error, "the agent's turn is not on disk");
     }
-    session.tell_disk().await;
+    session.report_disk().await;
     session.context.end_turn();
-    session.io.side.forget_sent();
+    session.io.side.clear_last_request();
     session.control.end_turn();
 }
 
 /// Listings show one line of it.
 fn shorten(prompt: &str) -> String {
-    const KEPT: usize = 200;
+    const MAX_PROMPT_CHARS: usize = 200;
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= KEPT { line } else { line.chars().take(KEPT).collect::<String>() + "…" }
+    if line.chars().count() <= MAX_PROMPT_CHARS {
+        line
+    } else {
+        line.chars().take(MAX_PROMPT_CHARS).collect::<String>() + "…"
+    }
 }
 
-fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<StoppedTask>) -> TurnResult {
+fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec<StoppedTask>) -> TurnResult {
     let is_success = reason.subtype() == "success";
     let io = &mut session.io;
     io.side.drain_usage(&mut io.ledger);
@@ -234,7 +238,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<Stop
     };
     let result = is_success.then_some(said);
     let mut errors = vec![explain(&turn, reason)];
-    errors.extend(stopped_words(&stopped));
+    errors.extend(stopped_notice(&stopped));
     let mut permission_denials = std::mem::take(&mut io.denials);
     permission_denials.extend(io.spawner.agents.take_denials());
     TurnResult {
@@ -259,7 +263,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<Stop
         structured_output,
         background_tasks_stopped: stopped,
         deferred_tool_use: turn.deferred,
-        warnings: io.scribe.unsaved().into_iter().collect(),
+        warnings: io.transcript.unsaved().into_iter().collect(),
         // A command of ours ends for no reason of the model's.
         terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
         startup_failure_reason: None,
@@ -284,14 +288,14 @@ fn is_error(reason: EndReason) -> bool {
 
 /// The answer, with what was stopped because the run ends.
 fn with_stopped(text: String, stopped: &[StoppedTask]) -> String {
-    match stopped_words(stopped) {
+    match stopped_notice(stopped) {
         Some(words) if text.is_empty() => words,
         Some(words) => format!("{text}\n\n{words}"),
         None => text,
     }
 }
 
-fn stopped_words(stopped: &[StoppedTask]) -> Option<String> {
+fn stopped_notice(stopped: &[StoppedTask]) -> Option<String> {
     let named: Vec<String> =
         stopped.iter().map(|task| format!("\"{}\" ({})", task.description, task.task_id)).collect();
     (!named.is_empty()).then(|| {
@@ -303,7 +307,7 @@ fn stopped_words(stopped: &[StoppedTask]) -> Option<String> {
     })
 }
 
-fn explain(turn: &Turn, reason: EndReason) -> String {
+fn explain(turn: &TurnState, reason: EndReason) -> String {
     match reason {
         EndReason::MaxTurns => {
             format!("Reached maximum number of turns ({})", turn.facts.max_turns.unwrap_or_default())
@@ -334,7 +338,7 @@ fn millis(since: std::time::Instant) -> u64 {
 }
 
 /// Told once, at the end, when lines never reached the disk.
-pub(crate) async fn tell_lost_writes(io: &Io, error: &StoreError) {
+pub(crate) async fn report_lost_writes(io: &SessionIo, error: &StoreError) {
     let StoreError::Failing { failure, .. } = error else { return };
     let body = SystemBody::SessionWritesLost {
         error_code: failure.code.clone(),

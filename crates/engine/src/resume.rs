@@ -1,37 +1,37 @@
 //! From a stored conversation to the history that is sent: the same blocks, byte for byte, whoever wrote them.
 
-use crate::history::Part;
-use crate::mcp::Remembered;
+use crate::history::HistoryPart;
+use crate::mcp::RestoredServers;
 use crate::prompts;
 use crate::session::plain_text;
-use model::{Fragment, Role, Turn};
+use model::{Fragment, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use store::resume::EntryKind;
-use store::{Loaded, LoadedEntry};
-use wire::block::{BlockHead, Content, tool_result};
-use wire::entry::Replacement;
+use store::{LoadedConversation, LoadedEntry};
+use wire::block::{BlockHead, MessageContent, tool_result};
+use wire::entry::ResultReplacement;
 
 /// What a resumed session starts with.
 #[derive(Default)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredConversation {
     /// Each turn with its line, in the order of the file.
-    pub history: Vec<(Turn, Part, String)>,
+    pub history: Vec<(Message, HistoryPart, String)>,
     /// The date the model was last told.
-    pub told_date: Option<String>,
-    pub context_told: bool,
+    pub sent_date: Option<String>,
+    pub is_context_sent: bool,
     /// Lines of the skill listing the model knows.
-    pub told_skills: Vec<String>,
+    pub sent_skill_lines: Vec<String>,
     /// What it says about MCP servers.
-    pub servers: Remembered,
+    pub servers: RestoredServers,
 }
 
 /// Builds the history. Bodies are let go one by one as they are turned into fragments: a long conversation is never
 /// held twice. What a fork needs besides (the lines' places in the file) stays.
-pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
-    let mut restored = Restored::default();
-    let Loaded { entries, replacements, .. } = loaded;
+pub(crate) fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
+    let mut restored = RestoredConversation::default();
+    let LoadedConversation { entries, replacements, .. } = loaded;
     let local = local_commands(entries);
     for (at, entry) in entries.iter_mut().enumerate() {
         if entry.is_retracted || local.contains(&at) {
@@ -41,11 +41,11 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
         match entry.kind {
             EntryKind::User => {
                 if let Some(body) = entry.body.as_deref().filter(|_| entry.is_tool_result()) {
-                    restored.servers.note_result(body);
+                    restored.servers.record_result(body);
                 }
                 restored.extend(entry, part_of(entry), user(entry, replacements));
             }
-            EntryKind::Assistant => restored.extend(entry, Part::Other, assistant(entry)),
+            EntryKind::Assistant => restored.extend(entry, HistoryPart::Other, assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
         }
@@ -72,30 +72,30 @@ fn local_commands(entries: &[LoadedEntry]) -> HashSet<usize> {
     local
 }
 
-impl Restored {
-    fn extend(&mut self, entry: &LoadedEntry, part: Part, turn: Option<Turn>) {
+impl RestoredConversation {
+    fn extend(&mut self, entry: &LoadedEntry, part: HistoryPart, turn: Option<Message>) {
         self.history.extend(turn.map(|turn| (turn, part, entry.uuid.to_string())));
     }
 
     /// A text that was told beside a prompt.
-    fn beside(&mut self, entry: &LoadedEntry, text: &str) {
-        self.extend(entry, Part::Beside, Some(Turn::user_text(text)));
+    fn push_before_prompt(&mut self, entry: &LoadedEntry, text: &str) {
+        self.extend(entry, HistoryPart::Beside, Some(Message::user_text(text)));
     }
 }
 
 /// The same parts as while the conversation went on.
-fn part_of(entry: &LoadedEntry) -> Part {
+fn part_of(entry: &LoadedEntry) -> HistoryPart {
     let is_notice = || {
         let content = entry.message().and_then(|message| message.content);
         content.is_some_and(|content| prompts::is_task_notice(&plain_text(content)))
     };
     if entry.is_tool_result() || entry.is_compact_summary {
-        return Part::Other;
+        return HistoryPart::Other;
     }
     match entry.is_meta {
-        true if is_notice() => Part::Beside,
-        true => Part::Other,
-        false => Part::Prompt,
+        true if is_notice() => HistoryPart::Beside,
+        true => HistoryPart::Other,
+        false => HistoryPart::Prompt,
     }
 }
 
@@ -103,8 +103,8 @@ fn raw(text: &str) -> Option<&RawValue> {
     serde_json::from_str(text).ok()
 }
 
-fn user(entry: &LoadedEntry, replacements: &[Replacement]) -> Option<Turn> {
-    let mut turn = Turn::from_content(Role::User, entry.message()?.content?);
+fn user(entry: &LoadedEntry, replacements: &[ResultReplacement]) -> Option<Message> {
+    let mut turn = Message::from_content(Role::User, entry.message()?.content?);
     if entry.is_tool_result() && !replacements.is_empty() {
         for block in &mut turn.blocks {
             if let Some(short) = replaced(block, replacements) {
@@ -116,26 +116,26 @@ fn user(entry: &LoadedEntry, replacements: &[Replacement]) -> Option<Turn> {
 }
 
 /// A large result that was already sent in its short form stays short, so that the cached prefix holds.
-fn replaced(block: &Fragment, replacements: &[Replacement]) -> Option<Fragment> {
+fn replaced(block: &Fragment, replacements: &[ResultReplacement]) -> Option<Fragment> {
     let BlockHead::ToolResult { tool_use_id } = BlockHead::read(block.raw())? else { return None };
     let found = replacements.iter().rev().find(|r| r.tool_use_id == tool_use_id)?;
-    let short = tool_result(&tool_use_id, &Content::Text(found.replacement.clone()), false).ok()?;
+    let short = tool_result(&tool_use_id, &MessageContent::Text(found.replacement.clone()), false).ok()?;
     Some(Fragment::new(short))
 }
 
 /// Error texts of our own are not the model's words and are never sent.
-fn assistant(entry: &LoadedEntry) -> Option<Turn> {
+fn assistant(entry: &LoadedEntry) -> Option<Message> {
     let model = entry.model.as_deref().unwrap_or_default();
     if entry.is_api_error || model == "<synthetic>" {
         return None;
     }
-    let blocks = Turn::from_content(Role::Assistant, entry.message()?.content?).blocks;
-    Some(Turn::assistant(model, blocks))
+    let blocks = Message::from_content(Role::Assistant, entry.message()?.content?).blocks;
+    Some(Message::assistant(model, blocks))
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attached<'a> {
+struct StoredAttachment<'a> {
     #[serde(default)]
     agent_type: Option<String>,
     #[serde(rename = "type", default)]
@@ -157,11 +157,11 @@ struct Attached<'a> {
 }
 
 /// Attachments we know how to show; the others were notes of the program that wrote them.
-fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
+fn attachment(entry: &LoadedEntry, restored: &mut RestoredConversation) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
-    let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
-    if let Some(text) = restored.servers.take(&attached.kind, body) {
-        return restored.beside(entry, &text);
+    let Ok(attached) = serde_json::from_str::<StoredAttachment<'_>>(body.get()) else { return };
+    if let Some(text) = restored.servers.read_attachment(&attached.kind, body) {
+        return restored.push_before_prompt(entry, &text);
     }
     if let ("hook_additional_context" | "hook_blocking_error", Some(content)) =
         (attached.kind.as_str(), attached.content)
@@ -169,7 +169,7 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
         let say = if attached.kind == "hook_blocking_error" { prompts::hook_feedback } else { prompts::hook_context };
         let hook = attached.hook_name.unwrap_or_default();
         for text in texts(content) {
-            restored.beside(entry, &say(&hook, &text));
+            restored.push_before_prompt(entry, &say(&hook, &text));
         }
         return;
     }
@@ -177,50 +177,50 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
         match (attached.kind.as_str(), &attached.path, &attached.filename) {
             ("skill_listing", ..) => return listing(entry, &text, restored),
             ("nested_memory", Some(path), _) => {
-                return restored.beside(entry, &prompts::nested_memory(path, &text));
+                return restored.push_before_prompt(entry, &prompts::nested_memory(path, &text));
             }
             ("file", _, Some(path)) => {
-                return restored.beside(entry, &prompts::attached_file(path, &text));
+                return restored.push_before_prompt(entry, &prompts::attached_file(path, &text));
             }
             _ => {}
         }
     }
     if let ("agent_mention", Some(agent_type)) = (attached.kind.as_str(), &attached.agent_type) {
-        return restored.beside(entry, &prompts::agent_mention(agent_type));
+        return restored.push_before_prompt(entry, &prompts::agent_mention(agent_type));
     }
     match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
         ("x_session_context", Some(content), ..) => {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
-            restored.context_told = true;
-            restored.told_date = date_in(&text).or(restored.told_date.take());
-            restored.beside(entry, &text);
+            restored.is_context_sent = true;
+            restored.sent_date = date_in(&text).or(restored.sent_date.take());
+            restored.push_before_prompt(entry, &text);
         }
         (kind, Some(content), ..)
             if kind.starts_with("x_") || kind.starts_with("plan_") || kind == "unknown_command_fallback" =>
         {
             let text = serde_json::from_str::<String>(content.get()).ok();
-            restored.extend(entry, Part::Beside, text.map(|text| Turn::user_text(&text)));
+            restored.extend(entry, HistoryPart::Beside, text.map(|text| Message::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {
-            restored.beside(entry, &prompts::date_change(&date));
-            restored.told_date = Some(date);
+            restored.push_before_prompt(entry, &prompts::date_change(&date));
+            restored.sent_date = Some(date);
         }
         ("queued_command", .., Some(prompt)) => {
-            restored.extend(entry, Part::Prompt, Some(Turn::from_content(Role::User, prompt)));
+            restored.extend(entry, HistoryPart::Prompt, Some(Message::from_content(Role::User, prompt)));
         }
         _ => {}
     }
 }
 
-fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
-    restored.beside(entry, &prompts::reminder(text));
+fn listing(entry: &LoadedEntry, text: &str, restored: &mut RestoredConversation) {
+    restored.push_before_prompt(entry, &prompts::reminder(text));
     let gone: Vec<&str> =
         text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
     let name = |line: &str| line[2..].split_once(": ").map_or(line[2..].to_owned(), |(name, _)| name.to_owned());
     let fresh: Vec<String> = lines.iter().map(|line| name(line)).collect();
-    restored.told_skills.retain(|line| !fresh.contains(&name(line)) && !gone.contains(&name(line).as_str()));
-    restored.told_skills.extend(lines.into_iter().map(str::to_owned));
+    restored.sent_skill_lines.retain(|line| !fresh.contains(&name(line)) && !gone.contains(&name(line).as_str()));
+    restored.sent_skill_lines.extend(lines.into_iter().map(str::to_owned));
 }
 
 /// A string, or a list of them.

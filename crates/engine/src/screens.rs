@@ -2,16 +2,16 @@
 //! from, changes to one file of settings, and uncommitted work. Reads on demand and keeps nothing. A change is checked as
 //! `gimlet config` checks it. Blocking, apart from `uncommitted`.
 
-use crate::options::Boot;
-use crate::worktree::Git;
-use config::edit::{Edit, Target};
-use config::{Loaded, Project, places, validate};
+use crate::options::StartRequest;
+use crate::worktree::GitRunner;
+use config::edit::{SettingsEdit, SettingsTarget};
+use config::{ConfigLoader, ProjectConfig, settings_files, validate};
 use serde_json::Value;
 use sys::Env;
-use wire::settings::{Key, Settings, Shape, Source};
+use wire::settings::{KeyShape, SettingKey, Settings, SettingsSource};
 
 /// The files a person may change, by the names people know.
-pub const FILES: [(&str, &str); 3] = [
+pub const SETTINGS_FILES: [(&str, &str); 3] = [
     ("userSettings", "all your projects"),
     ("localSettings", "this project, only you"),
     ("projectSettings", "this project, shared"),
@@ -19,21 +19,21 @@ pub const FILES: [(&str, &str); 3] = [
 
 /// One row of the settings screen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
+pub struct SettingRow {
     /// `sandbox.enabled`
     pub key: String,
     pub about: &'static str,
     pub value: Option<Value>,
     /// Which file decided it.
     pub source: Option<&'static str>,
-    pub form: Form,
+    pub form: SettingForm,
     /// Where it may be set.
     pub files: Vec<&'static str>,
 }
 
 /// How a value is entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SettingForm {
     Switch,
     OneOf(&'static [&'static str]),
     Text,
@@ -43,12 +43,12 @@ pub enum Form {
 }
 
 /// Every key, those that are set first.
-pub fn settings(boot: &Boot) -> Result<Vec<Setting>, String> {
+pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
     let loaded = load(boot)?;
     let mut all = Vec::new();
     for key in Settings::KEYS.iter().filter(|key| !key.deprecated) {
         match key.shape {
-            Shape::Object(inner) => {
+            KeyShape::Object(inner) => {
                 for member in inner {
                     all.push(row(&loaded, key, Some(member)));
                 }
@@ -60,12 +60,12 @@ pub fn settings(boot: &Boot) -> Result<Vec<Setting>, String> {
     Ok(all)
 }
 
-fn load(boot: &Boot) -> Result<Loaded, String> {
+fn load(boot: &StartRequest) -> Result<ProjectConfig, String> {
     let selection = crate::open::selection(&boot.options);
-    Project::open(&boot.cwd, &boot.env, &selection).map_err(|error| error.to_string())
+    ConfigLoader::open(&boot.cwd, &boot.env, &selection).map_err(|error| error.to_string())
 }
 
-fn row(loaded: &Loaded, key: &'static Key, member: Option<&'static Key>) -> Setting {
+fn row(loaded: &ProjectConfig, key: &'static SettingKey, member: Option<&'static SettingKey>) -> SettingRow {
     let leaf = member.unwrap_or(key);
     let path: Vec<&str> = std::iter::once(key.name).chain(member.map(|member| member.name)).collect();
     let at = |map: &serde_json::Map<String, Value>| {
@@ -73,41 +73,42 @@ fn row(loaded: &Loaded, key: &'static Key, member: Option<&'static Key>) -> Sett
         path[1..].iter().try_fold(first, |value, name| value.get(*name)).cloned()
     };
     let source = loaded.layers.iter().find(|layer| at(&layer.effective).is_some()).map(|layer| layer.source.as_str());
-    let accepts = |source: Source| validate::accepts(key, source) && validate::accepts(leaf, source);
-    let files = [Source::User, Source::Local, Source::Project];
-    Setting {
+    let accepts = |source: SettingsSource| validate::accepts(key, source) && validate::accepts(leaf, source);
+    let files = [SettingsSource::User, SettingsSource::Local, SettingsSource::Project];
+    SettingRow {
         key: path.join("."),
         about: leaf.doc,
         value: at(&loaded.merged),
         source,
         form: match leaf.shape {
-            Shape::Bool => Form::Switch,
-            Shape::OneOf(choices) => Form::OneOf(choices),
-            Shape::Text | Shape::TextOrOff => Form::Text,
-            Shape::Integer { .. } | Shape::Number { .. } => Form::Number,
-            Shape::List(_) | Shape::Map(_) | Shape::Object(_) | Shape::Any => Form::File,
+            KeyShape::Bool => SettingForm::Switch,
+            KeyShape::OneOf(choices) => SettingForm::OneOf(choices),
+            KeyShape::Text | KeyShape::TextOrOff => SettingForm::Text,
+            KeyShape::Integer { .. } | KeyShape::Number { .. } => SettingForm::Number,
+            KeyShape::List(_) | KeyShape::Map(_) | KeyShape::Object(_) | KeyShape::Any => SettingForm::File,
         },
-        files: files.into_iter().filter(|source| accepts(*source)).map(Source::as_str).collect(),
+        files: files.into_iter().filter(|source| accepts(*source)).map(SettingsSource::as_str).collect(),
     }
 }
 
-fn source_of(file: &str) -> Result<Source, String> {
-    let known = [Source::User, Source::Local, Source::Project];
+fn source_of(file: &str) -> Result<SettingsSource, String> {
+    let known = [SettingsSource::User, SettingsSource::Local, SettingsSource::Project];
     known.into_iter().find(|source| source.as_str() == file).ok_or_else(|| format!("{file} is not a settings file"))
 }
 
 /// The file of that name.
-pub fn file(boot: &Boot, file: &str) -> Result<std::path::PathBuf, String> {
-    places::file_of(source_of(file)?, &boot.cwd, &boot.env).ok_or_else(|| "there is no home directory; set HOME".into())
+pub fn file(boot: &StartRequest, file: &str) -> Result<std::path::PathBuf, String> {
+    settings_files::file_of(source_of(file)?, &boot.cwd, &boot.env)
+        .ok_or_else(|| "there is no home directory; set HOME".into())
 }
 
 /// Sets a key in a file, or takes it out; says which file changed.
-pub fn change(boot: &Boot, file_name: &str, key: &str, value: Option<Value>) -> Result<String, String> {
+pub fn change(boot: &StartRequest, file_name: &str, key: &str, value: Option<Value>) -> Result<String, String> {
     let path: Vec<&str> = key.split('.').collect();
     let top = Settings::KEYS.iter().find(|known| known.name == path[0]);
     let Some(top) = top else { return Err(format!("{key} is not a settings key")) };
     let leaf = match (top.shape, path.get(1)) {
-        (Shape::Object(inner), Some(name)) => inner.iter().find(|known| known.name == *name),
+        (KeyShape::Object(inner), Some(name)) => inner.iter().find(|known| known.name == *name),
         _ => Some(top).filter(|_| path.len() == 1),
     };
     let Some(leaf) = leaf else { return Err(format!("{key} is not a settings key")) };
@@ -120,18 +121,18 @@ pub fn change(boot: &Boot, file_name: &str, key: &str, value: Option<Value>) -> 
             if !validate::accepts(top, source) || !validate::accepts(leaf, source) {
                 return Err(format!("{key} has no effect in that file"));
             }
-            Edit::Set(value)
+            SettingsEdit::Set(value)
         }
-        None => Edit::Remove,
+        None => SettingsEdit::Remove,
     };
-    let target = Target { source, cwd: &boot.cwd, env: &boot.env };
+    let target = SettingsTarget { source, cwd: &boot.cwd, env: &boot.env };
     let written = target.change(&path, &edit_is).map_err(|error| error.to_string())?;
     Ok(written.path.display().to_string())
 }
 
 /// Removes the stored key; whether there was one.
 pub fn sign_out(env: &Env) -> Result<bool, String> {
-    config::vault::forget(env).map_err(|error| error.to_string())
+    config::credential_store::forget(env).map_err(|error| error.to_string())
 }
 
 /// Themes of the configuration directory: their names and texts.
@@ -157,8 +158,8 @@ pub fn key_file(env: &Env) -> Option<std::path::PathBuf> {
 
 /// What is not committed yet, as git shows it, with the names of files that are new. No external diff or text
 /// conversion takes part.
-pub async fn uncommitted(boot: &Boot) -> Result<String, String> {
-    let git = Git { dir: &boot.cwd, env: &boot.env };
+pub async fn uncommitted(boot: &StartRequest) -> Result<String, String> {
+    let git = GitRunner { dir: &boot.cwd, env: &boot.env };
     let plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
     let against = if git.commit_of("HEAD").await.is_ok() { "HEAD" } else { "--cached" };
     let args: Vec<&str> = ["diff"].into_iter().chain(plain).chain([against]).collect();

@@ -4,66 +4,66 @@ mod attachment;
 mod messages;
 
 pub(crate) use attachment::Attachment;
-use messages::preceded;
+use messages::with_prefix;
 pub(crate) use messages::{echo, plain_text, synthetic, text_message, user_message};
 
-use crate::agents::Spawner;
-use crate::agents::recover::Owed;
-use crate::ask::Asker;
+use crate::agents::AgentSpawner;
+use crate::agents::recover::AgentRecovery;
 use crate::calls;
-use crate::command::{Aside, Event, Prompt};
+use crate::command::{Event, Prompt, ScreenEvent};
 use crate::commands;
-use crate::context::Context;
-use crate::control::{Control, Wake};
-use crate::grants::{Bypass, ModeOf};
-use crate::hooks::{Moment, PromptSays};
-use crate::host::Host;
+use crate::context::ModelContext;
+use crate::control::{SessionControl, WakeReason};
+use crate::grants::{BypassAvailability, ModeOwner};
+use crate::hooks::{PromptVerdict, SettingsCheckTime};
+use crate::host::HostSender;
 use crate::housekeeping;
 use crate::ledger::Ledger;
-use crate::lore::slash::{self, Plan};
+use crate::permission_prompt::PermissionChannel;
 use crate::prompts;
 use crate::result;
-use crate::scribe::{PromptSource, Scribe, UserLine};
-use crate::side::Side;
+use crate::side_requests::SideClient;
+use crate::skills::slash::{self, SkillRequest};
 use crate::structured::StructuredOutput;
 use crate::tasks;
-use crate::turn::{self, Opener};
-use crate::worktree::{Fence, Stay};
+use crate::transcript_writer::{PromptSource, TranscriptWriter, UserLine};
+use crate::turn::{self, TurnOpener};
+use crate::worktree::{ActiveWorktree, WorktreeGuard};
 use permission::Policy;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
-use store::registry::{LiveRecord, Status as LiveStatus};
+use store::live_sessions::{LiveRecord, LiveStatus};
 use sys::Env;
 use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
 use tools::tasks::TaskEvent;
-use tools::{Registry, Workspace};
+use tools::{ToolRegistry, Workspace};
 use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
-use wire::sdk::{Message, PermissionDenial, SystemBody, User};
+use wire::sdk::{PermissionDenial, SdkMessage, SystemBody, UserMessage};
 
 /// How long a run without further input waits for its background work.
 const WAIT_CEILING_MS: u64 = 600_000;
 
 /// Disjoint parts with one owner each, so that a phase and the command channel never fight over a borrow.
 pub(crate) struct Session {
-    pub control: Control,
-    pub context: Context,
-    pub io: Io,
-    pub start: Start,
+    pub control: SessionControl,
+    pub context: ModelContext,
+    pub io: SessionIo,
+    pub start: StartState,
     /// What another conversation is made from; agents have only one.
-    pub again: Option<crate::open::Recipe>,
+    pub recipe: Option<crate::open::PromptRecipe>,
 }
 
 /// What the first prompt brings with it.
 #[derive(Default)]
-pub(crate) struct Start {
+pub(crate) struct StartState {
     /// The mark of a session that was put away; what is said brings it back.
     pub unarchive: Option<std::path::PathBuf>,
     /// The conversation to copy into the new file.
-    pub fork_of: Option<store::Loaded>,
+    pub fork_of: Option<store::LoadedConversation>,
     /// How the session came to be, as SessionStart hooks are told.
     pub source: &'static str,
     /// Which Setup hooks run first.
@@ -71,7 +71,7 @@ pub(crate) struct Start {
     /// `--init-only`
     pub only_hooks: bool,
     /// What SessionStart hooks want the model to know.
-    pub contexts: Vec<crate::hooks::Beside>,
+    pub contexts: Vec<crate::hooks::HookText>,
     /// A SessionStart hook said `continue: false`.
     pub refused: Option<String>,
     /// `--name`
@@ -83,59 +83,59 @@ pub(crate) struct Start {
     /// The definition the main thread runs as, when the file does not say so yet.
     pub agent: Option<String>,
     /// What agents left for a conversation that is taken up again.
-    pub owed: Owed,
+    pub agent_recovery: AgentRecovery,
     /// A call that a hook left for this run.
     pub deferred: Option<calls::ToolUse>,
     /// The host already knows that the turn has begun.
     pub is_announced: bool,
     /// What the agent the main thread runs as wants said before the first prompt.
-    pub initial: Option<String>,
+    pub initial_prompt: Option<String>,
     /// The worktree the session is in, when the file does not say so yet.
-    pub place: Option<Placed>,
+    pub place_change: Option<PlaceChange>,
 }
 
 /// What the file is told about the session's place.
-pub(crate) enum Placed {
+pub(crate) enum PlaceChange {
     Inside,
     /// The worktree it was in is gone.
     Gone,
 }
 
 /// What wakes an idle session besides its host.
-enum News {
+enum IdleEvent {
     Task(tools::tasks::TaskEvent),
-    Hook(crate::hooks::Beside),
+    Hook(crate::hooks::HookText),
     /// An MCP server came, went or changed.
     Servers,
 }
 
 /// What became of what opened a turn.
-pub(crate) enum Opened {
+pub(crate) enum TurnOpening {
     /// The skills it named are still to be loaded.
-    Accepted(Option<Plan>),
+    Accepted(Option<SkillRequest>),
     /// Hooks refused the prompt, for this reason.
     Refused(String),
 }
 
 /// Everything a phase needs to act.
-pub(crate) struct Io {
+pub(crate) struct SessionIo {
     pub env: Env,
-    pub host: Host,
-    pub hooks: crate::hooks::Hooking,
-    pub scribe: Scribe,
-    pub link: crate::link::Link,
-    pub side: Arc<Side>,
+    pub host: HostSender,
+    pub hooks: crate::hooks::SessionHooks,
+    pub transcript: TranscriptWriter,
+    pub provider: crate::provider::ProviderConnection,
+    pub side: Arc<SideClient>,
     pub policy: Arc<Policy>,
-    pub watch: crate::reload::Watch,
+    pub watch: crate::settings_watch::SettingsWatch,
     pub mode: PermissionMode,
     /// What the host chose with `set_permission_mode`.
     pub chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
-    pub bypass: Bypass,
-    pub mode_of: ModeOf,
+    pub bypass: BypassAvailability,
+    pub mode_owner: ModeOwner,
     /// How many of the session's grants are in force here.
     pub grants_seen: usize,
-    pub asker: Asker,
-    pub registry: Arc<Registry>,
+    pub permission_channel: PermissionChannel,
+    pub registry: Arc<ToolRegistry>,
     pub state: Arc<ToolState>,
     pub directories: Workspace,
     pub structured: Option<Arc<StructuredOutput>>,
@@ -143,21 +143,21 @@ pub(crate) struct Io {
     pub denials: Vec<PermissionDenial>,
     /// Shared calls that may run at once.
     pub concurrency: usize,
-    pub live: Option<Arc<LiveRecord>>,
+    pub live_record: Option<Arc<LiveRecord>>,
     pub flags: HostFlags,
     pub facts: InitFacts,
-    pub lore: crate::lore::Lore,
-    pub mcp: crate::mcp::Shelf,
+    pub skills: crate::skills::SessionSkills,
+    pub mcp: crate::mcp::McpToolset,
     pub results: u64,
     /// Starts agents for this session.
-    pub spawner: Arc<Spawner>,
+    pub spawner: Arc<AgentSpawner>,
     /// What keeps an agent with a worktree of its own inside it.
-    pub fence: Option<Arc<Fence>>,
+    pub worktree_guard: Option<Arc<WorktreeGuard>>,
     /// The worktree this session works in.
-    pub stay: Option<Arc<Stay>>,
+    pub active_worktree: Option<Arc<ActiveWorktree>>,
     /// Notices for the next request.
-    pub owed: Vec<String>,
-    pub plan: crate::plan::Planning,
+    pub pending_notices: Vec<String>,
+    pub plan: crate::plan::PlanState,
 }
 
 /// What the host asked to be told.
@@ -200,10 +200,10 @@ impl Session {
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.state);
         let mut chores = tokio::task::JoinSet::new();
-        if let Some(chore) = housekeeping::chore(&self.io) {
+        if let Some(chore) = housekeeping::cleanup(&self.io) {
             chores.spawn(chore);
         }
-        chores.spawn(housekeeping::forget_the_dead(&self.io));
+        chores.spawn(housekeeping::remove_dead_records(&self.io));
         if let Some(offered) = self.control.offered_models() {
             chores.spawn(offered.refresh_later());
         }
@@ -215,30 +215,30 @@ impl Session {
             let hooks = &mut self.io.hooks;
             let news = async {
                 tokio::select! {
-                    event = state.tasks.next_event(None) => News::Task(event),
-                    beside = hooks.next_wake() => News::Hook(beside),
-                    () = servers.host.changed(seen) => News::Servers,
+                    event = state.tasks.next_event(None) => IdleEvent::Task(event),
+                    beside = hooks.next_wake() => IdleEvent::Hook(beside),
+                    () = servers.host.changed(seen) => IdleEvent::Servers,
                 }
             };
             match self.control.next_wake(news).await {
-                Wake::Prompt(prompt) if prompt.query => self.accept(prompt).await,
-                Wake::Prompt(prompt) => {
+                WakeReason::Prompt(prompt) if prompt.query => self.accept(prompt).await,
+                WakeReason::Prompt(prompt) => {
                     if let Err(error) = self.record_prompt(&prompt) {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
-                Wake::Wishes => self.adopt_wishes().await,
-                Wake::Event(News::Hook(beside)) => {
-                    Box::pin(turn::run(&mut self, Opener::Hook(beside))).await;
+                WakeReason::Wishes => self.apply_changes().await,
+                WakeReason::Event(IdleEvent::Hook(beside)) => {
+                    Box::pin(turn::run(&mut self, TurnOpener::Hook(beside))).await;
                 }
-                Wake::Event(News::Task(event)) => {
-                    self.hear(event).await;
+                WakeReason::Event(IdleEvent::Task(event)) => {
+                    self.handle_task_event(event).await;
                 }
-                Wake::Event(News::Servers) => {
+                WakeReason::Event(IdleEvent::Servers) => {
                     seen = servers.host.version();
-                    self.hear_servers().await;
+                    self.refresh_servers().await;
                 }
-                Wake::Closed => break,
+                WakeReason::Closed => break,
             }
         }
         self.await_background().await;
@@ -246,12 +246,12 @@ impl Session {
     }
 
     /// Something ended while the session was idle: the model hears of it in a turn of its own, unless a person ended it.
-    async fn hear(&mut self, event: TaskEvent) {
-        match tasks::tell(event, &self.io).await {
+    async fn handle_task_event(&mut self, event: TaskEvent) {
+        match tasks::send_event(event, &self.io).await {
             Some(notice) if notice.wakes => {
-                Box::pin(turn::run(self, Opener::Notice(notice.text))).await;
+                Box::pin(turn::run(self, TurnOpener::Notice(notice.text))).await;
             }
-            Some(notice) => self.io.owed.push(notice.text),
+            Some(notice) => self.io.pending_notices.push(notice.text),
             None => {}
         }
     }
@@ -264,12 +264,12 @@ impl Session {
         let deadline = ceiling.map(|ceiling| tokio::time::Instant::now() + ceiling);
         let state = Arc::clone(&self.io.state);
         let mut told = Vec::new();
-        while self.is_owed_work() && !self.control.is_shut_down() {
-            let running = self.awaited();
+        while self.has_pending_work() && !self.control.is_shut_down() {
+            let running = self.awaited_tasks();
             let ids: Vec<String> = running.iter().map(|task| task.id.clone()).collect();
             if !ids.is_empty() && told != ids {
-                let line = tasks::waiting_words(&running, ceiling);
-                self.io.host.event(Event::Aside(Aside::Waiting(line))).await;
+                let line = tasks::waiting_message(&running, ceiling);
+                self.io.host.event(Event::Aside(ScreenEvent::Waiting(line))).await;
                 told = ids;
             }
             let next = async {
@@ -279,36 +279,38 @@ impl Session {
                 }
             };
             match self.control.during(next).await {
-                Some(Some(event)) => self.hear(event).await,
-                Some(None) => return self.take_last_turn().await,
+                Some(Some(event)) => self.handle_task_event(event).await,
+                Some(None) => return self.run_last_turn().await,
                 None => return,
             }
         }
     }
 
     /// What of the main thread's is waited for. Where a person sits at the screen only agents are.
-    fn awaited(&self) -> Vec<tools::tasks::Task> {
+    fn awaited_tasks(&self) -> Vec<tools::tasks::TaskRecord> {
         let mut running = self.io.state.tasks.running();
         running.retain(|task| task.owner.is_none() && (task.is_agent() || !self.io.flags.has_screen));
         running
     }
 
-    fn is_owed_work(&self) -> bool {
+    fn has_pending_work(&self) -> bool {
         let tasks = &self.io.state.tasks;
-        if self.io.flags.has_screen { tasks.owes_agents(None) } else { tasks.owes(None) }
+        if self.io.flags.has_screen { tasks.has_pending_agents(None) } else { tasks.has_pending_events(None) }
     }
 
     /// The wait is over. The model says what there is to say; what still runs then is stopped.
-    async fn take_last_turn(&mut self) {
-        let row = |task: tools::tasks::Task| (task.id, task.description, task.output.display().to_string());
-        let text = prompts::still_running(&self.awaited().into_iter().map(row).collect::<Vec<_>>());
+    async fn run_last_turn(&mut self) {
+        let row = |task: tools::tasks::TaskRecord| (task.id, task.description, task.output.display().to_string());
+        let text = prompts::still_running(&self.awaited_tasks().into_iter().map(row).collect::<Vec<_>>());
         self.io.flags.ends_after_turn = true;
-        Box::pin(turn::run(self, Opener::Notice(text))).await;
+        Box::pin(turn::run(self, TurnOpener::Notice(text))).await;
     }
 
     /// A prompt is a command of ours or opens a turn.
     async fn accept(&mut self, mut prompt: Prompt) {
-        if let Some(content) = self.start.initial.take().and_then(|initial| preceded(&initial, &prompt.content)) {
+        if let Some(content) =
+            self.start.initial_prompt.take().and_then(|initial| with_prefix(&initial, &prompt.content))
+        {
             prompt.content = content;
         }
         commands::accept(self, prompt).await;
@@ -318,26 +320,26 @@ impl Session {
     /// recorded; the text says why.
     pub(crate) async fn open_turn(
         &mut self,
-        opener: Option<&Opener>,
+        opener: Option<&TurnOpener>,
         token: &CancellationToken,
-    ) -> Result<Opened, StoreError> {
+    ) -> Result<TurnOpening, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
-        self.io.adopt_mode().await;
-        self.adopt_wishes().await;
-        self.look(Moment::Quiet, token).await;
-        self.ready_servers().await;
+        self.io.apply_chosen_mode().await;
+        self.apply_changes().await;
+        self.check_changes(SettingsCheckTime::Quiet, token).await;
+        self.connect_servers().await;
         self.publish_for_hooks();
-        self.io.lore.refresh().await;
+        self.io.skills.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
         let mut hint = None;
-        let Some(opener) = opener else { return Ok(Opened::Accepted(None)) };
+        let Some(opener) = opener else { return Ok(TurnOpening::Accepted(None)) };
         match opener {
-            Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
-            Opener::Prompt(prompt) => {
+            TurnOpener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.accept_task(prompt).await?,
+            TurnOpener::Prompt(prompt) => {
                 match self.submit_hooks(&plain_text(&prompt.content), token).await {
-                    PromptSays::GoOn(said) => texts = said,
-                    PromptSays::Blocked(why) => {
+                    PromptVerdict::GoOn(said) => texts = said,
+                    PromptVerdict::Blocked(why) => {
                         self.announce().await;
                         return self.refuse_prompt(why).await;
                     }
@@ -346,22 +348,22 @@ impl Session {
                 let mut stands = None;
                 self.io.plan.note_prompt();
                 if !prompt.verbatim {
-                    let skills = self.io.lore.skills();
-                    plan = slash::plan(&skills, &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
+                    let skills = self.io.skills.skills();
+                    plan = slash::parse_skills(&skills, &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
                 }
                 if let Some(plan) = &plan {
                     let expansion = plan.expansion(&prompt.content);
-                    match self.expansion_hooks(expansion.as_hooks_see_it(), token).await {
-                        PromptSays::GoOn(said) => texts.extend(said),
-                        PromptSays::Blocked(why) => {
+                    match self.expansion_hooks(expansion.payload(), token).await {
+                        PromptVerdict::GoOn(said) => texts.extend(said),
+                        PromptVerdict::Blocked(why) => {
                             self.announce().await;
                             return self.refuse_prompt(why).await;
                         }
                     }
                 } else if !prompt.verbatim {
-                    stands = self.io.mcp.note_typed(&plain_text(&prompt.content));
+                    stands = self.io.mcp.keep_typed(&plain_text(&prompt.content));
                     if stands.is_none() {
-                        hint = commands::hint(&plain_text(&prompt.content), &self.io);
+                        hint = commands::suggest(&plain_text(&prompt.content), &self.io);
                     }
                 }
                 let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
@@ -369,21 +371,21 @@ impl Session {
                 self.announce().await;
                 self.tell_title().await;
                 let written = recorded?;
-                if self.io.flags.replay_user_messages || prompt.joins.is_some() {
-                    self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
+                if self.io.flags.replay_user_messages || prompt.mid_turn.is_some() {
+                    self.io.host.send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
-            Opener::Notice(text) => {
+            TurnOpener::Notice(text) => {
                 self.announce().await;
                 self.inject(text, PromptSource::Notice).await?;
             }
-            Opener::Hook(beside) => {
+            TurnOpener::Hook(beside) => {
                 self.announce().await;
-                self.place(vec![beside.clone()])?;
+                self.add_hook_texts(vec![beside.clone()])?;
             }
         }
         self.add_session_context()?;
-        if let (Opener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
+        if let (TurnOpener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
             let text = plain_text(&prompt.content);
             self.note_mentions(&text)?;
             self.attach_resources(&text, token).await?;
@@ -393,14 +395,14 @@ impl Session {
         }
         self.write_hook_runs()?;
         let started = std::mem::take(&mut self.start.contexts);
-        self.place(started.into_iter().chain(texts).collect())?;
-        Ok(Opened::Accepted(plan))
+        self.add_hook_texts(started.into_iter().chain(texts).collect())?;
+        Ok(TurnOpening::Accepted(plan))
     }
 
     /// Agents that hooks ask start from what holds now.
     pub(crate) fn publish_for_hooks(&self) {
-        if self.io.hooks.ask_agents() {
-            self.io.spawner.publish(&self.io, &self.context);
+        if self.io.hooks.has_agent_handlers() {
+            self.io.spawner.publish_parent(&self.io, &self.context);
         }
     }
 
@@ -418,7 +420,7 @@ impl Session {
         if std::mem::take(&mut self.start.is_announced) {
             return;
         }
-        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+        self.io.host.send(SdkMessage::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 
     /// Tells the host what the session is called now, once.
@@ -429,26 +431,26 @@ impl Session {
     }
 
     /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
-    pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
+    pub(crate) async fn check_changes(&mut self, moment: SettingsCheckTime, token: &CancellationToken) {
         let Self { control, io, .. } = self;
-        io.renew_host_hooks();
+        io.refresh_host_hooks();
         let look = async {
             io.refresh_settings(moment, token).await;
-            io.look_around(token).await;
+            io.check_watched(token).await;
         };
         // Told to stop meanwhile: the turn notices by itself.
         control.during(look).await;
     }
 
     /// The model never sees it; the user hears why.
-    async fn refuse_prompt(&mut self, why: String) -> Result<Opened, StoreError> {
+    async fn refuse_prompt(&mut self, why: String) -> Result<TurnOpening, StoreError> {
         self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
         let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
         // A fork's file begins with its history, which comes with the first prompt that is accepted.
         if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
-            self.io.scribe.system("informational", fields)?;
+            self.io.transcript.system("informational", fields)?;
         }
-        Ok(Opened::Refused(why))
+        Ok(TurnOpening::Refused(why))
     }
 
     /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
@@ -456,60 +458,62 @@ impl Session {
         let (fork_of, new_mode) = (self.start.fork_of.take(), self.start.new_mode.take());
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = fork_of {
-            self.io.scribe.fork(&source, &session_id)?;
-            self.place_fork(&source)?;
+            self.io.transcript.fork(&source, &session_id)?;
+            self.record_relocation(&source)?;
         }
         if let Some(mark) = self.start.unarchive.take() {
             std::fs::remove_file(mark).ok();
         }
-        let owed = std::mem::take(&mut self.start.owed);
-        self.settle_owed(owed)?;
+        let owed = std::mem::take(&mut self.start.agent_recovery);
+        self.apply_recovery(owed)?;
         if let Some(agent_setting) = self.start.agent.take() {
-            self.io.scribe.meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
+            self.io.transcript.meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
         }
-        match self.start.place.take() {
-            Some(Placed::Inside) => self.io.record_stay(self.io.stay.as_ref().map(|stay| stay.record()))?,
-            Some(Placed::Gone) => self.io.record_stay(None)?,
+        match self.start.place_change.take() {
+            Some(PlaceChange::Inside) => {
+                self.io.record_worktree(self.io.active_worktree.as_ref().map(|stay| stay.record()))?
+            }
+            Some(PlaceChange::Gone) => self.io.record_worktree(None)?,
             None => {}
         }
         if let Some(mode) = new_mode {
             let permission_mode = mode.as_str().to_owned();
-            self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
+            self.io.transcript.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
         if let Some(custom_title) = self.start.name.take() {
             self.start.told_title = Some(custom_title.clone());
-            self.io.scribe.name(custom_title, session_id)?;
+            self.io.transcript.name(custom_title, session_id)?;
         }
         Ok(())
     }
 
     /// A copy that was made in another directory belongs to that one.
-    fn place_fork(&mut self, source: &store::Loaded) -> Result<(), StoreError> {
+    fn record_relocation(&mut self, source: &store::LoadedConversation) -> Result<(), StoreError> {
         let cwd = self.io.watch.cwd.display().to_string();
-        let Some(from) = source.cwd.clone().filter(|from| *from != cwd && self.io.stay.is_none()) else {
+        let Some(from) = source.cwd.clone().filter(|from| *from != cwd && self.io.active_worktree.is_none()) else {
             return Ok(());
         };
         let (timestamp, session_id) = (sys::clock::now_iso(), self.io.host.session_id.clone());
-        self.io.scribe.meta(MetaEntry::Relocated { cwd, from, timestamp, session_id })
+        self.io.transcript.meta(MetaEntry::Relocated { cwd, from, timestamp, session_id })
     }
 
     /// Answers the calls whose agents ended unheard; the other ends are told with the next request.
-    fn settle_owed(&mut self, owed: Owed) -> Result<(), StoreError> {
+    fn apply_recovery(&mut self, owed: AgentRecovery) -> Result<(), StoreError> {
         let session_dir = self.io.state.facts.session_dir.clone();
         for result in owed.results {
-            result.settle(&session_dir);
-            let block = calls::record_owed(&mut self.io, result)?;
+            result.mark_delivered(&session_dir);
+            let block = calls::record_recovered(&mut self.io, result)?;
             let (blocks, lines) = block.into_iter().unzip();
             self.context.push_results(blocks, lines);
         }
-        self.io.owed.extend(owed.notices);
+        self.io.pending_notices.extend(owed.notices);
         Ok(())
     }
 
     /// An agent is told what to do.
-    async fn take_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
-        let owed = std::mem::take(&mut self.start.owed);
-        self.settle_owed(owed)?;
+    async fn accept_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
+        let owed = std::mem::take(&mut self.start.agent_recovery);
+        self.apply_recovery(owed)?;
         let message = user_message(&prompt.content);
         let line = UserLine {
             message: message.clone(),
@@ -518,28 +522,35 @@ impl Session {
             source: &PromptSource::Task,
             origin: "",
         };
-        let written = self.io.scribe.user(line)?;
+        let written = self.io.transcript.user(line)?;
         self.context.push_prompt(&prompt.content, written.uuid.clone());
-        let user = User { is_replay: false, ..echo(prompt, &written, &self.io.host) };
-        self.io.host.send(Message::User(Box::new(user))).await;
+        let user = UserMessage { is_replay: false, ..echo(prompt, &written, &self.io.host) };
+        self.io.host.send(SdkMessage::User(Box::new(user))).await;
         Ok(())
     }
 
     pub(crate) async fn set_state(&mut self, state: &'static str, live: LiveStatus) {
-        if let Some(record) = &self.io.live {
+        if let Some(record) = &self.io.live_record {
             record.set_status(live);
         }
-        self.io.tell_state(state).await;
+        self.io.send_state(state).await;
     }
 
-    pub(crate) fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+    pub(crate) fn record_prompt(
+        &mut self,
+        prompt: &Prompt,
+    ) -> Result<crate::transcript_writer::WrittenLine, StoreError> {
         self.record_prompt_as(prompt, &prompt.content)
     }
 
     /// `content` is how the prompt stands in the conversation.
-    fn record_prompt_as(&mut self, prompt: &Prompt, content: &RawValue) -> Result<crate::scribe::Written, StoreError> {
+    fn record_prompt_as(
+        &mut self,
+        prompt: &Prompt,
+        content: &RawValue,
+    ) -> Result<crate::transcript_writer::WrittenLine, StoreError> {
         self.begin()?;
-        self.record_queueing(prompt)?;
+        self.record_queued(prompt)?;
         let line = UserLine {
             message: user_message(content),
             uuid: prompt.uuid.clone(),
@@ -547,40 +558,41 @@ impl Session {
             source: &PromptSource::Host,
             origin: if prompt.by_human { "human" } else { "sdk" },
         };
-        let written = self.io.scribe.user(line)?;
+        let written = self.io.transcript.user(line)?;
         self.context.push_prompt(content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
     }
 
     /// That a prompt came and was taken up.
-    pub(crate) fn record_queueing(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
+    pub(crate) fn record_queued(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
         let session_id = self.io.host.session_id.clone();
-        let operations: &[&str] = if self.control.was_noted(prompt) { &["dequeue"] } else { &["enqueue", "dequeue"] };
+        let operations: &[&str] =
+            if self.control.is_queue_recorded(prompt) { &["dequeue"] } else { &["enqueue", "dequeue"] };
         self.record_queue()?;
         for operation in operations.iter().copied() {
             let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
             let timestamp = sys::clock::now_iso();
             let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
-            self.io.scribe.meta(entry)?;
+            self.io.transcript.meta(entry)?;
         }
         Ok(())
     }
 
     /// Date and instructions stand beside the first prompt; a new day is told when it comes.
     pub(crate) fn add_session_context(&mut self) -> Result<(), StoreError> {
-        let is_first = !self.context.is_context_told();
+        let is_first = !self.context.is_context_sent();
         let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
         if is_first {
-            self.tell_instructions();
+            self.report_instructions();
         }
         self.attach(attachment)
     }
 
     /// Records what stands beside the conversation and sends it from now on.
     pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
-        let uuid = self.io.scribe.attachment(attachment.line)?;
-        self.context.push_beside(&attachment.text, uuid);
+        let uuid = self.io.transcript.attachment(attachment.line)?;
+        self.context.push_before_prompt(&attachment.text, uuid);
         Ok(())
     }
 
@@ -590,31 +602,31 @@ impl Session {
         let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
         let message = user_message(&content);
         let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source, origin: "" };
-        let written = self.io.scribe.user(line)?;
+        let written = self.io.transcript.user(line)?;
         if source == PromptSource::Notice && prompts::is_task_notice(text) {
-            self.context.push_beside(text, written.uuid.clone());
+            self.context.push_before_prompt(text, written.uuid.clone());
         } else {
             self.context.push_text(text, written.uuid.clone());
         }
         if matches!(source, PromptSource::Marker | PromptSource::Nudge) {
-            self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
+            self.io.host.send(SdkMessage::User(Box::new(synthetic(message, written, &self.io.host)))).await;
         }
         Ok(())
     }
 
     pub(crate) fn is_over_budget(&mut self) -> bool {
         self.io.side.drain_usage(&mut self.io.ledger);
-        self.context.max_budget_usd.is_some_and(|max| self.io.ledger.spent_here() >= max)
+        self.context.max_budget_usd.is_some_and(|max| self.io.ledger.process_cost() >= max)
     }
 
     /// Background tasks that ended since the last request are told to the host and to the model.
-    pub(crate) async fn deliver_notices(&mut self) {
-        let texts = self.io.hooks.take_later().await;
-        if let Err(error) = self.place(texts) {
+    pub(crate) async fn send_notices(&mut self) {
+        let texts = self.io.hooks.take_late_texts().await;
+        if let Err(error) = self.add_hook_texts(texts) {
             tracing::warn!(%error, "what a hook said could not be recorded");
         }
-        let mut notices = std::mem::take(&mut self.io.owed);
-        notices.extend(tasks::settled(&mut self.io).await);
+        let mut notices = std::mem::take(&mut self.io.pending_notices);
+        notices.extend(tasks::send_events(&mut self.io).await);
         for notice in notices {
             if let Err(error) = self.inject(&notice, PromptSource::Notice).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
@@ -623,8 +635,8 @@ impl Session {
     }
 
     /// A disk that begins to refuse is told to the user.
-    pub(crate) async fn tell_disk(&mut self) {
-        if let Some(warning) = self.io.scribe.warning() {
+    pub(crate) async fn report_disk(&mut self) {
+        if let Some(warning) = self.io.transcript.take_warning() {
             self.io.host.notice(warning).await;
         }
     }
@@ -632,7 +644,7 @@ impl Session {
     pub(crate) async fn close(&mut self) {
         if !self.control.is_shut_down() {
             tasks::wait_briefly(&mut self.io).await;
-            if let Some(rest) = self.io.link.unplayed() {
+            if let Some(rest) = self.io.provider.unplayed_notice() {
                 self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }
         }
@@ -644,10 +656,10 @@ impl Session {
         if let Some(files) = &self.io.hooks.env_files {
             files.remove();
         }
-        self.io.live = None;
-        if let Err(error) = self.io.scribe.transcript().close().await {
+        self.io.live_record = None;
+        if let Err(error) = self.io.transcript.transcript().close().await {
             tracing::warn!(%error, "the transcript could not be closed");
-            result::tell_lost_writes(&self.io, &error).await;
+            result::report_lost_writes(&self.io, &error).await;
         }
     }
 }
@@ -655,15 +667,15 @@ impl Session {
 impl Session {
     /// Nobody can be asked what should become of it, so it stays.
     async fn leave_worktree(&mut self) {
-        let Some(stay) = self.io.stay.take() else { return };
-        stay.worktree.let_go();
-        self.io.host.notice(stay.farewell().await).await;
+        let Some(stay) = self.io.active_worktree.take() else { return };
+        stay.worktree.unlock();
+        self.io.host.notice(stay.exit_notice().await).await;
     }
 }
 
-impl Io {
+impl SessionIo {
     /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
-    pub(crate) async fn tell_state(&self, state: &'static str) {
+    pub(crate) async fn send_state(&self, state: &'static str) {
         if let Some(frames) = self.flags.session_state {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
             self.host.system(body).await;

@@ -2,52 +2,52 @@
 //! the conversation's next one with the question as its last words, so that its prefix is read from the cache; the history, the
 //! transcript and a turn that runs meanwhile do not notice. What it costs is counted.
 
-use crate::control::Refusal;
-use crate::link::LinkError;
+use crate::control::RequestRefusal;
 use crate::prompts;
+use crate::provider::ProviderConnectionError;
 use crate::session::Session;
-use crate::side::Side;
-use model::{Client, Request, Turn};
+use crate::side_requests::SideClient;
+use model::{Message, ModelClient, ModelRequest};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// A question that is ready to be asked.
-pub(crate) struct Asked {
-    pub side: Arc<Side>,
-    pub client: Client,
-    pub request: Request,
+pub(crate) struct SideQuestionRequest {
+    pub side: Arc<SideClient>,
+    pub client: ModelClient,
+    pub request: ModelRequest,
 }
 
-impl Asked {
+impl SideQuestionRequest {
     pub(crate) async fn answer(self) -> Result<String, String> {
         self.side.complete(&self.client, &self.request).await
     }
 
     /// As a host is told.
-    pub(crate) async fn reply(self) -> Result<Value, Refusal> {
-        self.answer().await.map(|answer| json!({ "answer": answer })).map_err(Refusal::new)
+    pub(crate) async fn reply(self) -> Result<Value, RequestRefusal> {
+        self.answer().await.map(|answer| json!({ "answer": answer })).map_err(RequestRefusal::new)
     }
 }
 
 /// While a turn runs: with what was last sent.
-pub(crate) fn beside_turn(side: &Arc<Side>, question: &str) -> Option<Asked> {
-    let (client, sent) = side.under_way()?;
+pub(crate) fn beside_turn(side: &Arc<SideClient>, question: &str) -> Option<SideQuestionRequest> {
+    let (client, sent) = side.last_request()?;
     let mut request = (*sent).clone();
-    request.messages.push(Turn::user_text(&prompts::side_question(question)));
-    Some(Asked { side: Arc::clone(side), client, request })
+    request.messages.push(Message::user_text(&prompts::side_question(question)));
+    Some(SideQuestionRequest { side: Arc::clone(side), client, request })
 }
 
 impl Session {
     /// With everything that was said.
-    pub(crate) async fn side_question(&mut self, question: &str) -> Result<Asked, String> {
+    pub(crate) async fn side_question(&mut self, question: &str) -> Result<SideQuestionRequest, String> {
         if self.is_over_budget() {
             return Err("The budget of this session is used up.".into());
         }
-        let client = self.io.link.client().await.map_err(|error: LinkError| error.to_string())?;
+        let client = self.io.provider.client().await.map_err(|error: ProviderConnectionError| error.to_string())?;
         let request = self.context.summary_request(&prompts::side_question(question), 0);
         let request = request.map_err(|error| error.to_string())?;
-        Ok(Asked { side: Arc::clone(&self.io.side), client, request })
+        Ok(SideQuestionRequest { side: Arc::clone(&self.io.side), client, request })
     }
 
     /// Asked by the host between two turns; the answer is a reply like any other.
@@ -56,7 +56,7 @@ impl Session {
         self.control.start_reply(request_id, async move {
             match asked {
                 Ok(asked) => asked.reply().await,
-                Err(why) => Err(Refusal::new(why)),
+                Err(why) => Err(RequestRefusal::new(why)),
             }
         });
     }

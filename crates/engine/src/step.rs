@@ -5,13 +5,13 @@ mod failure;
 mod reception;
 mod refusal;
 
-use crate::context::{Context, TooLarge};
-use crate::decide::{Answer, Failure, Last, Stop};
-use crate::link::LinkError;
-use crate::session::Io;
-use crate::turn::{Turn, TurnError};
-use model::{ErrorKind, ModelError, RetryPolicy, Verdict, catalog};
-use reception::{Asked, Reception};
+use crate::context::{ConversationTooLarge, ModelContext};
+use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
+use crate::provider::ProviderConnectionError;
+use crate::session::SessionIo;
+use crate::turn::{TurnError, TurnState};
+use model::{ErrorKind, ModelError, RetryPolicy, RetryVerdict, catalog};
+use reception::{Asked, ResponseReception};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -20,31 +20,35 @@ use wire::mode::PermissionMode;
 use wire::sdk::SystemBody;
 
 /// The tries of the current step. A response that was kept begins a new count.
-pub(crate) struct Attempts {
-    fresh: RetryPolicy,
+pub(crate) struct StepAttempts {
+    initial_policy: RetryPolicy,
     policy: RetryPolicy,
 }
 
-impl Attempts {
+impl StepAttempts {
     pub(crate) fn new(env: &Env) -> Self {
         let fresh = RetryPolicy::from_env(env);
-        Self { policy: fresh.clone(), fresh }
+        Self { policy: fresh.clone(), initial_policy: fresh }
     }
 
     fn reset(&mut self) {
-        self.policy = self.fresh.clone();
+        self.policy = self.initial_policy.clone();
     }
 }
 
 /// How receiving ended.
-enum Received {
+enum ReceiveEnd {
     Whole,
     Interrupted,
     Broken(ModelError),
 }
 
-pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> Result<Last, StoreError> {
-    let client = match io.link.client().await {
+pub(crate) async fn run(
+    context: &mut ModelContext,
+    io: &mut SessionIo,
+    turn: &mut TurnState,
+) -> Result<PhaseResult, StoreError> {
+    let client = match io.provider.client().await {
         Ok(client) => client,
         Err(error) => return Ok(no_credential(turn, &error)),
     };
@@ -54,13 +58,13 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         Ok(request) => Arc::new(request),
         Err(error) => return Ok(too_large(turn, error)),
     };
-    io.side.set_sent(&request);
+    io.side.set_last_request(&request);
     if io.flags.partial_messages {
         io.host.system(SystemBody::requesting()).await;
     }
     let sent_at = Instant::now();
     turn.times.time_to_request_ms.get_or_insert_with(|| millis(turn.started.elapsed()));
-    io.ledger.call_ids.know(context.history().turns());
+    io.ledger.call_ids.add_history(context.history().turns());
     let asked = Asked {
         model: request.model.clone(),
         effort: context.effort(),
@@ -68,45 +72,45 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         at: sent_at,
         instead_of: turn.abandoned.take(),
     };
-    let mut reception = Reception::new(asked, turn.token.clone(), io.ledger.call_ids.claim());
+    let mut reception = ResponseReception::new(asked, turn.token.clone(), io.ledger.call_ids.claim());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
     let took_ms = millis(sent_at.elapsed());
     io.ledger.api_ms += took_ms;
-    if matches!(received, Received::Whole) {
+    if matches!(received, ReceiveEnd::Whole) {
         io.ledger.answered_ms += took_ms;
     }
     match received {
-        Received::Whole => keep(reception, Cut::No, context, io, turn).await,
-        Received::Interrupted => {
+        ReceiveEnd::Whole => record_response(reception, ResponseCut::No, context, io, turn).await,
+        ReceiveEnd::Interrupted => {
             reception.close_partial(io).await;
-            keep(reception, Cut::No, context, io, turn).await
+            record_response(reception, ResponseCut::No, context, io, turn).await
         }
-        Received::Broken(error) => broken(&error, reception, context, io, turn).await,
+        ReceiveEnd::Broken(error) => handle_failure(&error, reception, context, io, turn).await,
     }
 }
 
 async fn receive(
-    client: &model::Client,
-    request: &model::Request,
-    reception: &mut Reception,
-    io: &mut Io,
-    turn: &mut Turn,
-) -> Result<Received, StoreError> {
+    client: &model::ModelClient,
+    request: &model::ModelRequest,
+    reception: &mut ResponseReception,
+    io: &mut SessionIo,
+    turn: &mut TurnState,
+) -> Result<ReceiveEnd, StoreError> {
     let token = turn.token.clone();
     let opened = tokio::select! {
         biased;
-        () = token.cancelled() => return Ok(Received::Interrupted),
+        () = token.cancelled() => return Ok(ReceiveEnd::Interrupted),
         opened = client.stream(request) => opened,
     };
     let mut stream = match opened {
         Ok(stream) => stream,
-        Err(error) => return Ok(Received::Broken(error)),
+        Err(error) => return Ok(ReceiveEnd::Broken(error)),
     };
     reception.request_id = stream.request_id().map(str::to_owned);
     loop {
         let event = tokio::select! {
             biased;
-            () = token.cancelled() => return Ok(Received::Interrupted),
+            () = token.cancelled() => return Ok(ReceiveEnd::Interrupted),
             () = reception.overdue() => {
                 reception.write(io)?;
                 continue;
@@ -116,7 +120,7 @@ async fn receive(
         match event {
             Ok(Some(event)) => {
                 if let Some(fault) = reception.assembly.fault(&event) {
-                    return Ok(Received::Broken(fault));
+                    return Ok(ReceiveEnd::Broken(fault));
                 }
                 let event = reception.call_ids.admit(event);
                 let since = || millis(turn.started.elapsed());
@@ -129,32 +133,32 @@ async fn receive(
                     turn.times.first_content_frame_ms.get_or_insert_with(since);
                 }
             }
-            Ok(None) if reception.assembly.stop_reason.is_some() => return Ok(Received::Whole),
-            Ok(None) => return Ok(Received::Broken(ModelError::dropped("the stream ended before the answer did"))),
-            Err(error) => return Ok(Received::Broken(error)),
+            Ok(None) if reception.assembly.stop_reason.is_some() => return Ok(ReceiveEnd::Whole),
+            Ok(None) => return Ok(ReceiveEnd::Broken(ModelError::dropped("the stream ended before the answer did"))),
+            Err(error) => return Ok(ReceiveEnd::Broken(error)),
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum ResponseCut {
     No,
     Yes,
 }
 
 /// Records the response and hands its calls to the turn.
-async fn keep(
-    mut reception: Reception,
-    cut: Cut,
-    context: &mut Context,
-    io: &mut Io,
-    turn: &mut Turn,
-) -> Result<Last, StoreError> {
+async fn record_response(
+    mut reception: ResponseReception,
+    cut: ResponseCut,
+    context: &mut ModelContext,
+    io: &mut SessionIo,
+    turn: &mut TurnState,
+) -> Result<PhaseResult, StoreError> {
     turn.attempts.reset();
-    reception.call_ids.keep();
-    reception.settle(io).await?;
+    reception.call_ids.commit();
+    reception.finish(io).await?;
     let model = reception.model(context.model());
-    io.ledger.main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
+    io.ledger.record_main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
     io.host.count(&reception.assembly.usage);
     let stop = stop_of(reception.assembly.stop_reason.as_deref());
     let tokens = reception.assembly.usage.total_input() + reception.assembly.usage.output_tokens;
@@ -170,109 +174,109 @@ async fn keep(
             call.name.clone_from(meant);
         }
     }
-    if stop == Stop::Refusal {
-        return refusal::take(&reception, context, io, turn).await;
+    if stop == StopKind::Refusal {
+        return refusal::handle(&reception, context, io, turn).await;
     }
     let calls = turn.calls.len();
     let lines = reception.line_uuids();
     context.push_assistant(&model, reception.into_blocks(), lines);
-    context.note_answer(tokens);
-    Ok(Last::Answered(Answer { stop, calls, cut: cut == Cut::Yes }))
+    context.record_answer(tokens);
+    Ok(PhaseResult::Answered(ResponseSummary { stop, calls, cut: cut == ResponseCut::Yes }))
 }
 
-fn stop_of(reason: Option<&str>) -> Stop {
+fn stop_of(reason: Option<&str>) -> StopKind {
     match reason {
-        Some("tool_use") => Stop::ToolUse,
-        Some("max_tokens") => Stop::MaxTokens,
-        Some("pause_turn") => Stop::PauseTurn,
-        Some("refusal") => Stop::Refusal,
-        Some("model_context_window_exceeded") => Stop::ContextExceeded,
+        Some("tool_use") => StopKind::ToolUse,
+        Some("max_tokens") => StopKind::MaxTokens,
+        Some("pause_turn") => StopKind::PauseTurn,
+        Some("refusal") => StopKind::Refusal,
+        Some("model_context_window_exceeded") => StopKind::ContextExceeded,
         // `end_turn`, `stop_sequence`, reasons of newer servers, and an interrupted stream that had none.
-        Some(_) | None => Stop::EndTurn,
+        Some(_) | None => StopKind::EndTurn,
     }
 }
 
 /// Asks the policy what a failure means and carries that out.
-async fn broken(
+async fn handle_failure(
     error: &ModelError,
-    reception: Reception,
-    context: &mut Context,
-    io: &mut Io,
-    turn: &mut Turn,
-) -> Result<Last, StoreError> {
+    reception: ResponseReception,
+    context: &mut ModelContext,
+    io: &mut SessionIo,
+    turn: &mut TurnState,
+) -> Result<PhaseResult, StoreError> {
     tracing::debug!(%error, kind = ?error.kind, "the request failed");
     let mut verdict = turn.attempts.policy.next(error, reception.assembly.progress());
-    if verdict == Verdict::Reauthenticate && !io.link.has_helper() {
+    if verdict == RetryVerdict::Reauthenticate && !io.provider.has_helper() {
         verdict = turn.attempts.policy.keep_key(error);
     }
     turn.abandoned = reception.abandoned(&verdict, io);
-    Ok(Last::Failed(match verdict {
-        Verdict::Complete => return keep(reception, Cut::No, context, io, turn).await,
-        Verdict::KeepCompleted => return keep(reception, Cut::Yes, context, io, turn).await,
-        Verdict::Retry { delay, attempt } => {
+    Ok(PhaseResult::Failed(match verdict {
+        RetryVerdict::Complete => return record_response(reception, ResponseCut::No, context, io, turn).await,
+        RetryVerdict::KeepCompleted => return record_response(reception, ResponseCut::Yes, context, io, turn).await,
+        RetryVerdict::Retry { delay, attempt } => {
             if error.kind == ErrorKind::Authentication {
-                io.link.forget_key();
+                io.provider.forget_key();
             }
-            tell_retry(error, delay, attempt, io, turn).await?;
-            Failure::Transient { delay }
+            send_retry(error, delay, attempt, io, turn).await?;
+            RequestFailure::Transient { delay }
         }
-        Verdict::Reissue => Failure::Adjusted,
-        Verdict::LowerMaxTokens(limit) => {
+        RetryVerdict::Reissue => RequestFailure::Adjusted,
+        RetryVerdict::LowerMaxTokens(limit) => {
             context.limit_output(limit);
-            Failure::Adjusted
+            RequestFailure::Adjusted
         }
-        Verdict::Disable(capability) => {
+        RetryVerdict::Disable(capability) => {
             context.disable(capability);
-            Failure::Adjusted
+            RequestFailure::Adjusted
         }
-        Verdict::Reauthenticate => {
-            io.link.forget_key();
-            Failure::Adjusted
+        RetryVerdict::Reauthenticate => {
+            io.provider.forget_key();
+            RequestFailure::Adjusted
         }
-        Verdict::Compact => overflow(error, turn),
-        Verdict::GiveUp => give_up(error, context, io, turn),
+        RetryVerdict::Compact => overflow(error, turn),
+        RetryVerdict::GiveUp => give_up(error, context, io, turn),
     }))
 }
 
-fn overflow(error: &ModelError, turn: &mut Turn) -> Failure {
+fn overflow(error: &ModelError, turn: &mut TurnState) -> RequestFailure {
     turn.facts.oversized = error.status == Some(413);
     let why = if turn.facts.oversized { crate::result::REQUEST_TOO_LARGE } else { crate::result::PROMPT_TOO_LONG };
     let text = format!("{why} (The API said: {})", error.message);
     turn.error = Some(TurnError::told(text, "invalid_request", error));
-    Failure::Overflow
+    RequestFailure::Overflow
 }
 
-fn give_up(error: &ModelError, context: &mut Context, io: &Io, turn: &mut Turn) -> Failure {
+fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn: &mut TurnState) -> RequestFailure {
     if error.is_unavailable() && context.fall_back() {
         tracing::debug!(model = context.model(), "falling back to another model for this turn");
         turn.attempts.reset();
-        return Failure::FallBack;
+        return RequestFailure::FallBack;
     }
-    let text = failure::text(error, context, &io.link);
+    let text = failure::text(error, context, &io.provider);
     turn.error = Some(TurnError::told(text, error.category(), error));
-    Failure::Fatal
+    RequestFailure::Fatal
 }
 
 /// Nothing is sent: the answer would be a refusal.
-fn too_large(turn: &mut Turn, error: TooLarge) -> Last {
+fn too_large(turn: &mut TurnState, error: ConversationTooLarge) -> PhaseResult {
     turn.facts.oversized = false;
     let text = format!("{} ({error}.)", crate::result::PROMPT_TOO_LONG);
     turn.error = Some(TurnError::own(text, "invalid_request"));
-    Last::Failed(Failure::Overflow)
+    PhaseResult::Failed(RequestFailure::Overflow)
 }
 
-fn no_credential(turn: &mut Turn, error: &LinkError) -> Last {
+fn no_credential(turn: &mut TurnState, error: &ProviderConnectionError) -> PhaseResult {
     turn.error = Some(TurnError::own(error.to_string(), "authentication_failed"));
-    Last::Failed(Failure::Fatal)
+    PhaseResult::Failed(RequestFailure::Fatal)
 }
 
 /// The host hears of every retry before the pause; the transcript keeps a line of it.
-async fn tell_retry(
+async fn send_retry(
     error: &ModelError,
     delay: Duration,
     attempt: u32,
-    io: &mut Io,
-    turn: &Turn,
+    io: &mut SessionIo,
+    turn: &TurnState,
 ) -> Result<(), StoreError> {
     let retry_delay_ms = millis(delay);
     let max_retries = turn.attempts.policy.max_retries;
@@ -295,7 +299,7 @@ async fn tell_retry(
     fields.insert("retryInMs".into(), retry_delay_ms.into());
     fields.insert("retryAttempt".into(), attempt.into());
     fields.insert("maxRetries".into(), max_retries.into());
-    io.scribe.system("api_error", fields)
+    io.transcript.system("api_error", fields)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, PoisonError};
-use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::json_schema::Schema;
 
 pub(crate) const NAME: &str = "StructuredOutput";
@@ -13,28 +13,31 @@ const DESCRIPTION: &str = "Deliver the final answer as structured data. Call it 
                            the input is the answer and must fit the schema.";
 
 /// What was delivered in the running turn.
-type Slot = Arc<Mutex<Option<Box<RawValue>>>>;
+type OutputSlot = Arc<Mutex<Option<Box<RawValue>>>>;
 
 pub(crate) struct StructuredOutput {
-    spec: Spec,
+    spec: ToolSpec,
     validator: Arc<Schema>,
-    slot: Slot,
+    slot: OutputSlot,
 }
 
 /// The schema is not one. The text goes to the user.
 #[derive(Debug, thiserror::Error)]
 #[error("--json-schema is not a valid JSON Schema: {0}")]
-pub(crate) struct BadSchema(String);
+pub(crate) struct OutputSchemaError(String);
 
 impl StructuredOutput {
-    pub(crate) fn new(schema: &serde_json::Value) -> Result<Self, BadSchema> {
+    pub(crate) fn new(schema: &serde_json::Value) -> Result<Self, OutputSchemaError> {
         if !schema.is_object() {
-            return Err(BadSchema("it must be an object".into()));
+            return Err(OutputSchemaError("it must be an object".into()));
         }
-        let validator = Schema::compile(schema).map_err(|error| BadSchema(error.to_string()))?;
-        let spec =
-            Spec { name: NAME.into(), description: DESCRIPTION.into(), schema: tool_schema(schema).to_string().into() };
-        Ok(Self { spec, validator: Arc::new(validator), slot: Slot::default() })
+        let validator = Schema::compile(schema).map_err(|error| OutputSchemaError(error.to_string()))?;
+        let spec = ToolSpec {
+            name: NAME.into(),
+            description: DESCRIPTION.into(),
+            schema: tool_schema(schema).to_string().into(),
+        };
+        Ok(Self { spec, validator: Arc::new(validator), slot: OutputSlot::default() })
     }
 
     /// Takes what the turn delivered.
@@ -56,55 +59,55 @@ fn tool_schema(schema: &serde_json::Value) -> serde_json::Value {
 }
 
 impl Tool for StructuredOutput {
-    fn spec(&self) -> &Spec {
+    fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
         let value: serde_json::Value =
             serde_json::from_str(input.get()).map_err(|e| InputError(format!("{NAME}: {e}")))?;
         let wrapped = self.spec.schema.starts_with(r#"{"type":"object","properties":{"value":"#)
             && value.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("value"));
         let answer = if wrapped && !self.validator.is_valid(&value) { value["value"].clone() } else { value };
-        Ok(Box::new(Delivery { answer, validator: self.validator.clone(), slot: self.slot.clone() }))
+        Ok(Box::new(StructuredOutputCall { answer, validator: self.validator.clone(), slot: self.slot.clone() }))
     }
 }
 
-struct Delivery {
+struct StructuredOutputCall {
     answer: serde_json::Value,
     validator: Arc<Schema>,
-    slot: Slot,
+    slot: OutputSlot,
 }
 
-impl Call for Delivery {
+impl ToolCall for StructuredOutputCall {
     fn access(&self, _at: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
     }
 
-    fn run(self: Box<Self>, _cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, _cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move { self.deliver() })
     }
 }
 
-impl Delivery {
-    fn deliver(&self) -> Outcome {
+impl StructuredOutputCall {
+    fn deliver(&self) -> ToolOutcome {
         let faults: Vec<String> = self.validator.faults(&self.answer, 5).iter().map(ToString::to_string).collect();
         if !faults.is_empty() {
-            return Outcome::failed(format!("The output does not fit the schema.\n{}", faults.join("\n")));
+            return ToolOutcome::failed(format!("The output does not fit the schema.\n{}", faults.join("\n")));
         }
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_some() {
-            return Outcome::failed("The output was already delivered in this turn.");
+            return ToolOutcome::failed("The output was already delivered in this turn.");
         }
         let Ok(raw) = wire::raw::to_raw(&self.answer) else {
-            return Outcome::failed("The output could not be read.");
+            return ToolOutcome::failed("The output could not be read.");
         };
         *slot = Some(raw.clone());
-        Outcome::text("Structured output delivered.", Some(raw))
+        ToolOutcome::text("Structured output delivered.", Some(raw))
     }
 }
 
@@ -112,10 +115,10 @@ impl Delivery {
 mod tests {
     use super::*;
 
-    fn delivery(tool: &StructuredOutput, input: &str) -> Outcome {
+    fn delivery(tool: &StructuredOutput, input: &str) -> ToolOutcome {
         let raw = RawValue::from_string(input.into()).unwrap();
         let value: serde_json::Value = serde_json::from_str(raw.get()).unwrap();
-        Delivery { answer: value, validator: tool.validator.clone(), slot: tool.slot.clone() }.deliver()
+        StructuredOutputCall { answer: value, validator: tool.validator.clone(), slot: tool.slot.clone() }.deliver()
     }
 
     #[test]

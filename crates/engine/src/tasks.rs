@@ -1,35 +1,35 @@
 //! Background tasks as the session tells them: frames for the host, one notification for the model. The frames of an agent
 //! are its own; here its end is only told to the model.
 
-use crate::host::Host;
+use crate::host::HostSender;
 use crate::prompts::{TaskNotice, task_notice};
-use crate::session::Io;
+use crate::session::SessionIo;
 use std::time::Duration;
-use tools::tasks::{Task, TaskEvent, TaskStatus, Tasks};
+use tools::tasks::{SessionTasks, TaskEvent, TaskRecord, TaskStatus};
 use wire::sdk::{BackgroundTask, StoppedTask, SystemBody, TaskNotification, TaskPatch, TaskStarted};
 
 /// How long shells may go on after the last result of a run.
-const GRACE: Duration = Duration::from_secs(5);
+const SHELL_GRACE: Duration = Duration::from_secs(5);
 
 /// What the model is told of a task that ended.
-pub(crate) struct Notice {
+pub(crate) struct TaskEndNotice {
     pub text: String,
     /// Worth a turn of its own. What a person ended can wait for the next one.
     pub wakes: bool,
 }
 
 /// Tells the host what happened since the last call; returns a notification for each task that ended.
-pub(crate) async fn settled(io: &mut Io) -> Vec<String> {
+pub(crate) async fn send_events(io: &mut SessionIo) -> Vec<String> {
     let owner = io.host.agent_id().map(str::to_owned);
     let mut notices = Vec::new();
     for event in io.state.tasks.take_events(owner.as_deref()) {
-        notices.extend(tell(event, io).await.map(|notice| notice.text));
+        notices.extend(send_event(event, io).await.map(|notice| notice.text));
     }
     notices
 }
 
 /// Tells one event; the notification when a task ended.
-pub(crate) async fn tell(event: TaskEvent, io: &Io) -> Option<Notice> {
+pub(crate) async fn send_event(event: TaskEvent, io: &SessionIo) -> Option<TaskEndNotice> {
     let notice = match event {
         TaskEvent::Started(task) => {
             io.host.system(started(&task)).await;
@@ -42,16 +42,16 @@ pub(crate) async fn tell(event: TaskEvent, io: &Io) -> Option<Notice> {
                 io.host.system(notification(&task)).await;
             }
             let wakes = !task.agent.as_ref().is_some_and(|agent| agent.stopped_by_user);
-            Some(Notice { text: notice(&task), wakes })
+            Some(TaskEndNotice { text: notice(&task), wakes })
         }
     };
-    tell_running(&io.host, &io.state.tasks).await;
+    send_running(&io.host, &io.state.tasks).await;
     notice
 }
 
 /// Everything that runs in the background now: it takes the place of what was told before.
-pub(crate) async fn tell_running(host: &Host, tasks: &Tasks) {
-    let row = |task: Task| BackgroundTask {
+pub(crate) async fn send_running(host: &HostSender, tasks: &SessionTasks) {
+    let row = |task: TaskRecord| BackgroundTask {
         task_id: task.id,
         task_type: task.kind,
         description: task.description,
@@ -63,28 +63,28 @@ pub(crate) async fn tell_running(host: &Host, tasks: &Tasks) {
 }
 
 /// After the last result: a short wait, then whatever still runs is killed.
-pub(crate) async fn wait_briefly(io: &mut Io) {
-    let deadline = tokio::time::Instant::now() + GRACE;
+pub(crate) async fn wait_briefly(io: &mut SessionIo) {
+    let deadline = tokio::time::Instant::now() + SHELL_GRACE;
     while io.state.tasks.running().iter().any(|task| !task.is_agent()) {
         let Ok(event) = tokio::time::timeout_at(deadline, io.state.tasks.next_event(None)).await else { break };
-        tell(event, io).await;
+        send_event(event, io).await;
     }
     io.state.tasks.stop_all().await;
-    settled(io).await;
+    send_events(io).await;
 }
 
 /// The run ends: stops what still runs, and names it.
-pub(crate) async fn stop_rest(io: &mut Io) -> Vec<StoppedTask> {
-    let named = |task: Task| StoppedTask { task_id: task.id, description: task.description };
+pub(crate) async fn stop_rest(io: &mut SessionIo) -> Vec<StoppedTask> {
+    let named = |task: TaskRecord| StoppedTask { task_id: task.id, description: task.description };
     let stopped = io.state.tasks.running().into_iter().map(named).collect();
     io.spawner.agents.end_with_run();
     io.state.tasks.stop_all().await;
-    settled(io).await;
+    send_events(io).await;
     stopped
 }
 
 /// The line for a person who wonders why a run does not end.
-pub(crate) fn waiting_words(running: &[Task], ceiling: Option<Duration>) -> String {
+pub(crate) fn waiting_message(running: &[TaskRecord], ceiling: Option<Duration>) -> String {
     let named: Vec<String> = running.iter().map(|task| format!("\"{}\" ({})", task.description, task.id)).collect();
     let limit = ceiling.map_or_else(String::new, |ceiling| format!(", at most {}", span(ceiling)));
     format!("Waiting for work in the background{limit}: {}. Ctrl+C ends it.", named.join(", "))
@@ -97,7 +97,7 @@ fn span(time: Duration) -> String {
     }
 }
 
-fn started(task: &Task) -> SystemBody {
+fn started(task: &TaskRecord) -> SystemBody {
     SystemBody::TaskStarted(Box::new(TaskStarted {
         task_id: task.id.clone(),
         run_id: None,
@@ -113,7 +113,7 @@ fn started(task: &Task) -> SystemBody {
 }
 
 /// The protocol's word for how a task ended.
-pub(crate) fn told_status(status: TaskStatus) -> &'static str {
+pub(crate) fn protocol_status(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Running | TaskStatus::Completed => "completed",
         TaskStatus::Failed => "failed",
@@ -130,19 +130,19 @@ pub(crate) fn agent_summary(description: &str, status: TaskStatus) -> String {
     format!("Agent \"{description}\" {ending}")
 }
 
-fn notification(task: &Task) -> SystemBody {
+fn notification(task: &TaskRecord) -> SystemBody {
     SystemBody::TaskNotification(Box::new(TaskNotification {
         task_id: task.id.clone(),
         run_id: None,
         tool_use_id: Some(task.tool_use_id.clone()),
-        status: told_status(task.status),
+        status: protocol_status(task.status),
         output_file: task.output.display().to_string(),
         summary: summary(task),
         usage: None,
     }))
 }
 
-fn summary(task: &Task) -> String {
+fn summary(task: &TaskRecord) -> String {
     if task.is_agent() {
         return agent_summary(&task.description, task.status);
     }
@@ -169,7 +169,7 @@ fn summary(task: &Task) -> String {
     format!("Background command \"{name}\" {ending}{aside}")
 }
 
-fn notice(task: &Task) -> String {
+fn notice(task: &TaskRecord) -> String {
     let agent = task.agent.as_deref();
     let transcript = agent.map(|agent| agent.transcript.display().to_string());
     task_notice(&TaskNotice {

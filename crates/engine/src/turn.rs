@@ -2,37 +2,39 @@
 //! its answer; every exit leaves through `finish`, with every started call answered.
 
 use crate::agents;
-use crate::calls::{self, Report, ToolUse};
+use crate::calls::{self, BatchReport, ToolUse};
 use crate::command::Prompt;
-use crate::compact::{self, Trigger};
-use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::compact::{self, CompactionTrigger};
+use crate::decide::{
+    EndReason, NextAction, PhaseResult, RequestFailure, ResponseSummary, StructuredState, TurnFacts, decide,
+};
 use crate::deferred;
-use crate::hooks::{Moment, StopSays, StopState};
-use crate::lore;
+use crate::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::prompts;
 use crate::result;
-use crate::scribe::{PromptSource, RefusalMark, SAVE_ELSEWHERE};
-use crate::session::{Opened, Session};
+use crate::session::{Session, TurnOpening};
+use crate::skills;
 use crate::step;
+use crate::transcript_writer::{PromptSource, RefusalMark, SAVE_HINT};
 use std::time::Instant;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use wire::sdk::{AbandonedBlocks, DeferredToolUse, FirstTimes, Origin, SystemBody};
+use wire::sdk::{AbandonedBlocks, DeferredToolUse, FirstTimes, SystemBody, TurnOrigin};
 
 pub(crate) const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
 
 /// What a turn begins with.
-pub(crate) enum Opener {
+pub(crate) enum TurnOpener {
     Prompt(Prompt),
     /// A background task ended while the session was idle.
     Notice(String),
     /// A hook beside the session wants the model's attention.
-    Hook(crate::hooks::Beside),
+    Hook(crate::hooks::HookText),
 }
 
 /// What a turn has gathered for its decisions and its result.
-pub(crate) struct Turn {
+pub(crate) struct TurnState {
     pub facts: TurnFacts,
     pub started: Instant,
     pub token: CancellationToken,
@@ -48,8 +50,8 @@ pub(crate) struct Turn {
     pub error: Option<TurnError>,
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
-    pub origin: Option<Origin>,
-    pub attempts: step::Attempts,
+    pub origin: Option<TurnOrigin>,
+    pub attempts: step::StepAttempts,
     /// The command this turn carried out instead of asking the model.
     pub local_command: Option<&'static str>,
     /// A typed command could not be loaded; nothing was sent.
@@ -87,7 +89,7 @@ impl TurnError {
 
 /// How a turn went, for whoever started it.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct TurnEnd {
     /// `None` when the process is being stopped.
     pub reason: Option<EndReason>,
     /// Text of the last response that had any.
@@ -96,15 +98,17 @@ pub(crate) struct Ended {
     pub error: Option<String>,
 }
 
-impl Turn {
+impl TurnState {
     pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
         let structured = match &session.io.structured {
-            Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1, asked_again: false },
-            None => Structured::NotAsked,
+            Some(_) => {
+                StructuredState::Missing { retries_left: session.context.output_retries + 1, asked_again: false }
+            }
+            None => StructuredState::NotAsked,
         };
         Self {
             facts: TurnFacts {
-                last: Last::Prompt,
+                last: PhaseResult::Prompt,
                 interrupted: false,
                 steps: 0,
                 rounds: 0,
@@ -127,7 +131,7 @@ impl Turn {
             error: None,
             prompt_uuid,
             origin: None,
-            attempts: step::Attempts::new(&session.io.env),
+            attempts: step::StepAttempts::new(&session.io.env),
             local_command: None,
             command_failed: false,
             stop_continued: 0,
@@ -138,49 +142,49 @@ impl Turn {
     }
 
     /// The transcript is gone: whatever was planned, the turn ends.
-    pub(crate) fn unrecorded(&mut self, error: &StoreError) {
+    pub(crate) fn fail_unrecorded(&mut self, error: &StoreError) {
         let text = format!(
             "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
-             resumed when there is room again. {SAVE_ELSEWHERE}"
+             resumed when there is room again. {SAVE_HINT}"
         );
         self.error = Some(TurnError::own(text, "unknown"));
-        self.facts.last = Last::Failed(Failure::Unrecorded);
+        self.facts.last = PhaseResult::Failed(RequestFailure::Unrecorded);
     }
 
-    fn after_calls(&mut self, report: &Report, delivered: bool) {
+    fn after_calls(&mut self, report: &BatchReport, delivered: bool) {
         self.facts.rounds += 1;
         self.facts.malformed_in_a_row = if report.all_malformed { self.facts.malformed_in_a_row + 1 } else { 0 };
         if delivered {
-            self.facts.structured = Structured::Delivered;
+            self.facts.structured = StructuredState::Delivered;
         } else if report.output_rejected {
             self.spend_output_retry();
         }
-        self.facts.last = Last::CallsDone;
+        self.facts.last = PhaseResult::CallsDone;
     }
 
     fn spend_output_retry(&mut self) {
-        if let Structured::Missing { retries_left, .. } = &mut self.facts.structured {
+        if let StructuredState::Missing { retries_left, .. } = &mut self.facts.structured {
             *retries_left = retries_left.saturating_sub(1);
         }
     }
 
     fn ask_for_output_again(&mut self) {
-        if let Structured::Missing { asked_again, .. } = &mut self.facts.structured {
+        if let StructuredState::Missing { asked_again, .. } = &mut self.facts.structured {
             *asked_again = true;
         }
     }
 }
 
 /// Runs a turn. The host has its result when this returns.
-pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
+pub(crate) async fn run(session: &mut Session, opener: TurnOpener) -> TurnEnd {
     let (prompt_uuid, origin) = match &opener {
-        Opener::Prompt(prompt) => (prompt.uuid.clone(), prompt.by_human.then_some(Origin { kind: "human" })),
-        Opener::Notice(_) => (None, Some(Origin { kind: "task-notification" })),
-        Opener::Hook(_) => (None, None),
+        TurnOpener::Prompt(prompt) => (prompt.uuid.clone(), prompt.by_human.then_some(TurnOrigin { kind: "human" })),
+        TurnOpener::Notice(_) => (None, Some(TurnOrigin { kind: "task-notification" })),
+        TurnOpener::Hook(_) => (None, None),
     };
-    let mut turn = Turn { origin, ..Turn::new(session, prompt_uuid) };
-    if !matches!(opener, Opener::Prompt(_)) {
-        session.io.scribe.count_turn();
+    let mut turn = TurnState { origin, ..TurnState::new(session, prompt_uuid) };
+    if !matches!(opener, TurnOpener::Prompt(_)) {
+        session.io.transcript.count_turn();
     }
     session.io.ledger.start_turn();
     session.io.denials.clear();
@@ -188,14 +192,14 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
     let token = turn.token.clone();
     let mut opener = Some(opener);
     if let Some(used) = session.start.deferred.take() {
-        if let Some(reason) = deferred::take_up(session, &mut turn, used).await {
+        if let Some(reason) = deferred::resume(session, &mut turn, used).await {
             return finish(session, turn, reason).await;
         }
         opener = opener.filter(|opener| !deferred::is_empty(opener));
     }
     let opened = match session.open_turn(opener.as_ref(), &token).await {
-        Ok(Opened::Accepted(plan)) => session.load_typed(plan, &token).await,
-        Ok(Opened::Refused(why)) => {
+        Ok(TurnOpening::Accepted(plan)) => session.load_typed(plan, &token).await,
+        Ok(TurnOpening::Refused(why)) => {
             turn.text = why;
             return finish(session, turn, EndReason::HookStopped).await;
         }
@@ -208,7 +212,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
             turn.command_failed = true;
             return finish(session, turn, EndReason::Completed).await;
         }
-        Err(error) => turn.unrecorded(&error),
+        Err(error) => turn.fail_unrecorded(&error),
     }
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
@@ -216,146 +220,148 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
         turn.facts.relief = session.context.relief();
         if session.control.is_shut_down() {
             abandon(session).await;
-            return Ended { reason: None, text: turn.text, error: None };
+            return TurnEnd { reason: None, text: turn.text, error: None };
         }
         if let Some(reason) = session.io.hooks.stop.take().filter(|_| !turn.facts.interrupted) {
-            return stopped(session, turn, reason).await;
+            return end_by_hook(session, turn, reason).await;
         }
         match decide(&turn.facts) {
-            Next::CallModel => call_model(session, &mut turn).await,
-            Next::Compact(trigger) => compact(session, &mut turn, trigger).await,
-            Next::RunCalls => {
-                session.look(Moment::Quiet, &token).await;
+            NextAction::CallModel => call_model(session, &mut turn).await,
+            NextAction::Compact(trigger) => compact(session, &mut turn, trigger).await,
+            NextAction::RunCalls => {
+                session.check_changes(SettingsCheckTime::Quiet, &token).await;
                 run_calls(session, &mut turn).await;
             }
-            Next::Wait(delay) => wait(session, &mut turn, delay).await,
-            Next::Continue => {
+            NextAction::Wait(delay) => wait(session, &mut turn, delay).await,
+            NextAction::Continue => {
                 turn.facts.continuations += 1;
-                nudge(session, &mut turn, prompts::CONTINUE).await;
+                continue_with(session, &mut turn, prompts::CONTINUE).await;
             }
-            Next::DemandOutput => {
+            NextAction::DemandOutput => {
                 turn.ask_for_output_again();
-                nudge(session, &mut turn, prompts::DEMAND_OUTPUT).await;
+                continue_with(session, &mut turn, prompts::DEMAND_OUTPUT).await;
             }
-            Next::StopHooks => {
+            NextAction::StopHooks => {
                 if let Some(reason) = stop(session, &mut turn).await {
                     return finish(session, turn, reason).await;
                 }
             }
-            Next::End(reason) => return finish(session, turn, reason).await,
+            NextAction::End(reason) => return finish(session, turn, reason).await,
         }
     }
 }
 
-async fn call_model(session: &mut Session, turn: &mut Turn) {
-    session.adopt_wishes().await;
-    session.deliver_notices().await;
-    if matches!(turn.facts.last, Last::CallsDone)
-        && let Err(error) = session.join_waiting(&turn.token).await
+async fn call_model(session: &mut Session, turn: &mut TurnState) {
+    session.apply_changes().await;
+    session.send_notices().await;
+    if matches!(turn.facts.last, PhaseResult::CallsDone)
+        && let Err(error) = session.join_queued(&turn.token).await
     {
-        return turn.unrecorded(&error);
+        return turn.fail_unrecorded(&error);
     }
-    if let Err(error) = session.tell_lore().await {
-        return turn.unrecorded(&error);
+    if let Err(error) = session.send_skill_changes().await {
+        return turn.fail_unrecorded(&error);
     }
-    if let Err(error) = session.tell_plan_mode() {
-        return turn.unrecorded(&error);
+    if let Err(error) = session.send_plan_mode() {
+        return turn.fail_unrecorded(&error);
     }
-    if let Err(error) = session.tell_servers() {
-        return turn.unrecorded(&error);
+    if let Err(error) = session.announce_servers() {
+        return turn.fail_unrecorded(&error);
     }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
         Some(Ok(last)) => turn.facts.last = last,
-        Some(Err(error)) => turn.unrecorded(&error),
+        Some(Err(error)) => turn.fail_unrecorded(&error),
         None => return,
     }
-    session.tell_disk().await;
+    session.report_disk().await;
     turn.facts.over_budget = session.is_over_budget();
-    if let Last::Answered(Answer { .. }) = turn.facts.last {
+    if let PhaseResult::Answered(ResponseSummary { .. }) = turn.facts.last {
         turn.facts.steps += 1;
-        session.post_usage();
+        session.publish_usage();
     }
 }
 
-async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
+async fn compact(session: &mut Session, turn: &mut TurnState, trigger: CompactionTrigger) {
     turn.facts.last = match session.compact(&trigger, &turn.token).await {
-        Ok(Some(compact::Outcome::Done(_))) => Last::Compacted,
-        Ok(Some(compact::Outcome::Interrupted | compact::Outcome::Failed(_))) => Last::NotCompacted(trigger),
+        Ok(Some(compact::CompactionOutcome::Done(_))) => PhaseResult::Compacted,
+        Ok(Some(compact::CompactionOutcome::Interrupted | compact::CompactionOutcome::Failed(_))) => {
+            PhaseResult::NotCompacted(trigger)
+        }
         Ok(None) => return,
-        Err(error) => return turn.unrecorded(&error),
+        Err(error) => return turn.fail_unrecorded(&error),
     };
     turn.facts.over_budget = session.is_over_budget();
 }
 
-pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
+pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
     let mut uses = std::mem::take(&mut turn.calls);
     for used in &mut uses {
         used.unreadable_before = turn.facts.malformed_in_a_row;
     }
     let token = turn.token.clone();
-    let touching = lore::touching(&uses);
-    session.io.mcp.servers().owner.set_bell(session.io.bell());
-    session.io.lore.share(&session.io.policy, &session.io.spawner);
+    let touching = skills::named_files(&uses);
+    session.io.mcp.servers().owner.set_hook_trigger(session.io.hook_trigger());
+    session.io.skills.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
-    if io.hooks.ask_agents() || agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
-        io.spawner.publish(io, context);
+    if io.hooks.has_agent_handlers() || agents::need_spawner(uses.iter().map(|used| used.name.as_str())) {
+        io.spawner.publish_parent(io, context);
     }
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
-        io.scribe.barrier().await?;
+        io.transcript.barrier().await?;
         Box::pin(calls::run(uses, io, &token)).await
     };
     match control.during(phase).await {
         Some(Ok(report)) => {
             if let Some(used) = report.deferred {
-                return deferred::leave(session, turn, used);
+                return deferred::defer(session, turn, used);
             }
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
-            let touched = lore::touched(touching, &report.results, &io.workspace());
+            let touched = skills::touched_files(touching, &report.results, &io.workspace());
             context.push_results(report.results, report.lines);
             if let Err(error) = session.after_calls(&touched).await {
-                turn.unrecorded(&error);
+                turn.fail_unrecorded(&error);
             }
         }
-        Some(Err(error)) => turn.unrecorded(&error),
+        Some(Err(error)) => turn.fail_unrecorded(&error),
         None => return,
     }
-    if let Err(error) = session.place_beside() {
-        turn.unrecorded(&error);
+    if let Err(error) = session.add_batch_texts() {
+        turn.fail_unrecorded(&error);
     }
     turn.facts.over_budget = session.is_over_budget();
     turn.stop_continued = 0;
-    session.look(Moment::AfterCalls, &token).await;
+    session.check_changes(SettingsCheckTime::AfterCalls, &token).await;
 }
 
 /// Asks the Stop hooks; the reason to end, or none when they keep the turn going.
-async fn stop(session: &mut Session, turn: &mut Turn) -> Option<EndReason> {
+async fn stop(session: &mut Session, turn: &mut TurnState) -> Option<EndReason> {
     let state =
         StopState { active: turn.stop_active, continued: turn.stop_continued, text: &turn.text, token: &turn.token };
     match session.stop_hooks(state).await {
-        Ok(StopSays::End) => Some(EndReason::Completed),
-        Ok(StopSays::Prevented) => Some(EndReason::StopHookPrevented),
-        Ok(StopSays::GoOn(text)) => {
+        Ok(StopVerdict::End) => Some(EndReason::Completed),
+        Ok(StopVerdict::Prevented) => Some(EndReason::StopHookPrevented),
+        Ok(StopVerdict::GoOn(text)) => {
             turn.stop_continued += 1;
             turn.stop_active = true;
             if turn.facts.max_turns.is_some_and(|max| turn.facts.steps >= max) {
                 return Some(EndReason::MaxTurns);
             }
-            nudge(session, turn, &text).await;
+            continue_with(session, turn, &text).await;
             None
         }
         Err(error) => {
-            turn.unrecorded(&error);
+            turn.fail_unrecorded(&error);
             None
         }
     }
 }
 
 /// A hook said `continue: false`: the user hears why, and the conversation keeps it.
-async fn stopped(session: &mut Session, turn: Turn, reason: String) -> Ended {
+async fn end_by_hook(session: &mut Session, turn: TurnState, reason: String) -> TurnEnd {
     let reason = if reason.is_empty() { "Execution stopped by a hook".to_owned() } else { reason };
     let body = SystemBody::Informational { content: reason.clone(), level: "warning" };
     session.io.host.system(body).await;
@@ -369,7 +375,7 @@ async fn stopped(session: &mut Session, turn: Turn, reason: String) -> Ended {
     finish(session, turn, EndReason::HookStopped).await
 }
 
-async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration) {
+async fn wait(session: &mut Session, turn: &mut TurnState, delay: std::time::Duration) {
     let token = turn.token.clone();
     let pause = async {
         tokio::select! {
@@ -378,34 +384,34 @@ async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration
         }
     };
     session.control.during(pause).await;
-    turn.facts.last = Last::Waited;
+    turn.facts.last = PhaseResult::Waited;
 }
 
 /// A message of our own that keeps the turn going.
-async fn nudge(session: &mut Session, turn: &mut Turn, text: &str) {
+async fn continue_with(session: &mut Session, turn: &mut TurnState, text: &str) {
     match session.inject(text, PromptSource::Nudge).await {
-        Ok(()) => turn.facts.last = Last::Prompt,
-        Err(error) => turn.unrecorded(&error),
+        Ok(()) => turn.facts.last = PhaseResult::Prompt,
+        Err(error) => turn.fail_unrecorded(&error),
     }
     turn.facts.over_budget = false;
 }
 
 /// Leaves a consistent transcript behind, then tells the host.
-async fn finish(session: &mut Session, mut turn: Turn, reason: EndReason) -> Ended {
-    if let Err(error) = settle(session, &mut turn, reason).await {
+async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -> TurnEnd {
+    if let Err(error) = close_open_calls(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
     }
     let interrupted = matches!(reason, EndReason::AbortedStreaming | EndReason::AbortedTools);
-    if interrupted && session.io.host.agent_id().is_none() && !session.control.spares_agents() {
+    if interrupted && session.io.host.agent_id().is_none() && !session.control.keeps_agents_on_interrupt() {
         session.io.spawner.agents.stop_all_for_user().await;
     }
     let (text, error) = (turn.text.clone(), turn.error.as_ref().map(|error| error.text.clone()));
     result::conclude(session, turn, reason).await;
-    Ended { reason: Some(reason), text, error }
+    TurnEnd { reason: Some(reason), text, error }
 }
 
 /// Answers what is still open and writes the closing lines of an interrupted or failed turn.
-async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Result<(), StoreError> {
+async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: EndReason) -> Result<(), StoreError> {
     match reason {
         EndReason::AbortedStreaming => {
             refuse_open(session, turn, "Not run: the user interrupted the turn.").await?;
@@ -438,7 +444,7 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
                 "type": "max_turns_reached", "maxTurns": turn.facts.max_turns, "turnCount": turn.facts.rounds + 1,
             });
             let Ok(line) = wire::raw::to_raw(&line) else { return Ok(()) };
-            session.io.scribe.attachment(line).map(drop)
+            session.io.transcript.attachment(line).map(drop)
         }
         EndReason::Completed
         | EndReason::HookStopped
@@ -452,7 +458,7 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
     }
 }
 
-async fn refuse_open(session: &mut Session, turn: &mut Turn, why: &str) -> Result<(), StoreError> {
+async fn refuse_open(session: &mut Session, turn: &mut TurnState, why: &str) -> Result<(), StoreError> {
     let open = std::mem::take(&mut turn.calls);
     if open.is_empty() {
         return Ok(());
@@ -464,7 +470,7 @@ async fn refuse_open(session: &mut Session, turn: &mut Turn, why: &str) -> Resul
 
 /// The process is being stopped: record what can be recorded, say nothing more.
 async fn abandon(session: &mut Session) {
-    if let Err(error) = session.io.scribe.flush().await {
+    if let Err(error) = session.io.transcript.flush().await {
         tracing::warn!(%error, "the transcript could not be flushed before the stop");
     }
 }

@@ -2,30 +2,30 @@
 //! locked while they are in use, removed only when they hold no work or when told to. They are never shared by accident,
 //! never reached through a link, and when one cannot be made nothing starts in place of it.
 
-mod entering;
-mod fence;
+mod active;
 mod git;
-mod hooked;
+mod guard;
+mod hooks;
 mod launch;
 mod locks;
 mod name;
-mod stay;
 mod sweep;
-mod work;
+mod tools;
+mod unsaved_work;
 
-pub(crate) use entering::{EnterWorktree, ExitWorktree};
-pub(crate) use fence::Fence;
-pub(crate) use git::{Git, Remote};
-pub(crate) use hooked::WorktreeHooks;
-pub(crate) use launch::{Returned, enter, recorded, reenter};
-pub(crate) use name::Name;
-pub(crate) use stay::{Move, Stay};
+pub(crate) use active::{ActiveWorktree, WorktreeMove};
+pub(crate) use git::{GitRunner, RemoteAccess};
+pub(crate) use guard::WorktreeGuard;
+pub(crate) use hooks::WorktreeHooks;
+pub(crate) use launch::{WorktreeReturn, enter, recorded, reenter};
+pub(crate) use name::WorktreeName;
 pub(crate) use sweep::sweep;
+pub(crate) use tools::{EnterWorktree, ExitWorktree};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
-use wire::settings::Worktree as Settings;
+use wire::settings::WorktreeSettings as Settings;
 
 /// More than this is no list of files to copy.
 const MAX_COPIED: usize = 10_000;
@@ -36,7 +36,7 @@ pub(crate) struct Worktree {
     /// `None` for one that hooks made outside of git.
     pub(crate) branch: Option<String>,
     pub(crate) name: String,
-    pub(crate) maker: Maker,
+    pub(crate) maker: WorktreeMaker,
     /// What it started from, in words and as a commit; empty when that is not known.
     base: String,
     commit: String,
@@ -47,19 +47,19 @@ pub(crate) struct Worktree {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Maker {
+pub(crate) enum WorktreeMaker {
     Git,
     Hooks,
 }
 
 /// Who will work in it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Holder<'a> {
+pub(crate) enum WorktreeHolder<'a> {
     Agent(&'a str),
     Session(&'a str),
 }
 
-impl Holder<'_> {
+impl WorktreeHolder<'_> {
     fn text(self) -> String {
         match self {
             Self::Agent(id) => format!("agent {id}"),
@@ -69,27 +69,27 @@ impl Holder<'_> {
 }
 
 /// What is wanted.
-pub(crate) struct Order<'a> {
+pub(crate) struct WorktreeRequest<'a> {
     /// Where the one who wants it works now.
     pub(crate) project: &'a Path,
-    pub(crate) name: Name,
-    pub(crate) holder: Holder<'a>,
+    pub(crate) name: WorktreeName,
+    pub(crate) holder: WorktreeHolder<'a>,
     pub(crate) settings: &'a Settings,
-    pub(crate) remote: Remote,
+    pub(crate) remote: RemoteAccess,
     pub(crate) env: &'a Env,
     pub(crate) hooks: Option<&'a WorktreeHooks>,
 }
 
 /// A worktree that was left because something changed in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptWorktree {
     pub(crate) path: PathBuf,
     pub(crate) branch: Option<String>,
 }
 
 impl Worktree {
     /// Makes one, or opens the one that somebody made under this chosen name before.
-    pub(crate) async fn create(order: Order<'_>) -> Result<Self, String> {
+    pub(crate) async fn create(order: WorktreeRequest<'_>) -> Result<Self, String> {
         let root = sys::git::root(order.project);
         if let Some(hooks) = order.hooks
             && let Some(made) = hooks.create(&order.name.text, root.as_deref().unwrap_or(order.project)).await
@@ -103,16 +103,16 @@ impl Worktree {
         refuse_links(&main, &path)?;
         locks::release_dead(&main);
         let worktree = if std::fs::symlink_metadata(&path).is_ok() {
-            Self::open_again(&order, path, main, root).await?
+            Self::open_existing(&order, path, main, root).await?
         } else {
             Self::add(&order, path, main, root).await?
         };
-        worktree.hold(order.holder)?;
+        worktree.lock(order.holder)?;
         Ok(worktree)
     }
 
-    async fn add(order: &Order<'_>, path: PathBuf, main: PathBuf, root: PathBuf) -> Result<Self, String> {
-        let git = Git { dir: &root, env: order.env };
+    async fn add(order: &WorktreeRequest<'_>, path: PathBuf, main: PathBuf, root: PathBuf) -> Result<Self, String> {
+        let git = GitRunner { dir: &root, env: order.env };
         let (base, commit) = order.start(git).await?;
         let branch = format!("worktree-{}", order.name.text);
         let shown = path.display().to_string();
@@ -127,7 +127,7 @@ impl Worktree {
             path,
             branch: Some(branch),
             name: order.name.text.clone(),
-            maker: Maker::Git,
+            maker: WorktreeMaker::Git,
             base,
             commit,
             main,
@@ -143,22 +143,27 @@ impl Worktree {
     }
 
     /// Somebody chose this name before: the same worktree, which must be one of this repository.
-    async fn open_again(order: &Order<'_>, path: PathBuf, main: PathBuf, root: PathBuf) -> Result<Self, String> {
+    async fn open_existing(
+        order: &WorktreeRequest<'_>,
+        path: PathBuf,
+        main: PathBuf,
+        root: PathBuf,
+    ) -> Result<Self, String> {
         let refused = |why: &str| format!("Refusing to use {} as an isolation worktree: {why}.", path.display());
         if !order.name.chosen {
             return Err(refused("something is there already"));
         }
         verify(&path, &main).map_err(|why| refused(&why))?;
-        let at_origin = Git { dir: &root, env: order.env };
+        let at_origin = GitRunner { dir: &root, env: order.env };
         let base = git::base(at_origin, order.settings.base_ref.as_deref(), order.remote).await;
         let target = at_origin.commit_of(&base).await?;
-        let inside = Git { dir: &path, env: order.env };
+        let inside = GitRunner { dir: &path, env: order.env };
         let commit = inside.run(&["merge-base", "HEAD", &target]).await.unwrap_or_else(|_| target.clone());
         let branch = sys::git::branch(&path);
         let worktree = Self {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
             name: order.name.text.clone(),
-            maker: Maker::Git,
+            maker: WorktreeMaker::Git,
             base,
             commit,
             main,
@@ -167,44 +172,48 @@ impl Worktree {
             path,
         };
         if worktree.base != "HEAD" && order.name.request.is_none() {
-            worktree.catch_up(&target).await;
+            worktree.fast_forward(&target).await;
         }
         Ok(worktree)
     }
 
     /// One on its own branch and without work moves on to where a new one would start. Only forward, never over anything.
-    async fn catch_up(&self, target: &str) {
+    async fn fast_forward(&self, target: &str) {
         let own = format!("worktree-{}", self.name);
-        if self.branch.as_deref() != Some(&own) || !self.work().await.is_ok_and(work::Work::is_none) {
+        if self.branch.as_deref() != Some(&own)
+            || !self.unsaved_work().await.is_ok_and(unsaved_work::UnsavedWork::is_none)
+        {
             return;
         }
-        let inside = Git { dir: &self.path, env: &self.env };
+        let inside = GitRunner { dir: &self.path, env: &self.env };
         if let Err(error) = inside.run(&["merge", "--ff-only", "--quiet", target]).await {
             tracing::debug!(error, "the worktree stays where it is");
         }
     }
 
-    async fn by_hooks(order: &Order<'_>, path: PathBuf, root: Option<PathBuf>) -> Result<Self, String> {
+    async fn by_hooks(order: &WorktreeRequest<'_>, path: PathBuf, root: Option<PathBuf>) -> Result<Self, String> {
         let root = root.unwrap_or_else(|| order.project.to_path_buf());
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
         // The metadata of what is to be separate must not be the checkout's own.
-        let real = sys::real::path(&path);
-        if sys::git::root(&real).is_some_and(|found| found == sys::real::path(&root)) && !real.join(".git").exists() {
-            let inside = real.starts_with(sys::real::path(&root));
-            if inside && sys::git::shares_repository(&real, &sys::real::path(&root)) {
+        let real = sys::real_path::path(&path);
+        if sys::git::root(&real).is_some_and(|found| found == sys::real_path::path(&root))
+            && !real.join(".git").exists()
+        {
+            let inside = real.starts_with(sys::real_path::path(&root));
+            if inside && sys::git::shares_repository(&real, &sys::real_path::path(&root)) {
                 return Err(format!(
                     "Refusing to use {} as an isolation worktree: git there would change the main checkout.",
                     path.display()
                 ));
             }
         }
-        let git = Git { dir: &path, env: order.env };
+        let git = GitRunner { dir: &path, env: order.env };
         let commit = git.commit_of("HEAD").await.unwrap_or_default();
         let branch = sys::git::branch(&path);
         let worktree = Self {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
             name: order.name.text.clone(),
-            maker: Maker::Hooks,
+            maker: WorktreeMaker::Hooks,
             base: "the WorktreeCreate hook".into(),
             commit,
             main,
@@ -212,7 +221,7 @@ impl Worktree {
             env: order.env.clone(),
             path,
         };
-        worktree.hold(order.holder)?;
+        worktree.lock(order.holder)?;
         Ok(worktree)
     }
 
@@ -221,29 +230,29 @@ impl Worktree {
         let main = sys::git::main_checkout(&path)?;
         let name = path.file_name()?.to_string_lossy().into_owned();
         let (base, origin) = (commit.clone(), main.clone());
-        Some(Self { path, branch, name, maker: Maker::Git, base, commit, main, origin, env: env.clone() })
+        Some(Self { path, branch, name, maker: WorktreeMaker::Git, base, commit, main, origin, env: env.clone() })
     }
 
     /// One that hooks made without git.
     fn outside_git(path: PathBuf, origin: &str, env: &Env) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (base, main) = ("the WorktreeCreate hook".into(), PathBuf::from(origin));
-        let (maker, origin) = (Maker::Hooks, main.clone());
+        let (maker, origin) = (WorktreeMaker::Hooks, main.clone());
         Self { path, branch: None, name, maker, base, commit: String::new(), main, origin, env: env.clone() }
     }
 
     /// Locks it for as long as this process works in it.
-    pub(crate) fn hold(&self, holder: Holder<'_>) -> Result<(), String> {
+    pub(crate) fn lock(&self, holder: WorktreeHolder<'_>) -> Result<(), String> {
         locks::take(&self.path, &holder.text())
             .map_err(|error| format!("The worktree {} cannot be locked: {error}", self.path.display()))
     }
 
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn unlock(&self) {
         locks::release(&self.path);
     }
 
-    pub(crate) fn fence(&self) -> Arc<Fence> {
-        Arc::new(Fence::new(&[&self.main, &self.origin], &self.path))
+    pub(crate) fn guard(&self) -> Arc<WorktreeGuard> {
+        Arc::new(WorktreeGuard::new(&[&self.main, &self.origin], &self.path))
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -271,10 +280,10 @@ impl Worktree {
     }
 
     /// Removes it when it holds nothing new; otherwise says where it is.
-    pub(crate) async fn settle(&self, hooks: Option<&WorktreeHooks>) -> Option<Kept> {
-        let kept = || Some(Kept { path: self.path.clone(), branch: self.branch.clone() });
-        self.let_go();
-        match self.work().await {
+    pub(crate) async fn remove_if_unchanged(&self, hooks: Option<&WorktreeHooks>) -> Option<KeptWorktree> {
+        let kept = || Some(KeptWorktree { path: self.path.clone(), branch: self.branch.clone() });
+        self.unlock();
+        match self.unsaved_work().await {
             Ok(work) if work.is_none() => {}
             Ok(_) | Err(_) => return kept(),
         }
@@ -289,8 +298,8 @@ impl Worktree {
 
     /// Removes it with whatever it holds. Whose lock is not ours keeps it.
     async fn remove(&self, hooks: Option<&WorktreeHooks>) -> Result<(), String> {
-        self.let_go();
-        if locks::state(&self.path) != locks::Lock::None {
+        self.unlock();
+        if locks::state(&self.path) != locks::LockState::None {
             return Err(format!("{} is locked", self.path.display()));
         }
         if let Some(hooks) = hooks
@@ -298,25 +307,25 @@ impl Worktree {
         {
             removed?;
         }
-        let git = Git { dir: &self.main, env: &self.env };
+        let git = GitRunner { dir: &self.main, env: &self.env };
         let shown = self.path.display().to_string();
         if self.path.exists() {
-            if self.maker == Maker::Hooks
-                && hooks.is_some_and(|hooks| hooks.0.hooks.listens(wire::hooks::EventName::WorktreeRemove))
+            if self.maker == WorktreeMaker::Hooks
+                && hooks.is_some_and(|hooks| hooks.0.hooks.has_handlers(wire::hooks::HookEventName::WorktreeRemove))
             {
                 return Ok(());
             }
             git.run(&["worktree", "remove", "--force", "--", &shown]).await?;
         }
         let own = format!("worktree-{}", self.name);
-        if self.maker == Maker::Git && self.branch.as_deref() == Some(&own) {
+        if self.maker == WorktreeMaker::Git && self.branch.as_deref() == Some(&own) {
             git.run(&["branch", "-D", "--", &own]).await.ok();
         }
         Ok(())
     }
 
     async fn check_out_sparsely(&self, paths: &[String]) -> Result<(), String> {
-        let git = Git { dir: &self.path, env: &self.env };
+        let git = GitRunner { dir: &self.path, env: &self.env };
         let mut set = vec!["sparse-checkout", "set", "--cone", "--"];
         set.extend(paths.iter().map(String::as_str));
         git.run(&set).await?;
@@ -330,7 +339,7 @@ impl Worktree {
         if !list.is_file() {
             return;
         }
-        let git = Git { dir: root, env: &self.env };
+        let git = GitRunner { dir: root, env: &self.env };
         let others = ["ls-files", "-z", "--others", "--ignored"];
         let exclude = format!("--exclude-from={}", list.display());
         let (Ok(matching), Ok(ignored)) = (
@@ -363,9 +372,9 @@ impl Worktree {
     }
 }
 
-impl Order<'_> {
+impl WorktreeRequest<'_> {
     /// What it starts from, in words and as a commit.
-    async fn start(&self, git: Git<'_>) -> Result<(String, String), String> {
+    async fn start(&self, git: GitRunner<'_>) -> Result<(String, String), String> {
         if let Some(number) = self.name.request {
             return Ok((format!("request #{number}"), git::fetch_request(git, number).await?));
         }
@@ -409,7 +418,7 @@ fn verify(path: &Path, main: &Path) -> Result<(), String> {
         return Err("it is no folder".into());
     }
     match sys::git::main_checkout(path) {
-        Some(found) if found == sys::real::path(main) => Ok(()),
+        Some(found) if found == sys::real_path::path(main) => Ok(()),
         Some(found) => Err(format!("it belongs to the repository at {}", found.display())),
         None => Err("the repository does not list it as a worktree".into()),
     }

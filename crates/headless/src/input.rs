@@ -1,13 +1,13 @@
 //! stream-json input: one JSON object per line, any length. Lines that are no JSON object end the run; objects that are
 //! not for us are ignored.
 
-use crate::turns::Turns;
-use engine::{Command, Commands, Priority, Prompt};
+use crate::turns::TurnCounter;
+use engine::{Command, CommandSender, Prompt, PromptPriority};
 use serde_json::value::RawValue;
 use std::io::BufRead;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use wire::control::{ControlResponse, Inbound, ResponseBody};
+use wire::control::{ControlResponse, InboundLine, ResponseBody};
 
 /// A line that ended the run: what it was and how long, never what it said.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl std::fmt::Display for BadLine {
 
 /// What one line asks for.
 #[derive(Debug)]
-pub(crate) enum Frame {
+pub(crate) enum InputFrame {
     Prompt(Prompt),
     Control {
         request_id: String,
@@ -47,17 +47,17 @@ pub(crate) enum Frame {
     Nothing,
 }
 
-pub(crate) fn read_frame(line: &[u8]) -> Result<Frame, BadLine> {
+pub(crate) fn read_frame(line: &[u8]) -> Result<InputFrame, BadLine> {
     let line = line.trim_ascii();
     if line.is_empty() {
-        return Ok(Frame::Nothing);
+        return Ok(InputFrame::Nothing);
     }
     let bad = |kind| BadLine { kind, length: line.len() };
     let text = std::str::from_utf8(line).map_err(|_| bad("not UTF-8"))?;
-    let Ok(inbound) = serde_json::from_str::<Inbound<'_>>(text) else {
+    let Ok(inbound) = serde_json::from_str::<InboundLine<'_>>(text) else {
         // An object with a field of a kind we did not expect is somebody else's frame, not a broken line.
         return match serde_json::from_str::<&RawValue>(text) {
-            Ok(_) if text.starts_with('{') => Ok(Frame::Nothing),
+            Ok(_) if text.starts_with('{') => Ok(InputFrame::Nothing),
             Ok(_) => Err(bad("not an object")),
             Err(_) => Err(bad("syntax error")),
         };
@@ -68,20 +68,20 @@ pub(crate) fn read_frame(line: &[u8]) -> Result<Frame, BadLine> {
     Ok(frame(inbound))
 }
 
-fn frame(inbound: Inbound<'_>) -> Frame {
+fn frame(inbound: InboundLine<'_>) -> InputFrame {
     match (inbound.kind.as_str(), inbound.request_id, inbound.request) {
         ("control_request", Some(request_id), Some(request)) => {
-            Frame::Control { request_id, request: request.to_owned() }
+            InputFrame::Control { request_id, request: request.to_owned() }
         }
-        ("control_request", Some(request_id), None) => Frame::Malformed { request_id },
-        ("control_response", request_id, _) => {
-            inbound.response.map_or(Frame::Nothing, |response| Frame::Answer(named(response, request_id)))
-        }
-        ("control_cancel_request", Some(request_id), _) => Frame::Withdraw { request_id },
+        ("control_request", Some(request_id), None) => InputFrame::Malformed { request_id },
+        ("control_response", request_id, _) => inbound
+            .response
+            .map_or(InputFrame::Nothing, |response| InputFrame::Answer(with_request_id(response, request_id))),
+        ("control_cancel_request", Some(request_id), _) => InputFrame::Withdraw { request_id },
         ("user", _, _) => {
             let content = inbound.message.and_then(content_of).filter(|c| !is_blank(c));
-            content.map_or(Frame::Nothing, |content| {
-                Frame::Prompt(Prompt {
+            content.map_or(InputFrame::Nothing, |content| {
+                InputFrame::Prompt(Prompt {
                     uuid: inbound.uuid,
                     query: inbound.should_query.unwrap_or(true),
                     priority: priority(inbound.priority.as_deref()),
@@ -93,13 +93,13 @@ fn frame(inbound: Inbound<'_>) -> Frame {
         }
         (other, _, _) => {
             tracing::debug!(kind = other, "stdin frame ignored");
-            Frame::Nothing
+            InputFrame::Nothing
         }
     }
 }
 
 /// An answer with the id of its question. Some hosts write the id beside the answer, with or without an envelope inside.
-fn named(response: &RawValue, beside: Option<String>) -> Box<RawValue> {
+fn with_request_id(response: &RawValue, beside: Option<String>) -> Box<RawValue> {
     let fields = || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(response.get()).ok();
     let (Some(id), Some(mut fields)) = (beside, fields()) else { return response.to_owned() };
     if fields.contains_key("request_id") {
@@ -115,11 +115,11 @@ fn named(response: &RawValue, beside: Option<String>) -> Box<RawValue> {
     wire::raw::to_raw(&fields).unwrap_or_else(|_| response.to_owned())
 }
 
-fn priority(name: Option<&str>) -> Priority {
+fn priority(name: Option<&str>) -> PromptPriority {
     match name {
-        Some("now") => Priority::Now,
-        Some("later") => Priority::Later,
-        _ => Priority::Next,
+        Some("now") => PromptPriority::Now,
+        Some("later") => PromptPriority::Later,
+        _ => PromptPriority::Next,
     }
 }
 
@@ -156,14 +156,14 @@ pub(crate) fn malformed_reply(request_id: &str) -> Option<String> {
 }
 
 /// Everything the reader hands on besides commands.
-pub(crate) struct Side {
-    pub(crate) turns: Arc<Turns>,
+pub(crate) struct ReaderChannels {
+    pub(crate) turns: Arc<TurnCounter>,
     pub(crate) replies: tokio::sync::mpsc::Sender<String>,
     pub(crate) failed: oneshot::Sender<BadLine>,
 }
 
 /// Reads `source` to its end, then closes the session's input. Runs on a thread of its own.
-pub(crate) fn pump(mut source: impl BufRead, commands: &Commands, side: Side) {
+pub(crate) fn read_commands(mut source: impl BufRead, commands: &CommandSender, side: ReaderChannels) {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -172,17 +172,17 @@ pub(crate) fn pump(mut source: impl BufRead, commands: &Commands, side: Side) {
             Ok(_) => {}
         }
         let command = match read_frame(&line) {
-            Ok(Frame::Nothing) => continue,
-            Ok(Frame::Prompt(prompt)) => {
+            Ok(InputFrame::Nothing) => continue,
+            Ok(InputFrame::Prompt(prompt)) => {
                 if prompt.query {
                     side.turns.submit();
                 }
                 Command::Submit(prompt)
             }
-            Ok(Frame::Control { request_id, request }) => Command::Control { request_id, request },
-            Ok(Frame::Answer(response)) => Command::Answer(response),
-            Ok(Frame::Withdraw { request_id }) => Command::Withdraw { request_id },
-            Ok(Frame::Malformed { request_id }) => {
+            Ok(InputFrame::Control { request_id, request }) => Command::Control { request_id, request },
+            Ok(InputFrame::Answer(response)) => Command::Answer(response),
+            Ok(InputFrame::Withdraw { request_id }) => Command::Withdraw { request_id },
+            Ok(InputFrame::Malformed { request_id }) => {
                 if let Some(reply) = malformed_reply(&request_id) {
                     side.replies.blocking_send(reply).ok();
                 }

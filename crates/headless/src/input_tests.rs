@@ -2,12 +2,12 @@ use super::*;
 
 fn prompt(line: &str) -> Option<(String, Option<String>, bool)> {
     match read_frame(line.as_bytes()).unwrap() {
-        Frame::Prompt(p) => Some((p.content.get().to_owned(), p.uuid, p.query)),
-        Frame::Control { .. }
-        | Frame::Answer(_)
-        | Frame::Withdraw { .. }
-        | Frame::Malformed { .. }
-        | Frame::Nothing => None,
+        InputFrame::Prompt(p) => Some((p.content.get().to_owned(), p.uuid, p.query)),
+        InputFrame::Control { .. }
+        | InputFrame::Answer(_)
+        | InputFrame::Withdraw { .. }
+        | InputFrame::Malformed { .. }
+        | InputFrame::Nothing => None,
     }
 }
 
@@ -38,7 +38,7 @@ fn blank_prompts_and_foreign_frames_are_nothing() {
         r#"{"type":"control_response","request_id":"x"}"#,
         r#"{"type":"control_request"}"#,
     ] {
-        assert!(matches!(read_frame(line.as_bytes()), Ok(Frame::Nothing)), "{line}");
+        assert!(matches!(read_frame(line.as_bytes()), Ok(InputFrame::Nothing)), "{line}");
     }
     let image = r#"{"type":"user","message":{"role":"user","content":[{"type":"image","source":{}}]}}"#;
     assert!(prompt(image).is_some());
@@ -52,16 +52,17 @@ fn crlf_is_tolerated() {
 #[test]
 fn answers_are_handed_on_as_they_came() {
     let line = br#"{"type":"control_response","response":{"subtype":"success","request_id":"x","response":{"a":1}}}"#;
-    let Ok(Frame::Answer(response)) = read_frame(line) else { panic!() };
+    let Ok(InputFrame::Answer(response)) = read_frame(line) else { panic!() };
     assert_eq!(response.get(), r#"{"subtype":"success","request_id":"x","response":{"a":1}}"#);
 }
 
 #[test]
 fn control_requests_are_routed_or_answered() {
     let line = br#"{"type":"control_request","request_id":"r1","request":{"subtype":"interrupt"}}"#;
-    let Ok(Frame::Control { request_id, request }) = read_frame(line) else { panic!() };
+    let Ok(InputFrame::Control { request_id, request }) = read_frame(line) else { panic!() };
     assert_eq!((request_id.as_str(), request.get()), ("r1", r#"{"subtype":"interrupt"}"#));
-    let Ok(Frame::Malformed { request_id }) = read_frame(br#"{"type":"control_request","request_id":"r2"}"#) else {
+    let Ok(InputFrame::Malformed { request_id }) = read_frame(br#"{"type":"control_request","request_id":"r2"}"#)
+    else {
         panic!()
     };
     assert!(malformed_reply(&request_id).unwrap().contains(r#""request_id":"r2""#));

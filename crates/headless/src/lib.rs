@@ -16,6 +16,6 @@ mod stdio;
 mod turns;
 
 pub use prompt::PromptError;
-pub use run::{Input, Job, Output, run};
+pub use run::{HeadlessJob, OutputFormat, RunInput, run};
 pub use startup::report as report_startup_failure;
-pub use stdio::{complain, is_writable};
+pub use stdio::{is_writable, print_to_stderr};

@@ -1,12 +1,12 @@
 //! Turns events into output. stream-json goes out as it comes; text and JSON are held until the session is over, because
 //! both promise exactly one answer.
 
-use crate::run::Output;
+use crate::run::OutputFormat;
 use crate::shrink;
 use crate::startup;
-use crate::stdio::{Stdout, complain};
-use crate::turns::Turns;
-use engine::{Aside, Command, Commands, Event, Events};
+use crate::stdio::{StdoutWriter, print_to_stderr};
+use crate::turns::TurnCounter;
+use engine::{Command, CommandSender, Event, EventReceiver, ScreenEvent};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
-use wire::sdk::{Assistant, Message, SystemBody, TurnResult};
+use wire::sdk::{AssistantMessage, SdkMessage, SystemBody, TurnResult};
 
 /// Lines that are ready together go out together. With one more line of a usual size it is still what a ready pipe takes
 /// at once.
 const BATCH: usize = 3072;
 /// Shorter waits are not worth a line.
-const TOLD_WAIT_MS: u64 = 1_000;
+const MIN_REPORTED_WAIT_MS: u64 = 1_000;
 /// A chunk passes the connection and the session before it is an event here.
-const LOOKS: u32 = 3;
+const GATHER_ROUNDS: u32 = 3;
 
 /// How the session ended, as far as the exit code cares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct RunOutcome {
     pub(crate) results: u64,
     pub(crate) last_is_error: bool,
     /// Something besides the turns failed.
@@ -36,41 +36,41 @@ pub(crate) struct Ended {
     pub(crate) reader_gone: bool,
 }
 
-pub(crate) struct Printer {
-    pub(crate) output: Output,
-    pub(crate) turns: Arc<Turns>,
-    pub(crate) commands: Commands,
+pub(crate) struct EventPrinter {
+    pub(crate) output: OutputFormat,
+    pub(crate) turns: Arc<TurnCounter>,
+    pub(crate) commands: CommandSender,
     pub(crate) replies: mpsc::Receiver<String>,
     /// Under which a refusal is told.
     session_id: String,
-    stdout: Stdout,
-    ended: Ended,
+    stdout: StdoutWriter,
+    outcome: RunOutcome,
     /// Every line, for the JSON array.
     lines: Vec<String>,
     last: Option<Box<TurnResult>>,
-    partial: Partial,
+    partial: PartialReply,
 }
 
-impl Printer {
+impl EventPrinter {
     pub(crate) fn new(
-        output: Output,
-        turns: Arc<Turns>,
-        commands: Commands,
+        output: OutputFormat,
+        turns: Arc<TurnCounter>,
+        commands: CommandSender,
         replies: mpsc::Receiver<String>,
         session_id: String,
     ) -> std::io::Result<Self> {
-        let stdout = Stdout::open()?;
-        let (ended, lines, last, partial) = (Ended::default(), Vec::new(), None, Partial::default());
-        Ok(Self { output, turns, commands, replies, session_id, stdout, ended, lines, last, partial })
+        let stdout = StdoutWriter::open()?;
+        let (ended, lines, last, partial) = (RunOutcome::default(), Vec::new(), None, PartialReply::default());
+        Ok(Self { output, turns, commands, replies, session_id, stdout, outcome: ended, lines, last, partial })
     }
 
     /// Runs until the session closes its events.
-    pub(crate) async fn run(mut self, mut events: Events) -> Ended {
+    pub(crate) async fn run(mut self, mut events: EventReceiver) -> RunOutcome {
         loop {
             let mut batch = String::new();
             tokio::select! {
                 event = events.recv() => match event {
-                    Some(event) => self.take(event, &mut batch),
+                    Some(event) => self.handle_event(event, &mut batch),
                     None => break,
                 },
                 Some(reply) = self.replies.recv() => push_line(&mut batch, &reply),
@@ -84,36 +84,36 @@ impl Printer {
         }
         last.push_str(&self.answer());
         self.write(last, &events).await;
-        self.ended
+        self.outcome
     }
 
     /// Lets the session go on for as long as it has more at once: one write then serves many events of a fast stream,
     /// while those of a slow one go out without delay.
-    async fn gather(&mut self, events: &mut Events, batch: &mut String) {
-        let mut idle = if batch.is_empty() { LOOKS } else { 0 };
-        while idle < LOOKS && batch.len() < BATCH {
-            step_back().await;
+    async fn gather(&mut self, events: &mut EventReceiver, batch: &mut String) {
+        let mut idle = if batch.is_empty() { GATHER_ROUNDS } else { 0 };
+        while idle < GATHER_ROUNDS && batch.len() < BATCH {
+            yield_to_ready_tasks().await;
             let before = batch.len();
             while batch.len() < BATCH
                 && let Some(event) = events.try_recv()
             {
-                self.take(event, batch);
+                self.handle_event(event, batch);
             }
             idle = if batch.len() == before { idle + 1 } else { 0 };
         }
     }
 
-    fn take(&mut self, event: Event, batch: &mut String) {
+    fn handle_event(&mut self, event: Event, batch: &mut String) {
         let message = match event {
             Event::Control(line) | Event::Mirror(line) => {
-                if self.output == Output::StreamJson {
+                if self.output == OutputFormat::StreamJson {
                     push_line(batch, &line);
                 }
                 return;
             }
-            Event::Aside(Aside::Waiting(text)) => {
+            Event::Aside(ScreenEvent::Waiting(text)) => {
                 if std::io::stderr().is_terminal() {
-                    complain(&text);
+                    print_to_stderr(&text);
                 }
                 return;
             }
@@ -123,71 +123,74 @@ impl Printer {
                 return;
             }
             Event::Notice(text) => {
-                complain(&text);
+                print_to_stderr(&text);
                 return;
             }
             Event::Fault(text) => {
-                complain(&text);
-                self.ended.fault = true;
+                print_to_stderr(&text);
+                self.outcome.fault = true;
                 return;
             }
             Event::Refused(error) => {
-                self.ended.fault = true;
+                self.outcome.fault = true;
                 return self.refuse(&error, batch);
             }
             Event::Message(message) => message,
         };
-        self.note(&message);
+        self.track_message(&message);
         match self.output {
-            Output::StreamJson => {
+            OutputFormat::StreamJson => {
                 if let Some(line) = render(&message) {
                     push_line(batch, &shrink::fit(line));
                 }
             }
-            Output::JsonArray => self.lines.extend(render(&message)),
-            Output::Text | Output::Json => {}
+            OutputFormat::JsonArray => self.lines.extend(render(&message)),
+            OutputFormat::Text | OutputFormat::Json => {}
         }
-        if let Message::Result(result) = message {
+        if let SdkMessage::Result(result) = message {
             self.last = Some(result);
         }
     }
 
     /// As a session that could not be opened at all.
     fn refuse(&self, error: &engine::StartError, batch: &mut String) {
-        complain(&error.message);
-        if self.output == Output::StreamJson
+        print_to_stderr(&error.message);
+        if self.output == OutputFormat::StreamJson
             && let Some(line) = startup::line(&self.session_id, &error.message, error.reason)
         {
             push_line(batch, &line);
         }
     }
 
-    fn note(&mut self, message: &Message) {
+    fn track_message(&mut self, message: &SdkMessage) {
         match message {
-            Message::Init(_) => self.turns.open(),
-            Message::Assistant(assistant) => self.partial.absorb(assistant),
+            SdkMessage::Init(_) => self.turns.open(),
+            SdkMessage::Assistant(assistant) => self.partial.add_message(assistant),
             // A tool result begins a new message; the marker of an interrupt does not.
-            Message::User(user) if user.tool_use_result.is_some() => self.partial.clear(),
-            Message::Result(result) => {
+            SdkMessage::User(user) if user.tool_use_result.is_some() => self.partial.clear(),
+            SdkMessage::Result(result) => {
                 self.turns.finish();
-                self.ended.results += 1;
-                self.ended.last_is_error = result.is_error;
+                self.outcome.results += 1;
+                self.outcome.last_is_error = result.is_error;
             }
-            Message::System(system) => self.tell_wait(&system.body),
-            Message::User(_) | Message::StreamEvent(_) | Message::ToolProgress(_) | Message::Reset(_) => {}
+            SdkMessage::System(system) => self.report_retry(&system.body),
+            SdkMessage::User(_) | SdkMessage::StreamEvent(_) | SdkMessage::ToolProgress(_) | SdkMessage::Reset(_) => {}
         }
     }
 
     /// A person who waits for an answer hears why there is none yet; hosts have the retry on their stream.
-    fn tell_wait(&self, body: &SystemBody) {
+    fn report_retry(&self, body: &SystemBody) {
         let SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status, error } = body else { return };
         let seconds = retry_delay_ms.div_ceil(1_000);
-        if self.output == Output::StreamJson || *retry_delay_ms < TOLD_WAIT_MS || !std::io::stderr().is_terminal() {
+        if self.output == OutputFormat::StreamJson
+            || *retry_delay_ms < MIN_REPORTED_WAIT_MS
+            || !std::io::stderr().is_terminal()
+        {
             return;
         }
         let what = error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
         let kind = if *error == "unknown" { String::new() } else { format!(", {}", error.replace('_', " ")) };
-        complain(&format!(
+        print_to_stderr(&format!(
             "Waiting {seconds} s for the API ({what}{kind}), then retry {attempt} of {max_retries}. Ctrl+C stops."
         ));
     }
@@ -199,23 +202,23 @@ impl Printer {
         result.model_usage_since_last_result = None;
         let mut out = String::new();
         match self.output {
-            Output::StreamJson => {}
-            Output::Json => push_line(&mut out, &render(&Message::Result(result)).unwrap_or_default()),
-            Output::JsonArray => push_line(&mut out, &format!("[{}]", self.lines.join(","))),
-            Output::Text => push_line(&mut out, &text_of(&result, &self.partial)),
+            OutputFormat::StreamJson => {}
+            OutputFormat::Json => push_line(&mut out, &render(&SdkMessage::Result(result)).unwrap_or_default()),
+            OutputFormat::JsonArray => push_line(&mut out, &format!("[{}]", self.lines.join(","))),
+            OutputFormat::Text => push_line(&mut out, &text_of(&result, &self.partial)),
         }
         out
     }
 
-    async fn write(&mut self, batch: String, events: &Events) {
-        if batch.is_empty() || self.ended.reader_gone || self.turns.is_muted() {
+    async fn write(&mut self, batch: String, events: &EventReceiver) {
+        if batch.is_empty() || self.outcome.reader_gone || self.turns.is_muted() {
             return;
         }
         if let Err(error) = self.stdout.write(batch.into_bytes(), || events.is_closed()).await {
-            self.ended.reader_gone = true;
+            self.outcome.reader_gone = true;
             // A reader that left is no fault; a file that takes no more is.
             if error.kind() != std::io::ErrorKind::BrokenPipe {
-                complain(&format!("Error: the output could not be written to stdout: {error}"));
+                print_to_stderr(&format!("Error: the output could not be written to stdout: {error}"));
             }
             // Nobody reads any more: stop the turn. The queue may be full of prompts, so wait elsewhere.
             let commands = self.commands.clone();
@@ -226,7 +229,7 @@ impl Printer {
 
 /// Lets every task that is ready run first. Unlike `yield_now` it does not go through the driver, which costs more than the
 /// write it is to save.
-async fn step_back() {
+async fn yield_to_ready_tasks() {
     let mut stepped = false;
     std::future::poll_fn(|cx| {
         if std::mem::replace(&mut stepped, true) {
@@ -243,7 +246,7 @@ fn push_line(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-fn render(message: &Message) -> Option<String> {
+fn render(message: &SdkMessage) -> Option<String> {
     match message.to_line() {
         Ok(line) => Some(line),
         Err(error) => {
@@ -254,7 +257,7 @@ fn render(message: &Message) -> Option<String> {
 }
 
 /// The final answer for people.
-fn text_of(result: &TurnResult, partial: &Partial) -> String {
+fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
     if let Some(value) = &result.structured_output {
         return value.get().to_owned();
     }
@@ -277,17 +280,17 @@ fn text_of(result: &TurnResult, partial: &Partial) -> String {
 
 /// Text of the message under way: what is still worth printing when its turn dies. A new message replaces it.
 #[derive(Debug, Default)]
-struct Partial {
+struct PartialReply {
     id: String,
     text: String,
 }
 
-impl Partial {
-    fn absorb(&mut self, assistant: &Assistant) {
+impl PartialReply {
+    fn add_message(&mut self, assistant: &AssistantMessage) {
         if assistant.is_api_error_message || assistant.error.is_some() || assistant.parent_tool_use_id.is_some() {
             return;
         }
-        let fields: Fields<'_> = serde_json::from_str(assistant.message.get()).unwrap_or_default();
+        let fields: MessageFields<'_> = serde_json::from_str(assistant.message.get()).unwrap_or_default();
         let id = fields.get("id").and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or_default();
         if self.id != id {
             self.id = id;
@@ -306,9 +309,9 @@ impl Partial {
     }
 }
 
-type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+type MessageFields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-fn texts(message: &Fields<'_>) -> Vec<String> {
+fn texts(message: &MessageFields<'_>) -> Vec<String> {
     let content = message.get("content");
     let blocks: Vec<&RawValue> = content.and_then(|c| serde_json::from_str(c.get()).ok()).unwrap_or_default();
     let text = |b: &&RawValue| match BlockHead::read(b) {

@@ -1,22 +1,22 @@
 //! The check behind the `inbound` fuzz target: whatever a host writes, a line is read without a panic, its content is
 //! passed on byte for byte, and a complaint never quotes it. Compiled for tests and fuzzing only.
 
-use crate::input::{Frame, is_blank, malformed_reply, read_frame};
+use crate::input::{InputFrame, is_blank, malformed_reply, read_frame};
 
 pub fn check(line: &[u8]) {
     let text = String::from_utf8_lossy(line);
     match read_frame(line) {
-        Ok(Frame::Prompt(prompt)) => {
+        Ok(InputFrame::Prompt(prompt)) => {
             assert!(text.contains(prompt.content.get()), "the prompt is what was sent");
             assert!(!is_blank(&prompt.content));
             compacts(prompt.content.get());
         }
-        Ok(Frame::Control { request, .. } | Frame::Answer(request)) => assert!(text.contains(request.get())),
-        Ok(Frame::Malformed { request_id }) => {
+        Ok(InputFrame::Control { request, .. } | InputFrame::Answer(request)) => assert!(text.contains(request.get())),
+        Ok(InputFrame::Malformed { request_id }) => {
             let reply = malformed_reply(&request_id);
             assert!(reply.is_some_and(|r| !r.contains('\n') && serde_json::from_str::<serde_json::Value>(&r).is_ok()));
         }
-        Ok(Frame::Withdraw { .. } | Frame::Nothing) => {}
+        Ok(InputFrame::Withdraw { .. } | InputFrame::Nothing) => {}
         Err(bad) => {
             assert_eq!(bad.length, line.trim_ascii().len());
             assert!(bad.to_string().len() < 200, "a complaint has no content in it");

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Piped text beyond this is refused.
 pub(crate) const LIMIT: usize = 10 * 1024 * 1024;
 /// How long a silent pipe is given when there is an argument.
-const FIRST_BYTE: Duration = Duration::from_secs(3);
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum PromptError {
@@ -41,10 +41,10 @@ pub(crate) fn gather(argument: Option<&str>, mut warn: impl FnMut(&str)) -> Resu
         return join(argument, "");
     }
     let argument_has_text = argument.is_some_and(|a| !a.trim().is_empty());
-    let piped = match read_piped(stdin, argument_has_text.then_some(FIRST_BYTE)) {
-        Ok(Piped::Text(text)) => text,
-        Ok(Piped::TooLarge) => return Err(PromptError::TooLarge),
-        Ok(Piped::Silent) => {
+    let piped = match read_piped(stdin, argument_has_text.then_some(FIRST_BYTE_TIMEOUT)) {
+        Ok(PipedInput::Text(text)) => text,
+        Ok(PipedInput::TooLarge) => return Err(PromptError::TooLarge),
+        Ok(PipedInput::Silent) => {
             warn(
                 "Warning: nothing came through stdin within 3 seconds; going on with the prompt argument alone. \
                   Add < /dev/null to skip the wait",
@@ -59,7 +59,7 @@ pub(crate) fn gather(argument: Option<&str>, mut warn: impl FnMut(&str)) -> Resu
     join(argument, &piped)
 }
 
-enum Piped {
+enum PipedInput {
     Text(String),
     TooLarge,
     /// Not one byte in time.
@@ -67,7 +67,7 @@ enum Piped {
 }
 
 /// Reads to the end on a thread of its own; `patience` bounds the wait for the first byte only.
-fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>) -> io::Result<Piped> {
+fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>) -> io::Result<PipedInput> {
     let (sender, chunks) = mpsc::sync_channel::<io::Result<Vec<u8>>>(4);
     std::thread::spawn(move || {
         let mut chunk = vec![0; 64 * 1024];
@@ -82,7 +82,7 @@ fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>
     let mut next = match patience {
         Some(limit) => match chunks.recv_timeout(limit) {
             Ok(first) => Ok(first),
-            Err(mpsc::RecvTimeoutError::Timeout) => return Ok(Piped::Silent),
+            Err(mpsc::RecvTimeoutError::Timeout) => return Ok(PipedInput::Silent),
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
         },
         None => chunks.recv(),
@@ -95,11 +95,11 @@ fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>
         }
         bytes.extend_from_slice(&chunk);
         if bytes.len() > LIMIT {
-            return Ok(Piped::TooLarge);
+            return Ok(PipedInput::TooLarge);
         }
         next = chunks.recv();
     }
-    Ok(Piped::Text(String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(PipedInput::Text(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn join(argument: Option<&str>, piped: &str) -> Result<String, PromptError> {
@@ -130,17 +130,17 @@ mod tests {
     #[test]
     fn a_pipe_is_read_whole_up_to_the_limit() {
         let text = |piped| match piped {
-            Piped::Text(text) => Some(text.len()),
-            Piped::TooLarge | Piped::Silent => None,
+            PipedInput::Text(text) => Some(text.len()),
+            PipedInput::TooLarge | PipedInput::Silent => None,
         };
         assert_eq!(text(read_piped(io::repeat(b'x').take(LIMIT as u64), None).unwrap()), Some(LIMIT));
-        assert!(matches!(read_piped(io::repeat(b'x'), None).unwrap(), Piped::TooLarge)); // [CLI-4]
+        assert!(matches!(read_piped(io::repeat(b'x'), None).unwrap(), PipedInput::TooLarge)); // [CLI-4]
     }
 
     #[test]
     fn a_silent_pipe_is_given_up_only_with_patience() {
         let (reader, writer) = io::pipe().unwrap();
-        assert!(matches!(read_piped(reader, Some(Duration::from_millis(5))).unwrap(), Piped::Silent));
+        assert!(matches!(read_piped(reader, Some(Duration::from_millis(5))).unwrap(), PipedInput::Silent));
         drop(writer);
     }
 }

@@ -1,12 +1,12 @@
 //! One headless run, from prompt to exit code.
 
-use crate::input::{BadLine, Side, pump};
-use crate::printer::{Ended, Printer};
+use crate::input::{BadLine, ReaderChannels, read_commands};
+use crate::printer::{EventPrinter, RunOutcome};
 use crate::prompt;
 use crate::startup;
-use crate::stdio::{complain, reader_gone};
-use crate::turns::Turns;
-use engine::{Boot, Command, Commands, Prompt, SessionChoice};
+use crate::stdio::{print_to_stderr, reader_gone};
+use crate::turns::TurnCounter;
+use engine::{Command, CommandSender, Prompt, SessionChoice, StartRequest};
 use std::sync::Arc;
 use std::time::Duration;
 use sys::signal::{Signal, Signals};
@@ -14,10 +14,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// How long a session may take to put itself away after it was told to stop.
-const GRACE: Duration = Duration::from_millis(1_700);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1_700);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum OutputFormat {
     /// The final answer only.
     Text,
     /// The result as one object.
@@ -29,7 +29,7 @@ pub enum Output {
 }
 
 #[derive(Debug)]
-pub enum Input {
+pub enum RunInput {
     /// One turn: the argument, joined with what is piped in.
     Text { argument: Option<String> },
     /// Frames until the end of stdin; a prompt argument counts as the first.
@@ -37,20 +37,20 @@ pub enum Input {
 }
 
 #[derive(Debug)]
-pub struct Job {
-    pub boot: Boot,
-    pub input: Input,
-    pub output: Output,
+pub struct HeadlessJob {
+    pub boot: StartRequest,
+    pub input: RunInput,
+    pub output: OutputFormat,
     /// Added to the message when there is no prompt: which option may have swallowed it.
     pub missing_prompt_hint: Option<String>,
 }
 
 /// Runs `job` and returns the exit code. Must be called inside the runtime.
-pub async fn run(job: Job) -> u8 {
+pub async fn run(job: HeadlessJob) -> u8 {
     let first = match first_prompt(&job) {
         Ok(first) => first,
         Err(message) => {
-            complain(&message);
+            print_to_stderr(&message);
             return 1;
         }
     };
@@ -59,16 +59,16 @@ pub async fn run(job: Job) -> u8 {
         Ok(session) => session,
         Err(error) => {
             startup::report(job.output, &session_id, &error.message, error.reason);
-            if matches!(job.input, Input::StreamJson { .. }) {
-                startup::hear_host().await;
+            if matches!(job.input, RunInput::StreamJson { .. }) {
+                startup::wait_for_host_line().await;
             }
             return 1;
         }
     };
-    let turns = Arc::new(Turns::default());
+    let turns = Arc::new(TurnCounter::default());
     let (reply_sender, replies) = mpsc::channel(16);
     let started = Signals::listen().and_then(|signals| {
-        Ok((signals, Printer::new(job.output, Arc::clone(&turns), commands.clone(), replies, session_id.clone())?))
+        Ok((signals, EventPrinter::new(job.output, Arc::clone(&turns), commands.clone(), replies, session_id.clone())?))
     });
     let (signals, printer) = match started {
         Ok(started) => started,
@@ -89,28 +89,28 @@ pub async fn run(job: Job) -> u8 {
     }
     let (failed_sender, failed) = oneshot::channel();
     match job.input {
-        Input::Text { .. } => {
+        RunInput::Text { .. } => {
             commands.send(Command::Close).await.ok();
             drop(reply_sender);
         }
-        Input::StreamJson { .. } => {
-            let side = Side { turns: Arc::clone(&turns), replies: reply_sender, failed: failed_sender };
+        RunInput::StreamJson { .. } => {
+            let side = ReaderChannels { turns: Arc::clone(&turns), replies: reply_sender, failed: failed_sender };
             let commands = commands.clone();
-            std::thread::spawn(move || pump(std::io::stdin().lock(), &commands, side));
+            std::thread::spawn(move || read_commands(std::io::stdin().lock(), &commands, side));
         }
     }
-    let is_stream = job.output == Output::StreamJson;
-    Watch { commands, turns, signals, interrupted: false, is_stream }.until_done(printing, failed).await
+    let is_stream = job.output == OutputFormat::StreamJson;
+    RunWatcher { commands, turns, signals, interrupted: false, is_stream }.until_done(printing, failed).await
 }
 
 /// The prompt to submit before reading frames. The message of an error is ready to print.
-fn first_prompt(job: &Job) -> Result<Option<String>, String> {
+fn first_prompt(job: &HeadlessJob) -> Result<Option<String>, String> {
     if job.boot.options.init_only {
         return Ok(None);
     }
     match &job.input {
-        Input::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
-        Input::Text { argument } => match prompt::gather(argument.as_deref(), complain) {
+        RunInput::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
+        RunInput::Text { argument } => match prompt::gather(argument.as_deref(), print_to_stderr) {
             Ok(text) => Ok(Some(text)),
             // A call that was left for this run is enough to go on with.
             Err(prompt::PromptError::Missing) if engine::awaits_call(&job.boot) => Ok(Some(String::new())),
@@ -122,7 +122,7 @@ fn first_prompt(job: &Job) -> Result<Option<String>, String> {
     }
 }
 
-async fn submit(commands: &Commands, text: &str) {
+async fn submit(commands: &CommandSender, text: &str) {
     if let Ok(content) = wire::raw::to_raw(text) {
         commands.send(Command::Submit(Prompt::new(content))).await.ok();
     }
@@ -139,17 +139,17 @@ fn announced_id(choice: &SessionChoice) -> String {
 }
 
 /// Waits for the end of the session, and for what may end it early.
-struct Watch {
-    commands: Commands,
-    turns: Arc<Turns>,
+struct RunWatcher {
+    commands: CommandSender,
+    turns: Arc<TurnCounter>,
     signals: Signals,
     interrupted: bool,
     /// Output goes to a host as it comes: without a reader there is nobody to work for.
     is_stream: bool,
 }
 
-impl Watch {
-    async fn until_done(mut self, mut printing: JoinHandle<Ended>, mut failed: oneshot::Receiver<BadLine>) -> u8 {
+impl RunWatcher {
+    async fn until_done(mut self, mut printing: JoinHandle<RunOutcome>, mut failed: oneshot::Receiver<BadLine>) -> u8 {
         let mut input_open = true;
         let mut gone = std::pin::pin!(reader_gone());
         loop {
@@ -167,7 +167,7 @@ impl Watch {
                 bad = &mut failed, if input_open => {
                     input_open = false;
                     if let Ok(bad) = bad {
-                        complain(&bad.to_string());
+                        print_to_stderr(&bad.to_string());
                         return self.stop(printing, 1).await;
                     }
                 }
@@ -176,17 +176,17 @@ impl Watch {
     }
 
     /// Nothing more on stdout; the session gets a moment to flush and kill its children.
-    async fn stop(self, printing: JoinHandle<Ended>, code: u8) -> u8 {
+    async fn stop(self, printing: JoinHandle<RunOutcome>, code: u8) -> u8 {
         self.turns.mute();
         let closing = async {
             self.commands.send(Command::Shutdown).await.ok();
             printing.await.ok();
         };
-        tokio::time::timeout(GRACE, closing).await.ok();
+        tokio::time::timeout(SHUTDOWN_TIMEOUT, closing).await.ok();
         code
     }
 
-    fn exit_code(&self, ended: Ended) -> u8 {
+    fn exit_code(&self, ended: RunOutcome) -> u8 {
         let failed = ended.reader_gone || ended.last_is_error || ended.fault;
         // A session that was asked for a turn and closed without a result has failed, whatever it said.
         u8::from(failed || self.turns.is_busy())

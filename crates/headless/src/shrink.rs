@@ -16,20 +16,20 @@ pub(crate) fn fit(line: String) -> String {
     if let Some(record) = value.get_mut("tool_use_result") {
         drop_copies(record);
     }
-    for step in [Step::Media, Step::Texts] {
+    for step in [ShrinkStep::Media, ShrinkStep::Texts] {
         if let Some(done) = render_if_short(&value) {
             return done;
         }
         match step {
-            Step::Media => drop_media(&mut value),
-            Step::Texts => cut_texts(&mut value),
+            ShrinkStep::Media => drop_media(&mut value),
+            ShrinkStep::Texts => cut_texts(&mut value),
         }
     }
     render_if_short(&value).unwrap_or_else(|| skeleton(&value))
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum ShrinkStep {
     Media,
     Texts,
 }

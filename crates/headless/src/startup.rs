@@ -1,20 +1,20 @@
 //! Failures before a session exists. People get one line on stderr; hosts that speak stream-json also get a result line,
 //! because an exit code alone would lose the cause.
 
-use crate::run::Output;
-use crate::stdio::complain;
+use crate::run::OutputFormat;
+use crate::stdio::print_to_stderr;
 use std::io::{BufRead, Write};
 use std::time::Duration;
-use wire::sdk::{FirstTimes, Message, SubagentStats, TurnResult};
+use wire::sdk::{FirstTimes, SdkMessage, SubagentStats, TurnResult};
 use wire::usage::Usage;
 
 /// How long a host may take to write its first line to a session that failed.
-const PATIENCE: Duration = Duration::from_secs(2);
+const HOST_LINE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reports `message`; `reason` is the protocol's `startup_failure_reason`.
-pub fn report(output: Output, session_id: &str, message: &str, reason: Option<&'static str>) {
-    complain(message);
-    if output != Output::StreamJson {
+pub fn report(output: OutputFormat, session_id: &str, message: &str, reason: Option<&'static str>) {
+    print_to_stderr(message);
+    if output != OutputFormat::StreamJson {
         return;
     }
     if let Some(line) = line(session_id, message, reason) {
@@ -24,18 +24,18 @@ pub fn report(output: Output, session_id: &str, message: &str, reason: Option<&'
 
 /// Hosts write their first line before they read: one that finds nobody to write to never sees why. Waits for that line, the
 /// end of input, or a moment.
-pub(crate) async fn hear_host() {
+pub(crate) async fn wait_for_host_line() {
     let (heard, hearing) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         std::io::stdin().lock().read_until(b'\n', &mut Vec::new()).ok();
         heard.send(()).ok();
     });
-    tokio::time::timeout(PATIENCE, hearing).await.ok();
+    tokio::time::timeout(HOST_LINE_TIMEOUT, hearing).await.ok();
 }
 
 /// The result of a session that never began.
 pub(crate) fn line(session_id: &str, message: &str, reason: Option<&'static str>) -> Option<String> {
-    Message::Result(Box::new(failure(session_id, message, reason))).to_line().ok()
+    SdkMessage::Result(Box::new(failure(session_id, message, reason))).to_line().ok()
 }
 
 fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> TurnResult {

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// What a pipe that reports itself writable takes without blocking.
-const SURE: usize = 4096;
+const SAFE_WRITE_BYTES: usize = 4096;
 /// How long a reader may stand still once the session is over.
-const DRAIN: Duration = Duration::from_secs(30);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_secs(1);
 
 /// Whether a write of up to a page would not block.
@@ -24,7 +24,7 @@ pub fn is_writable(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// One line on stderr. A reader that does not read must not stop us: if the pipe is full, the line is lost.
-pub fn complain(line: &str) {
+pub fn print_to_stderr(line: &str) {
     let stderr = io::stderr();
     if is_writable(stderr.as_fd()) {
         stderr.lock().write_all(format!("{line}\n").as_bytes()).ok();
@@ -34,17 +34,17 @@ pub fn complain(line: &str) {
 /// Resolves when whoever read our stdout is gone; never where that cannot be known (a file, a terminal).
 pub(crate) async fn reader_gone() {
     match io::stdout().as_fd().try_clone_to_owned() {
-        Ok(stdout) if !stdout.is_terminal() => sys::hangup::of(stdout).await,
+        Ok(stdout) if !stdout.is_terminal() => sys::hangup::wait_for_hangup(stdout).await,
         Ok(_) | Err(_) => std::future::pending().await,
     }
 }
 
 /// stdout, unbuffered. Owned by one task.
-pub(crate) struct Stdout {
+pub(crate) struct StdoutWriter {
     file: Option<File>,
 }
 
-impl Stdout {
+impl StdoutWriter {
     pub(crate) fn open() -> io::Result<Self> {
         let owned = io::stdout().as_fd().try_clone_to_owned()?;
         Ok(Self { file: Some(File::from(owned)) })
@@ -54,7 +54,7 @@ impl Stdout {
     /// blocking pool. `session_over` starts the clock after which a reader that stands still is given up.
     pub(crate) async fn write(&mut self, bytes: Vec<u8>, session_over: impl Fn() -> bool) -> io::Result<()> {
         let Some(mut file) = self.file.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        if bytes.len() <= SURE && is_writable(file.as_fd()) {
+        if bytes.len() <= SAFE_WRITE_BYTES && is_writable(file.as_fd()) {
             let written = file.write_all(&bytes);
             self.file = Some(file);
             return written;
@@ -64,7 +64,7 @@ impl Stdout {
         let writing = tokio::task::spawn_blocking(move || (write_counted(&mut file, &bytes, &progress), file));
         let (written, file) = tokio::select! {
             done = writing => done.map_err(io::Error::other)?,
-            () = reader_stands_still(session_over, &seen) => return Err(io::ErrorKind::TimedOut.into()),
+            () = reader_stalled(session_over, &seen) => return Err(io::ErrorKind::TimedOut.into()),
         };
         self.file = Some(file);
         written
@@ -73,7 +73,7 @@ impl Stdout {
 
 /// In pieces that a ready pipe takes whole, so that a slow reader is seen to read.
 fn write_counted(file: &mut File, bytes: &[u8], progress: &AtomicUsize) -> io::Result<()> {
-    for piece in bytes.chunks(SURE) {
+    for piece in bytes.chunks(SAFE_WRITE_BYTES) {
         file.write_all(piece)?;
         progress.fetch_add(piece.len(), Ordering::Relaxed);
     }
@@ -81,14 +81,14 @@ fn write_counted(file: &mut File, bytes: &[u8], progress: &AtomicUsize) -> io::R
 }
 
 /// Resolves when the session is over and nothing was read for a while.
-async fn reader_stands_still(session_over: impl Fn() -> bool, progress: &AtomicUsize) {
+async fn reader_stalled(session_over: impl Fn() -> bool, progress: &AtomicUsize) {
     let (mut last, mut since) = (0, Instant::now());
     loop {
         tokio::time::sleep(TICK).await;
         let now = progress.load(Ordering::Relaxed);
         if now != last || !session_over() {
             (last, since) = (now, Instant::now());
-        } else if since.elapsed() >= DRAIN {
+        } else if since.elapsed() >= DRAIN_TIMEOUT {
             return;
         }
     }

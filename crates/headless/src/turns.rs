@@ -4,14 +4,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct TurnCounter {
     submitted: AtomicU64,
     finished: AtomicU64,
     opened: AtomicBool,
     muted: AtomicBool,
 }
 
-impl Turns {
+impl TurnCounter {
     pub(crate) fn submit(&self) {
         self.submitted.fetch_add(1, Ordering::Relaxed);
     }

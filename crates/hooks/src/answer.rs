@@ -1,13 +1,13 @@
 //! What one handler said. Exit code and output are read exactly as documented: exit 2 blocks and nothing in the output can
 //! undo it; any other code leaves the decision to the JSON, if there is any; text is context only where the event says so.
 
-use crate::declare::Kind;
+use crate::declaration::HandlerKind;
 use serde_json::{Map, Value};
-use wire::hooks::{Blocks, Common, EventName, Judgement};
+use wire::hooks::{BlockEffect, CommonOutput, HookEventName, Judgement};
 
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ran {
+pub enum HandlerResult {
     Exited {
         code: Option<i32>,
         stdout: String,
@@ -35,14 +35,14 @@ pub enum Ran {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Permission {
+pub enum HookPermission {
     Allow,
     Ask,
     Defer,
     Deny,
 }
 
-impl Permission {
+impl HookPermission {
     fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "allow" => Self::Allow,
@@ -72,14 +72,14 @@ pub enum RequestDecision {
 
 /// One handler's say, before it is joined with the others'.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct HookAnswer {
     /// Exit 2, `decision: "block"`, or a judgement of no.
     pub block: Option<String>,
     /// `continue: false` and its reason.
     pub stop: Option<String>,
     pub message: Option<String>,
     pub context: Option<String>,
-    pub permission: Option<(Permission, Option<String>)>,
+    pub permission: Option<(HookPermission, Option<String>)>,
     pub updated_input: Option<Value>,
     pub request: Option<RequestDecision>,
     pub updated_output: Option<Value>,
@@ -102,30 +102,37 @@ pub struct Answer {
     pub remarks: Vec<String>,
 }
 
-impl Answer {
+impl HookAnswer {
     fn problem(text: impl Into<String>) -> Self {
         Self { problem: Some(text.into()), ..Self::default() }
     }
 }
 
 /// Reads what a handler left.
-pub fn read(event: EventName, kind: &Kind, ran: &Ran) -> Answer {
+pub fn read(event: HookEventName, kind: &HandlerKind, ran: &HandlerResult) -> HookAnswer {
     match ran {
-        Ran::Exited { code, stdout, stderr, cut } => exited(event, *code, Streams { stdout, stderr, cut: *cut }),
-        Ran::Replied { body } => replied(event, body),
-        Ran::Judged { text } => judged(event, kind, text),
-        Ran::Failed { why } => Answer::problem(why.clone()),
-        Ran::TimedOut { after } => Answer::problem(format!("timed out after {} s and was stopped", seconds(*after))),
-        Ran::Cancelled => Answer::default(),
-        Ran::Superseded => superseded(event),
+        HandlerResult::Exited { code, stdout, stderr, cut } => {
+            read_exit(event, *code, HandlerStreams { stdout, stderr, cut: *cut })
+        }
+        HandlerResult::Replied { body } => read_reply(event, body),
+        HandlerResult::Judged { text } => read_judgement(event, kind, text),
+        HandlerResult::Failed { why } => HookAnswer::problem(why.clone()),
+        HandlerResult::TimedOut { after } => {
+            HookAnswer::problem(format!("timed out after {} s and was stopped", seconds(*after)))
+        }
+        HandlerResult::Cancelled => HookAnswer::default(),
+        HandlerResult::Superseded => superseded_answer(event),
     }
 }
 
 /// Nobody decided, so what waited for a decision does not happen; it may be tried again.
-fn superseded(event: EventName) -> Answer {
-    let waits = matches!(event, EventName::PreToolUse | EventName::UserPromptSubmit | EventName::UserPromptExpansion);
+fn superseded_answer(event: HookEventName) -> HookAnswer {
+    let waits = matches!(
+        event,
+        HookEventName::PreToolUse | HookEventName::UserPromptSubmit | HookEventName::UserPromptExpansion
+    );
     let text = "The host registered its hooks again before it had answered. Try again.";
-    Answer { block: waits.then(|| text.to_owned()), ..Answer::default() }
+    HookAnswer { block: waits.then(|| text.to_owned()), ..HookAnswer::default() }
 }
 
 fn seconds(duration: std::time::Duration) -> String {
@@ -134,28 +141,30 @@ fn seconds(duration: std::time::Duration) -> String {
 }
 
 #[derive(Clone, Copy)]
-struct Streams<'a> {
+struct HandlerStreams<'a> {
     stdout: &'a str,
     stderr: &'a str,
     cut: bool,
 }
 
-fn exited(event: EventName, code: Option<i32>, streams: Streams<'_>) -> Answer {
-    let Streams { stdout, stderr, cut } = streams;
+fn read_exit(event: HookEventName, code: Option<i32>, streams: HandlerStreams<'_>) -> HookAnswer {
+    let HandlerStreams { stdout, stderr, cut } = streams;
     let facts = event.facts();
-    let said = if facts.common == Common::NoOutput { Said::Nothing } else { said(stdout, cut) };
+    let said = if facts.common == CommonOutput::NoOutput { ParsedStdout::Nothing } else { parse_stdout(stdout, cut) };
     if code == Some(2) {
         return exit_two(event, &said, stderr);
     }
     match said {
-        Said::Object(fields) => match from_json(event, &fields) {
+        ParsedStdout::Object(fields) => match from_json(event, &fields) {
             Ok(answer) => answer,
-            Err(problem) => Answer::problem(problem),
+            Err(problem) => HookAnswer::problem(problem),
         },
-        Said::Broken(problem) => Answer::problem(problem),
-        Said::Text(_) | Said::Nothing if code != Some(0) => Answer::problem(failed(code, stderr)),
-        Said::Text(text) if facts.text_is_context => Answer { context: Some(text), ..Answer::default() },
-        Said::Text(_) | Said::Nothing => Answer::default(),
+        ParsedStdout::Broken(problem) => HookAnswer::problem(problem),
+        ParsedStdout::Text(_) | ParsedStdout::Nothing if code != Some(0) => HookAnswer::problem(failed(code, stderr)),
+        ParsedStdout::Text(text) if facts.text_is_context => {
+            HookAnswer { context: Some(text), ..HookAnswer::default() }
+        }
+        ParsedStdout::Text(_) | ParsedStdout::Nothing => HookAnswer::default(),
     }
 }
 
@@ -167,69 +176,71 @@ fn failed(code: Option<i32>, stderr: &str) -> String {
     }
 }
 
-fn exit_two(event: EventName, said: &Said, stderr: &str) -> Answer {
+fn exit_two(event: HookEventName, said: &ParsedStdout, stderr: &str) -> HookAnswer {
     let mut answer = match said {
-        Said::Object(fields) => match from_json(event, fields) {
+        ParsedStdout::Object(fields) => match from_json(event, fields) {
             Ok(answer) => answer,
-            Err(problem) => Answer { remarks: vec![problem], ..Answer::default() },
+            Err(problem) => HookAnswer { remarks: vec![problem], ..HookAnswer::default() },
         },
-        Said::Text(_) | Said::Nothing | Said::Broken(_) => Answer::default(),
+        ParsedStdout::Text(_) | ParsedStdout::Nothing | ParsedStdout::Broken(_) => HookAnswer::default(),
     };
     // Whatever the output allows, exit 2 blocks.
     let denial = match answer.permission.take() {
-        Some((Permission::Deny, reason)) => reason,
+        Some((HookPermission::Deny, reason)) => reason,
         Some(_) | None => None,
     };
     let stderr = stderr.trim();
     let own = answer.block.take().or(denial);
     let fallback = || if stderr.is_empty() { "No stderr output".to_owned() } else { stderr.to_owned() };
     match event.facts().blocks {
-        Blocks::Nothing => answer.remarks.push(format!("exit code 2 has no effect here: {stderr}")),
-        Blocks::TellsUser => answer.problem = Some(own.unwrap_or_else(fallback)),
-        Blocks::Action | Blocks::Stopping | Blocks::Loop | Blocks::TellsModel => {
+        BlockEffect::Nothing => answer.remarks.push(format!("exit code 2 has no effect here: {stderr}")),
+        BlockEffect::TellsUser => answer.problem = Some(own.unwrap_or_else(fallback)),
+        BlockEffect::Action | BlockEffect::Stopping | BlockEffect::Loop | BlockEffect::TellsModel => {
             answer.block = Some(own.unwrap_or_else(fallback));
         }
     }
-    if matches!(event, EventName::Elicitation | EventName::ElicitationResult) {
+    if matches!(event, HookEventName::Elicitation | HookEventName::ElicitationResult) {
         answer.action = Some(("decline".into(), None));
     }
     answer
 }
 
 /// Standard output, sorted.
-enum Said {
+enum ParsedStdout {
     Nothing,
     Text(String),
     Object(Map<String, Value>),
     Broken(String),
 }
 
-fn said(stdout: &str, cut: bool) -> Said {
+fn parse_stdout(stdout: &str, cut: bool) -> ParsedStdout {
     let text = stdout.trim();
     if text.is_empty() {
-        return Said::Nothing;
+        return ParsedStdout::Nothing;
     }
     if cut && text.starts_with('{') {
-        return Said::Broken("its output is too large to be read as JSON".into());
+        return ParsedStdout::Broken("its output is too large to be read as JSON".into());
     }
     if !text.starts_with('{') || !text.ends_with('}') {
-        return Said::Text(text.to_owned());
+        return ParsedStdout::Text(text.to_owned());
     }
     match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(fields)) => Said::Object(fields),
-        Ok(_) => Said::Text(text.to_owned()),
-        Err(error) => lines(text).unwrap_or_else(|| Said::Broken(format!("its output is not valid JSON: {error}"))),
+        Ok(Value::Object(fields)) => ParsedStdout::Object(fields),
+        Ok(_) => ParsedStdout::Text(text.to_owned()),
+        Err(error) => {
+            lines(text).unwrap_or_else(|| ParsedStdout::Broken(format!("its output is not valid JSON: {error}")))
+        }
     }
 }
 
 /// Several JSON lines are a log of the hook's own, unless one of them was meant for us.
-fn lines(text: &str) -> Option<Said> {
+fn lines(text: &str) -> Option<ParsedStdout> {
     let objects: Option<Vec<Map<String, Value>>> = text.lines().map(|line| serde_json::from_str(line).ok()).collect();
-    let ours = |object: &Map<String, Value>| object.keys().any(|key| KNOWN.contains(&key.as_str()));
-    (!objects?.iter().any(ours)).then(|| Said::Text(text.to_owned()))
+    let ours = |object: &Map<String, Value>| object.keys().any(|key| KNOWN_KEYS.contains(&key.as_str()));
+    (!objects?.iter().any(ours)).then(|| ParsedStdout::Text(text.to_owned()))
 }
 
-const KNOWN: [&str; 10] = [
+const KNOWN_KEYS: [&str; 10] = [
     "continue",
     "stopReason",
     "suppressOutput",
@@ -242,35 +253,35 @@ const KNOWN: [&str; 10] = [
     "asyncTimeout",
 ];
 /// Keys people put at the top although they count only inside `hookSpecificOutput`.
-const MISPLACED: [&str; 5] =
+const MISPLACED_KEYS: [&str; 5] =
     ["additionalContext", "permissionDecision", "permissionDecisionReason", "updatedInput", "updatedToolOutput"];
 
-fn replied(event: EventName, body: &str) -> Answer {
-    match said(body, false) {
-        Said::Nothing => Answer::default(),
-        Said::Object(fields) => from_json(event, &fields).unwrap_or_else(Answer::problem),
-        Said::Text(_) => Answer::problem("answered with something else than a JSON object"),
-        Said::Broken(problem) => Answer::problem(problem),
+fn read_reply(event: HookEventName, body: &str) -> HookAnswer {
+    match parse_stdout(body, false) {
+        ParsedStdout::Nothing => HookAnswer::default(),
+        ParsedStdout::Object(fields) => from_json(event, &fields).unwrap_or_else(HookAnswer::problem),
+        ParsedStdout::Text(_) => HookAnswer::problem("answered with something else than a JSON object"),
+        ParsedStdout::Broken(problem) => HookAnswer::problem(problem),
     }
 }
 
 /// Reads the output object; the error is what does not fit.
-pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result<Answer, String> {
+pub(crate) fn from_json(event: HookEventName, fields: &Map<String, Value>) -> Result<HookAnswer, String> {
     let facts = event.facts();
-    let top = Fields(fields);
+    let top = AnswerFields(fields);
     if top.flag("async")? == Some(true) {
         // A host that goes on by itself: nothing more is said about this event.
-        return Ok(Answer::default());
+        return Ok(HookAnswer::default());
     }
-    let mut answer = Answer { remarks: remarks(fields), ..Answer::default() };
+    let mut answer = HookAnswer { remarks: remarks(fields), ..HookAnswer::default() };
     let stops = top.flag("continue")? == Some(false);
     let reason = top.text("stopReason")?;
     top.flag("suppressOutput")?;
-    if stops && facts.common == Common::Both {
+    if stops && facts.common == CommonOutput::Both {
         answer.stop = Some(reason.unwrap_or_default());
     }
     let message = top.text("systemMessage")?;
-    if matches!(facts.common, Common::Both | Common::MessageOnly) {
+    if matches!(facts.common, CommonOutput::Both | CommonOutput::MessageOnly) {
         answer.message = message;
     }
     answer.sequence = top.text("terminalSequence")?.filter(|text| !text.is_empty());
@@ -278,7 +289,9 @@ pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result
     match top.text("decision")?.as_deref() {
         None => {}
         Some("block") => decide_block(event, reason, &mut answer),
-        Some("approve") if event == EventName::PreToolUse => answer.permission = Some((Permission::Allow, reason)),
+        Some("approve") if event == HookEventName::PreToolUse => {
+            answer.permission = Some((HookPermission::Allow, reason))
+        }
         Some("approve") => answer.remarks.push("decision \"approve\" means nothing here".into()),
         Some(other) => return Err(format!("decision must be \"block\", not {other:?}")),
     }
@@ -290,27 +303,31 @@ pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result
     Ok(answer)
 }
 
-fn decide_block(event: EventName, reason: Option<String>, answer: &mut Answer) {
+fn decide_block(event: HookEventName, reason: Option<String>, answer: &mut HookAnswer) {
     let text = reason.unwrap_or_else(|| "Blocked by hook".into());
     match (event, event.facts().blocks) {
-        (EventName::PreToolUse, _) => answer.permission = Some((Permission::Deny, Some(text))),
-        (_, Blocks::Nothing | Blocks::TellsUser) => answer.remarks.push("decision \"block\" has no effect here".into()),
-        (_, Blocks::Action | Blocks::Stopping | Blocks::Loop | Blocks::TellsModel) => answer.block = Some(text),
+        (HookEventName::PreToolUse, _) => answer.permission = Some((HookPermission::Deny, Some(text))),
+        (_, BlockEffect::Nothing | BlockEffect::TellsUser) => {
+            answer.remarks.push("decision \"block\" has no effect here".into())
+        }
+        (_, BlockEffect::Action | BlockEffect::Stopping | BlockEffect::Loop | BlockEffect::TellsModel) => {
+            answer.block = Some(text)
+        }
     }
 }
 
 fn remarks(fields: &Map<String, Value>) -> Vec<String> {
     let remark = |key: &String| {
-        if MISPLACED.contains(&key.as_str()) {
+        if MISPLACED_KEYS.contains(&key.as_str()) {
             return Some(format!("{key} has no effect at the top; it belongs into hookSpecificOutput"));
         }
-        (!KNOWN.contains(&key.as_str())).then(|| format!("{key} is not a known field"))
+        (!KNOWN_KEYS.contains(&key.as_str())).then(|| format!("{key} is not a known field"))
     };
     fields.keys().filter_map(remark).collect()
 }
 
-fn specific(event: EventName, own: &Map<String, Value>, answer: &mut Answer) -> Result<(), String> {
-    let own_fields = Fields(own);
+fn specific(event: HookEventName, own: &Map<String, Value>, answer: &mut HookAnswer) -> Result<(), String> {
+    let own_fields = AnswerFields(own);
     match own_fields.text("hookEventName")?.as_deref() {
         Some(name) if name == event.as_str() => {}
         Some(name) => return Err(format!("hookEventName is {name:?}, but the event is {}", event.as_str())),
@@ -322,14 +339,14 @@ fn specific(event: EventName, own: &Map<String, Value>, answer: &mut Answer) -> 
     } else if context.is_some() {
         answer.remarks.push("additionalContext has no effect here".into());
     }
-    if matches!(event, EventName::PreToolUse | EventName::PreModelSwitch) {
+    if matches!(event, HookEventName::PreToolUse | HookEventName::PreModelSwitch) {
         permission(&own_fields, answer)?;
     }
-    answer.updated_input = own_fields.object("updatedInput")?.filter(|_| event == EventName::PreToolUse);
-    if event == EventName::PermissionRequest {
+    answer.updated_input = own_fields.object("updatedInput")?.filter(|_| event == HookEventName::PreToolUse);
+    if event == HookEventName::PermissionRequest {
         answer.request = request(own)?;
     }
-    if event == EventName::PostToolUse {
+    if event == HookEventName::PostToolUse {
         let output = own.get("updatedToolOutput").or_else(|| own.get("updatedMCPToolOutput"));
         answer.updated_output = output.filter(|value| !value.is_null()).cloned();
     }
@@ -340,36 +357,36 @@ fn specific(event: EventName, own: &Map<String, Value>, answer: &mut Answer) -> 
     answer.reload_skills = own_fields.flag("reloadSkills")? == Some(true);
     answer.suppress_original_prompt = own_fields.flag("suppressOriginalPrompt")? == Some(true);
     answer.worktree_path = own_fields.text("worktreePath")?;
-    answer.display = own_fields.text("displayContent")?.filter(|_| event == EventName::MessageDisplay);
+    answer.display = own_fields.text("displayContent")?.filter(|_| event == HookEventName::MessageDisplay);
     if let Some(action) = own_fields.text("action")? {
         answer.action = Some((action, own.get("content").cloned()));
     }
     Ok(())
 }
 
-fn takes_context(event: EventName) -> bool {
+fn takes_context(event: HookEventName) -> bool {
     matches!(
         event,
-        EventName::PreToolUse
-            | EventName::PostToolUse
-            | EventName::PostToolUseFailure
-            | EventName::PostToolBatch
-            | EventName::UserPromptSubmit
-            | EventName::UserPromptExpansion
-            | EventName::SessionStart
-            | EventName::SubagentStart
-            | EventName::Stop
-            | EventName::SubagentStop
-            | EventName::PostModelSwitch
+        HookEventName::PreToolUse
+            | HookEventName::PostToolUse
+            | HookEventName::PostToolUseFailure
+            | HookEventName::PostToolBatch
+            | HookEventName::UserPromptSubmit
+            | HookEventName::UserPromptExpansion
+            | HookEventName::SessionStart
+            | HookEventName::SubagentStart
+            | HookEventName::Stop
+            | HookEventName::SubagentStop
+            | HookEventName::PostModelSwitch
     )
 }
 
-fn permission(own: &Fields<'_>, answer: &mut Answer) -> Result<(), String> {
+fn permission(own: &AnswerFields<'_>, answer: &mut HookAnswer) -> Result<(), String> {
     let reason = own.text("permissionDecisionReason")?;
     match own.text("permissionDecision")? {
         None => {}
         Some(text) => {
-            let permission = Permission::parse(&text).ok_or(format!("permissionDecision {text:?} is not known"))?;
+            let permission = HookPermission::parse(&text).ok_or(format!("permissionDecision {text:?} is not known"))?;
             // A `block` beside it is a deny, and a deny stays.
             let before = answer.permission.take();
             let stricter = before.filter(|(before, _)| *before > permission);
@@ -385,7 +402,7 @@ fn request(own: &Map<String, Value>) -> Result<Option<RequestDecision>, String> 
         Some(Value::Object(decision)) => decision,
         Some(_) => return Err("decision must be an object".into()),
     };
-    let fields = Fields(decision);
+    let fields = AnswerFields(decision);
     match fields.text("behavior")?.as_deref() {
         Some("allow") => {
             let updated_permissions = match decision.get("updatedPermissions") {
@@ -404,31 +421,35 @@ fn request(own: &Map<String, Value>) -> Result<Option<RequestDecision>, String> 
     }
 }
 
-fn judged(event: EventName, kind: &Kind, text: &str) -> Answer {
+fn read_judgement(event: HookEventName, kind: &HandlerKind, text: &str) -> HookAnswer {
     let Some(judgement) = judgement(text) else {
-        return Answer::problem("the model did not answer with {\"ok\": …}");
+        return HookAnswer::problem("the model did not answer with {\"ok\": …}");
     };
     if judgement.ok {
-        return Answer::default();
+        return HookAnswer::default();
     }
     let reason = judgement.reason.unwrap_or_else(|| "The hook's condition is not met".into());
     let goes_on = match kind {
-        Kind::Prompt(ask) => ask.continue_on_block,
-        Kind::Agent(_) | Kind::Command(_) | Kind::Http(_) | Kind::McpTool(_) | Kind::Callback { .. } => true,
+        HandlerKind::Prompt(ask) => ask.continue_on_block,
+        HandlerKind::Agent(_)
+        | HandlerKind::Command(_)
+        | HandlerKind::Http(_)
+        | HandlerKind::McpTool(_)
+        | HandlerKind::Callback { .. } => true,
     };
-    let mut answer = Answer::default();
+    let mut answer = HookAnswer::default();
     match event {
-        EventName::Stop | EventName::SubagentStop if judgement.impossible => answer.remarks.push(reason),
-        EventName::PermissionRequest | EventName::PermissionDenied => answer.remarks.push(reason),
-        EventName::PreToolUse => {
+        HookEventName::Stop | HookEventName::SubagentStop if judgement.impossible => answer.remarks.push(reason),
+        HookEventName::PermissionRequest | HookEventName::PermissionDenied => answer.remarks.push(reason),
+        HookEventName::PreToolUse => {
             answer.stop = (!goes_on).then(|| reason.clone());
-            answer.permission = Some((Permission::Deny, Some(reason)));
+            answer.permission = Some((HookPermission::Deny, Some(reason)));
         }
-        EventName::PostToolUse => {
+        HookEventName::PostToolUse => {
             answer.stop = (!goes_on).then(|| reason.clone());
             answer.block = Some(reason);
         }
-        EventName::PostToolBatch | EventName::UserPromptSubmit | EventName::UserPromptExpansion => {
+        HookEventName::PostToolBatch | HookEventName::UserPromptSubmit | HookEventName::UserPromptExpansion => {
             answer.stop = Some(reason.clone());
             answer.block = Some(reason);
         }
@@ -444,9 +465,9 @@ fn judgement(text: &str) -> Option<Judgement> {
     serde_json::from_str(text.get(start..=end)?).ok()
 }
 
-struct Fields<'a>(&'a Map<String, Value>);
+struct AnswerFields<'a>(&'a Map<String, Value>);
 
-impl Fields<'_> {
+impl AnswerFields<'_> {
     fn text(&self, name: &str) -> Result<Option<String>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),

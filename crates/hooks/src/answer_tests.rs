@@ -1,26 +1,26 @@
 use super::*;
-use crate::declare::Ask;
-use EventName::{PostToolUse, PreToolUse, SessionStart, Stop, UserPromptSubmit};
+use crate::declaration::ModelHandler;
+use HookEventName::{PostToolUse, PreToolUse, SessionStart, Stop, UserPromptSubmit};
 use serde_json::json;
 
-fn exit(event: EventName, code: i32, stdout: &str, stderr: &str) -> Answer {
-    let ran = Ran::Exited { code: Some(code), stdout: stdout.into(), stderr: stderr.into(), cut: false };
-    let kind = Kind::Callback { id: String::new() };
+fn exit(event: HookEventName, code: i32, stdout: &str, stderr: &str) -> HookAnswer {
+    let ran = HandlerResult::Exited { code: Some(code), stdout: stdout.into(), stderr: stderr.into(), cut: false };
+    let kind = HandlerKind::Callback { id: String::new() };
     read(event, &kind, &ran)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "compared with what an answer holds")]
-fn deny(reason: &str) -> Option<(Permission, Option<String>)> {
-    Some((Permission::Deny, Some(reason.into())))
+fn deny(reason: &str) -> Option<(HookPermission, Option<String>)> {
+    Some((HookPermission::Deny, Some(reason.into())))
 }
 
 // [EXT-54]
 #[test]
 fn text_is_context_only_where_the_event_says_so() {
-    for event in [UserPromptSubmit, SessionStart, EventName::UserPromptExpansion] {
+    for event in [UserPromptSubmit, SessionStart, HookEventName::UserPromptExpansion] {
         assert_eq!(exit(event, 0, " be kind \n", "").context.as_deref(), Some("be kind"));
     }
-    assert_eq!(exit(PreToolUse, 0, "be kind", "noise"), Answer::default());
+    assert_eq!(exit(PreToolUse, 0, "be kind", "noise"), HookAnswer::default());
 }
 
 // [EXT-55] [EXT-56] [EXT-57] [EXT-58]
@@ -69,9 +69,9 @@ fn common_fields_are_read() {
         .to_string();
     let answer = exit(PostToolUse, 0, &output, "");
     assert_eq!((answer.stop.as_deref(), answer.message.as_deref()), (Some("enough"), Some("hello")));
-    let discarded = exit(EventName::Notification, 0, &output, "");
+    let discarded = exit(HookEventName::Notification, 0, &output, "");
     assert_eq!((discarded.stop, discarded.message), (None, None));
-    assert_eq!(exit(EventName::SessionEnd, 0, &output, ""), Answer::default());
+    assert_eq!(exit(HookEventName::SessionEnd, 0, &output, ""), HookAnswer::default());
 }
 
 // [EXT-68]
@@ -91,17 +91,17 @@ fn context_counts_only_in_its_place() {
 #[test]
 fn the_older_decisions_still_work() {
     let approve = json!({"decision": "approve", "reason": "fine"}).to_string();
-    assert_eq!(exit(PreToolUse, 0, &approve, "").permission, Some((Permission::Allow, Some("fine".into()))));
+    assert_eq!(exit(PreToolUse, 0, &approve, "").permission, Some((HookPermission::Allow, Some("fine".into()))));
     let block = json!({"decision": "block", "reason": "no"}).to_string();
     assert_eq!(exit(PreToolUse, 0, &block, "").permission, deny("no"));
     assert_eq!(exit(PostToolUse, 0, &block, "").block.as_deref(), Some("no"));
-    assert_eq!(exit(EventName::PermissionRequest, 0, &block, "").block, None);
+    assert_eq!(exit(HookEventName::PermissionRequest, 0, &block, "").block, None);
 }
 
 // [EXT-80]
 #[test]
 fn a_permission_question_is_answered_by_its_own_field_only() {
-    let event = EventName::PermissionRequest;
+    let event = HookEventName::PermissionRequest;
     let say = |decision: Value| {
         let output = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
         exit(event, 0, &output.to_string(), "").request
@@ -110,47 +110,54 @@ fn a_permission_question_is_answered_by_its_own_field_only() {
     assert_eq!(say(json!({"behavior": "deny", "message": "no", "interrupt": true})), Some(deny));
     let allow = RequestDecision::Allow { updated_input: Some(json!({"a": 1})), updated_permissions: Vec::new() };
     assert_eq!(say(json!({"behavior": "allow", "updatedInput": {"a": 1}})), Some(allow));
-    assert_eq!(exit(event, 2, "", "no"), Answer { remarks: exit(event, 2, "", "no").remarks, ..Answer::default() });
+    assert_eq!(
+        exit(event, 2, "", "no"),
+        HookAnswer { remarks: exit(event, 2, "", "no").remarks, ..HookAnswer::default() }
+    );
 }
 
 // [EXT-40]
 #[test]
 fn http_answers_never_block_by_themselves() {
-    let kind = Kind::Callback { id: String::new() };
-    let say = |body: &str| read(PreToolUse, &kind, &Ran::Replied { body: body.into() });
-    assert_eq!(say("  "), Answer::default());
+    let kind = HandlerKind::Callback { id: String::new() };
+    let say = |body: &str| read(PreToolUse, &kind, &HandlerResult::Replied { body: body.into() });
+    assert_eq!(say("  "), HookAnswer::default());
     assert!(say("fine").problem.is_some());
     assert_eq!(say(r#"{"decision":"block","reason":"no"}"#).permission, deny("no"));
-    assert!(read(PreToolUse, &kind, &Ran::Failed { why: "status 500".into() }).problem.is_some());
+    assert!(read(PreToolUse, &kind, &HandlerResult::Failed { why: "status 500".into() }).problem.is_some());
 }
 
 // [EXT-42] [EXT-43] [EXT-44]
 #[test]
 fn judgements_become_decisions() {
-    let ask = |continue_on_block| Ask { prompt: "p".into(), model: None, continue_on_block };
-    let say = |event, kind: &Kind, text: &str| read(event, kind, &Ran::Judged { text: text.into() });
+    let ask = |continue_on_block| ModelHandler { prompt: "p".into(), model: None, continue_on_block };
+    let say = |event, kind: &HandlerKind, text: &str| read(event, kind, &HandlerResult::Judged { text: text.into() });
     let no = r#"Sure: {"ok": false, "reason": "tests fail"}"#;
-    assert_eq!(say(Stop, &Kind::Prompt(ask(false)), no).block.as_deref(), Some("tests fail"));
+    assert_eq!(say(Stop, &HandlerKind::Prompt(ask(false)), no).block.as_deref(), Some("tests fail"));
     let impossible = r#"{"ok": false, "reason": "x", "impossible": true}"#;
-    assert_eq!(say(Stop, &Kind::Prompt(ask(false)), impossible).block, None);
-    let strict = say(PreToolUse, &Kind::Prompt(ask(false)), no);
+    assert_eq!(say(Stop, &HandlerKind::Prompt(ask(false)), impossible).block, None);
+    let strict = say(PreToolUse, &HandlerKind::Prompt(ask(false)), no);
     assert_eq!((strict.permission, strict.stop.as_deref()), (deny("tests fail"), Some("tests fail")));
-    assert_eq!(say(PreToolUse, &Kind::Prompt(ask(true)), no).stop, None);
-    assert_eq!(say(PreToolUse, &Kind::Agent(ask(false)), no).stop, None);
-    assert!(say(Stop, &Kind::Prompt(ask(false)), "yes").problem.is_some());
-    assert_eq!(say(Stop, &Kind::Prompt(ask(false)), r#"{"ok":true}"#), Answer::default());
+    assert_eq!(say(PreToolUse, &HandlerKind::Prompt(ask(true)), no).stop, None);
+    assert_eq!(say(PreToolUse, &HandlerKind::Agent(ask(false)), no).stop, None);
+    assert!(say(Stop, &HandlerKind::Prompt(ask(false)), "yes").problem.is_some());
+    assert_eq!(say(Stop, &HandlerKind::Prompt(ask(false)), r#"{"ok":true}"#), HookAnswer::default());
 }
 
 // [EXT-46]
 #[test]
 fn time_limits_are_documented_defaults() {
-    assert_eq!([PreToolUse, UserPromptSubmit, EventName::MessageDisplay].map(|e| e.facts().timeout), [600, 30, 10]);
+    assert_eq!([PreToolUse, UserPromptSubmit, HookEventName::MessageDisplay].map(|e| e.facts().timeout), [600, 30, 10]);
 }
 
 #[test]
 fn output_that_was_cut_is_not_read_as_json() {
-    let kind = Kind::Callback { id: String::new() };
-    let ran =
-        Ran::Exited { code: Some(0), stdout: "{\"decision\":\"block\"}".into(), stderr: String::new(), cut: true };
+    let kind = HandlerKind::Callback { id: String::new() };
+    let ran = HandlerResult::Exited {
+        code: Some(0),
+        stdout: "{\"decision\":\"block\"}".into(),
+        stderr: String::new(),
+        cut: true,
+    };
     assert!(read(PreToolUse, &kind, &ran).problem.unwrap().contains("too large"));
 }

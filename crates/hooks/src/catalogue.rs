@@ -1,39 +1,39 @@
 //! All handlers that may run, by event. Layers are added together; a handler that stands in several settings files is
 //! kept once; what cannot work is left out with a diagnostic that names it.
 
-use crate::declare::{self, Handler, Origin};
-use crate::matcher::Matcher;
+use crate::declaration::{self, HookHandler, HookOrigin};
+use crate::matcher::SubjectMatcher;
 use serde_json::Value;
 use std::sync::Arc;
-use wire::hooks::EventName;
-use wire::settings::Source;
+use wire::hooks::HookEventName;
+use wire::settings::SettingsSource;
 
 /// A timeout above this was probably meant in milliseconds.
 const LONG_TIMEOUT_S: u64 = 3600;
 
 /// One source of declarations: event name to matcher groups.
 #[derive(Clone, Debug)]
-pub struct Layer {
-    pub origin: Origin,
+pub struct HookLayer {
+    pub origin: HookOrigin,
     pub hooks: serde_json::Map<String, Value>,
 }
 
 /// A layer where it stands: declarations of settings are large, and read once.
 #[derive(Clone, Debug)]
-pub struct Declared<'a> {
-    pub origin: Origin,
+pub struct DeclaredLayer<'a> {
+    pub origin: HookOrigin,
     pub hooks: &'a serde_json::Map<String, Value>,
 }
 
-impl<'a> From<&'a Layer> for Declared<'a> {
-    fn from(layer: &'a Layer) -> Self {
+impl<'a> From<&'a HookLayer> for DeclaredLayer<'a> {
+    fn from(layer: &'a HookLayer) -> Self {
         Self { origin: layer.origin.clone(), hooks: &layer.hooks }
     }
 }
 
 /// What settings say about hooks as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switches {
+pub struct HookSwitches {
     /// `disableAllHooks`, and whether the administrator said so.
     pub disabled: bool,
     pub disabled_by_policy: bool,
@@ -43,14 +43,14 @@ pub struct Switches {
     pub without_models: bool,
 }
 
-impl Switches {
-    fn admits(self, origin: &Origin) -> bool {
-        let managed = matches!(origin, Origin::Settings { source: Source::Managed, .. });
+impl HookSwitches {
+    fn admits(self, origin: &HookOrigin) -> bool {
+        let managed = matches!(origin, HookOrigin::Settings { source: SettingsSource::Managed, .. });
         if self.disabled_by_policy {
             return false;
         }
         // A host that registers functions relies on them, whatever files say.
-        if *origin == Origin::Host {
+        if *origin == HookOrigin::Host {
             return true;
         }
         if self.managed_only && !managed {
@@ -62,23 +62,23 @@ impl Switches {
 
 /// One handler, ready to run.
 #[derive(Debug)]
-pub struct Entry {
-    pub event: EventName,
-    pub origin: Origin,
+pub struct HookEntry {
+    pub event: HookEventName,
+    pub origin: HookOrigin,
     /// As written.
     pub matcher_text: Option<String>,
-    pub(crate) matcher: Matcher,
-    pub handler: Handler,
+    pub(crate) matcher: SubjectMatcher,
+    pub handler: HookHandler,
     /// Unique among the handlers of a session, in configuration order.
     pub number: usize,
 }
 
-impl Entry {
+impl HookEntry {
     /// Why the matcher can never match: it is not a regular expression.
     pub fn matcher_problem(&self) -> Option<String> {
         match &self.matcher {
-            Matcher::Pattern(pattern) => pattern.problem(),
-            Matcher::Everything | Matcher::Names(_) => None,
+            SubjectMatcher::Pattern(pattern) => pattern.problem(),
+            SubjectMatcher::Everything | SubjectMatcher::Names(_) => None,
         }
     }
 
@@ -91,20 +91,20 @@ impl Entry {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Catalogue {
-    by_event: Vec<Vec<Arc<Entry>>>,
+pub struct HookCatalogue {
+    by_event: Vec<Vec<Arc<HookEntry>>>,
     without_models: bool,
     /// What was left out or looks wrong.
     pub diagnostics: Vec<String>,
 }
 
-impl Catalogue {
+impl HookCatalogue {
     /// `layers` in the order in which rewrites are applied: managed, user, project, local, then the rest.
-    pub fn new<'a>(layers: impl IntoIterator<Item = Declared<'a>>, switches: Switches) -> Self {
+    pub fn new<'a>(layers: impl IntoIterator<Item = DeclaredLayer<'a>>, switches: HookSwitches) -> Self {
         let mut catalogue = Self { without_models: switches.without_models, ..Self::default() };
         for layer in layers.into_iter().filter(|layer| switches.admits(&layer.origin)) {
             for (name, groups) in layer.hooks {
-                match EventName::parse(name) {
+                match HookEventName::parse(name) {
                     Some(event) => catalogue.event(event, groups, &layer.origin),
                     None => catalogue.complain(&layer.origin, &format!("hooks.{name}: there is no such event")),
                 }
@@ -113,7 +113,7 @@ impl Catalogue {
         catalogue
     }
 
-    fn event(&mut self, event: EventName, groups: &Value, origin: &Origin) {
+    fn event(&mut self, event: HookEventName, groups: &Value, origin: &HookOrigin) {
         let Value::Array(groups) = groups else {
             return self.complain(origin, &format!("hooks.{}: must be a list of groups", event.as_str()));
         };
@@ -124,21 +124,21 @@ impl Catalogue {
         }
     }
 
-    fn group(&mut self, event: EventName, group: &Value, origin: &Origin) -> Result<(), String> {
+    fn group(&mut self, event: HookEventName, group: &Value, origin: &HookOrigin) -> Result<(), String> {
         let matcher_text = match group.get("matcher") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err("matcher must be a string".into()),
         };
-        if *origin == Origin::Host {
-            for handler in declare::callbacks(group)? {
+        if *origin == HookOrigin::Host {
+            for handler in declaration::callbacks(group)? {
                 self.handler(event, matcher_text.clone(), handler, origin);
             }
             return Ok(());
         }
         let Some(Value::Array(handlers)) = group.get("hooks") else { return Err("hooks must be a list".into()) };
         for (at, value) in handlers.iter().enumerate() {
-            let handler = match declare::handler(value) {
+            let handler = match declaration::handler(value) {
                 Ok(handler) => handler,
                 Err(problem) => {
                     self.complain(origin, &format!("hooks.{}: handler {at}: {problem}", event.as_str()));
@@ -150,7 +150,13 @@ impl Catalogue {
         Ok(())
     }
 
-    fn handler(&mut self, event: EventName, matcher_text: Option<String>, handler: Handler, origin: &Origin) {
+    fn handler(
+        &mut self,
+        event: HookEventName,
+        matcher_text: Option<String>,
+        handler: HookHandler,
+        origin: &HookOrigin,
+    ) {
         if self.without_models && handler.kind.asks_model() {
             return;
         }
@@ -168,17 +174,23 @@ impl Catalogue {
         if self.has_twin(event, matcher_text.as_deref(), &handler, origin) {
             return;
         }
-        let matcher = Matcher::new(event, matcher_text.as_deref());
+        let matcher = SubjectMatcher::new(event, matcher_text.as_deref());
         let number = self.iter().count();
-        let entry = Entry { event, origin: origin.clone(), matcher_text, matcher, handler, number };
+        let entry = HookEntry { event, origin: origin.clone(), matcher_text, matcher, handler, number };
         if self.by_event.is_empty() {
-            self.by_event.resize_with(EventName::ALL.len(), Vec::new);
+            self.by_event.resize_with(HookEventName::ALL.len(), Vec::new);
         }
         self.by_event[event as usize].push(Arc::new(entry));
     }
 
     /// Copies in several settings files run once; copies in plugins and skills are theirs.
-    fn has_twin(&self, event: EventName, matcher: Option<&str>, handler: &Handler, origin: &Origin) -> bool {
+    fn has_twin(
+        &self,
+        event: HookEventName,
+        matcher: Option<&str>,
+        handler: &HookHandler,
+        origin: &HookOrigin,
+    ) -> bool {
         origin.is_settings()
             && self.of(event).iter().any(|entry| {
                 entry.origin.is_settings()
@@ -187,20 +199,20 @@ impl Catalogue {
             })
     }
 
-    fn complain(&mut self, origin: &Origin, problem: &str) {
+    fn complain(&mut self, origin: &HookOrigin, problem: &str) {
         let place = match origin {
-            Origin::Settings { path: Some(path), .. } => path.display().to_string(),
+            HookOrigin::Settings { path: Some(path), .. } => path.display().to_string(),
             other => other.label(),
         };
         self.diagnostics.push(format!("{place}: {problem}"));
     }
 
     /// The handlers of an event. Costs one look when there are none at all.
-    pub fn of(&self, event: EventName) -> &[Arc<Entry>] {
+    pub fn of(&self, event: HookEventName) -> &[Arc<HookEntry>] {
         self.by_event.get(event as usize).map_or(&[], Vec::as_slice)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<HookEntry>> {
         self.by_event.iter().flatten()
     }
 
@@ -214,21 +226,21 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn layer(source: Source, hooks: &Value) -> Layer {
+    fn layer(source: SettingsSource, hooks: &Value) -> HookLayer {
         let hooks = hooks.as_object().unwrap().clone();
-        Layer { origin: Origin::Settings { source, path: Some("/s.json".into()) }, hooks }
+        HookLayer { origin: HookOrigin::Settings { source, path: Some("/s.json".into()) }, hooks }
     }
 
-    fn plugin(hooks: &Value) -> Layer {
-        let origin = Origin::Plugin { name: "p".into(), root: "/p".into(), data: "/d".into() };
-        Layer { origin, hooks: hooks.as_object().unwrap().clone() }
+    fn plugin(hooks: &Value) -> HookLayer {
+        let origin = HookOrigin::Plugin { name: "p".into(), root: "/p".into(), data: "/d".into() };
+        HookLayer { origin, hooks: hooks.as_object().unwrap().clone() }
     }
 
     fn run(command: &str) -> Value {
         json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]})
     }
 
-    fn commands(catalogue: &Catalogue) -> Vec<String> {
+    fn commands(catalogue: &HookCatalogue) -> Vec<String> {
         catalogue.iter().map(|entry| entry.handler.kind.text()).collect()
     }
 
@@ -236,14 +248,14 @@ mod tests {
     #[test]
     fn layers_add_up_and_twins_in_settings_run_once() {
         let all = [
-            layer(Source::Managed, &run("m")),
-            layer(Source::User, &run("u")),
-            layer(Source::Project, &run("u")),
-            layer(Source::Local, &run("l")),
+            layer(SettingsSource::Managed, &run("m")),
+            layer(SettingsSource::User, &run("u")),
+            layer(SettingsSource::Project, &run("u")),
+            layer(SettingsSource::Local, &run("l")),
             plugin(&run("u")),
         ];
         assert_eq!(
-            commands(&Catalogue::new(all.iter().map(Declared::from), Switches::default())),
+            commands(&HookCatalogue::new(all.iter().map(DeclaredLayer::from), HookSwitches::default())),
             ["m", "u", "l", "u"]
         );
     }
@@ -251,11 +263,12 @@ mod tests {
     // [EXT-22] [EXT-23]
     #[test]
     fn switches_leave_the_administrators_hooks_alone() {
-        let all = [layer(Source::Managed, &run("m")), layer(Source::User, &run("u")), plugin(&run("p"))];
-        let with = |switches| commands(&Catalogue::new(all.iter().map(Declared::from), switches));
-        assert_eq!(with(Switches { disabled: true, ..Switches::default() }), ["m"]);
-        assert_eq!(with(Switches { managed_only: true, ..Switches::default() }), ["m"]);
-        assert!(with(Switches { disabled: true, disabled_by_policy: true, ..Switches::default() }).is_empty());
+        let all =
+            [layer(SettingsSource::Managed, &run("m")), layer(SettingsSource::User, &run("u")), plugin(&run("p"))];
+        let with = |switches| commands(&HookCatalogue::new(all.iter().map(DeclaredLayer::from), switches));
+        assert_eq!(with(HookSwitches { disabled: true, ..HookSwitches::default() }), ["m"]);
+        assert_eq!(with(HookSwitches { managed_only: true, ..HookSwitches::default() }), ["m"]);
+        assert!(with(HookSwitches { disabled: true, disabled_by_policy: true, ..HookSwitches::default() }).is_empty());
     }
 
     // [EXT-17] [EXT-26] [EXT-45]
@@ -273,7 +286,8 @@ mod tests {
             ]}, {"matcher": 5, "hooks": []}, "x"],
             "SessionStart": [{"hooks": [{"type": "http", "url": "http://127.0.0.1/"}]}],
         });
-        let catalogue = Catalogue::new([Declared::from(&layer(Source::User, &hooks))], Switches::default());
+        let catalogue =
+            HookCatalogue::new([DeclaredLayer::from(&layer(SettingsSource::User, &hooks))], HookSwitches::default());
         assert_eq!(commands(&catalogue), ["b", "d"]);
         let told = catalogue.diagnostics.join("\n");
         for part in [

@@ -2,16 +2,16 @@
 //! with `args` there is no shell. The process has no terminal. Its exit ends the wait (plus a short drain); what it left
 //! running lives on until the session ends, and no longer.
 
-use crate::answer::Ran;
-use crate::declare::{Command, Origin, Shell};
+use crate::answer::HandlerResult;
+use crate::declaration::{CommandHandler, HookOrigin, HookShell};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sys::process::{self, Descendants, Input, Output, RunOptions, Spawn, Terminal};
+use sys::process::{self, ChildInput, ChildOutput, DescendantPolicy, RunOptions, SpawnSpec, TerminalAccess};
 use sys::{Env, RingBuffer};
 
 /// Kept of the beginning and of the end of each stream.
-const KEPT: usize = 512 * 1024;
+const MAX_OUTPUT_BYTES: usize = 512 * 1024;
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 const ROOT: &str = "CLAUDE_PLUGIN_ROOT";
 const DATA: &str = "CLAUDE_PLUGIN_DATA";
@@ -20,7 +20,7 @@ const INTERPRETERS: [&str; 12] =
 
 /// What every command handler of a session starts with.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct HandlerEnvironment {
     /// Complete: nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
     /// Where the session started.
@@ -30,7 +30,7 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl HandlerEnvironment {
     /// Our environment without credentials (`secrets`) and telemetry settings, with what marks a child as ours.
     pub fn new(env: &Env, project: &Path, secrets: &[&str], marks: &[(&str, String)]) -> Self {
         let passes = |name: &OsStr| {
@@ -49,9 +49,9 @@ impl Surroundings {
 }
 
 /// One start of a handler.
-pub(crate) struct Start<'a> {
-    pub(crate) command: &'a Command,
-    pub(crate) origin: &'a Origin,
+pub(crate) struct HandlerStart<'a> {
+    pub(crate) command: &'a CommandHandler,
+    pub(crate) origin: &'a HookOrigin,
     pub(crate) payload: &'a str,
     pub(crate) cwd: &'a Path,
     pub(crate) env_file: Option<&'a Path>,
@@ -59,18 +59,18 @@ pub(crate) struct Start<'a> {
     pub(crate) timeout: Option<Duration>,
 }
 
-pub(crate) async fn run(start: Start<'_>, around: &Surroundings) -> Ran {
+pub(crate) async fn run(start: HandlerStart<'_>, around: &HandlerEnvironment) -> HandlerResult {
     if let Some(script) = missing_script(&start, around) {
-        return Ran::Failed { why: format!("did not start: {} does not exist", script.display()) };
+        return HandlerResult::Failed { why: format!("did not start: {} does not exist", script.display()) };
     }
     let (program, args) = words(&start, around);
-    let spawn = Spawn {
+    let spawn = SpawnSpec {
         program,
         args,
         env: environment(&start, around),
         cwd: directory(start.cwd, around),
-        stdin: Input::Pipe,
-        output: Output::Split,
+        stdin: ChildInput::Pipe,
+        output: ChildOutput::Split,
     };
     let timeout = start.timeout.unwrap_or(Duration::MAX);
     let options = RunOptions {
@@ -78,19 +78,19 @@ pub(crate) async fn run(start: Start<'_>, around: &Surroundings) -> Ran {
         input: [start.payload.as_bytes(), b"\n"].concat(),
         timeout,
         grace: Duration::from_millis(500),
-        keep: KEPT,
-        descendants: Descendants::LiveOn,
-        terminal: Terminal::None,
+        keep: MAX_OUTPUT_BYTES,
+        descendants: DescendantPolicy::LiveOn,
+        terminal: TerminalAccess::None,
     };
     match process::run(spawn, options).await {
-        Ok(finished) if finished.timed_out => Ran::TimedOut { after: timeout },
-        Ok(mut finished) => Ran::Exited {
+        Ok(finished) if finished.timed_out => HandlerResult::TimedOut { after: timeout },
+        Ok(mut finished) => HandlerResult::Exited {
             code: finished.exit.code,
             cut: finished.stdout.omitted() > 0,
             stdout: text(&mut finished.stdout),
             stderr: text(&mut finished.stderr),
         },
-        Err(error) => Ran::Failed { why: format!("did not start: {error}") },
+        Err(error) => HandlerResult::Failed { why: format!("did not start: {error}") },
     }
 }
 
@@ -104,18 +104,18 @@ fn text(ring: &mut RingBuffer) -> String {
     format!("{head}\n… [{omitted} bytes left out] …\n{tail}")
 }
 
-fn words(start: &Start<'_>, around: &Surroundings) -> (OsString, Vec<OsString>) {
+fn words(start: &HandlerStart<'_>, around: &HandlerEnvironment) -> (OsString, Vec<OsString>) {
     let command = &start.command.command;
     if let Some(args) = &start.command.args {
         let fill = |text: &String| OsString::from(fill(text, start.origin, around));
         return (fill(command), args.iter().map(fill).collect());
     }
     match start.command.shell {
-        Shell::PowerShell => {
+        HookShell::PowerShell => {
             let text = powershell(command);
             ("pwsh".into(), vec!["-NoProfile".into(), "-NonInteractive".into(), "-Command".into(), text.into()])
         }
-        Shell::Posix => {
+        HookShell::Posix => {
             let script = match &around.prefix {
                 Some(prefix) => format!("{prefix} {}", quote(command)),
                 None => command.clone(),
@@ -136,21 +136,21 @@ fn powershell(command: &str) -> String {
 }
 
 /// Placeholders as plain text: for arguments that no shell reads. A shell has them as variables.
-fn fill(text: &str, origin: &Origin, around: &Surroundings) -> String {
+fn fill(text: &str, origin: &HookOrigin, around: &HandlerEnvironment) -> String {
     values(origin, around)
         .into_iter()
         .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), &value.to_string_lossy()))
 }
 
-fn values(origin: &Origin, around: &Surroundings) -> Vec<(&'static str, PathBuf)> {
+fn values(origin: &HookOrigin, around: &HandlerEnvironment) -> Vec<(&'static str, PathBuf)> {
     let mut all = vec![(PROJECT, around.project.clone())];
-    if let Origin::Plugin { root, data, .. } = origin {
+    if let HookOrigin::Plugin { root, data, .. } = origin {
         all.extend([(ROOT, root.clone()), (DATA, data.clone())]);
     }
     all
 }
 
-fn environment(start: &Start<'_>, around: &Surroundings) -> Vec<(OsString, OsString)> {
+fn environment(start: &HandlerStart<'_>, around: &HandlerEnvironment) -> Vec<(OsString, OsString)> {
     let mut env = around.env.clone();
     env.retain(|(name, _)| name != "CLAUDE_ENV_FILE");
     env.extend(values(start.origin, around).into_iter().map(|(name, value)| (name.into(), value.into())));
@@ -161,7 +161,7 @@ fn environment(start: &Start<'_>, around: &Surroundings) -> Vec<(OsString, OsStr
 }
 
 /// The session's directory, or the nearest place that still exists.
-fn directory(cwd: &Path, around: &Surroundings) -> PathBuf {
+fn directory(cwd: &Path, around: &HandlerEnvironment) -> PathBuf {
     let places = [Some(cwd), Some(&around.project), around.home.as_deref(), Some(Path::new("/tmp"))];
     let found = places.into_iter().flatten().find(|dir| dir.is_dir());
     if found != Some(cwd) {
@@ -171,7 +171,7 @@ fn directory(cwd: &Path, around: &Surroundings) -> PathBuf {
 }
 
 /// A script below one of our placeholders that is not there. An interpreter would exit with 2, which means "block".
-fn missing_script(start: &Start<'_>, around: &Surroundings) -> Option<PathBuf> {
+fn missing_script(start: &HandlerStart<'_>, around: &HandlerEnvironment) -> Option<PathBuf> {
     let command = start.command;
     let words: Vec<String> = match &command.args {
         Some(args) => std::iter::once(&command.command).chain(args).take(2).cloned().collect(),

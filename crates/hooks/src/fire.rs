@@ -1,11 +1,11 @@
 //! Fires an event: finds the handlers, runs all of them at once, waits for all of them, joins their answers. An interrupt
 //! drops what still runs, which kills it.
 
-use crate::answer::{self, Ran};
-use crate::catalogue::{Catalogue, Entry};
-use crate::command::{self, Start, Surroundings};
-use crate::declare::{Detachment, Kind, Origin};
-use crate::merge::{Joining, Merged, Problem};
+use crate::answer::{self, HandlerResult};
+use crate::catalogue::{HookCatalogue, HookEntry};
+use crate::command::{self, HandlerEnvironment, HandlerStart};
+use crate::declaration::{HandlerDetachment, HandlerKind, HookOrigin};
+use crate::merge::{AnswerMerger, HookProblem, MergedAnswer};
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -13,55 +13,55 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, EventName, HookEvent};
+use wire::hooks::{HookBase, HookEvent, HookEventName};
 
 /// Default time limits of handlers that ask a model or the host.
 const PROMPT_LIMIT: Duration = Duration::from_secs(30);
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// Runs what this crate cannot: HTTP, prompt, agent, MCP tool and host handlers.
-pub trait Runner: Send + Sync {
+pub trait HandlerRunner: Send + Sync {
     /// Must end soon after it is dropped; the time limit is kept by the caller.
-    fn run(&self, job: Job) -> BoxFuture<'_, Ran>;
+    fn run(&self, job: HandlerJob) -> BoxFuture<'_, HandlerResult>;
 }
 
 /// One run of a handler that is not a command.
 #[derive(Clone, Debug)]
-pub struct Job {
-    pub entry: Arc<Entry>,
+pub struct HandlerJob {
+    pub entry: Arc<HookEntry>,
     pub payload: Arc<str>,
     pub tool_use_id: Option<String>,
     pub timeout: Duration,
 }
 
 /// Hears of every run.
-pub trait Progress: Send + Sync {
-    fn tell(&self, news: Lifecycle) -> BoxFuture<'_, ()>;
+pub trait HookProgress: Send + Sync {
+    fn send_progress(&self, news: HookLifecycle) -> BoxFuture<'_, ()>;
 }
 
 #[derive(Clone, Debug)]
-pub enum Lifecycle {
-    Started { id: String, name: String, event: EventName, status_message: Option<String> },
-    Finished(Report),
+pub enum HookLifecycle {
+    Started { id: String, name: String, event: HookEventName, status_message: Option<String> },
+    Finished(HookReport),
 }
 
 /// Tells nobody.
-pub struct Silent;
+pub struct SilentProgress;
 
-impl Progress for Silent {
-    fn tell(&self, _: Lifecycle) -> BoxFuture<'_, ()> {
+impl HookProgress for SilentProgress {
+    fn send_progress(&self, _: HookLifecycle) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum HookOutcome {
     Success,
     Error,
     Cancelled,
 }
 
-impl Outcome {
+impl HookOutcome {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -73,25 +73,25 @@ impl Outcome {
 
 /// One finished run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct HookReport {
     pub id: String,
     /// `PreToolUse:Bash`
     pub name: String,
-    pub event: EventName,
+    pub event: HookEventName,
     /// The handler's command, address or prompt.
-    pub what: String,
+    pub description: String,
     pub stdout: String,
     pub stderr: String,
     pub exit_code: Option<i32>,
-    pub outcome: Outcome,
+    pub outcome: HookOutcome,
     pub duration_ms: u64,
     /// It has words of its own for the time it runs.
     pub had_status: bool,
 }
 
 /// Where and how an event happens.
-pub struct Occasion<'a> {
-    pub base: &'a Base,
+pub struct HookOccasion<'a> {
+    pub base: &'a HookBase,
     pub cwd: &'a Path,
     /// `CLAUDE_ENV_FILE`, for the events that have one.
     pub env_file: Option<&'a Path>,
@@ -103,21 +103,21 @@ pub struct Occasion<'a> {
     /// A limit for every handler, below its own.
     pub limit: Option<Duration>,
     pub cancel: &'a CancellationToken,
-    pub progress: &'a dyn Progress,
+    pub progress: &'a dyn HookProgress,
 }
 
 /// A handler that runs beside the session. Owned by whoever polls `done`; dropping it kills it.
-pub struct Detached {
+pub struct DetachedHandler {
     pub id: String,
     pub name: String,
-    pub event: EventName,
+    pub event: HookEventName,
     pub done: BoxFuture<'static, AsyncDone>,
 }
 
 /// What a detached handler came to.
 #[derive(Debug)]
 pub struct AsyncDone {
-    pub report: Report,
+    pub report: HookReport,
     /// For the model, with the next request.
     pub texts: Vec<String>,
     /// For the model, at once.
@@ -126,48 +126,53 @@ pub struct AsyncDone {
 
 /// The hooks of a session as they are now.
 pub struct Hooks {
-    catalogue: Arc<Catalogue>,
-    around: Arc<Surroundings>,
-    runner: Arc<dyn Runner>,
+    catalogue: Arc<HookCatalogue>,
+    around: Arc<HandlerEnvironment>,
+    runner: Arc<dyn HandlerRunner>,
     /// Our own binary, for patterns that need a process.
     program: PathBuf,
-    spent: Spent,
+    spent: SpentHandlers,
 }
 
 /// The `once` handlers that succeeded, for as long as the session lasts.
 #[derive(Clone, Debug, Default)]
-pub struct Spent(Arc<Mutex<BTreeSet<String>>>);
+pub struct SpentHandlers(Arc<Mutex<BTreeSet<String>>>);
 
-impl Spent {
-    fn add(&self, entry: &Entry) {
+impl SpentHandlers {
+    fn add(&self, entry: &HookEntry) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.key());
     }
 
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, entry: &HookEntry) -> bool {
         is_once(entry) && self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&entry.key())
     }
 }
 
 /// Only a skill can say so.
-fn is_once(entry: &Entry) -> bool {
-    entry.handler.once && matches!(entry.origin, Origin::Skill { .. })
+fn is_once(entry: &HookEntry) -> bool {
+    entry.handler.once && matches!(entry.origin, HookOrigin::Skill { .. })
 }
 
 impl Hooks {
-    pub fn new(catalogue: Catalogue, around: Surroundings, runner: Arc<dyn Runner>, program: PathBuf) -> Self {
+    pub fn new(
+        catalogue: HookCatalogue,
+        around: HandlerEnvironment,
+        runner: Arc<dyn HandlerRunner>,
+        program: PathBuf,
+    ) -> Self {
         let catalogue = Arc::new(catalogue);
-        Self { catalogue, around: Arc::new(around), runner, program, spent: Spent::default() }
+        Self { catalogue, around: Arc::new(around), runner, program, spent: SpentHandlers::default() }
     }
 
     /// Knows what was spent before declarations were read again.
     #[must_use]
-    pub fn remembering(self, spent: &Spent) -> Self {
+    pub fn with_spent(self, spent: &SpentHandlers) -> Self {
         Self { spent: spent.clone(), ..self }
     }
 
     /// The same hooks, run by somebody else.
     #[must_use]
-    pub fn run_by(&self, runner: Arc<dyn Runner>) -> Self {
+    pub fn run_by(&self, runner: Arc<dyn HandlerRunner>) -> Self {
         Self {
             catalogue: Arc::clone(&self.catalogue),
             around: Arc::clone(&self.around),
@@ -177,32 +182,38 @@ impl Hooks {
         }
     }
 
-    pub fn catalogue(&self) -> &Catalogue {
+    pub fn catalogue(&self) -> &HookCatalogue {
         &self.catalogue
     }
 
     /// Whether anything listens. The only cost of an event nobody listens to.
-    pub fn listens(&self, event: EventName) -> bool {
+    pub fn has_handlers(&self, event: HookEventName) -> bool {
         !self.catalogue.of(event).is_empty()
     }
 
-    pub async fn fire<E: HookEvent>(&self, event: &E, at: &Occasion<'_>) -> Merged {
-        if !self.listens(E::EVENT) {
-            return Merged::default();
+    pub async fn fire<E: HookEvent>(&self, event: &E, at: &HookOccasion<'_>) -> MergedAnswer {
+        if !self.has_handlers(E::EVENT) {
+            return MergedAnswer::default();
         }
         let payload = match wire::hooks::payload(at.base, event) {
             Ok(payload) => payload,
             Err(error) => {
                 tracing::error!(%error, event = E::EVENT.as_str(), "a hook payload could not be written");
-                return Merged::default();
+                return MergedAnswer::default();
             }
         };
         self.fire_raw(E::EVENT, event.subject(), &payload, at).await
     }
 
     /// As `fire`, with a payload that is already there.
-    pub async fn fire_raw(&self, event: EventName, subject: Option<&str>, payload: &str, at: &Occasion<'_>) -> Merged {
-        let mut merged = Merged::default();
+    pub async fn fire_raw(
+        &self,
+        event: HookEventName,
+        subject: Option<&str>,
+        payload: &str,
+        at: &HookOccasion<'_>,
+    ) -> MergedAnswer {
+        let mut merged = MergedAnswer::default();
         let chosen = self.choose(event, subject, at, &mut merged.problems).await;
         if chosen.is_empty() {
             return merged;
@@ -215,9 +226,9 @@ impl Hooks {
         }
         let runs = awaited.iter().map(|entry| self.run(entry, &name, &payload, at));
         let done = join_all(runs).await;
-        let mut joining = Joining { event, original: at.tool_input, merged, rewrites: Vec::new() };
+        let mut joining = AnswerMerger { event, original: at.tool_input, merged, rewrites: Vec::new() };
         for (entry, (report, answer)) in awaited.iter().zip(done) {
-            if is_once(entry) && report.outcome == Outcome::Success {
+            if is_once(entry) && report.outcome == HookOutcome::Success {
                 self.spent.add(entry);
             }
             joining.add(entry, report, answer);
@@ -227,12 +238,12 @@ impl Hooks {
 
     async fn choose(
         &self,
-        event: EventName,
+        event: HookEventName,
         subject: Option<&str>,
-        at: &Occasion<'_>,
-        problems: &mut Vec<Problem>,
-    ) -> Vec<Arc<Entry>> {
-        let mut chosen: Vec<Arc<Entry>> = Vec::new();
+        at: &HookOccasion<'_>,
+        problems: &mut Vec<HookProblem>,
+    ) -> Vec<Arc<HookEntry>> {
+        let mut chosen: Vec<Arc<HookEntry>> = Vec::new();
         for entry in self.catalogue.of(event) {
             if self.spent.has(entry)
                 || is_called_already(entry, &chosen)
@@ -249,7 +260,7 @@ impl Hooks {
         chosen
     }
 
-    async fn matches(&self, entry: &Entry, subject: Option<&str>, problems: &mut Vec<Problem>) -> bool {
+    async fn matches(&self, entry: &HookEntry, subject: Option<&str>, problems: &mut Vec<HookProblem>) -> bool {
         let pattern = match entry.matcher.matches(subject) {
             Ok(answer) => return answer,
             Err(pattern) => pattern,
@@ -257,9 +268,9 @@ impl Hooks {
         match pattern.ask(subject.unwrap_or_default(), &self.program).await {
             Ok(answer) => answer,
             Err(why) => {
-                problems.push(Problem {
+                problems.push(HookProblem {
                     hook: entry.event.as_str().to_owned(),
-                    what: entry.handler.kind.text(),
+                    description: entry.handler.kind.text(),
                     source: entry.origin.label(),
                     text: format!("matcher {:?} {why}", pattern.text()),
                 });
@@ -270,26 +281,26 @@ impl Hooks {
 
     async fn run(
         &self,
-        entry: &Arc<Entry>,
+        entry: &Arc<HookEntry>,
         name: &str,
         payload: &Arc<str>,
-        at: &Occasion<'_>,
-    ) -> (Report, answer::Answer) {
+        at: &HookOccasion<'_>,
+    ) -> (HookReport, answer::HookAnswer) {
         let id = sys::id::uuid();
-        at.progress.tell(started(&id, name, entry)).await;
+        at.progress.send_progress(started(&id, name, entry)).await;
         let since = Instant::now();
         let limit = limit(entry);
         let limit = at.limit.map_or(limit, |most| most.min(limit));
         let ran = tokio::select! {
             biased;
-            () = at.cancel.cancelled() => Ran::Cancelled,
+            () = at.cancel.cancelled() => HandlerResult::Cancelled,
             ran = self.execute(entry, payload, at, limit) => ran,
         };
         let answer = answer::read(entry.event, &entry.handler.kind, &ran);
         let report = report(id, name, entry, &ran, &answer, since);
         tracing::debug!(
             hook = name,
-            what = report.what,
+            what = report.description,
             code = report.exit_code,
             outcome = report.outcome.as_str(),
             stdout = report.stdout,
@@ -297,18 +308,24 @@ impl Hooks {
             ms = report.duration_ms,
             "hook ended"
         );
-        at.progress.tell(Lifecycle::Finished(report.clone())).await;
+        at.progress.send_progress(HookLifecycle::Finished(report.clone())).await;
         (report, answer)
     }
 
-    async fn execute(&self, entry: &Arc<Entry>, payload: &Arc<str>, at: &Occasion<'_>, limit: Duration) -> Ran {
-        if let Kind::Command(command) = &entry.handler.kind {
+    async fn execute(
+        &self,
+        entry: &Arc<HookEntry>,
+        payload: &Arc<str>,
+        at: &HookOccasion<'_>,
+        limit: Duration,
+    ) -> HandlerResult {
+        if let HandlerKind::Command(command) = &entry.handler.kind {
             let env_file = at.env_file.filter(|_| entry.event.facts().env_file);
             let origin = &entry.origin;
-            let start = Start { command, origin, payload, cwd: at.cwd, env_file, timeout: Some(limit) };
+            let start = HandlerStart { command, origin, payload, cwd: at.cwd, env_file, timeout: Some(limit) };
             return command::run(start, &self.around).await;
         }
-        let job = Job {
+        let job = HandlerJob {
             entry: Arc::clone(entry),
             payload: Arc::clone(payload),
             tool_use_id: at.tool_use_id.map(str::to_owned),
@@ -316,35 +333,47 @@ impl Hooks {
         };
         match tokio::time::timeout(limit, self.runner.run(job)).await {
             Ok(ran) => ran,
-            Err(_) => Ran::TimedOut { after: limit },
+            Err(_) => HandlerResult::TimedOut { after: limit },
         }
     }
 
-    async fn detach(&self, entry: &Arc<Entry>, name: &str, payload: &Arc<str>, at: &Occasion<'_>) -> Detached {
+    async fn detach(
+        &self,
+        entry: &Arc<HookEntry>,
+        name: &str,
+        payload: &Arc<str>,
+        at: &HookOccasion<'_>,
+    ) -> DetachedHandler {
         let id = sys::id::uuid();
-        at.progress.tell(started(&id, name, entry)).await;
+        at.progress.send_progress(started(&id, name, entry)).await;
         let (around, entry, payload) = (Arc::clone(&self.around), Arc::clone(entry), Arc::clone(payload));
         let (cwd, env_file) = (at.cwd.to_path_buf(), at.env_file.map(Path::to_path_buf));
         let (name, event) = (name.to_owned(), entry.event);
-        let done = detached(id.clone(), name.clone(), entry, async move |entry: &Entry| {
-            let Kind::Command(command) = &entry.handler.kind else { return Ran::Cancelled };
-            let timeout = (command.detachment == Detachment::Rewakes).then(|| limit(entry));
+        let done = detached(id.clone(), name.clone(), entry, async move |entry: &HookEntry| {
+            let HandlerKind::Command(command) = &entry.handler.kind else { return HandlerResult::Cancelled };
+            let timeout = (command.detachment == HandlerDetachment::Rewakes).then(|| limit(entry));
             let env_file = env_file.as_deref().filter(|_| entry.event.facts().env_file);
-            let start = Start { command, origin: &entry.origin, payload: &payload, cwd: &cwd, env_file, timeout };
+            let start =
+                HandlerStart { command, origin: &entry.origin, payload: &payload, cwd: &cwd, env_file, timeout };
             command::run(start, &around).await
         });
-        Detached { id, name, event, done: Box::pin(done) }
+        DetachedHandler { id, name, event, done: Box::pin(done) }
     }
 }
 
-async fn detached(id: String, name: String, entry: Arc<Entry>, run: impl AsyncFnOnce(&Entry) -> Ran) -> AsyncDone {
+async fn detached(
+    id: String,
+    name: String,
+    entry: Arc<HookEntry>,
+    run: impl AsyncFnOnce(&HookEntry) -> HandlerResult,
+) -> AsyncDone {
     let since = Instant::now();
     let ran = run(&entry).await;
     let answer = answer::read(entry.event, &entry.handler.kind, &ran);
     let report = report(id, &name, &entry, &ran, &answer, since);
     let wake = match (&entry.handler.kind, &ran) {
-        (Kind::Command(command), Ran::Exited { code: Some(2), stdout, stderr, .. })
-            if command.detachment == Detachment::Rewakes =>
+        (HandlerKind::Command(command), HandlerResult::Exited { code: Some(2), stdout, stderr, .. })
+            if command.detachment == HandlerDetachment::Rewakes =>
         {
             let said = if stderr.trim().is_empty() { stdout.trim() } else { stderr.trim() };
             Some(command.rewake_message.clone().map_or_else(|| said.to_owned(), |own| format!("{own}\n{said}")))
@@ -356,26 +385,28 @@ async fn detached(id: String, name: String, entry: Arc<Entry>, run: impl AsyncFn
 }
 
 /// A host that names one function in several groups means it once.
-fn is_called_already(entry: &Entry, chosen: &[Arc<Entry>]) -> bool {
-    matches!(entry.handler.kind, Kind::Callback { .. })
+fn is_called_already(entry: &HookEntry, chosen: &[Arc<HookEntry>]) -> bool {
+    matches!(entry.handler.kind, HandlerKind::Callback { .. })
         && chosen.iter().any(|other| other.handler.kind == entry.handler.kind)
 }
 
-fn is_detached(entry: &Entry) -> bool {
-    matches!(&entry.handler.kind, Kind::Command(command) if command.detachment != Detachment::Awaited)
+fn is_detached(entry: &HookEntry) -> bool {
+    matches!(&entry.handler.kind, HandlerKind::Command(command) if command.detachment != HandlerDetachment::Awaited)
 }
 
-fn limit(entry: &Entry) -> Duration {
+fn limit(entry: &HookEntry) -> Duration {
     let default = match entry.handler.kind {
-        Kind::Prompt(_) => PROMPT_LIMIT,
-        Kind::Agent(_) | Kind::Callback { .. } => MINUTE,
-        Kind::Command(_) | Kind::Http(_) | Kind::McpTool(_) => Duration::from_secs(entry.event.facts().timeout.into()),
+        HandlerKind::Prompt(_) => PROMPT_LIMIT,
+        HandlerKind::Agent(_) | HandlerKind::Callback { .. } => MINUTE,
+        HandlerKind::Command(_) | HandlerKind::Http(_) | HandlerKind::McpTool(_) => {
+            Duration::from_secs(entry.event.facts().timeout.into())
+        }
     };
     entry.handler.timeout.unwrap_or(default)
 }
 
-fn started(id: &str, name: &str, entry: &Entry) -> Lifecycle {
-    Lifecycle::Started {
+fn started(id: &str, name: &str, entry: &HookEntry) -> HookLifecycle {
+    HookLifecycle::Started {
         id: id.to_owned(),
         name: name.to_owned(),
         event: entry.event,
@@ -383,23 +414,35 @@ fn started(id: &str, name: &str, entry: &Entry) -> Lifecycle {
     }
 }
 
-fn report(id: String, name: &str, entry: &Entry, ran: &Ran, answer: &answer::Answer, since: Instant) -> Report {
+fn report(
+    id: String,
+    name: &str,
+    entry: &HookEntry,
+    ran: &HandlerResult,
+    answer: &answer::HookAnswer,
+    since: Instant,
+) -> HookReport {
     let (stdout, stderr, exit_code) = match ran {
-        Ran::Exited { code, stdout, stderr, .. } => (stdout.clone(), stderr.clone(), *code),
-        Ran::Replied { body } | Ran::Judged { text: body } => (body.clone(), String::new(), None),
-        Ran::Failed { why } => (String::new(), why.clone(), None),
-        Ran::TimedOut { .. } | Ran::Cancelled | Ran::Superseded => (String::new(), String::new(), None),
+        HandlerResult::Exited { code, stdout, stderr, .. } => (stdout.clone(), stderr.clone(), *code),
+        HandlerResult::Replied { body } | HandlerResult::Judged { text: body } => (body.clone(), String::new(), None),
+        HandlerResult::Failed { why } => (String::new(), why.clone(), None),
+        HandlerResult::TimedOut { .. } | HandlerResult::Cancelled | HandlerResult::Superseded => {
+            (String::new(), String::new(), None)
+        }
     };
     let outcome = match ran {
-        Ran::TimedOut { .. } | Ran::Cancelled | Ran::Superseded => Outcome::Cancelled,
-        _ if answer.problem.is_some() || exit_code == Some(2) => Outcome::Error,
-        Ran::Exited { .. } | Ran::Replied { .. } | Ran::Judged { .. } | Ran::Failed { .. } => Outcome::Success,
+        HandlerResult::TimedOut { .. } | HandlerResult::Cancelled | HandlerResult::Superseded => HookOutcome::Cancelled,
+        _ if answer.problem.is_some() || exit_code == Some(2) => HookOutcome::Error,
+        HandlerResult::Exited { .. }
+        | HandlerResult::Replied { .. }
+        | HandlerResult::Judged { .. }
+        | HandlerResult::Failed { .. } => HookOutcome::Success,
     };
-    Report {
+    HookReport {
         id,
         name: name.to_owned(),
         event: entry.event,
-        what: entry.handler.kind.text(),
+        description: entry.handler.kind.text(),
         stdout,
         stderr,
         exit_code,

@@ -1,15 +1,15 @@
 use super::*;
-use crate::answer::Permission;
-use crate::catalogue::{Layer, Switches};
+use crate::answer::HookPermission;
+use crate::catalogue::{HookLayer, HookSwitches};
 use serde_json::json;
 use wire::hooks::{PreToolUse, UserPromptSubmit};
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 struct Nobody;
 
-impl Runner for Nobody {
-    fn run(&self, _: Job) -> BoxFuture<'_, Ran> {
-        Box::pin(std::future::ready(Ran::Failed { why: "nobody is there".into() }))
+impl HandlerRunner for Nobody {
+    fn run(&self, _: HandlerJob) -> BoxFuture<'_, HandlerResult> {
+        Box::pin(std::future::ready(HandlerResult::Failed { why: "nobody is there".into() }))
     }
 }
 
@@ -26,18 +26,18 @@ impl Bench {
 
     fn of(hooks: &Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let origin = Origin::Settings { source: Source::User, path: None };
-        let layer = Layer { origin, hooks: hooks.as_object().unwrap().clone() };
+        let origin = HookOrigin::Settings { source: SettingsSource::User, path: None };
+        let layer = HookLayer { origin, hooks: hooks.as_object().unwrap().clone() };
         let env = sys::Env::snapshot().with([("OTEL_X", "1"), ("SECRET", "s")]);
-        let around = Surroundings::new(&env, dir.path(), &["SECRET"], &[("CLAUDECODE", "1".into())]);
-        let catalogue = Catalogue::new([crate::Declared::from(&layer)], Switches::default());
+        let around = HandlerEnvironment::new(&env, dir.path(), &["SECRET"], &[("CLAUDECODE", "1".into())]);
+        let catalogue = HookCatalogue::new([crate::DeclaredLayer::from(&layer)], HookSwitches::default());
         let hooks = Hooks::new(catalogue, around, Arc::new(Nobody), "/nonexistent".into());
         Self { hooks, dir, cancel: CancellationToken::new() }
     }
 
-    async fn fire<E: HookEvent>(&self, event: &E, input: Option<&Value>) -> Merged {
-        let base = Base { session_id: "s".into(), ..Base::default() };
-        let at = Occasion {
+    async fn fire<E: HookEvent>(&self, event: &E, input: Option<&Value>) -> MergedAnswer {
+        let base = HookBase { session_id: "s".into(), ..HookBase::default() };
+        let at = HookOccasion {
             base: &base,
             cwd: self.dir.path(),
             env_file: None,
@@ -46,12 +46,12 @@ impl Bench {
             condition: &|rule| rule == "yes",
             limit: None,
             cancel: &self.cancel,
-            progress: &Silent,
+            progress: &SilentProgress,
         };
         self.hooks.fire(event, &at).await
     }
 
-    async fn bash(&self) -> Merged {
+    async fn bash(&self) -> MergedAnswer {
         let input = json!({"command": "ls", "timeout": 5});
         let event = PreToolUse {
             tool_name: "Bash".into(),
@@ -62,7 +62,7 @@ impl Bench {
         self.fire(&event, Some(&input)).await
     }
 
-    async fn prompt(&self) -> Merged {
+    async fn prompt(&self) -> MergedAnswer {
         self.fire(&UserPromptSubmit { prompt: "hi".into(), session_title: None }, None).await
     }
 }
@@ -112,10 +112,10 @@ async fn the_strictest_permission_wins_and_all_run() {
     let bench = Bench::new(&json!([decide("allow"), decide("deny"), decide("ask"), sh("sleep 0.1; touch ran")]));
     let merged = bench.bash().await;
     let verdict = merged.verdict.unwrap();
-    assert_eq!((verdict.permission, verdict.reason.as_deref()), (Permission::Deny, Some("deny")));
+    assert_eq!((verdict.permission, verdict.reason.as_deref()), (HookPermission::Deny, Some("deny")));
     assert!(bench.dir.path().join("ran").exists());
     let bench = Bench::new(&json!([decide("ask"), decide("defer"), decide("allow")]));
-    assert_eq!(bench.bash().await.verdict.unwrap().permission, Permission::Defer);
+    assert_eq!(bench.bash().await.verdict.unwrap().permission, HookPermission::Defer);
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_hanging_hook_is_stopped_and_decides_nothing() {
     assert!(since.elapsed() < Duration::from_secs(10));
     assert!(merged.verdict.is_none() && merged.blocks.is_empty());
     assert!(merged.problems[0].text.contains("timed out"));
-    assert_eq!(merged.reports[0].outcome, Outcome::Cancelled);
+    assert_eq!(merged.reports[0].outcome, HookOutcome::Cancelled);
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn an_interrupt_ends_the_wait() {
         cancel.cancel();
     };
     let (merged, ()) = tokio::join!(bench.bash(), interrupt);
-    assert_eq!(merged.reports[0].outcome, Outcome::Cancelled);
+    assert_eq!(merged.reports[0].outcome, HookOutcome::Cancelled);
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_script_that_is_not_there_does_not_block() {
 #[tokio::test]
 async fn fail_closed_turns_a_broken_hook_into_a_block() {
     let bench = Bench::new(&json!([{"type": "command", "command": "exit 1", "failClosed": true}]));
-    assert_eq!(bench.bash().await.verdict.unwrap().permission, Permission::Deny);
+    assert_eq!(bench.bash().await.verdict.unwrap().permission, HookPermission::Deny);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The parts of HTTP handlers that need no network: which addresses may be called, and what headers say.
 
-use crate::declare::Http;
+use crate::declaration::HttpHandler;
 use sys::Env;
 
 /// The longest answer that is read.
@@ -8,14 +8,14 @@ pub const MAX_BODY: usize = 1 << 20;
 
 /// What settings say about HTTP handlers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpHookLimits {
     /// `allowedHttpHookUrls`
     pub urls: Option<Vec<String>>,
     /// `httpHookAllowedEnvVars`
     pub variables: Option<Vec<String>>,
 }
 
-impl Limits {
+impl HttpHookLimits {
     pub fn admits(&self, url: &str) -> bool {
         let Some(patterns) = &self.urls else { return true };
         let url = normal(url);
@@ -23,7 +23,7 @@ impl Limits {
     }
 
     /// Headers with their variables filled in; a variable that may not be sent is empty.
-    pub fn headers(&self, http: &Http, env: &Env) -> Vec<(String, String)> {
+    pub fn headers(&self, http: &HttpHandler, env: &Env) -> Vec<(String, String)> {
         let may = |name: &str| {
             let listed = |list: &[String]| list.iter().any(|allowed| allowed == name);
             listed(&http.allowed_variables) && self.variables.as_deref().is_none_or(listed)
@@ -90,8 +90,9 @@ mod tests {
     // [EXT-24]
     #[test]
     fn a_list_of_addresses_is_a_list_of_all() {
-        let limits = |urls: &[&str]| Limits { urls: Some(urls.iter().map(|u| (*u).into()).collect()), variables: None };
-        assert!(Limits::default().admits("http://x/"));
+        let limits =
+            |urls: &[&str]| HttpHookLimits { urls: Some(urls.iter().map(|u| (*u).into()).collect()), variables: None };
+        assert!(HttpHookLimits::default().admits("http://x/"));
         assert!(!limits(&[]).admits("http://x/"));
         let some = limits(&["https://hooks.example.com/*", "http://127.0.0.1:*/x"]);
         assert!(some.admits("https://HOOKS.example.com./a/b") && some.admits("http://127.0.0.1:80/x"));
@@ -103,9 +104,9 @@ mod tests {
     fn headers_carry_listed_variables_only() {
         let env = Env::default().with([("TOKEN", "t\r\nX: y"), ("OTHER", "o")]);
         let headers = [("A".to_owned(), "Bearer $TOKEN ${OTHER}$".to_owned())].into();
-        let http = Http { url: String::new(), headers, allowed_variables: vec!["TOKEN".into(), "OTHER".into()] };
-        assert_eq!(Limits::default().headers(&http, &env)[0].1, "Bearer tX: y o$");
-        let limits = Limits { variables: Some(vec!["OTHER".into()]), ..Limits::default() };
+        let http = HttpHandler { url: String::new(), headers, allowed_variables: vec!["TOKEN".into(), "OTHER".into()] };
+        assert_eq!(HttpHookLimits::default().headers(&http, &env)[0].1, "Bearer tX: y o$");
+        let limits = HttpHookLimits { variables: Some(vec!["OTHER".into()]), ..HttpHookLimits::default() };
         assert_eq!(limits.headers(&http, &env)[0].1, "Bearer  o$");
     }
 }

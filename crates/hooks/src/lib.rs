@@ -9,7 +9,7 @@
 pub mod answer;
 mod catalogue;
 mod command;
-mod declare;
+mod declaration;
 mod fire;
 pub mod http;
 mod matcher;
@@ -17,11 +17,15 @@ mod merge;
 pub mod pattern;
 pub mod prompt;
 
-pub use answer::{Answer, Permission, Ran, RequestDecision};
-pub use catalogue::{Catalogue, Declared, Entry, Layer, Switches};
-pub use command::Surroundings;
-pub use declare::{Ask, Command, Detachment, Handler, Http, Kind, McpTool, OnFailure, Origin, Shell};
-pub use fire::{
-    AsyncDone, Detached, Hooks, Job, Lifecycle, Occasion, Outcome, Progress, Report, Runner, Silent, Spent,
+pub use answer::{HandlerResult, HookAnswer, HookPermission, RequestDecision};
+pub use catalogue::{DeclaredLayer, HookCatalogue, HookEntry, HookLayer, HookSwitches};
+pub use command::HandlerEnvironment;
+pub use declaration::{
+    CommandHandler, HandlerDetachment, HandlerFailure, HandlerKind, HookHandler, HookOrigin, HookShell, HttpHandler,
+    McpToolHandler, ModelHandler,
 };
-pub use merge::{Block, Context, Merged, Problem, Verdict};
+pub use fire::{
+    AsyncDone, DetachedHandler, HandlerJob, HandlerRunner, HookLifecycle, HookOccasion, HookOutcome, HookProgress,
+    HookReport, Hooks, SilentProgress, SpentHandlers,
+};
+pub use merge::{HookBlock, HookContext, HookProblem, HookVerdict, MergedAnswer};

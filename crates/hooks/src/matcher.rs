@@ -1,33 +1,33 @@
 //! Whether a group speaks of a subject: everything, a list of names, or a regular expression with JavaScript's meaning.
 
-use crate::pattern::Pattern;
-use wire::hooks::{EventName, Matching};
+use crate::pattern::HookPattern;
+use wire::hooks::{HookEventName, MatcherSubject};
 
 #[derive(Debug)]
-pub(crate) enum Matcher {
+pub(crate) enum SubjectMatcher {
     Everything,
     Names(Vec<String>),
-    Pattern(Pattern),
+    Pattern(HookPattern),
 }
 
-impl Matcher {
-    pub(crate) fn new(event: EventName, text: Option<&str>) -> Self {
+impl SubjectMatcher {
+    pub(crate) fn new(event: HookEventName, text: Option<&str>) -> Self {
         let matching = event.facts().matching;
         let text = text.unwrap_or_default();
-        if matching == Matching::Nothing || text.is_empty() || text == "*" {
+        if matching == MatcherSubject::Nothing || text.is_empty() || text == "*" {
             return Self::Everything;
         }
-        let narrow = matching == Matching::Narrow;
+        let narrow = matching == MatcherSubject::Narrow;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '|' || (!narrow && " ,-".contains(c));
         if !text.chars().all(plain) {
-            return Self::Pattern(Pattern::new(text));
+            return Self::Pattern(HookPattern::new(text));
         }
         let separators: &[char] = if narrow { &['|'] } else { &['|', ','] };
         Self::Names(text.split(separators).map(|name| name.trim().to_owned()).collect())
     }
 
     /// Settles what needs no process; the pattern otherwise.
-    pub(crate) fn matches(&self, subject: Option<&str>) -> Result<bool, &Pattern> {
+    pub(crate) fn matches(&self, subject: Option<&str>) -> Result<bool, &HookPattern> {
         let Some(subject) = subject else { return Ok(true) };
         match self {
             Self::Everything => Ok(true),
@@ -46,12 +46,14 @@ fn current(name: &str, subject: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn fires(event: EventName, matcher: &str, subject: &str) -> bool {
-        Matcher::new(event, Some(matcher)).matches(Some(subject)).unwrap_or_else(|p| p.evaluate(subject).unwrap())
+    fn fires(event: HookEventName, matcher: &str, subject: &str) -> bool {
+        SubjectMatcher::new(event, Some(matcher))
+            .matches(Some(subject))
+            .unwrap_or_else(|p| p.evaluate(subject).unwrap())
     }
 
     fn tool(matcher: &str, subject: &str) -> bool {
-        fires(EventName::PreToolUse, matcher, subject)
+        fires(HookEventName::PreToolUse, matcher, subject)
     }
 
     // [EXT-4] [EXT-5] [EXT-6] [EXT-7] [EXT-10]
@@ -60,7 +62,7 @@ mod tests {
         for everything in ["", "*"] {
             assert!(tool(everything, "Bash") && tool(everything, "mcp__a__b"));
         }
-        assert!(Matcher::new(EventName::PreToolUse, None).matches(Some("Bash")).unwrap());
+        assert!(SubjectMatcher::new(HookEventName::PreToolUse, None).matches(Some("Bash")).unwrap());
         assert!(!tool("Bash", "BashOutput") && !tool("bash", "Bash"));
         for list in ["Edit|Write", "Edit, Write"] {
             assert!(tool(list, "Edit") && tool(list, "Write"));
@@ -76,12 +78,12 @@ mod tests {
     // [EXT-8] [EXT-9] [EXT-12] [EXT-13]
     #[test]
     fn other_subjects_are_matched_as_documented() {
-        assert!(!fires(EventName::SubagentStart, "code-reviewer", "senior-code-reviewer"));
-        assert!(fires(EventName::SubagentStart, "code-reviewer", "code-reviewer"));
-        assert!(fires(EventName::SubagentStart, "^my-plugin:reviewer$", "my-plugin:reviewer"));
-        assert!(!fires(EventName::SubagentStart, "reviewer", "my-plugin:reviewer"));
-        assert!(fires(EventName::StopFailure, "rate_limit|overloaded", "overloaded"));
-        assert!(!fires(EventName::StopFailure, "rate_limit, overloaded", "overloaded"));
-        assert!(matches!(Matcher::new(EventName::Stop, Some("whatever")), Matcher::Everything));
+        assert!(!fires(HookEventName::SubagentStart, "code-reviewer", "senior-code-reviewer"));
+        assert!(fires(HookEventName::SubagentStart, "code-reviewer", "code-reviewer"));
+        assert!(fires(HookEventName::SubagentStart, "^my-plugin:reviewer$", "my-plugin:reviewer"));
+        assert!(!fires(HookEventName::SubagentStart, "reviewer", "my-plugin:reviewer"));
+        assert!(fires(HookEventName::StopFailure, "rate_limit|overloaded", "overloaded"));
+        assert!(!fires(HookEventName::StopFailure, "rate_limit, overloaded", "overloaded"));
+        assert!(matches!(SubjectMatcher::new(HookEventName::Stop, Some("whatever")), SubjectMatcher::Everything));
     }
 }

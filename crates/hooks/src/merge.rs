@@ -1,25 +1,25 @@
 //! One decision from all handlers of an event. Answers are joined in configuration order, so that the result does not
 //! depend on who finished first: the strictest permission wins, contexts add up, rewrites of different fields combine.
 
-use crate::answer::{Answer, Permission, RequestDecision};
-use crate::catalogue::Entry;
-use crate::declare::OnFailure;
-use crate::fire::{Detached, Outcome, Report};
+use crate::answer::{HookAnswer, HookPermission, RequestDecision};
+use crate::catalogue::HookEntry;
+use crate::declaration::HandlerFailure;
+use crate::fire::{DetachedHandler, HookOutcome, HookReport};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use wire::hooks::EventName;
+use wire::hooks::HookEventName;
 
 /// What an event came to.
 #[derive(Default)]
-pub struct Merged {
-    pub reports: Vec<Report>,
-    pub blocks: Vec<Block>,
+pub struct MergedAnswer {
+    pub reports: Vec<HookReport>,
+    pub blocks: Vec<HookBlock>,
     /// The first `continue: false`, with its reason.
     pub stop: Option<String>,
     /// For the user.
-    pub messages: Vec<Context>,
-    pub contexts: Vec<Context>,
-    pub verdict: Option<Verdict>,
+    pub messages: Vec<HookContext>,
+    pub contexts: Vec<HookContext>,
+    pub verdict: Option<HookVerdict>,
     pub updated_input: Option<Value>,
     pub request: Option<RequestDecision>,
     pub updated_output: Option<Value>,
@@ -35,52 +35,52 @@ pub struct Merged {
     pub display: Option<String>,
     /// For the terminal of an interactive session.
     pub sequences: Vec<String>,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<HookProblem>,
     /// Handlers the turn does not wait for.
-    pub detached: Vec<Detached>,
+    pub detached: Vec<DetachedHandler>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct HookBlock {
     pub hook: String,
     /// The handler's command, address or prompt.
-    pub what: String,
+    pub description: String,
     pub message: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Context {
+pub struct HookContext {
     pub hook: String,
     pub text: String,
 }
 
 /// What PreToolUse handlers say about a call, the strictest of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    pub permission: Permission,
+pub struct HookVerdict {
+    pub permission: HookPermission,
     pub reason: Option<String>,
     pub hook: String,
-    pub what: String,
+    pub description: String,
     /// `[settings]`, `[plugin:name]`: who says so.
     pub tag: String,
 }
 
 /// A handler that gave no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct HookProblem {
     pub hook: String,
-    pub what: String,
+    pub description: String,
     pub source: String,
     pub text: String,
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for HookProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} hook error: {} ({}; {})", self.hook, self.text, self.what, self.source)
+        write!(f, "{} hook error: {} ({}; {})", self.hook, self.text, self.description, self.source)
     }
 }
 
-impl Merged {
+impl MergedAnswer {
     /// Nothing ran and nothing was found wrong.
     pub fn is_empty(&self) -> bool {
         self.reports.is_empty() && self.detached.is_empty() && self.problems.is_empty()
@@ -106,15 +106,15 @@ impl Merged {
 }
 
 /// Joins answers one by one.
-pub(crate) struct Joining<'a> {
-    pub(crate) event: EventName,
+pub(crate) struct AnswerMerger<'a> {
+    pub(crate) event: HookEventName,
     pub(crate) original: Option<&'a Value>,
-    pub(crate) merged: Merged,
+    pub(crate) merged: MergedAnswer,
     pub(crate) rewrites: Vec<(String, Value)>,
 }
 
-impl Joining<'_> {
-    pub(crate) fn add(&mut self, entry: &Arc<Entry>, report: Report, answer: Answer) {
+impl AnswerMerger<'_> {
+    pub(crate) fn add(&mut self, entry: &Arc<HookEntry>, report: HookReport, answer: HookAnswer) {
         let hook = report.name.clone();
         let what = entry.handler.kind.text();
         let source = entry.origin.label();
@@ -123,38 +123,38 @@ impl Joining<'_> {
         }
         let mut block = answer.block;
         if let Some(text) = answer.problem {
-            if closes(entry, self.event, &report) {
+            if blocks_on_failure(entry, self.event, &report) {
                 block = block.or_else(|| Some(format!("it gave no answer: {text}")));
             }
-            self.merged.problems.push(Problem { hook: hook.clone(), what: what.clone(), source, text });
+            self.merged.problems.push(HookProblem { hook: hook.clone(), description: what.clone(), source, text });
         }
         let mut permission = answer.permission;
-        if let (EventName::PreToolUse | EventName::PreModelSwitch, Some(message)) = (self.event, &block) {
-            permission = Some((Permission::Deny, Some(message.clone())));
+        if let (HookEventName::PreToolUse | HookEventName::PreModelSwitch, Some(message)) = (self.event, &block) {
+            permission = Some((HookPermission::Deny, Some(message.clone())));
         }
         if let Some((permission, reason)) = permission {
-            self.verdict(Verdict {
+            self.verdict(HookVerdict {
                 permission,
                 reason,
                 hook: hook.clone(),
-                what: what.clone(),
+                description: what.clone(),
                 tag: entry.origin.tag(),
             });
         }
         if let Some(message) = block {
-            self.merged.blocks.push(Block { hook: hook.clone(), what, message });
+            self.merged.blocks.push(HookBlock { hook: hook.clone(), description: what, message });
         }
         self.merged.stop = self.merged.stop.take().or(answer.stop);
-        self.merged.messages.extend(answer.message.map(|text| Context { hook: hook.clone(), text }));
+        self.merged.messages.extend(answer.message.map(|text| HookContext { hook: hook.clone(), text }));
         self.merged.sequences.extend(answer.sequence);
         self.merged.display = answer.display.or(self.merged.display.take());
         if let Some(text) = answer.context {
-            self.merged.contexts.push(Context { hook: hook.clone(), text });
+            self.merged.contexts.push(HookContext { hook: hook.clone(), text });
         }
         if let Some(input) = answer.updated_input {
             self.rewrites.push((hook, input));
         }
-        self.rest(Rest {
+        self.add_remaining(RemainingFields {
             request: answer.request,
             updated_output: answer.updated_output,
             session_title: answer.session_title,
@@ -169,7 +169,7 @@ impl Joining<'_> {
         self.merged.reports.push(report);
     }
 
-    fn verdict(&mut self, new: Verdict) {
+    fn verdict(&mut self, new: HookVerdict) {
         match &mut self.merged.verdict {
             Some(old) if old.permission > new.permission => {}
             Some(old) if old.permission == new.permission => {
@@ -180,7 +180,7 @@ impl Joining<'_> {
         }
     }
 
-    fn rest(&mut self, rest: Rest) {
+    fn add_remaining(&mut self, rest: RemainingFields) {
         let merged = &mut self.merged;
         merged.request = match (merged.request.take(), rest.request) {
             (Some(deny @ RequestDecision::Deny { .. }), _) | (_, Some(deny @ RequestDecision::Deny { .. })) => {
@@ -198,7 +198,7 @@ impl Joining<'_> {
         merged.initial_user_messages.extend(rest.initial);
     }
 
-    pub(crate) fn finish(mut self) -> Merged {
+    pub(crate) fn finish(mut self) -> MergedAnswer {
         self.merged.updated_input = self.rewritten();
         self.merged
     }
@@ -234,18 +234,23 @@ impl Joining<'_> {
 }
 
 /// Whether a handler that gave no answer blocks. Who is about to stop is never kept from it.
-fn closes(entry: &Entry, event: EventName, report: &Report) -> bool {
-    let stopping =
-        matches!(event, EventName::Stop | EventName::SubagentStop | EventName::TaskCompleted | EventName::TeammateIdle);
-    let guarded = matches!(event, EventName::PreToolUse | EventName::UserPromptSubmit | EventName::UserPromptExpansion);
+fn blocks_on_failure(entry: &HookEntry, event: HookEventName, report: &HookReport) -> bool {
+    let stopping = matches!(
+        event,
+        HookEventName::Stop | HookEventName::SubagentStop | HookEventName::TaskCompleted | HookEventName::TeammateIdle
+    );
+    let guarded = matches!(
+        event,
+        HookEventName::PreToolUse | HookEventName::UserPromptSubmit | HookEventName::UserPromptExpansion
+    );
     match entry.handler.on_failure {
-        OnFailure::Continue => false,
-        OnFailure::Block => !stopping,
-        OnFailure::Unsaid => guarded && report.outcome == Outcome::Cancelled,
+        HandlerFailure::Continue => false,
+        HandlerFailure::Block => !stopping,
+        HandlerFailure::Unsaid => guarded && report.outcome == HookOutcome::Cancelled,
     }
 }
 
-struct Rest {
+struct RemainingFields {
     request: Option<RequestDecision>,
     updated_output: Option<Value>,
     session_title: Option<String>,

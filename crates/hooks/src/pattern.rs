@@ -11,16 +11,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use sys::process::{self, Input, Output, RunOptions, Spawn};
+use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 
 /// Our own binary answers one question when this is its first argument.
 pub const ARGUMENT: &str = "__match";
 /// Far more than any sensible pattern takes, process start included.
-const LIMIT: Duration = Duration::from_secs(1);
+const MATCH_TIMEOUT: Duration = Duration::from_secs(1);
 const SIZE_LIMIT: usize = 1 << 20;
 
 #[derive(Debug)]
-pub struct Pattern {
+pub struct HookPattern {
     text: String,
     /// `None` when the meaning is not that of the linear engine.
     linear: Option<regex::Regex>,
@@ -29,7 +29,7 @@ pub struct Pattern {
 
 /// Why a pattern gave no answer. It then matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum PatternFailure {
     /// Not a regular expression.
     Invalid(String),
     /// It took too long and was stopped.
@@ -38,17 +38,17 @@ pub enum Unanswered {
     Failed(String),
 }
 
-impl std::fmt::Display for Unanswered {
+impl std::fmt::Display for PatternFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Invalid(why) => write!(f, "is not a regular expression: {why}"),
-            Self::Runaway => write!(f, "took longer than {} s and was stopped", LIMIT.as_secs()),
+            Self::Runaway => write!(f, "took longer than {} s and was stopped", MATCH_TIMEOUT.as_secs()),
             Self::Failed(why) => write!(f, "could not be tried: {why}"),
         }
     }
 }
 
-impl Pattern {
+impl HookPattern {
     pub fn new(text: &str) -> Self {
         let build = |source: String| regex::RegexBuilder::new(&source).size_limit(SIZE_LIMIT).build().ok();
         Self { text: text.to_owned(), linear: translate(text).and_then(build), known: Mutex::default() }
@@ -75,27 +75,27 @@ impl Pattern {
     }
 
     /// Asks a child of `program` (our own binary).
-    pub async fn ask(&self, subject: &str, program: &Path) -> Result<bool, Unanswered> {
+    pub async fn ask(&self, subject: &str, program: &Path) -> Result<bool, PatternFailure> {
         let input = serde_json::to_vec(&(&self.text, subject)).unwrap_or_default();
-        let spawn = Spawn {
+        let spawn = SpawnSpec {
             program: program.into(),
             args: vec![ARGUMENT.into()],
             env: Vec::new(),
             cwd: "/".into(),
-            stdin: Input::Pipe,
-            output: Output::Split,
+            stdin: ChildInput::Pipe,
+            output: ChildOutput::Split,
         };
-        let options = RunOptions { input, timeout: LIMIT, grace: Duration::ZERO, ..RunOptions::default() };
-        let finished = process::run(spawn, options).await.map_err(|error| Unanswered::Failed(error.to_string()))?;
+        let options = RunOptions { input, timeout: MATCH_TIMEOUT, grace: Duration::ZERO, ..RunOptions::default() };
+        let finished = process::run(spawn, options).await.map_err(|error| PatternFailure::Failed(error.to_string()))?;
         let answer = match finished.exit.code {
-            _ if finished.timed_out => return Err(Unanswered::Runaway),
+            _ if finished.timed_out => return Err(PatternFailure::Runaway),
             Some(0) => true,
             Some(1) => false,
             Some(2) => {
                 let why = String::from_utf8_lossy(&finished.stderr.to_bytes()).trim().to_owned();
-                return Err(Unanswered::Invalid(why));
+                return Err(PatternFailure::Invalid(why));
             }
-            other => return Err(Unanswered::Failed(format!("the child ended with {other:?}"))),
+            other => return Err(PatternFailure::Failed(format!("the child ended with {other:?}"))),
         };
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(subject.to_owned(), answer);
         Ok(answer)
@@ -115,7 +115,7 @@ pub fn run() -> ExitCode {
         return ExitCode::from(3);
     }
     let Ok((pattern, subject)) = serde_json::from_str::<(String, String)>(&text) else { return ExitCode::from(3) };
-    match Pattern::new(&pattern).evaluate(&subject) {
+    match HookPattern::new(&pattern).evaluate(&subject) {
         Ok(true) => ExitCode::from(0),
         Ok(false) => ExitCode::from(1),
         Err(why) => {
@@ -129,18 +129,18 @@ pub fn run() -> ExitCode {
 /// The same expression for the linear engine, or `None` when the two might not mean the same.
 fn translate(text: &str) -> Option<String> {
     let mut translator =
-        Translator { rest: text.chars().peekable(), out: String::with_capacity(text.len() + 16), depth: 0 };
+        RegexTranslator { rest: text.chars().peekable(), out: String::with_capacity(text.len() + 16), depth: 0 };
     translator.run()?;
     Some(translator.out)
 }
 
-struct Translator<'a> {
+struct RegexTranslator<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     out: String,
     depth: usize,
 }
 
-impl Translator<'_> {
+impl RegexTranslator<'_> {
     fn run(&mut self) -> Option<()> {
         // What a quantifier may follow.
         let mut atom = false;
@@ -307,7 +307,7 @@ mod tests {
             ("^a{2,3}?b+?$", "aab", "ab"),
             (r"\bend\b", "the end.", "bend"),
         ] {
-            let pattern = Pattern::new(pattern);
+            let pattern = HookPattern::new(pattern);
             assert_eq!((pattern.quick(yes), pattern.quick(no)), (Some(true), Some(false)), "{}", pattern.text());
             assert_eq!((pattern.evaluate(yes), pattern.evaluate(no)), (Ok(true), Ok(false)), "{}", pattern.text());
         }
@@ -333,17 +333,17 @@ mod tests {
             "(?<n>a)",
             r"[\w-x]",
         ] {
-            assert_eq!(Pattern::new(pattern).quick("a"), None, "{pattern}");
+            assert_eq!(HookPattern::new(pattern).quick("a"), None, "{pattern}");
         }
     }
 
     // [EXT-11]
     #[test]
     fn the_other_engine_has_javascripts_meaning() {
-        assert_eq!(Pattern::new("^(?!Bash$).*").evaluate("Edit"), Ok(true));
-        assert_eq!(Pattern::new("^(?!Bash$).*").evaluate("Bash"), Ok(false));
+        assert_eq!(HookPattern::new("^(?!Bash$).*").evaluate("Edit"), Ok(true));
+        assert_eq!(HookPattern::new("^(?!Bash$).*").evaluate("Bash"), Ok(false));
         // A group that did not take part matches the empty text.
-        assert_eq!(Pattern::new("^(a)?b\\1$").evaluate("b"), Ok(true));
-        assert!(Pattern::new("(").evaluate("(").is_err());
+        assert_eq!(HookPattern::new("^(a)?b\\1$").evaluate("b"), Ok(true));
+        assert!(HookPattern::new("(").evaluate("(").is_err());
     }
 }

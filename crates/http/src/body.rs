@@ -14,15 +14,15 @@ pub(crate) fn from_parts(mut parts: Vec<Bytes>) -> reqwest::Body {
         return reqwest::Body::from(parts.pop().unwrap_or_default());
     }
     let left = parts.iter().map(|part| part.len() as u64).sum();
-    reqwest::Body::wrap(Parts { parts: parts.into(), left })
+    reqwest::Body::wrap(BodyParts { parts: parts.into(), left })
 }
 
-struct Parts {
+struct BodyParts {
     parts: VecDeque<Bytes>,
     left: u64,
 }
 
-impl Body for Parts {
+impl Body for BodyParts {
     type Data = Bytes;
     type Error = Infallible;
 

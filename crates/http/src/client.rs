@@ -2,9 +2,9 @@
 //! certificate work at all, and one for TLS, built off the main thread. Each is built once, when first needed.
 
 use crate::HttpError;
-use crate::dial::Dialling;
-use crate::guard::Guarded;
-use crate::proxy::Proxies;
+use crate::dial::DialLayer;
+use crate::guard::GuardedResolver;
+use crate::proxy::ProxyConfig;
 use crate::tls;
 use reqwest::{Client, Url};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -13,32 +13,32 @@ use sys::Env;
 use tokio::sync::OnceCell;
 
 #[derive(Debug)]
-pub(crate) struct Clients {
+pub(crate) struct HttpClients {
     env: Env,
-    proxies: OnceLock<Result<Arc<Proxies>, String>>,
-    plain: OnceLock<Pooled>,
-    secure: OnceCell<Pooled>,
+    proxies: OnceLock<Result<Arc<ProxyConfig>, String>>,
+    plain: OnceLock<PooledClient>,
+    secure: OnceCell<PooledClient>,
     /// As `secure`, for connections that are to be upgraded.
-    upgrading: OnceCell<Pooled>,
-    guard: Option<Guarded>,
+    upgrading: OnceCell<PooledClient>,
+    guard: Option<GuardedResolver>,
 }
 
 /// A client with its pool of connections, and what the next one is built from.
 #[derive(Debug)]
-struct Pooled {
-    parts: Parts,
+struct PooledClient {
+    parts: ClientParts,
     client: RwLock<Client>,
 }
 
 #[derive(Clone, Debug)]
-struct Parts {
+struct ClientParts {
     tls: rustls::ClientConfig,
-    proxies: Arc<Proxies>,
-    guard: Option<Guarded>,
+    proxies: Arc<ProxyConfig>,
+    guard: Option<GuardedResolver>,
 }
 
-impl Pooled {
-    fn new(parts: Parts) -> Result<Self, HttpError> {
+impl PooledClient {
+    fn new(parts: ClientParts) -> Result<Self, HttpError> {
         let client = build(&parts)?;
         Ok(Self { parts, client: RwLock::new(client) })
     }
@@ -55,7 +55,7 @@ impl Pooled {
     }
 }
 
-impl Clients {
+impl HttpClients {
     pub(crate) fn new(env: Env) -> Self {
         Self {
             env,
@@ -68,7 +68,7 @@ impl Clients {
     }
 
     /// The same, with name resolution of its own.
-    pub(crate) fn guarded(env: Env, guard: Guarded) -> Self {
+    pub(crate) fn guarded(env: Env, guard: GuardedResolver) -> Self {
         Self { guard: Some(guard), ..Self::new(env) }
     }
 
@@ -77,7 +77,7 @@ impl Clients {
     }
 
     pub(crate) async fn client_for(&self, url: &Url) -> Result<Client, HttpError> {
-        self.pooled(url).await.map(Pooled::client)
+        self.pooled(url).await.map(PooledClient::client)
     }
 
     /// Lets go of every idle connection that requests to `url` would use.
@@ -87,10 +87,10 @@ impl Clients {
 
     /// The proxy on the way to `url`, without its credentials.
     pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
-        self.proxies().ok()?.proxy_for(url).map(crate::place)
+        self.proxies().ok()?.proxy_for(url).map(crate::display_url)
     }
 
-    async fn pooled(&self, url: &Url) -> Result<&Pooled, HttpError> {
+    async fn pooled(&self, url: &Url) -> Result<&PooledClient, HttpError> {
         let proxies = self.proxies()?;
         let needs_tls = |url: &Url| url.scheme() == "https";
         if needs_tls(url) || proxies.proxy_for(url).is_some_and(needs_tls) {
@@ -100,7 +100,7 @@ impl Clients {
             return Ok(pooled);
         }
         let (proxies, guard) = (Arc::clone(proxies), self.guard.clone());
-        let pooled = Pooled::new(Parts { tls: tls::none()?, proxies, guard })?;
+        let pooled = PooledClient::new(ClientParts { tls: tls::none()?, proxies, guard })?;
         Ok(self.plain.get_or_init(|| pooled))
     }
 
@@ -110,19 +110,23 @@ impl Clients {
             return self.client_for(url).await;
         }
         let proxies = self.proxies()?;
-        self.upgrading.get_or_try_init(|| self.with_tls(proxies, &[b"http/1.1"])).await.map(Pooled::client)
+        self.upgrading.get_or_try_init(|| self.with_tls(proxies, &[b"http/1.1"])).await.map(PooledClient::client)
     }
 
-    async fn with_tls(&self, proxies: &Arc<Proxies>, protocols: &'static [&'static [u8]]) -> Result<Pooled, HttpError> {
+    async fn with_tls(
+        &self,
+        proxies: &Arc<ProxyConfig>,
+        protocols: &'static [&'static [u8]],
+    ) -> Result<PooledClient, HttpError> {
         let (env, proxies, guard) = (self.env.clone(), Arc::clone(proxies), self.guard.clone());
-        let make = move || Pooled::new(Parts { tls: tls::from_env(&env, protocols)?, proxies, guard });
+        let make = move || PooledClient::new(ClientParts { tls: tls::from_env(&env, protocols)?, proxies, guard });
         let built = tokio::task::spawn_blocking(make).await;
         built.unwrap_or_else(|error| Err(HttpError::Invalid(format!("TLS cannot be set up: {error}"))))
     }
 
-    fn proxies(&self) -> Result<&Arc<Proxies>, HttpError> {
+    fn proxies(&self) -> Result<&Arc<ProxyConfig>, HttpError> {
         let read = || {
-            Proxies::from_env(&self.env).map(Arc::new).map_err(|error| match error {
+            ProxyConfig::from_env(&self.env).map(Arc::new).map_err(|error| match error {
                 HttpError::Invalid(message) => message,
                 other => other.to_string(),
             })
@@ -131,7 +135,7 @@ impl Clients {
     }
 }
 
-fn build(parts: &Parts) -> Result<Client, HttpError> {
+fn build(parts: &ClientParts) -> Result<Client, HttpError> {
     let builder = match &parts.guard {
         Some(guard) => Client::builder().dns_resolver(guard.clone()),
         None => Client::builder(),
@@ -142,7 +146,7 @@ fn build(parts: &Parts) -> Result<Client, HttpError> {
         // Switches off the library's own look at the environment before ours is added.
         .no_proxy()
         .proxy(reqwest::Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
-        .connector_layer(Dialling)
+        .connector_layer(DialLayer)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .connect_timeout(Duration::from_secs(30))

@@ -7,31 +7,31 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 tokio::task_local! {
-    static DIALLED: Cell<bool>;
+    static HAS_DIALLED: Cell<bool>;
 }
 
 /// Runs `exchange`; says beside its outcome whether a connection was made for it.
-pub(crate) async fn watched<T>(exchange: impl Future<Output = T>) -> (T, bool) {
-    DIALLED.scope(Cell::new(false), async { (exchange.await, DIALLED.with(Cell::get)) }).await
+pub(crate) async fn with_dial_flag<T>(exchange: impl Future<Output = T>) -> (T, bool) {
+    HAS_DIALLED.scope(Cell::new(false), async { (exchange.await, HAS_DIALLED.with(Cell::get)) }).await
 }
 
 /// Notes every new connection for the request that it is made for. The client library connects inside the future of the
 /// request, never in a task of its own.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dialling;
+pub(crate) struct DialLayer;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Dialler<S>(S);
+pub(crate) struct DialService<S>(S);
 
-impl<S> Layer<S> for Dialling {
-    type Service = Dialler<S>;
+impl<S> Layer<S> for DialLayer {
+    type Service = DialService<S>;
 
-    fn layer(&self, inner: S) -> Dialler<S> {
-        Dialler(inner)
+    fn layer(&self, inner: S) -> DialService<S> {
+        DialService(inner)
     }
 }
 
-impl<R, S: Service<R>> Service<R> for Dialler<S> {
+impl<R, S: Service<R>> Service<R> for DialService<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -42,7 +42,7 @@ impl<R, S: Service<R>> Service<R> for Dialler<S> {
 
     fn call(&mut self, target: R) -> S::Future {
         // Outside of `watched` nobody asks.
-        DIALLED.try_with(|dialled| dialled.set(true)).ok();
+        HAS_DIALLED.try_with(|dialled| dialled.set(true)).ok();
         self.0.call(target)
     }
 }

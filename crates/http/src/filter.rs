@@ -8,8 +8,8 @@ mod head;
 mod socks;
 mod upstream;
 
-use crate::proxy::Proxies;
-use head::{Head, Target};
+use crate::proxy::ProxyConfig;
+use head::{ProxyHead, ProxyTarget};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,48 +19,48 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 /// Connections of one cage at a time.
-const CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 /// For a client to say what it wants, and for a host to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the judge says about a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HostVerdict {
     Allow,
     /// With the reason, which the client is told.
     Deny(String),
 }
 
 /// Decides which hosts may be reached. `host` is a name in lower case without a final dot, or an address without brackets.
-pub trait Judge: Send + Sync {
-    fn judge(&self, host: &str, port: u16) -> Verdict;
+pub trait HostJudge: Send + Sync {
+    fn judge(&self, host: &str, port: u16) -> HostVerdict;
 }
 
 /// Proxies of the user's own on this machine's loopback, which then do the filtering instead of us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct External {
+pub struct ExternalProxies {
     pub http: Option<u16>,
     pub socks: Option<u16>,
 }
 
 /// Serves the connections of one cage until it is dropped.
-pub struct Filter {
-    judge: Arc<dyn Judge>,
-    external: External,
+pub struct FilterProxy {
+    judge: Arc<dyn HostJudge>,
+    external: ExternalProxies,
     /// `HTTPS_PROXY` and its like, for what was allowed; the text says why they cannot be used.
-    proxies: Result<Proxies, String>,
+    proxies: Result<ProxyConfig, String>,
 }
 
-impl Filter {
-    pub fn new(judge: Arc<dyn Judge>, external: External, env: &Env) -> Self {
-        Self { judge, external, proxies: Proxies::from_env(env).map_err(|error| error.to_string()) }
+impl FilterProxy {
+    pub fn new(judge: Arc<dyn HostJudge>, external: ExternalProxies, env: &Env) -> Self {
+        Self { judge, external, proxies: ProxyConfig::from_env(env).map_err(|error| error.to_string()) }
     }
 
     /// Accepts for ever; must be called inside the runtime.
     pub async fn serve(self: Arc<Self>, listener: std::net::TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut open = tokio::task::JoinSet::new();
         loop {
             let Ok(place) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
@@ -78,17 +78,17 @@ impl Filter {
 
     async fn handle(&self, mut client: TcpStream) -> io::Result<()> {
         let mut first = [0_u8; 1];
-        within(client.peek(&mut first)).await?;
+        with_timeout(client.peek(&mut first)).await?;
         let external = if first[0] == socks::VERSION { self.external.socks } else { self.external.http };
         if let Some(port) = external {
-            let mut proxy = within(TcpStream::connect(("127.0.0.1", port))).await?;
+            let mut proxy = with_timeout(TcpStream::connect(("127.0.0.1", port))).await?;
             return tokio::io::copy_bidirectional(&mut client, &mut proxy).await.map(drop);
         }
         if first[0] == socks::VERSION { self.handle_socks(client).await } else { self.handle_http(&mut client).await }
     }
 
     async fn handle_http(&self, client: &mut TcpStream) -> io::Result<()> {
-        let head = match within(Head::read(client)).await {
+        let head = match with_timeout(ProxyHead::read(client)).await {
             Ok(head) => head,
             Err(error) => return refuse(client, 400, &error.to_string()).await,
         };
@@ -96,8 +96,8 @@ impl Filter {
             Ok(target) => target,
             Err(why) => return refuse(client, 400, why).await,
         };
-        if let Verdict::Deny(why) = self.judge.judge(&target.host, target.port) {
-            return refuse(client, 403, &blocked(&target, &why)).await;
+        if let HostVerdict::Deny(why) = self.judge.judge(&target.host, target.port) {
+            return refuse(client, 403, &blocked_text(&target, &why)).await;
         }
         let connected = if head.is_connect() { self.tunnel(&target).await } else { self.plain(&target).await };
         let mut host = match connected {
@@ -114,9 +114,9 @@ impl Filter {
     }
 
     async fn handle_socks(&self, mut client: TcpStream) -> io::Result<()> {
-        let target = within(socks::greet(&mut client)).await?;
-        if let Verdict::Deny(why) = self.judge.judge(&target.host, target.port) {
-            tracing::debug!("{}", blocked(&target, &why));
+        let target = with_timeout(socks::greet(&mut client)).await?;
+        if let HostVerdict::Deny(why) = self.judge.judge(&target.host, target.port) {
+            tracing::debug!("{}", blocked_text(&target, &why));
             return socks::answer(&mut client, socks::NOT_ALLOWED).await;
         }
         let Ok(mut host) = self.tunnel(&target).await else {
@@ -127,12 +127,12 @@ impl Filter {
     }
 }
 
-fn blocked(target: &Target, why: &str) -> String {
+fn blocked_text(target: &ProxyTarget, why: &str) -> String {
     format!("gimlet sandbox: {target} is blocked: {why}")
 }
 
-async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::time::timeout(PATIENCE, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+async fn with_timeout<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(HANDSHAKE_TIMEOUT, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
 async fn refuse(client: &mut TcpStream, status: u16, text: &str) -> io::Result<()> {

@@ -3,13 +3,13 @@
 //! resolver: the caller checks those. Behind a proxy, the proxy resolves, and its own address must not be judged.
 
 use crate::Http;
-use crate::client::Clients;
+use crate::client::HttpClients;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::IpAddr;
 use std::sync::Arc;
 use sys::Env;
 
-type Allow = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
+type AddressFilter = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 const PROXY_VARS: [&str; 6] = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
@@ -24,21 +24,21 @@ impl Http {
         if is_proxied(&env) {
             return Self::new(env);
         }
-        Self { clients: Arc::new(Clients::guarded(env, Guarded(Arc::new(allow)))) }
+        Self { clients: Arc::new(HttpClients::guarded(env, GuardedResolver(Arc::new(allow)))) }
     }
 }
 
 /// Resolves names to allowed addresses only.
 #[derive(Clone)]
-pub(crate) struct Guarded(Allow);
+pub(crate) struct GuardedResolver(AddressFilter);
 
-impl std::fmt::Debug for Guarded {
+impl std::fmt::Debug for GuardedResolver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Guarded")
     }
 }
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let allow = Arc::clone(&self.0);
         Box::pin(async move {
@@ -54,7 +54,7 @@ impl Resolve for Guarded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HttpError, Method, Request};
+    use crate::{HttpError, HttpMethod, HttpRequest};
     use std::time::Duration;
 
     #[tokio::test]
@@ -62,8 +62,8 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let http = Http::guarded(Env::default(), |ip| !ip.is_loopback());
-        let request = Request {
-            method: Method::Get,
+        let request = HttpRequest {
+            method: HttpMethod::Get,
             url: format!("http://localhost:{port}/"),
             headers: Vec::new(),
             body: Vec::new(),

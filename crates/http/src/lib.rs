@@ -16,13 +16,13 @@ pub use error::HttpError;
 pub mod guard;
 
 use bytes::Bytes;
-use client::Clients;
+use client::HttpClients;
 use std::sync::Arc;
 use std::time::Duration;
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum HttpMethod {
     Get,
     Head,
     Post,
@@ -30,8 +30,8 @@ pub enum Method {
 }
 
 #[derive(Clone, Debug)]
-pub struct Request {
-    pub method: Method,
+pub struct HttpRequest {
+    pub method: HttpMethod,
     pub url: String,
     pub headers: Vec<(String, String)>,
     /// Sent in order, without copying, with a `content-length`.
@@ -42,7 +42,7 @@ pub struct Request {
 
 /// What a request is to lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum RequestPurpose {
     Answer,
     /// Another protocol on the same connection.
     Upgrade,
@@ -52,12 +52,12 @@ pub(crate) enum Purpose {
 /// Dropping a request's future, or a response, closes its connection (HTTP/2: its stream).
 #[derive(Clone, Debug)]
 pub struct Http {
-    clients: Arc<Clients>,
+    clients: Arc<HttpClients>,
 }
 
 impl Http {
     pub fn new(env: Env) -> Self {
-        Self { clients: Arc::new(Clients::new(env)) }
+        Self { clients: Arc::new(HttpClients::new(env)) }
     }
 
     /// Whether the proxy variables make sense, without any other work: for a clear message at start.
@@ -70,19 +70,19 @@ impl Http {
         self.clients.client_for(&parse(url)?).await.map(drop)
     }
 
-    pub async fn send(&self, request: Request) -> Result<Response, HttpError> {
-        self.exchange(request, Purpose::Answer).await
+    pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        self.exchange(request, RequestPurpose::Answer).await
     }
 
     /// As `send`. A request that dies before its answer on a connection that had served others is sent once more, on a
     /// new one: the server had closed it. Only for requests that may reach the server twice.
-    pub async fn send_repeatable(&self, request: Request) -> Result<Response, HttpError> {
+    pub async fn send_repeatable(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let again = request.clone();
-        match dial::watched(self.exchange(request, Purpose::Answer)).await {
+        match dial::with_dial_flag(self.exchange(request, RequestPurpose::Answer)).await {
             (Err(HttpError::Broken(why)), false) => {
                 tracing::debug!(why, "a kept connection was closed; the request goes out on a new one");
                 self.clients.renew(&parse(&again.url)?).await?;
-                self.exchange(again, Purpose::Answer).await
+                self.exchange(again, RequestPurpose::Answer).await
             }
             (outcome, _) => outcome,
         }
@@ -93,20 +93,20 @@ impl Http {
         self.clients.proxy_of(&parse(url).ok()?)
     }
 
-    async fn exchange(&self, request: Request, purpose: Purpose) -> Result<Response, HttpError> {
+    async fn exchange(&self, request: HttpRequest, purpose: RequestPurpose) -> Result<HttpResponse, HttpError> {
         let url = parse(&request.url)?;
         let origin = origin(&url);
         let timeout = request.timeout;
         let exchange = async {
             let client = match purpose {
-                Purpose::Answer => self.clients.client_for(&url).await?,
-                Purpose::Upgrade => self.clients.upgrading(&url).await?,
+                RequestPurpose::Answer => self.clients.client_for(&url).await?,
+                RequestPurpose::Upgrade => self.clients.upgrading(&url).await?,
             };
             let method = match request.method {
-                Method::Get => reqwest::Method::GET,
-                Method::Head => reqwest::Method::HEAD,
-                Method::Post => reqwest::Method::POST,
-                Method::Delete => reqwest::Method::DELETE,
+                HttpMethod::Get => reqwest::Method::GET,
+                HttpMethod::Head => reqwest::Method::HEAD,
+                HttpMethod::Post => reqwest::Method::POST,
+                HttpMethod::Delete => reqwest::Method::DELETE,
             };
             let mut builder = client.request(method, url.clone());
             for (name, value) in &request.headers {
@@ -118,7 +118,7 @@ impl Http {
             builder.send().await.map_err(|source| error::classify(&source, &origin))
         };
         match tokio::time::timeout(timeout, exchange).await {
-            Ok(result) => Ok(Response { inner: result?, origin }),
+            Ok(result) => Ok(HttpResponse { inner: result?, origin }),
             Err(_) => Err(HttpError::Timeout(timeout)),
         }
     }
@@ -135,7 +135,7 @@ fn parse(url: &str) -> Result<reqwest::Url, HttpError> {
 
 /// Where a `location` header leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redirect {
+pub struct HttpRedirect {
     pub url: String,
     /// Without credentials and query: may be shown.
     pub shown: String,
@@ -144,10 +144,10 @@ pub struct Redirect {
 }
 
 /// Reads `location` as an answer to a request for `url`.
-pub fn redirect(url: &str, location: &str) -> Option<Redirect> {
+pub fn redirect(url: &str, location: &str) -> Option<HttpRedirect> {
     let from = parse(url).ok()?;
     let to = from.join(location).ok()?;
-    Some(Redirect { shown: place(&to), same_origin: to.origin() == from.origin(), url: to.into() })
+    Some(HttpRedirect { shown: display_url(&to), same_origin: to.origin() == from.origin(), url: to.into() })
 }
 
 /// Why `url` cannot be the address of a server.
@@ -161,7 +161,7 @@ pub fn host_of(url: &str) -> Option<String> {
 }
 
 /// A URL without credentials, query and fragment.
-pub(crate) fn place(url: &reqwest::Url) -> String {
+pub(crate) fn display_url(url: &reqwest::Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.set_fragment(None);
@@ -176,12 +176,12 @@ fn origin(url: &reqwest::Url) -> String {
 }
 
 #[derive(Debug)]
-pub struct Response {
+pub struct HttpResponse {
     inner: reqwest::Response,
     origin: String,
 }
 
-impl Response {
+impl HttpResponse {
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }

@@ -10,12 +10,12 @@ use sys::Env;
 const VARIABLES: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Proxies {
+pub(crate) struct ProxyConfig {
     proxy: Option<Url>,
-    exceptions: Vec<Exception>,
+    exceptions: Vec<ProxyException>,
 }
 
-impl Proxies {
+impl ProxyConfig {
     pub(crate) fn from_env(env: &Env) -> Result<Self, HttpError> {
         let found = VARIABLES.iter().find_map(|name| Some((name, env.non_empty(name)?.trim())));
         let proxy = match found {
@@ -23,7 +23,7 @@ impl Proxies {
             None => None,
         };
         let list = ["no_proxy", "NO_PROXY"].iter().find_map(|name| env.non_empty(name)).unwrap_or_default();
-        let exceptions = list.split([',', ' ', '\t', '\n']).filter_map(Exception::parse).collect();
+        let exceptions = list.split([',', ' ', '\t', '\n']).filter_map(ProxyException::parse).collect();
         Ok(Self { proxy, exceptions })
     }
 
@@ -52,27 +52,27 @@ fn parse_proxy(name: &str, value: &str) -> Result<Url, HttpError> {
 
 /// One entry of `NO_PROXY`, with an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Exception {
-    what: What,
+struct ProxyException {
+    kind: ExceptionKind,
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum ExceptionKind {
     Everything,
     Network(IpAddr, u8),
     /// This name and all below it, without a leading dot, in lower case.
     Domain(String),
 }
 
-impl Exception {
+impl ProxyException {
     fn parse(entry: &str) -> Option<Self> {
         let entry = entry.trim();
         if entry.is_empty() {
             return None;
         }
         if let Some(network) = network(entry) {
-            return Some(Self { what: network, port: None });
+            return Some(Self { kind: network, port: None });
         }
         let (host, port) = match entry.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (host, port.parse().ok()),
@@ -80,22 +80,22 @@ impl Exception {
         };
         let what = match network(host) {
             Some(network) => network,
-            None if host == "*" => What::Everything,
-            None => What::Domain(host.trim_start_matches("*.").trim_matches('.').to_ascii_lowercase()),
+            None if host == "*" => ExceptionKind::Everything,
+            None => ExceptionKind::Domain(host.trim_start_matches("*.").trim_matches('.').to_ascii_lowercase()),
         };
-        Some(Self { what, port })
+        Some(Self { kind: what, port })
     }
 
     fn covers(&self, host: &str, port: Option<u16>) -> bool {
         if self.port.is_some() && self.port != port {
             return false;
         }
-        match &self.what {
-            What::Everything => true,
-            What::Network(network, prefix) => {
+        match &self.kind {
+            ExceptionKind::Everything => true,
+            ExceptionKind::Network(network, prefix) => {
                 bare(host).parse().is_ok_and(|address| is_within(address, *network, *prefix))
             }
-            What::Domain(domain) => {
+            ExceptionKind::Domain(domain) => {
                 let host = host.trim_end_matches('.').to_ascii_lowercase();
                 host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             }
@@ -108,14 +108,14 @@ fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
 }
 
-fn network(text: &str) -> Option<What> {
+fn network(text: &str) -> Option<ExceptionKind> {
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix.parse().ok()?)),
         None => (text, None),
     };
     let address: IpAddr = bare(address).parse().ok()?;
     let whole = if address.is_ipv4() { 32 } else { 128 };
-    Some(What::Network(address, prefix.unwrap_or(whole).min(whole)))
+    Some(ExceptionKind::Network(address, prefix.unwrap_or(whole).min(whole)))
 }
 
 fn is_within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
@@ -132,8 +132,8 @@ fn is_within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn proxies(vars: &[(&str, &str)]) -> Result<Proxies, HttpError> {
-        Proxies::from_env(&Env::default().with(vars.iter().copied()))
+    fn proxies(vars: &[(&str, &str)]) -> Result<ProxyConfig, HttpError> {
+        ProxyConfig::from_env(&Env::default().with(vars.iter().copied()))
     }
 
     fn chosen(vars: &[(&str, &str)], target: &str) -> Option<String> {

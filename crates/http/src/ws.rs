@@ -7,13 +7,13 @@ mod frame;
 #[cfg(test)]
 mod tests;
 
-pub use frame::{Message, Role, Violation, code};
+pub use frame::{WebSocketMessage, WebSocketRole, WebSocketViolation, code};
 
-use crate::{HttpError, Request, Response};
+use crate::{HttpError, HttpRequest, HttpResponse};
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use frame::{Assembly, Head};
+use frame::{FrameHead, MessageAssembly};
 use std::fmt;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
@@ -22,9 +22,9 @@ const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The key of one handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key(String);
+pub struct WebSocketKey(String);
 
-impl Key {
+impl WebSocketKey {
     /// A new one for every connection.
     pub fn random() -> Self {
         Self(STANDARD.encode(random()))
@@ -61,21 +61,21 @@ fn random() -> [u8; 16] {
 
 impl crate::Http {
     /// Sends a request that asks for an upgrade: on HTTP/1.1, which alone can be upgraded.
-    pub async fn send_upgrading(&self, request: Request) -> Result<Response, HttpError> {
-        self.exchange(request, crate::Purpose::Upgrade).await
+    pub async fn send_upgrading(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        self.exchange(request, crate::RequestPurpose::Upgrade).await
     }
 }
 
-type Connection = Box<dyn Duplex>;
+type WebSocketConnection = Box<dyn DuplexStream>;
 
-trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+trait DuplexStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> DuplexStream for T {}
 
 /// Why nothing more can be received.
 #[derive(Debug)]
 pub enum ReceiveError {
     /// The other end broke the rules: close with the code of the violation.
-    Violation(Violation),
+    Violation(WebSocketViolation),
     Io(io::Error),
 }
 
@@ -96,45 +96,54 @@ impl From<io::Error> for ReceiveError {
     }
 }
 
-impl From<Violation> for ReceiveError {
-    fn from(violation: Violation) -> Self {
+impl From<WebSocketViolation> for ReceiveError {
+    fn from(violation: WebSocketViolation) -> Self {
         Self::Violation(violation)
     }
 }
 
-pub struct Receiver {
-    reader: BufReader<ReadHalf<Connection>>,
-    role: Role,
-    assembly: Assembly,
+pub struct WebSocketReceiver {
+    reader: BufReader<ReadHalf<WebSocketConnection>>,
+    role: WebSocketRole,
+    assembly: MessageAssembly,
     is_closed: bool,
 }
 
-pub struct Sender {
-    writer: WriteHalf<Connection>,
-    role: Role,
+pub struct WebSocketSender {
+    writer: WriteHalf<WebSocketConnection>,
+    role: WebSocketRole,
 }
 
 /// The two ends of a connection that the server agreed to upgrade. `limit` is the longest message taken, in bytes.
-pub async fn accept(response: Response, key: &Key, limit: usize) -> Result<(Sender, Receiver), HttpError> {
+pub async fn accept(
+    response: HttpResponse,
+    key: &WebSocketKey,
+    limit: usize,
+) -> Result<(WebSocketSender, WebSocketReceiver), HttpError> {
     if response.header("sec-websocket-accept") != Some(key.accept().as_str()) {
         return Err(HttpError::Invalid("the server does not speak WebSocket".into()));
     }
-    Ok(split(response.upgrade().await?, Role::Client, limit))
+    Ok(split(response.upgrade().await?, WebSocketRole::Client, limit))
 }
 
 /// The two ends of a connection on which both sides have agreed to speak WebSocket.
 pub fn split(
     connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    role: Role,
+    role: WebSocketRole,
     limit: usize,
-) -> (Sender, Receiver) {
-    let connection: Connection = Box::new(connection);
+) -> (WebSocketSender, WebSocketReceiver) {
+    let connection: WebSocketConnection = Box::new(connection);
     let (reader, writer) = tokio::io::split(connection);
-    let receiver = Receiver { reader: BufReader::new(reader), role, assembly: Assembly::new(limit), is_closed: false };
-    (Sender { writer, role }, receiver)
+    let receiver = WebSocketReceiver {
+        reader: BufReader::new(reader),
+        role,
+        assembly: MessageAssembly::new(limit),
+        is_closed: false,
+    };
+    (WebSocketSender { writer, role }, receiver)
 }
 
-impl Sender {
+impl WebSocketSender {
     pub async fn text(&mut self, text: &[u8]) -> io::Result<()> {
         self.frame(frame::TEXT, text).await
     }
@@ -155,7 +164,7 @@ impl Sender {
     }
 
     async fn frame(&mut self, opcode: u8, payload: &[u8]) -> io::Result<()> {
-        let mask = (self.role == Role::Client).then(|| {
+        let mask = (self.role == WebSocketRole::Client).then(|| {
             let random = random();
             [random[0], random[1], random[2], random[3]]
         });
@@ -164,12 +173,12 @@ impl Sender {
     }
 }
 
-impl Receiver {
+impl WebSocketReceiver {
     /// The next message; `None` after a close. Not to be given up half way.
-    pub async fn next(&mut self) -> Result<Option<Message>, ReceiveError> {
+    pub async fn next(&mut self) -> Result<Option<WebSocketMessage>, ReceiveError> {
         while !self.is_closed {
             let message = self.frame().await.inspect_err(|_| self.is_closed = true)?;
-            self.is_closed = matches!(message, Some(Message::Close(_)));
+            self.is_closed = matches!(message, Some(WebSocketMessage::Close(_)));
             if message.is_some() {
                 return Ok(message);
             }
@@ -177,16 +186,16 @@ impl Receiver {
         Ok(None)
     }
 
-    async fn frame(&mut self) -> Result<Option<Message>, ReceiveError> {
+    async fn frame(&mut self) -> Result<Option<WebSocketMessage>, ReceiveError> {
         let mut head = [0; 2];
         self.reader.read_exact(&mut head).await?;
-        let head = Head::read(head, self.role)?;
+        let head = FrameHead::read(head, self.role)?;
         let mut more = [0; 8];
         let more = &mut more[..head.length_bytes()];
         self.reader.read_exact(more).await?;
         let length = self.assembly.accept(head, head.length(more)?)?;
         let mut mask = [0; 4];
-        if self.role == Role::Server {
+        if self.role == WebSocketRole::Server {
             self.reader.read_exact(&mut mask).await?;
         }
         let mut payload = vec![0; length];

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use bytes::Bytes;
-use http::{Http, HttpError, Method, Request};
+use http::{Http, HttpError, HttpMethod, HttpRequest};
 use std::time::{Duration, Instant};
 use sys::Env;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,9 +18,9 @@ fn client(vars: &[(&str, &str)]) -> Http {
     Http::new(Env::default().with(vars.iter().copied()))
 }
 
-fn get(url: impl Into<String>) -> Request {
+fn get(url: impl Into<String>) -> HttpRequest {
     let timeout = Duration::from_secs(20);
-    Request { method: Method::Get, url: url.into(), headers: vec![], body: vec![], timeout }
+    HttpRequest { method: HttpMethod::Get, url: url.into(), headers: vec![], body: vec![], timeout }
 }
 
 /// Reads one request: head, and as much body as `content-length` says.
@@ -71,7 +71,8 @@ async fn a_body_in_parts_goes_out_whole_with_its_length() {
         [Bytes::from_static(b"{\"a\":"), Bytes::new(), Bytes::from(vec![b'1'; 100_000]), Bytes::from_static(b"}")];
     for body in [parts.to_vec(), vec![Bytes::from_static(b"one")]] {
         let headers = vec![("User-Agent".to_owned(), "gimlet-test/1".to_owned())];
-        let request = Request { method: Method::Post, headers, body, ..get(format!("http://{address}/v1?x=1")) };
+        let request =
+            HttpRequest { method: HttpMethod::Post, headers, body, ..get(format!("http://{address}/v1?x=1")) };
         let response = http.send(request).await.unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.bytes(10).await.unwrap(), (b"ok".to_vec(), false));
@@ -243,7 +244,7 @@ async fn connections_that_break_are_broken() {
 }
 
 /// A response whose body has begun and does not end, and the server's side of it.
-async fn half_answer(listener: TcpListener, address: &str) -> (TcpStream, http::Response) {
+async fn half_answer(listener: TcpListener, address: &str) -> (TcpStream, http::HttpResponse) {
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         read_request(&mut stream).await;
@@ -295,14 +296,14 @@ async fn dropping_a_waiting_request_closes_its_connection() {
 #[tokio::test]
 async fn a_silent_server_is_a_timeout() {
     let (_listener, address) = listen().await;
-    let request = Request { timeout: Duration::from_millis(30), ..get(format!("http://{address}/")) };
+    let request = HttpRequest { timeout: Duration::from_millis(30), ..get(format!("http://{address}/")) };
     let error = client(&[]).send(request).await.unwrap_err();
     assert!(matches!(error, HttpError::Timeout(limit) if limit == Duration::from_millis(30)), "{error:?}");
 }
 
 #[tokio::test]
 async fn what_cannot_be_sent_is_invalid() {
-    let bad_header = Request { headers: vec![("a\nb".into(), "c".into())], ..get("http://127.0.0.1:1/") };
+    let bad_header = HttpRequest { headers: vec![("a\nb".into(), "c".into())], ..get("http://127.0.0.1:1/") };
     for request in [get("nonsense"), get("ftp://127.0.0.1/"), get("http://"), bad_header] {
         let error = client(&[]).send(request).await.unwrap_err();
         assert!(matches!(error, HttpError::Invalid(_)), "{error:?}");

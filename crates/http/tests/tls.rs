@@ -6,7 +6,7 @@ mod certificates;
 
 use bytes::Bytes;
 use certificates::TestKey;
-use http::{Http, HttpError, Method, Request};
+use http::{Http, HttpError, HttpMethod, HttpRequest};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::{Path, PathBuf};
@@ -92,9 +92,9 @@ fn client(vars: &[(&str, String)]) -> Http {
     Http::new(Env::default().with(vars.iter().map(|(name, value)| (*name, value.clone()))))
 }
 
-fn get(url: &str) -> Request {
+fn get(url: &str) -> HttpRequest {
     let timeout = Duration::from_secs(20);
-    Request { method: Method::Get, url: url.to_owned(), headers: vec![], body: vec![], timeout }
+    HttpRequest { method: HttpMethod::Get, url: url.to_owned(), headers: vec![], body: vec![], timeout }
 }
 
 // [TST-110]
@@ -164,7 +164,7 @@ async fn http2_is_spoken_where_offered() {
     });
     let http = client(&[("NODE_EXTRA_CA_CERTS", authority.text("ca.pem"))]);
     let body = vec![Bytes::from_static(b"one"), Bytes::from_static(b"two")];
-    let mut response = http.send(Request { method: Method::Post, body, ..get(&url) }).await.unwrap();
+    let mut response = http.send(HttpRequest { method: HttpMethod::Post, body, ..get(&url) }).await.unwrap();
     assert_eq!(response.chunk().await.unwrap().as_deref(), Some(b"first".as_slice()));
     // [TST-130]
     drop(response);

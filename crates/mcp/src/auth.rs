@@ -15,8 +15,8 @@ mod stored;
 
 pub use helper::HelperPlace;
 pub use keyring::Keyring;
-pub use login::{Login, Outcome};
-pub use stored::{Vault, forget, identity, keep_client_secret};
+pub use login::{LoginOutcome, McpLogin};
+pub use stored::{TokenVault, forget, identity, store_client_secret};
 
 use http::HttpError;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub enum AuthError {
     Address { url: String, why: &'static str },
     #[error("could not reach {what}: {error}")]
     Unreachable { what: String, error: HttpError },
-    #[error("{what} answered {status}{}", shown(.detail))]
+    #[error("{what} answered {status}{}", detail_suffix(.detail))]
     Answered { what: String, status: u16, detail: String },
     #[error("{what} is not what the specification asks for: {why}")]
     Malformed { what: String, why: String },
@@ -68,6 +68,6 @@ pub enum AuthError {
     Store(#[from] std::io::Error),
 }
 
-fn shown(detail: &str) -> String {
+fn detail_suffix(detail: &str) -> String {
     if detail.is_empty() { String::new() } else { format!(": {detail}") }
 }

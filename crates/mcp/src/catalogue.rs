@@ -4,7 +4,7 @@
 use crate::error::CallError;
 use crate::names;
 use crate::schema;
-use crate::server::{Link, ServerInfo};
+use crate::server::{ServerInfo, ServerLink};
 use rmcp::model::{ClientRequest, ListPromptsRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -16,10 +16,10 @@ const TEXT_LIMIT: usize = 2048;
 const MAX_PAGES: usize = 200;
 const MAX_ENTRIES: usize = 20_000;
 /// Tries of a list before it counts as failed.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Catalogue {
+pub(crate) struct McpCatalogue {
     pub(crate) tools: Arc<[Arc<RemoteTool>]>,
     pub(crate) prompts: Arc<[RemotePrompt]>,
     pub(crate) instructions: Option<String>,
@@ -40,7 +40,7 @@ pub struct RemoteTool {
     pub description: String,
     /// Compact JSON text.
     pub schema: String,
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     pub meta: ToolMeta,
     /// `_meta` as it came.
     pub raw_meta: Option<Value>,
@@ -48,7 +48,7 @@ pub struct RemoteTool {
 
 /// Hints; a server may lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Annotations {
+pub struct ToolAnnotations {
     pub title: Option<String>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
@@ -82,7 +82,7 @@ pub struct PromptArgument {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
+pub struct McpResource {
     pub server: String,
     pub uri: String,
     pub name: String,
@@ -91,13 +91,13 @@ pub struct Resource {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listed {
+pub(crate) enum McpListKind {
     Tools,
     Prompts,
     Resources,
 }
 
-impl Listed {
+impl McpListKind {
     fn key(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -117,7 +117,7 @@ impl Listed {
 }
 
 /// All pages of a list.
-pub(crate) async fn entries(link: &Link, what: Listed) -> Result<Vec<Map<String, Value>>, CallError> {
+pub(crate) async fn entries(link: &ServerLink, what: McpListKind) -> Result<Vec<Map<String, Value>>, CallError> {
     let mut all = Vec::new();
     let mut cursor = None;
     let mut seen = BTreeSet::new();
@@ -140,11 +140,11 @@ pub(crate) async fn entries(link: &Link, what: Listed) -> Result<Vec<Map<String,
     Ok(all)
 }
 
-async fn patient(link: &Link, what: Listed) -> Result<Vec<Map<String, Value>>, CallError> {
+async fn entries_with_retries(link: &ServerLink, what: McpListKind) -> Result<Vec<Map<String, Value>>, CallError> {
     let mut tries = 1;
     loop {
         match entries(link, what).await {
-            Err(error) if tries < TRIES && is_transient(&error) => {
+            Err(error) if tries < MAX_TRIES && is_transient(&error) => {
                 tracing::debug!(server = link.server, %error, list = what.key(), "a list is asked for again");
                 tries += 1;
             }
@@ -157,10 +157,10 @@ fn is_transient(error: &CallError) -> bool {
     matches!(error, CallError::Failed { .. } | CallError::TimedOut { .. })
 }
 
-pub(crate) async fn tools(link: &Link) -> Result<Arc<[Arc<RemoteTool>]>, CallError> {
+pub(crate) async fn tools(link: &ServerLink) -> Result<Arc<[Arc<RemoteTool>]>, CallError> {
     let mut taken = BTreeSet::new();
     let mut tools = Vec::new();
-    for fields in patient(link, Listed::Tools).await? {
+    for fields in entries_with_retries(link, McpListKind::Tools).await? {
         let name = fields.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let Some(tool) = tool(&link.server, fields, &taken) else {
             tracing::warn!(server = link.server, tool = name, "the tool is left out: its schema is no object");
@@ -189,7 +189,7 @@ pub(crate) fn tool(server: &str, mut fields: Map<String, Value>, taken: &BTreeSe
         server: server.to_owned(),
         exposed: names::exposed_tool(server, &name, |name| taken.contains(name)),
         name,
-        description: cut(&description),
+        description: truncate(&description),
         schema: wire::raw::to_line(&adapted.schema).ok()?,
         annotations,
         meta: meta(raw_meta.as_ref()),
@@ -197,9 +197,9 @@ pub(crate) fn tool(server: &str, mut fields: Map<String, Value>, taken: &BTreeSe
     })
 }
 
-fn annotations(value: Option<&Value>) -> Annotations {
+fn annotations(value: Option<&Value>) -> ToolAnnotations {
     let hint = |name: &str| value.and_then(|hints| hints.get(name)).and_then(Value::as_bool);
-    Annotations {
+    ToolAnnotations {
         title: value.and_then(|hints| hints.get("title")).and_then(Value::as_str).map(str::to_owned),
         read_only: hint("readOnlyHint"),
         destructive: hint("destructiveHint"),
@@ -214,14 +214,14 @@ fn meta(value: Option<&Value>) -> ToolMeta {
         max_result_chars: get("anthropic/maxResultSizeChars").and_then(Value::as_u64),
         always_load: get("anthropic/alwaysLoad") == Some(&Value::Bool(true)),
         requires_interaction: get("anthropic/requiresUserInteraction") == Some(&Value::Bool(true)),
-        search_hint: get("anthropic/searchHint").and_then(Value::as_str).map(cut),
+        search_hint: get("anthropic/searchHint").and_then(Value::as_str).map(truncate),
     }
 }
 
-pub(crate) async fn prompts(link: &Link) -> Result<Arc<[RemotePrompt]>, CallError> {
+pub(crate) async fn prompts(link: &ServerLink) -> Result<Arc<[RemotePrompt]>, CallError> {
     let mut taken = BTreeSet::new();
     let mut prompts = Vec::new();
-    for fields in patient(link, Listed::Prompts).await? {
+    for fields in entries_with_retries(link, McpListKind::Prompts).await? {
         let Some(name) = fields.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else { continue };
         let exposed = names::exposed_tool(&link.server, name, |name| taken.contains(name));
         taken.insert(exposed.clone());
@@ -229,7 +229,7 @@ pub(crate) async fn prompts(link: &Link) -> Result<Arc<[RemotePrompt]>, CallErro
             server: link.server.clone(),
             name: name.to_owned(),
             exposed,
-            description: cut(fields.get("description").and_then(Value::as_str).unwrap_or_default()),
+            description: truncate(fields.get("description").and_then(Value::as_str).unwrap_or_default()),
             arguments: arguments(fields.get("arguments")),
         });
     }
@@ -246,11 +246,11 @@ fn arguments(value: Option<&Value>) -> Vec<PromptArgument> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
 }
 
-pub(crate) async fn resources(link: &Link) -> Result<Vec<Resource>, CallError> {
+pub(crate) async fn resources(link: &ServerLink) -> Result<Vec<McpResource>, CallError> {
     let read = |fields: Map<String, Value>| {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         let uri = text("uri")?;
-        Some(Resource {
+        Some(McpResource {
             server: link.server.clone(),
             name: text("name").unwrap_or_else(|| uri.clone()),
             uri,
@@ -258,11 +258,11 @@ pub(crate) async fn resources(link: &Link) -> Result<Vec<Resource>, CallError> {
             description: text("description"),
         })
     };
-    Ok(entries(link, Listed::Resources).await?.into_iter().filter_map(read).collect())
+    Ok(entries(link, McpListKind::Resources).await?.into_iter().filter_map(read).collect())
 }
 
 /// The beginning of a text that is too long, whole characters only.
-pub(crate) fn cut(text: &str) -> String {
+pub(crate) fn truncate(text: &str) -> String {
     if text.len() <= TEXT_LIMIT {
         return text.to_owned();
     }

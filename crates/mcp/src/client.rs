@@ -2,8 +2,8 @@
 
 #![expect(deprecated, reason = "roots and logging still stand in the revision that servers speak")]
 
-use crate::elicit::{self, Action, Elicitation, Elicited};
-use crate::owner::Owner;
+use crate::elicit::{self, ElicitAction, Elicitation, ElicitationAnswer};
+use crate::owner::McpOwner;
 use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
@@ -17,24 +17,24 @@ use tokio::sync::mpsc;
 
 /// Something the server says has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ListChanged {
     Tools,
     Prompts,
     Resources,
 }
 
-pub(crate) struct Face {
+pub(crate) struct ClientFace {
     pub(crate) server: String,
-    pub(crate) owner: Arc<dyn Owner>,
-    pub(crate) changes: mpsc::Sender<Change>,
+    pub(crate) owner: Arc<dyn McpOwner>,
+    pub(crate) changes: mpsc::Sender<ListChanged>,
     pub(crate) version: String,
-    pub(crate) era: Era,
+    pub(crate) era: ProtocolEra,
 }
 
 /// Answers what a server asks, whichever way it asks.
 pub(crate) struct Answerer<'a> {
     pub(crate) server: &'a str,
-    pub(crate) owner: &'a Arc<dyn Owner>,
+    pub(crate) owner: &'a Arc<dyn McpOwner>,
 }
 
 impl Answerer<'_> {
@@ -58,32 +58,32 @@ impl Answerer<'_> {
             url: text("url"),
             id: text("elicitationId"),
         };
-        let answer = if is_proper(&question) {
+        let answer = if is_allowed_address(&question) {
             tokio::select! {
                 answer = self.owner.elicit(question) => answer,
-                () = cancelled => Elicited { action: Action::Cancel, content: None },
+                () = cancelled => ElicitationAnswer { action: ElicitAction::Cancel, content: None },
             }
         } else {
             tracing::warn!(server = self.server, "an elicitation with an address that is not https is declined");
-            Elicited::DECLINED
+            ElicitationAnswer::DECLINED
         };
         match answer.action {
-            Action::Accept => match elicit::with_defaults(answer.content, asked.get("requestedSchema")) {
+            ElicitAction::Accept => match elicit::with_defaults(answer.content, asked.get("requestedSchema")) {
                 Some(content) => json!({"action": "accept", "content": content}),
                 None => json!({"action": "accept"}),
             },
-            Action::Decline => json!({"action": "decline"}),
-            Action::Cancel => json!({"action": "cancel"}),
+            ElicitAction::Decline => json!({"action": "decline"}),
+            ElicitAction::Cancel => json!({"action": "cancel"}),
         }
     }
 }
 
-impl Face {
+impl ClientFace {
     fn answerer(&self) -> Answerer<'_> {
         Answerer { server: &self.server, owner: &self.owner }
     }
 
-    fn changed(&self, what: Change) {
+    fn changed(&self, what: ListChanged) {
         // A full queue already holds a reason to look again.
         self.changes.try_send(what).ok();
     }
@@ -98,18 +98,18 @@ const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// How a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Era {
+pub(crate) enum ProtocolEra {
     /// `initialize`
     Handshake,
     /// `server/discover`; every request says who asks.
     Stateless,
 }
 
-impl ClientHandler for Face {
+impl ClientHandler for ClientFace {
     fn get_info(&self) -> ClientConfig {
         let capabilities = match self.era {
-            Era::Handshake => json!({"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}}),
-            Era::Stateless => {
+            ProtocolEra::Handshake => json!({"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}}),
+            ProtocolEra::Stateless => {
                 json!({"roots": {}, "elicitation": {"form": {}, "url": {}}, "extensions": {TASKS: {}}})
             }
         };
@@ -146,15 +146,15 @@ impl ClientHandler for Face {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed(Change::Tools);
+        self.changed(ListChanged::Tools);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed(Change::Prompts);
+        self.changed(ListChanged::Prompts);
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed(Change::Resources);
+        self.changed(ListChanged::Resources);
     }
 
     async fn on_custom_notification(&self, said: CustomNotification, _: NotificationContext<RoleClient>) {
@@ -168,7 +168,7 @@ impl ClientHandler for Face {
 }
 
 /// An address is opened by people: anything but https (or this machine) is none they should be sent to.
-fn is_proper(question: &Elicitation) -> bool {
+fn is_allowed_address(question: &Elicitation) -> bool {
     let Some(address) = &question.url else { return true };
     let Ok(url) = url::Url::parse(address) else { return false };
     let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
@@ -192,8 +192,8 @@ mod tests {
             url: Some(url.into()),
             id: None,
         };
-        assert!(is_proper(&of("https://example.com/x")) && is_proper(&of("http://localhost:1/")));
-        assert!(!is_proper(&of("http://example.com")) && !is_proper(&of("file:///etc/passwd")));
-        assert!(!is_proper(&of("javascript:alert(1)")));
+        assert!(is_allowed_address(&of("https://example.com/x")) && is_allowed_address(&of("http://localhost:1/")));
+        assert!(!is_allowed_address(&of("http://example.com")) && !is_allowed_address(&of("file:///etc/passwd")));
+        assert!(!is_allowed_address(&of("javascript:alert(1)")));
     }
 }

@@ -1,15 +1,15 @@
 //! Makes a connection and attends to it: a few at a time, again after transient failures, lists read anew when the server
 //! says that they changed. A failure is the server's status.
 
-use crate::catalogue::{self, Catalogue};
-use crate::client::{self, Change, Era, Face};
-use crate::host::Shared;
-use crate::server::{Link, Server, ServerInfo, Status};
-use crate::settings::Pauses;
+use crate::catalogue::{self, McpCatalogue};
+use crate::client::{self, ClientFace, ListChanged, ProtocolEra};
+use crate::host::HostShared;
+use crate::server::{McpStatus, ServerEntry, ServerInfo, ServerLink};
+use crate::settings::RetryPauses;
 use crate::subscription;
-use crate::transport::remote::{Remote, Unreached};
+use crate::transport::remote::{RemoteEndpoint, RemoteError};
 use crate::transport::stdio::LastWords;
-use crate::transport::{self, Undelivered};
+use crate::transport::{self, SendError};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::Transport as RmcpTransport;
 use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
@@ -19,30 +19,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use wire::mcp::Transport;
+use wire::mcp::McpTransport;
 
 /// Tries of a remote server's first connection, and of one that was lost.
 const FIRST_TRIES: u32 = 1 + 3;
 const LATER_TRIES: u32 = 5;
 /// Changes waiting to be looked at.
-const CHANGES: usize = 16;
+const CHANGE_QUEUE: usize = 16;
 /// A server that does not answer `server/discover` within this time is greeted with a handshake.
-const DISCOVERY: Duration = Duration::from_secs(5);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that lasted this long starts with a fresh count of retries.
-const STEADY: Duration = Duration::from_mins(1);
+const STEADY_AFTER: Duration = Duration::from_mins(1);
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum ConnectFailure {
     NeedsAuth,
     /// Worth another try.
     Transient(String),
     Permanent(String),
 }
 
-impl Failure {
+impl ConnectFailure {
     /// Without the credentials that the server, or its address, put into the text.
-    fn hidden(self, shared: &Shared) -> Self {
+    fn hidden(self, shared: &HostShared) -> Self {
         match self {
             Self::Transient(why) => Self::Transient(shared.owner.hide(&why)),
             Self::Permanent(why) => Self::Permanent(shared.owner.hide(&why)),
@@ -51,24 +51,24 @@ impl Failure {
     }
 }
 
-struct Connected {
-    running: RunningService<RoleClient, Face>,
-    link: Arc<Link>,
-    changes: mpsc::Receiver<Change>,
+struct LiveConnection {
+    running: RunningService<RoleClient, ClientFace>,
+    link: Arc<ServerLink>,
+    changes: mpsc::Receiver<ListChanged>,
     /// Where changes go that have to be subscribed to.
-    news: Option<mpsc::Sender<Change>>,
+    news: Option<mpsc::Sender<ListChanged>>,
     inbound: Option<mpsc::Sender<Box<RawValue>>>,
-    catalogue: Catalogue,
+    catalogue: McpCatalogue,
 }
 
-enum Ended {
+enum ConnectionEnd {
     Stopped,
     Closed,
 }
 
 /// Why a connection is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum ConnectCause {
     /// Somebody wants it.
     Asked,
     /// The last one does not work any more.
@@ -76,19 +76,19 @@ pub(crate) enum Cause {
 }
 
 /// How often a server is still tried, and how long is waited in between. The first try is made at once.
-struct Tries {
+struct ConnectTries {
     left: u32,
     pause: Duration,
     is_first: bool,
 }
 
-impl Tries {
-    fn new(server: &Server, pauses: Pauses, cause: Cause) -> Self {
+impl ConnectTries {
+    fn new(server: &ServerEntry, pauses: RetryPauses, cause: ConnectCause) -> Self {
         // A program that does not start will not start a moment later.
         let (left, pause) = match (server.config.remote().is_some(), cause) {
             (false, _) => (1, pauses.first),
-            (true, Cause::Asked) => (FIRST_TRIES, pauses.first),
-            (true, Cause::Lost) => (LATER_TRIES, pauses.lost),
+            (true, ConnectCause::Asked) => (FIRST_TRIES, pauses.first),
+            (true, ConnectCause::Lost) => (LATER_TRIES, pauses.lost),
         };
         Self { left, pause, is_first: true }
     }
@@ -106,14 +106,14 @@ impl Tries {
 }
 
 /// Connects `server` and stays until `stop`, or until it is gone for good.
-pub(crate) async fn keep(
-    server: Arc<Server>,
-    shared: Arc<Shared>,
+pub(crate) async fn keep_connected(
+    server: Arc<ServerEntry>,
+    shared: Arc<HostShared>,
     (stop, generation): (CancellationToken, u64),
-    cause: Cause,
+    cause: ConnectCause,
 ) {
-    let mut tries = Tries::new(&server, shared.settings.pauses, cause);
-    let mut is_lost = cause == Cause::Lost;
+    let mut tries = ConnectTries::new(&server, shared.settings.pauses, cause);
+    let mut is_lost = cause == ConnectCause::Lost;
     loop {
         let attempt = connect_with_retries(&server, &shared, &mut tries);
         let connected = tokio::select! {
@@ -127,7 +127,7 @@ pub(crate) async fn keep(
         let (link, since) = (Arc::clone(&connected.link), tokio::time::Instant::now());
         let ended = attend(connected, &server, &shared, &stop, generation).await;
         shared.set(&server, generation, |slot| (slot.link, slot.inbound) = (None, None));
-        if matches!(ended, Ended::Stopped) {
+        if matches!(ended, ConnectionEnd::Stopped) {
             return;
         }
         let may_return = server.config.remote().is_some();
@@ -135,37 +135,41 @@ pub(crate) async fn keep(
         if !may_return {
             let why = link.closed().to_string();
             return shared.set(&server, generation, |slot| {
-                slot.status = Status::Failed(why);
-                slot.catalogue = Catalogue::default();
+                slot.status = McpStatus::Failed(why);
+                slot.catalogue = McpCatalogue::default();
             });
         }
         // One that is lost again and again does not get more tries for each.
-        if since.elapsed() > STEADY || !std::mem::replace(&mut is_lost, true) {
-            tries = Tries::new(&server, shared.settings.pauses, Cause::Lost);
+        if since.elapsed() > STEADY_AFTER || !std::mem::replace(&mut is_lost, true) {
+            tries = ConnectTries::new(&server, shared.settings.pauses, ConnectCause::Lost);
         }
-        shared.set(&server, generation, |slot| slot.status = Status::Pending);
+        shared.set(&server, generation, |slot| slot.status = McpStatus::Pending);
     }
 }
 
-impl Failure {
-    fn status(self) -> Status {
+impl ConnectFailure {
+    fn status(self) -> McpStatus {
         match self {
-            Self::NeedsAuth => Status::NeedsAuth,
-            Self::Transient(why) | Self::Permanent(why) => Status::Failed(why),
+            Self::NeedsAuth => McpStatus::NeedsAuth,
+            Self::Transient(why) | Self::Permanent(why) => McpStatus::Failed(why),
         }
     }
 }
 
-async fn connect_with_retries(server: &Server, shared: &Shared, tries: &mut Tries) -> Result<Connected, Failure> {
+async fn connect_with_retries(
+    server: &ServerEntry,
+    shared: &HostShared,
+    tries: &mut ConnectTries,
+) -> Result<LiveConnection, ConnectFailure> {
     let slots = if server.config.remote().is_some() { &shared.remote_slots } else { &shared.local_slots };
-    let mut failure = Failure::Permanent("it closes every connection soon after it was made".into());
+    let mut failure = ConnectFailure::Permanent("it closes every connection soon after it was made".into());
     while tries.next().await {
         let _place = slots.acquire().await;
         let connected = Box::pin(connect(server, shared)).await;
         failure = match connected.map_err(|failure| failure.hidden(shared)) {
-            Err(Failure::Transient(why)) => {
+            Err(ConnectFailure::Transient(why)) => {
                 tracing::debug!(server = server.name, why, left = tries.left, "not connected");
-                Failure::Transient(why)
+                ConnectFailure::Transient(why)
             }
             done => return done,
         };
@@ -173,62 +177,66 @@ async fn connect_with_retries(server: &Server, shared: &Shared, tries: &mut Trie
     Err(failure)
 }
 
-async fn connect(server: &Server, shared: &Shared) -> Result<Connected, Failure> {
+async fn connect(server: &ServerEntry, shared: &HostShared) -> Result<LiveConnection, ConnectFailure> {
     let limit = shared.settings.connect;
-    let words = Words::default();
+    let words = LastWordsSlot::default();
     if let Ok(done) = tokio::time::timeout(limit, open(server, shared, &words)).await {
         return done;
     }
     let said = words.lock().unwrap_or_else(PoisonError::into_inner).take();
     let said = said.map(|words| words.describe()).unwrap_or_default();
-    Err(Failure::Permanent(format!("connection timed out after {} ms{said}", limit.as_millis())))
+    Err(ConnectFailure::Permanent(format!("connection timed out after {} ms{said}", limit.as_millis())))
 }
 
-type Words = Mutex<Option<Arc<LastWords>>>;
+type LastWordsSlot = Mutex<Option<Arc<LastWords>>>;
 
-async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connected, Failure> {
+async fn open(
+    server: &ServerEntry,
+    shared: &HostShared,
+    words: &LastWordsSlot,
+) -> Result<LiveConnection, ConnectFailure> {
     let remote = |address| {
         let limits = shared.settings.calls.for_server(server.config.timeout_ms);
         let (http, owner) = (shared.http.clone(), Arc::clone(&shared.owner));
-        Remote::new(&server.name, address, http, owner, limits.first_byte)
+        RemoteEndpoint::new(&server.name, address, http, owner, limits.first_byte)
     };
     match &server.config.transport {
-        Transport::Stdio(command) => {
+        McpTransport::Stdio(command) => {
             let (stdio, last_words) =
-                transport::stdio::open(command, &shared.settings, &shared.owner).map_err(Failure::Permanent)?;
+                transport::stdio::open(command, &shared.settings, &shared.owner).map_err(ConnectFailure::Permanent)?;
             *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
-            let opened = greet(stdio, (server, Era::Handshake), shared, Some(Arc::clone(&last_words))).await;
+            let opened = greet(stdio, (server, ProtocolEra::Handshake), shared, Some(Arc::clone(&last_words))).await;
             let opened = match opened {
-                Err(Unmet::Other(refused)) if shared.settings.negotiates => {
+                Err(GreetingFailure::Other(refused)) if shared.settings.negotiates => {
                     tracing::debug!(server = server.name, ?refused, "the server may know no handshake");
-                    let (stdio, last_words) =
-                        transport::stdio::open(command, &shared.settings, &shared.owner).map_err(Failure::Permanent)?;
-                    let greeted = greet(stdio, (server, Era::Stateless), shared, Some(last_words)).await;
-                    greeted.map_err(|_| Unmet::Known(refused))
+                    let (stdio, last_words) = transport::stdio::open(command, &shared.settings, &shared.owner)
+                        .map_err(ConnectFailure::Permanent)?;
+                    let greeted = greet(stdio, (server, ProtocolEra::Stateless), shared, Some(last_words)).await;
+                    greeted.map_err(|_| GreetingFailure::Known(refused))
                 }
                 opened => opened,
             };
             opened.map_err(|unmet| match unmet.failure() {
-                Failure::Transient(why) | Failure::Permanent(why) => {
-                    Failure::Permanent(format!("{why}{}", last_words.describe()))
+                ConnectFailure::Transient(why) | ConnectFailure::Permanent(why) => {
+                    ConnectFailure::Permanent(format!("{why}{}", last_words.describe()))
                 }
-                Failure::NeedsAuth => Failure::NeedsAuth,
+                ConnectFailure::NeedsAuth => ConnectFailure::NeedsAuth,
             })
         }
-        Transport::Http(address) => open_http(server, shared, &remote(address)).await,
-        Transport::Sse(address) => {
+        McpTransport::Http(address) => open_http(server, shared, &remote(address)).await,
+        McpTransport::Sse(address) => {
             let sse = transport::sse::open(remote(address)).await.map_err(|error| classify(&error))?;
-            greet(sse, (server, Era::Handshake), shared, None).await.map_err(Unmet::failure)
+            greet(sse, (server, ProtocolEra::Handshake), shared, None).await.map_err(GreetingFailure::failure)
         }
-        Transport::Ws(address) => {
+        McpTransport::Ws(address) => {
             let socket = transport::ws::open(remote(address)).await.map_err(|error| classify(&error))?;
-            greet(socket, (server, Era::Handshake), shared, None).await.map_err(Unmet::failure)
+            greet(socket, (server, ProtocolEra::Handshake), shared, None).await.map_err(GreetingFailure::failure)
         }
-        Transport::Sdk { .. } => {
+        McpTransport::Sdk { .. } => {
             let manifest = shared.take_manifest(&server.name);
             let (bridge, inbound) = transport::bridge::open(&server.name, Arc::clone(&shared.owner), manifest);
-            let greeted = greet(bridge, (server, Era::Handshake), shared, None).await;
-            let mut connected = greeted.map_err(Unmet::failure)?;
+            let greeted = greet(bridge, (server, ProtocolEra::Handshake), shared, None).await;
+            let mut connected = greeted.map_err(GreetingFailure::failure)?;
             connected.inbound = Some(inbound);
             Ok(connected)
         }
@@ -237,31 +245,35 @@ async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connect
 
 /// Asks a server of the newest revision what it is. One that does not know the question is greeted as before, on a connection
 /// of its own; it is not asked again.
-async fn open_http(server: &Server, shared: &Shared, remote: &Remote) -> Result<Connected, Failure> {
+async fn open_http(
+    server: &ServerEntry,
+    shared: &HostShared,
+    remote: &RemoteEndpoint,
+) -> Result<LiveConnection, ConnectFailure> {
     let open = || transport::streamable::open(remote.clone());
     let known = *server.era.lock().unwrap_or_else(PoisonError::into_inner);
-    if shared.settings.negotiates && known != Some(Era::Handshake) {
-        match greet(open(), (server, Era::Stateless), shared, None).await {
+    if shared.settings.negotiates && known != Some(ProtocolEra::Handshake) {
+        match greet(open(), (server, ProtocolEra::Stateless), shared, None).await {
             Ok(connected) => return Ok(connected),
-            Err(Unmet::Known(failure)) => return Err(failure),
-            Err(Unmet::Other(failure)) => {
+            Err(GreetingFailure::Known(failure)) => return Err(failure),
+            Err(GreetingFailure::Other(failure)) => {
                 tracing::debug!(server = server.name, ?failure, "the server is greeted with a handshake");
             }
         }
     }
-    greet(open(), (server, Era::Handshake), shared, None).await.map_err(Unmet::failure)
+    greet(open(), (server, ProtocolEra::Handshake), shared, None).await.map_err(GreetingFailure::failure)
 }
 
 /// Why a connection could not begin.
-enum Unmet {
+enum GreetingFailure {
     /// Another way to begin would not help.
-    Known(Failure),
+    Known(ConnectFailure),
     /// The server may speak the other revision.
-    Other(Failure),
+    Other(ConnectFailure),
 }
 
-impl Unmet {
-    fn of(error: &ClientInitializeError, era: Era) -> Self {
+impl GreetingFailure {
+    fn of(error: &ClientInitializeError, era: ProtocolEra) -> Self {
         let failure = explain(error);
         let other = match error {
             ClientInitializeError::JsonRpcError(_)
@@ -271,16 +283,16 @@ impl Unmet {
             | ClientInitializeError::ConflictInitResponseId(..)
             | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
             ClientInitializeError::TransportError { error, .. } => {
-                era == Era::Stateless && !is_unreached(&*error.error)
+                era == ProtocolEra::Stateless && !is_unreached(&*error.error)
             }
             // An answer without a message ends the library's connection.
-            ClientInitializeError::ConnectionClosed(_) => era == Era::Stateless,
+            ClientInitializeError::ConnectionClosed(_) => era == ProtocolEra::Stateless,
             _ => false,
         };
-        if other && failure != Failure::NeedsAuth { Self::Other(failure) } else { Self::Known(failure) }
+        if other && failure != ConnectFailure::NeedsAuth { Self::Other(failure) } else { Self::Known(failure) }
     }
 
-    fn failure(self) -> Failure {
+    fn failure(self) -> ConnectFailure {
         match self {
             Self::Known(failure) | Self::Other(failure) => failure,
         }
@@ -291,7 +303,7 @@ impl Unmet {
 fn is_unreached(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(current) = cause {
-        if let Some(failed) = current.downcast_ref::<StreamableHttpError<Unreached>>() {
+        if let Some(failed) = current.downcast_ref::<StreamableHttpError<RemoteError>>() {
             return matches!(failed, StreamableHttpError::Client(_));
         }
         cause = current.source();
@@ -302,12 +314,12 @@ fn is_unreached(error: &(dyn Error + 'static)) -> bool {
 /// How the connection begins, then the first lists.
 async fn greet(
     transport: impl RmcpTransport<RoleClient> + 'static,
-    (server, era): (&Server, Era),
-    shared: &Shared,
+    (server, era): (&ServerEntry, ProtocolEra),
+    shared: &HostShared,
     last_words: Option<Arc<LastWords>>,
-) -> Result<Connected, Unmet> {
-    let (sender, changes) = mpsc::channel(CHANGES);
-    let face = Face {
+) -> Result<LiveConnection, GreetingFailure> {
+    let (sender, changes) = mpsc::channel(CHANGE_QUEUE);
+    let face = ClientFace {
         server: server.name.clone(),
         owner: Arc::clone(&shared.owner),
         changes: sender.clone(),
@@ -315,20 +327,24 @@ async fn greet(
         era,
     };
     let lifecycle = match era {
-        Era::Handshake => ClientLifecycleMode::Initialize,
-        Era::Stateless => ClientLifecycleMode::Discover { preferred_versions: vec![client::STATELESS] },
+        ProtocolEra::Handshake => ClientLifecycleMode::Initialize,
+        ProtocolEra::Stateless => ClientLifecycleMode::Discover { preferred_versions: vec![client::STATELESS] },
     };
     let begun = face.serve_with_lifecycle(transport, lifecycle);
     let begun = match era {
-        Era::Handshake => begun.await,
-        Era::Stateless => match tokio::time::timeout(DISCOVERY, begun).await {
+        ProtocolEra::Handshake => begun.await,
+        ProtocolEra::Stateless => match tokio::time::timeout(DISCOVERY_TIMEOUT, begun).await {
             Ok(begun) => begun,
-            Err(_) => return Err(Unmet::Other(Failure::Permanent("server/discover is not answered".into()))),
+            Err(_) => {
+                return Err(GreetingFailure::Other(ConnectFailure::Permanent(
+                    "server/discover is not answered".into(),
+                )));
+            }
         },
     };
-    let running = begun.map_err(|error| Unmet::of(&error, era))?;
+    let running = begun.map_err(|error| GreetingFailure::of(&error, era))?;
     *server.era.lock().unwrap_or_else(PoisonError::into_inner) = Some(era);
-    let link = Arc::new(Link {
+    let link = Arc::new(ServerLink {
         server: server.name.clone(),
         peer: running.peer().clone(),
         owner: Arc::clone(&shared.owner),
@@ -338,23 +354,23 @@ async fn greet(
         limits: shared.settings.calls.for_server(server.config.timeout_ms),
         last_words,
     });
-    let catalogue = survey(&link).await;
-    let news = (era == Era::Stateless).then_some(sender);
-    Ok(Connected { running, link, changes, news, inbound: None, catalogue })
+    let catalogue = read_catalogue(&link).await;
+    let news = (era == ProtocolEra::Stateless).then_some(sender);
+    Ok(LiveConnection { running, link, changes, news, inbound: None, catalogue })
 }
 
 /// What the server has. A list that cannot be read leaves the server connected.
-async fn survey(link: &Link) -> Catalogue {
-    let Some(peer) = link.peer.peer_info() else { return Catalogue::default() };
+async fn read_catalogue(link: &ServerLink) -> McpCatalogue {
+    let Some(peer) = link.peer.peer_info() else { return McpCatalogue::default() };
     let capabilities = &peer.capabilities;
-    let mut catalogue = Catalogue {
-        instructions: peer.instructions.as_deref().map(catalogue::cut).filter(|text| !text.trim().is_empty()),
+    let mut catalogue = McpCatalogue {
+        instructions: peer.instructions.as_deref().map(catalogue::truncate).filter(|text| !text.trim().is_empty()),
         info: peer
             .server_info
             .as_ref()
             .map(|info| ServerInfo { name: info.name.clone(), version: info.version.clone() }),
         has_resources: capabilities.resources.is_some(),
-        ..Catalogue::default()
+        ..McpCatalogue::default()
     };
     if capabilities.tools.is_some() {
         match catalogue::tools(link).await {
@@ -372,15 +388,15 @@ async fn survey(link: &Link) -> Catalogue {
 }
 
 async fn attend(
-    connected: Connected,
-    server: &Arc<Server>,
-    shared: &Shared,
+    connected: LiveConnection,
+    server: &Arc<ServerEntry>,
+    shared: &HostShared,
     stop: &CancellationToken,
     generation: u64,
-) -> Ended {
-    let Connected { running, link, mut changes, news, inbound, catalogue } = connected;
+) -> ConnectionEnd {
+    let LiveConnection { running, link, mut changes, news, inbound, catalogue } = connected;
     shared.set(server, generation, |slot| {
-        slot.status = Status::Connected;
+        slot.status = McpStatus::Connected;
         slot.catalogue = catalogue;
         slot.link = Some(Arc::clone(&link));
         slot.inbound = inbound;
@@ -394,79 +410,85 @@ async fn attend(
             () = stop.cancelled() => {
                 end.cancel();
                 running.await.ok();
-                return Ended::Stopped;
+                return ConnectionEnd::Stopped;
             }
             // The handler lives as long as the service does.
             Some(change) = changes.recv() => refresh(change, &link, server, shared, generation).await,
             () = &mut subscribed, if is_subscribed => is_subscribed = false,
-            _ = &mut running => return Ended::Closed,
+            _ = &mut running => return ConnectionEnd::Closed,
         }
     }
 }
 
 /// A list that cannot be read again stays as it was.
-async fn refresh(change: Change, link: &Link, server: &Arc<Server>, shared: &Shared, generation: u64) {
+async fn refresh(
+    change: ListChanged,
+    link: &ServerLink,
+    server: &Arc<ServerEntry>,
+    shared: &HostShared,
+    generation: u64,
+) {
     match change {
-        Change::Tools => match catalogue::tools(link).await {
+        ListChanged::Tools => match catalogue::tools(link).await {
             Ok(tools) => shared.set(server, generation, |slot| {
                 slot.catalogue.tools = tools;
                 slot.catalogue.problem = None;
             }),
             Err(error) => tracing::warn!(server = server.name, %error, "changed tools could not be listed"),
         },
-        Change::Prompts => match catalogue::prompts(link).await {
+        ListChanged::Prompts => match catalogue::prompts(link).await {
             Ok(prompts) => shared.set(server, generation, |slot| slot.catalogue.prompts = prompts),
             Err(error) => tracing::warn!(server = server.name, %error, "changed prompts could not be listed"),
         },
         // They are listed when somebody asks.
-        Change::Resources => {}
+        ListChanged::Resources => {}
     }
 }
 
-fn explain(error: &ClientInitializeError) -> Failure {
+fn explain(error: &ClientInitializeError) -> ConnectFailure {
     if error.is_authorization_required() || error.auth_challenge().is_some() {
-        return Failure::NeedsAuth;
+        return ConnectFailure::NeedsAuth;
     }
     match error {
         ClientInitializeError::TransportError { error, .. } => classify(&*error.error),
         ClientInitializeError::ConnectionClosed(_) => {
-            Failure::Permanent("the server closed the connection during the handshake".into())
+            ConnectFailure::Permanent("the server closed the connection during the handshake".into())
         }
         ClientInitializeError::JsonRpcError(error) => {
-            Failure::Permanent(format!("the server refused the handshake: {}", error.message))
+            ConnectFailure::Permanent(format!("the server refused the handshake: {}", error.message))
         }
-        other => Failure::Permanent(other.to_string()),
+        other => ConnectFailure::Permanent(other.to_string()),
     }
 }
 
 /// What an error of a transport comes to.
-pub(crate) fn classify(error: &(dyn Error + 'static)) -> Failure {
+pub(crate) fn classify(error: &(dyn Error + 'static)) -> ConnectFailure {
     let mut cause = Some(error);
     while let Some(current) = cause {
-        if let Some(failed) = current.downcast_ref::<StreamableHttpError<Unreached>>() {
+        if let Some(failed) = current.downcast_ref::<StreamableHttpError<RemoteError>>() {
             match failed {
                 StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
-                    return Failure::NeedsAuth;
+                    return ConnectFailure::NeedsAuth;
                 }
                 StreamableHttpError::HttpStatus(status) => return by_status(status),
-                StreamableHttpError::Client(unreached) => return Failure::Transient(unreached.to_string()),
+                StreamableHttpError::Client(unreached) => return ConnectFailure::Transient(unreached.to_string()),
                 _ => {}
             }
         }
         if let Some(status) = current.downcast_ref::<HttpStatusError>() {
             return by_status(status);
         }
-        match current.downcast_ref::<Undelivered>() {
-            Some(Undelivered::Unauthorized) => return Failure::NeedsAuth,
-            Some(Undelivered::Refused(why)) => return Failure::Transient(why.clone()),
-            Some(Undelivered::Rejected(why)) => return Failure::Permanent(why.clone()),
-            Some(Undelivered::Closed | Undelivered::Unwritable(_)) | None => {}
+        match current.downcast_ref::<SendError>() {
+            Some(SendError::Unauthorized) => return ConnectFailure::NeedsAuth,
+            Some(SendError::Refused(why)) => return ConnectFailure::Transient(why.clone()),
+            Some(SendError::Rejected(why)) => return ConnectFailure::Permanent(why.clone()),
+            Some(SendError::Closed | SendError::Unwritable(_)) | None => {}
         }
         cause = current.source();
     }
-    Failure::Permanent(error.to_string())
+    ConnectFailure::Permanent(error.to_string())
 }
 
-fn by_status(status: &HttpStatusError) -> Failure {
-    Failure::Transient(format!("HTTP {}", status.status))
+fn by_status(status: &HttpStatusError) -> ConnectFailure {
+    ConnectFailure::Transient(format!("HTTP {}", status.status))
 }

@@ -13,13 +13,13 @@ pub struct Elicitation {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ElicitAction {
     Accept,
     Decline,
     Cancel,
 }
 
-impl Action {
+impl ElicitAction {
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "accept" => Some(Self::Accept),
@@ -40,13 +40,13 @@ impl Action {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Elicited {
-    pub action: Action,
+pub struct ElicitationAnswer {
+    pub action: ElicitAction,
     pub content: Option<Value>,
 }
 
-impl Elicited {
-    pub const DECLINED: Self = Self { action: Action::Decline, content: None };
+impl ElicitationAnswer {
+    pub const DECLINED: Self = Self { action: ElicitAction::Decline, content: None };
 }
 
 /// An accepted form with the schema's defaults where the person said nothing.

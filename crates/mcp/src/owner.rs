@@ -1,17 +1,17 @@
 //! What only the owner of a session knows: directories, people, credentials, the host's bridge.
 
-use crate::elicit::{Elicitation, Elicited};
+use crate::elicit::{Elicitation, ElicitationAnswer};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use std::path::PathBuf;
-use wire::mcp::Remote;
+use wire::mcp::RemoteConfig;
 
 /// Header names and values.
 pub type Headers = Vec<(String, String)>;
 
 /// Why headers are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Occasion {
+pub enum HeaderOccasion {
     /// A connection is being made.
     Connect,
     /// The server refused the last ones; `challenge` is its `WWW-Authenticate`.
@@ -19,7 +19,7 @@ pub enum Occasion {
 }
 
 /// Supplied by the session.
-pub trait Owner: Send + Sync {
+pub trait McpOwner: Send + Sync {
     /// Directories a server is told of.
     fn roots(&self) -> Vec<PathBuf>;
 
@@ -30,7 +30,7 @@ pub trait Owner: Send + Sync {
     fn hide(&self, text: &str) -> String;
 
     /// A server wants something from the person. Without anybody to ask: a decline.
-    fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited>;
+    fn elicit(&self, request: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
 
     /// What was asked for by URL is done.
     fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()>;
@@ -42,7 +42,7 @@ pub trait Owner: Send + Sync {
     fn headers(
         &self,
         server: &str,
-        remote: &Remote,
-        occasion: Occasion,
+        remote: &RemoteConfig,
+        occasion: HeaderOccasion,
     ) -> BoxFuture<'_, Result<Option<Headers>, String>>;
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult {
-    pub content: Vec<Part>,
+    pub content: Vec<ResultPart>,
     pub structured: Option<Value>,
     pub is_error: bool,
     /// `_meta` as it came.
@@ -12,7 +12,7 @@ pub struct CallResult {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum ResultPart {
     Text(String),
     /// Base64.
     Image {
@@ -48,12 +48,12 @@ pub enum ResourceBody {
 impl CallResult {
     pub(crate) fn read(value: Value) -> Self {
         let Value::Object(mut fields) = value else {
-            return Self { content: vec![Part::Other(value)], structured: None, is_error: false, meta: None };
+            return Self { content: vec![ResultPart::Other(value)], structured: None, is_error: false, meta: None };
         };
         let content = match fields.shift_remove("content") {
-            Some(Value::Array(parts)) => parts.into_iter().map(Part::read).collect(),
-            Some(Value::String(text)) => vec![Part::Text(text)],
-            Some(other) => vec![Part::Other(other)],
+            Some(Value::Array(parts)) => parts.into_iter().map(ResultPart::read).collect(),
+            Some(Value::String(text)) => vec![ResultPart::Text(text)],
+            Some(other) => vec![ResultPart::Other(other)],
             None => Vec::new(),
         };
         // Servers older than the content list answered with this.
@@ -64,7 +64,7 @@ impl CallResult {
     }
 }
 
-impl Part {
+impl ResultPart {
     pub(crate) fn read(value: Value) -> Self {
         let Some(fields) = value.as_object() else { return Self::Other(value) };
         let read = match fields.get("type").and_then(Value::as_str) {
@@ -87,9 +87,9 @@ fn media(fields: &Map<String, Value>) -> Option<(String, String)> {
     Some((text(fields, "mimeType")?, text(fields, "data")?))
 }
 
-fn link(fields: &Map<String, Value>) -> Option<Part> {
+fn link(fields: &Map<String, Value>) -> Option<ResultPart> {
     let uri = text(fields, "uri")?;
-    Some(Part::Link {
+    Some(ResultPart::Link {
         name: text(fields, "name").unwrap_or_else(|| uri.clone()),
         uri,
         mime: text(fields, "mimeType"),
@@ -98,13 +98,13 @@ fn link(fields: &Map<String, Value>) -> Option<Part> {
 }
 
 /// One entry of `contents`, or the inside of a `resource` block.
-pub(crate) fn resource(fields: &Map<String, Value>) -> Option<Part> {
+pub(crate) fn resource(fields: &Map<String, Value>) -> Option<ResultPart> {
     let body = match (text(fields, "text"), text(fields, "blob")) {
         (Some(body), _) => ResourceBody::Text(body),
         (None, Some(blob)) => ResourceBody::Blob(blob),
         (None, None) => return None,
     };
-    Some(Part::Resource { uri: text(fields, "uri")?, mime: text(fields, "mimeType"), body })
+    Some(ResultPart::Resource { uri: text(fields, "uri")?, mime: text(fields, "mimeType"), body })
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
             "isError": true,
         }));
         assert_eq!(read.content.len(), 5);
-        assert_eq!(read.content[4], Part::Other(json!({"type": "hologram", "x": 1})));
+        assert_eq!(read.content[4], ResultPart::Other(json!({"type": "hologram", "x": 1})));
         assert_eq!((read.structured, read.is_error), (Some(json!({"n": 1})), true));
         assert_eq!(CallResult::read(json!({})).content, []);
     }

@@ -4,13 +4,13 @@
 use serde_json::{Map, Value};
 
 /// A schema the API takes, and what must be said in the description because the schema cannot.
-pub(crate) struct Adapted {
+pub(crate) struct AdaptedSchema {
     pub(crate) schema: Map<String, Value>,
     pub(crate) remark: Option<String>,
 }
 
 /// `None` when nothing sensible can be made of it.
-pub(crate) fn adapt(mut schema: Map<String, Value>) -> Option<Adapted> {
+pub(crate) fn adapt(mut schema: Map<String, Value>) -> Option<AdaptedSchema> {
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}
         None | Some(Value::Null) => {
@@ -23,23 +23,24 @@ pub(crate) fn adapt(mut schema: Map<String, Value>) -> Option<Adapted> {
         return None;
     }
     let mut remarks = Vec::new();
-    for (word, meaning) in [("allOf", Meaning::All), ("anyOf", Meaning::Any), ("oneOf", Meaning::One)] {
+    for (word, meaning) in [("allOf", BranchMeaning::All), ("anyOf", BranchMeaning::Any), ("oneOf", BranchMeaning::One)]
+    {
         let Some(branches) = schema.shift_remove(word) else { continue };
         let Value::Array(branches) = branches else { return None };
         remarks.extend(merge(&mut schema, &branches, meaning));
     }
     let remark = (!remarks.is_empty()).then(|| remarks.join(" "));
-    Some(Adapted { schema, remark })
+    Some(AdaptedSchema { schema, remark })
 }
 
 #[derive(Clone, Copy)]
-enum Meaning {
+enum BranchMeaning {
     All,
     Any,
     One,
 }
 
-fn merge(schema: &mut Map<String, Value>, branches: &[Value], meaning: Meaning) -> Option<String> {
+fn merge(schema: &mut Map<String, Value>, branches: &[Value], meaning: BranchMeaning) -> Option<String> {
     let mut groups = Vec::new();
     for branch in branches.iter().filter_map(Value::as_object) {
         if let Some(Value::Object(properties)) = branch.get("properties") {
@@ -52,12 +53,12 @@ fn merge(schema: &mut Map<String, Value>, branches: &[Value], meaning: Meaning) 
         groups.push(required(branch));
     }
     match meaning {
-        Meaning::All => {
+        BranchMeaning::All => {
             require(schema, groups.into_iter().flatten().collect());
             None
         }
-        Meaning::Any => explain("at least one", &groups),
-        Meaning::One => explain("exactly one", &groups),
+        BranchMeaning::Any => explain("at least one", &groups),
+        BranchMeaning::One => explain("exactly one", &groups),
     }
 }
 

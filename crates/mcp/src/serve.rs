@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// Revisions we answer in, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// For what was asked before the input ended.
-const GRACE: Duration = Duration::from_secs(2);
-const LONGEST: u64 = 16 * 1024 * 1024;
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 const INVALID_REQUEST: i64 = -32600;
 const UNKNOWN_METHOD: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
@@ -25,7 +25,7 @@ const PARSE_ERROR: i64 = -32700;
 
 /// A tool as `tools/list` shows it.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct OfferedTool {
     pub name: String,
     pub description: String,
     /// JSON schema of the input.
@@ -36,7 +36,7 @@ pub struct Offer {
 
 /// What a call came to.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// MCP content blocks.
     pub content: Vec<Value>,
     pub structured: Option<Value>,
@@ -44,8 +44,8 @@ pub struct Answer {
 }
 
 /// Whoever has the tools.
-pub trait Bench {
-    fn offers(&self) -> Vec<Offer>;
+pub trait ToolProvider {
+    fn offers(&self) -> Vec<OfferedTool>;
 
     /// Runs a tool that was offered.
     fn call<'a>(
@@ -53,18 +53,18 @@ pub trait Bench {
         name: &'a str,
         arguments: Box<RawValue>,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Answer>;
+    ) -> BoxFuture<'a, ToolAnswer>;
 }
 
 /// Who we say we are.
-pub struct Identity {
+pub struct ServerIdentity {
     pub name: &'static str,
     pub version: String,
     pub instructions: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Incoming {
+struct IncomingMessage {
     #[serde(default)]
     id: Option<Value>,
     #[serde(default)]
@@ -81,13 +81,13 @@ struct CallParams {
 }
 
 /// Serves until the input ends.
-pub async fn run<R, W>(input: R, output: W, identity: &Identity, bench: &mut dyn Bench) -> io::Result<()>
+pub async fn run<R, W>(input: R, output: W, identity: &ServerIdentity, bench: &mut dyn ToolProvider) -> io::Result<()>
 where
     R: AsyncBufRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut line = Line { input, output, buffer: Vec::new() };
-    let mut waiting = Waiting::default();
+    let mut line = MessageLine { input, output, buffer: Vec::new() };
+    let mut waiting = WaitingLines::default();
     while let Some(next) = waiting.next(&mut line).await? {
         let Some(request) = line.parse(&next).await? else { continue };
         let (Some(id), Some(method)) = (request.id, request.method.as_deref()) else { continue };
@@ -103,14 +103,14 @@ where
                 continue;
             }
         };
-        if let Some(answer) = waiting.during(call, &id, &mut line, bench).await? {
+        if let Some(answer) = waiting.run_call(call, &id, &mut line, bench).await? {
             line.answer(&id, Ok(called(answer))).await?;
         }
     }
     Ok(())
 }
 
-fn read_call(params: Option<&RawValue>, bench: &dyn Bench) -> Result<CallParams, String> {
+fn read_call(params: Option<&RawValue>, bench: &dyn ToolProvider) -> Result<CallParams, String> {
     let params = params.map_or("{}", RawValue::get);
     let call: CallParams = serde_json::from_str(params).map_err(|error| error.to_string())?;
     let known = bench.offers().iter().any(|offer| offer.name == call.name);
@@ -119,14 +119,14 @@ fn read_call(params: Option<&RawValue>, bench: &dyn Bench) -> Result<CallParams,
 
 /// What came while a call ran.
 #[derive(Default)]
-struct Waiting {
+struct WaitingLines {
     queue: VecDeque<Vec<u8>>,
     /// The input has ended; what is left must be done by then.
     until: Option<Instant>,
 }
 
-impl Waiting {
-    async fn next<R, W>(&mut self, line: &mut Line<R, W>) -> io::Result<Option<Vec<u8>>>
+impl WaitingLines {
+    async fn next<R, W>(&mut self, line: &mut MessageLine<R, W>) -> io::Result<Option<Vec<u8>>>
     where
         R: AsyncBufRead + Unpin,
         W: AsyncWrite + Unpin,
@@ -139,13 +139,13 @@ impl Waiting {
     }
 
     /// Runs a call and listens meanwhile. `None` when it was cancelled: such a request gets no answer.
-    async fn during<R, W>(
+    async fn run_call<R, W>(
         &mut self,
         call: CallParams,
         id: &Value,
-        line: &mut Line<R, W>,
-        bench: &mut dyn Bench,
-    ) -> io::Result<Option<Answer>>
+        line: &mut MessageLine<R, W>,
+        bench: &mut dyn ToolProvider,
+    ) -> io::Result<Option<ToolAnswer>>
     where
         R: AsyncBufRead + Unpin,
         W: AsyncWrite + Unpin,
@@ -166,8 +166,8 @@ impl Waiting {
                 answer = &mut run => return Ok((!cancel.is_cancelled()).then_some(answer)),
                 () = time_is_up => cancel.cancel(),
                 read = line.read(), if until.is_none() => match read? {
-                    Some(next) => line.meanwhile(next, id, &cancel, &mut self.queue).await?,
-                    None => self.until = Some(Instant::now() + GRACE),
+                    Some(next) => line.handle_during_call(next, id, &cancel, &mut self.queue).await?,
+                    None => self.until = Some(Instant::now() + SHUTDOWN_GRACE),
                 },
             }
         }
@@ -177,8 +177,8 @@ impl Waiting {
 fn reply(
     method: &str,
     params: Option<&RawValue>,
-    identity: &Identity,
-    bench: &dyn Bench,
+    identity: &ServerIdentity,
+    bench: &dyn ToolProvider,
 ) -> Result<Value, (i64, String)> {
     match method {
         "initialize" => Ok(greeting(params, identity)),
@@ -191,7 +191,7 @@ fn reply(
     }
 }
 
-fn greeting(params: Option<&RawValue>, identity: &Identity) -> Value {
+fn greeting(params: Option<&RawValue>, identity: &ServerIdentity) -> Value {
     let params: Map<String, Value> = params.and_then(|p| serde_json::from_str(p.get()).ok()).unwrap_or_default();
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let version = VERSIONS.into_iter().find(|known| Some(*known) == wanted).unwrap_or(VERSIONS[0]);
@@ -206,7 +206,7 @@ fn greeting(params: Option<&RawValue>, identity: &Identity) -> Value {
     hello
 }
 
-fn listed(offer: &Offer) -> Value {
+fn listed(offer: &OfferedTool) -> Value {
     json!({
         "name": offer.name,
         "description": offer.description,
@@ -215,7 +215,7 @@ fn listed(offer: &Offer) -> Value {
     })
 }
 
-fn called(answer: Answer) -> Value {
+fn called(answer: ToolAnswer) -> Value {
     let mut out = json!({"content": answer.content, "isError": answer.is_error});
     // It must be an object by the specification.
     if let Some(structured) = answer.structured.filter(Value::is_object) {
@@ -224,14 +224,14 @@ fn called(answer: Answer) -> Value {
     out
 }
 
-struct Line<R, W> {
+struct MessageLine<R, W> {
     input: R,
     output: W,
     /// Kept between reads, so that a read that was given up loses nothing.
     buffer: Vec<u8>,
 }
 
-impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> Line<R, W> {
+impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> MessageLine<R, W> {
     /// The next line; `None` at the end. May be given up and taken up again.
     async fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
@@ -243,7 +243,7 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> Line<R, W> {
             let used = end.map_or(chunk.len(), |at| at + 1);
             self.buffer.extend_from_slice(&chunk[..used]);
             self.input.consume(used);
-            if self.buffer.len() as u64 > LONGEST {
+            if self.buffer.len() as u64 > MAX_LINE_BYTES {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is longer than 16 MB"));
             }
             if end.is_some() {
@@ -256,8 +256,8 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> Line<R, W> {
     }
 
     /// What a line asks; what cannot be read is answered here.
-    async fn parse(&mut self, line: &[u8]) -> io::Result<Option<Incoming>> {
-        let problem = match serde_json::from_slice::<Incoming>(line) {
+    async fn parse(&mut self, line: &[u8]) -> io::Result<Option<IncomingMessage>> {
+        let problem = match serde_json::from_slice::<IncomingMessage>(line) {
             Ok(request) => return Ok(Some(request)),
             Err(error) if error.is_data() => (INVALID_REQUEST, "this is not a JSON-RPC message".to_owned()),
             Err(error) => (PARSE_ERROR, error.to_string()),
@@ -267,14 +267,14 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> Line<R, W> {
     }
 
     /// A line that came while a call runs.
-    async fn meanwhile(
+    async fn handle_during_call(
         &mut self,
         line: Vec<u8>,
         running: &Value,
         cancel: &CancellationToken,
         queue: &mut VecDeque<Vec<u8>>,
     ) -> io::Result<()> {
-        let Ok(request) = serde_json::from_slice::<Incoming>(&line) else {
+        let Ok(request) = serde_json::from_slice::<IncomingMessage>(&line) else {
             queue.push_back(line);
             return Ok(());
         };
@@ -286,7 +286,7 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> Line<R, W> {
             // One that has not begun is cancelled by never beginning.
             (Some("notifications/cancelled"), _) => {
                 let named = |line: &Vec<u8>| {
-                    let waiting = serde_json::from_slice::<Incoming>(line).ok().and_then(|request| request.id);
+                    let waiting = serde_json::from_slice::<IncomingMessage>(line).ok().and_then(|request| request.id);
                     waiting.is_some() && waiting.as_ref() == params.get("requestId")
                 };
                 queue.retain(|line| !named(line));
@@ -315,9 +315,9 @@ mod tests {
 
     struct Toy;
 
-    impl Bench for Toy {
-        fn offers(&self) -> Vec<Offer> {
-            let offer = |name: &str| Offer {
+    impl ToolProvider for Toy {
+        fn offers(&self) -> Vec<OfferedTool> {
+            let offer = |name: &str| OfferedTool {
                 name: name.into(),
                 description: "d".into(),
                 schema: json!({"type": "object"}),
@@ -331,13 +331,13 @@ mod tests {
             name: &'a str,
             arguments: Box<RawValue>,
             cancel: &'a CancellationToken,
-        ) -> BoxFuture<'a, Answer> {
+        ) -> BoxFuture<'a, ToolAnswer> {
             Box::pin(async move {
                 if name == "wait" {
                     cancel.cancelled().await;
                 }
                 let content = vec![json!({"type": "text", "text": arguments.get()})];
-                Answer { content, structured: Some(json!([1])), is_error: false }
+                ToolAnswer { content, structured: Some(json!([1])), is_error: false }
             })
         }
     }
@@ -349,7 +349,7 @@ mod tests {
 
     async fn raw(text: &str) -> Vec<Value> {
         let (mut out, back) = tokio::io::duplex(1 << 20);
-        let identity = Identity { name: "t", version: "1".into(), instructions: None };
+        let identity = ServerIdentity { name: "t", version: "1".into(), instructions: None };
         run(BufReader::new(text.as_bytes()), back, &identity, &mut Toy).await.unwrap();
         let mut all = String::new();
         out.read_to_string(&mut all).await.unwrap();

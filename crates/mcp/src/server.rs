@@ -1,11 +1,11 @@
 //! One server: what is known of it, and the connection when there is one.
 
-use crate::catalogue::{Catalogue, RemotePrompt, RemoteTool};
-use crate::client::Era;
+use crate::catalogue::{McpCatalogue, RemotePrompt, RemoteTool};
+use crate::client::ProtocolEra;
 use crate::connect;
 use crate::error::CallError;
-use crate::host::{Declared, Standing};
-use crate::owner::Owner;
+use crate::host::{McpServerSpec, ServerSwitch};
+use crate::owner::McpOwner;
 use crate::settings::CallLimits;
 use crate::transport::stdio::LastWords;
 use rmcp::model::{
@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use wire::mcp::{Scope, ServerConfig};
+use wire::mcp::{McpScope, ServerConfig};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum McpStatus {
     /// Being connected, or waiting for its turn.
     Pending,
     Connected,
@@ -31,7 +31,7 @@ pub enum Status {
     Disabled,
 }
 
-impl Status {
+impl McpStatus {
     /// The word of the protocol.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -53,11 +53,11 @@ pub struct ServerInfo {
 
 /// A server as it stands. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct ServerView {
     pub name: String,
-    pub scope: Scope,
+    pub scope: McpScope,
     pub config: Arc<ServerConfig>,
-    pub status: Status,
+    pub status: McpStatus,
     pub info: Option<ServerInfo>,
     /// In the server's order.
     pub tools: Arc<[Arc<RemoteTool>]>,
@@ -69,9 +69,9 @@ pub struct View {
     pub problem: Option<String>,
 }
 
-impl View {
+impl ServerView {
     /// A server that was declared and not begun.
-    pub fn of(declared: &Declared, standing: Standing) -> Self {
+    pub fn of(declared: &McpServerSpec, standing: ServerSwitch) -> Self {
         Self {
             name: declared.name.clone(),
             scope: declared.scope,
@@ -87,19 +87,19 @@ impl View {
     }
 }
 
-pub(crate) struct Server {
+pub(crate) struct ServerEntry {
     pub(crate) name: String,
-    pub(crate) scope: Scope,
+    pub(crate) scope: McpScope,
     pub(crate) config: Arc<ServerConfig>,
     /// How the last connection began; `None` before there was one.
-    pub(crate) era: Mutex<Option<Era>>,
-    slot: Mutex<Slot>,
+    pub(crate) era: Mutex<Option<ProtocolEra>>,
+    slot: Mutex<ServerSlot>,
 }
 
-pub(crate) struct Slot {
-    pub(crate) status: Status,
-    pub(crate) catalogue: Catalogue,
-    pub(crate) link: Option<Arc<Link>>,
+pub(crate) struct ServerSlot {
+    pub(crate) status: McpStatus,
+    pub(crate) catalogue: McpCatalogue,
+    pub(crate) link: Option<Arc<ServerLink>>,
     /// Takes what a server inside the host sends on its own.
     pub(crate) inbound: Option<mpsc::Sender<Box<RawValue>>>,
     pub(crate) stop: CancellationToken,
@@ -107,16 +107,16 @@ pub(crate) struct Slot {
     pub(crate) generation: u64,
 }
 
-impl Server {
-    pub(crate) fn new(declared: Declared, status: Status) -> Self {
+impl ServerEntry {
+    pub(crate) fn new(declared: McpServerSpec, status: McpStatus) -> Self {
         Self {
             name: declared.name,
             scope: declared.scope,
             config: Arc::new(declared.config),
             era: Mutex::default(),
-            slot: Mutex::new(Slot {
+            slot: Mutex::new(ServerSlot {
                 status,
-                catalogue: Catalogue::default(),
+                catalogue: McpCatalogue::default(),
                 link: None,
                 inbound: None,
                 stop: CancellationToken::new(),
@@ -125,14 +125,14 @@ impl Server {
         }
     }
 
-    pub(crate) fn slot(&self) -> MutexGuard<'_, Slot> {
+    pub(crate) fn slot(&self) -> MutexGuard<'_, ServerSlot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn view(&self) -> View {
+    pub(crate) fn view(&self) -> ServerView {
         let slot = self.slot();
         let catalogue = slot.catalogue.clone();
-        View {
+        ServerView {
             name: self.name.clone(),
             scope: self.scope,
             config: Arc::clone(&self.config),
@@ -147,15 +147,15 @@ impl Server {
     }
 
     /// The connection, or why there is none.
-    pub(crate) fn link(&self) -> Result<Arc<Link>, CallError> {
+    pub(crate) fn link(&self) -> Result<Arc<ServerLink>, CallError> {
         let slot = self.slot();
         let server = self.name.clone();
         match (&slot.link, &slot.status) {
             (Some(link), _) => Ok(Arc::clone(link)),
-            (None, Status::NeedsAuth) => Err(CallError::NeedsAuth { server }),
-            (None, Status::Failed(why)) => Err(CallError::NotConnected { server, why: why.clone() }),
-            (None, Status::Disabled) => Err(CallError::NotConnected { server, why: "it is disabled".into() }),
-            (None, Status::Pending | Status::Connected) => {
+            (None, McpStatus::NeedsAuth) => Err(CallError::NeedsAuth { server }),
+            (None, McpStatus::Failed(why)) => Err(CallError::NotConnected { server, why: why.clone() }),
+            (None, McpStatus::Disabled) => Err(CallError::NotConnected { server, why: "it is disabled".into() }),
+            (None, McpStatus::Pending | McpStatus::Connected) => {
                 Err(CallError::NotConnected { server, why: "it is still connecting".into() })
             }
         }
@@ -163,11 +163,11 @@ impl Server {
 }
 
 /// A connection that answered the handshake.
-pub(crate) struct Link {
+pub(crate) struct ServerLink {
     pub(crate) server: String,
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) owner: Arc<dyn Owner>,
-    pub(crate) era: Era,
+    pub(crate) owner: Arc<dyn McpOwner>,
+    pub(crate) era: ProtocolEra,
     pub(crate) is_local: bool,
     /// For one page of a list.
     pub(crate) list_limit: Duration,
@@ -175,7 +175,7 @@ pub(crate) struct Link {
     pub(crate) last_words: Option<Arc<LastWords>>,
 }
 
-impl Link {
+impl ServerLink {
     /// Asks and waits at most `limit`.
     pub(crate) async fn ask(&self, request: ClientRequest, limit: Duration) -> Result<Value, CallError> {
         let options = PeerRequestOptions::with_timeout(limit);
@@ -215,7 +215,7 @@ impl Link {
 
     pub(crate) async fn roots_changed(&self) {
         // Without a handshake servers ask when they need to know.
-        if self.era == Era::Stateless {
+        if self.era == ProtocolEra::Stateless {
             return;
         }
         let changed = RootsListChangedNotification::default();
@@ -240,8 +240,8 @@ impl Link {
             ServiceError::Timeout { timeout } => CallError::TimedOut { server, after: timeout },
             ServiceError::Cancelled { .. } => CallError::Cancelled,
             ServiceError::TransportSend(error) => match connect::classify(&*error.error) {
-                connect::Failure::NeedsAuth => CallError::NeedsAuth { server },
-                connect::Failure::Transient(why) | connect::Failure::Permanent(why) => {
+                connect::ConnectFailure::NeedsAuth => CallError::NeedsAuth { server },
+                connect::ConnectFailure::Transient(why) | connect::ConnectFailure::Permanent(why) => {
                     CallError::Failed { server, why }
                 }
             },

@@ -6,7 +6,7 @@ use sys::Env;
 
 /// What a session decides once for all its servers.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct McpSettings {
     /// The environment of children, already without what they must not see.
     pub child_env: Env,
     /// Where children start, and the project they are told of.
@@ -22,7 +22,7 @@ pub struct Settings {
     /// Limits of calls.
     pub calls: CallLimits,
     /// Between tries of a connection.
-    pub pauses: Pauses,
+    pub pauses: RetryPauses,
     /// Local servers that are connected at the same time, and remote ones.
     pub local_slots: usize,
     pub remote_slots: usize,
@@ -30,14 +30,14 @@ pub struct Settings {
 
 /// How long is waited before a remote server is tried again; each time twice as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pauses {
+pub struct RetryPauses {
     /// When it could not be connected at all.
     pub first: Duration,
     /// When its connection was lost.
     pub lost: Duration,
 }
 
-impl Default for Pauses {
+impl Default for RetryPauses {
     fn default() -> Self {
         Self { first: Duration::from_millis(250), lost: Duration::from_secs(1) }
     }
@@ -87,7 +87,7 @@ impl CallLimits {
     }
 }
 
-impl Settings {
+impl McpSettings {
     pub fn from_env(env: &Env, child_env: Env, cwd: PathBuf) -> Self {
         let slots = |name: &str, default| env.number(name).filter(|n| *n > 0).unwrap_or(default);
         Self {
@@ -99,7 +99,7 @@ impl Settings {
             connect: Duration::from_millis(env.number("MCP_TIMEOUT").filter(|ms| *ms > 0).unwrap_or(30_000)),
             negotiates: env.non_empty("MCP_PROTOCOL_NEGOTIATION") != Some("legacy"),
             calls: CallLimits::from_env(env),
-            pauses: Pauses::default(),
+            pauses: RetryPauses::default(),
             local_slots: slots("MCP_SERVER_CONNECTION_BATCH_SIZE", 3),
             remote_slots: slots("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", 20),
         }

@@ -1,7 +1,7 @@
 //! Changes of lists, from servers that speak the revision without a handshake: they tell them only to whoever subscribed.
 
-use crate::client::Change;
-use crate::server::Link;
+use crate::client::ListChanged;
+use crate::server::ServerLink;
 use rmcp::model::{ServerNotification, SubscriptionFilter};
 use rmcp::service::ServiceError;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Hands on what the server says has changed, for as long as it lets itself be subscribed to. Ends at once without `news`.
-pub(crate) async fn follow(link: &Link, news: Option<mpsc::Sender<Change>>) {
+pub(crate) async fn follow(link: &ServerLink, news: Option<mpsc::Sender<ListChanged>>) {
     let Some(news) = news else { return };
     let Some(filter) = wanted(link) else { return };
     let mut pause = PAUSE;
@@ -40,7 +40,7 @@ pub(crate) async fn follow(link: &Link, news: Option<mpsc::Sender<Change>>) {
 }
 
 /// What the server says it can tell; `None` when that is nothing.
-fn wanted(link: &Link) -> Option<SubscriptionFilter> {
+fn wanted(link: &ServerLink) -> Option<SubscriptionFilter> {
     let peer = link.peer.peer_info()?;
     let capabilities = &peer.capabilities;
     let mut filter = SubscriptionFilter::new();
@@ -50,11 +50,11 @@ fn wanted(link: &Link) -> Option<SubscriptionFilter> {
     (filter.tools_list_changed.is_some() || filter.prompts_list_changed.is_some()).then_some(filter)
 }
 
-fn change(said: &ServerNotification) -> Option<Change> {
+fn change(said: &ServerNotification) -> Option<ListChanged> {
     match said {
-        ServerNotification::ToolListChangedNotification(_) => Some(Change::Tools),
-        ServerNotification::PromptListChangedNotification(_) => Some(Change::Prompts),
-        ServerNotification::ResourceListChangedNotification(_) => Some(Change::Resources),
+        ServerNotification::ToolListChangedNotification(_) => Some(ListChanged::Tools),
+        ServerNotification::PromptListChangedNotification(_) => Some(ListChanged::Prompts),
+        ServerNotification::ResourceListChangedNotification(_) => Some(ListChanged::Resources),
         _ => None,
     }
 }

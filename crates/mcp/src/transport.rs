@@ -12,7 +12,7 @@ pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
 /// A message could not be handed over.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Undelivered {
+pub(crate) enum SendError {
     #[error("the connection is closed")]
     Closed,
     #[error("the message cannot be written: {0}")]
@@ -27,7 +27,7 @@ pub(crate) enum Undelivered {
     Unauthorized,
 }
 
-impl Undelivered {
+impl SendError {
     /// What an HTTP status that is no success comes to.
     pub(crate) fn by_status(status: u16, what: &str) -> Self {
         match status {

@@ -4,7 +4,8 @@
 
 use futures_util::future::BoxFuture;
 use mcp::{
-    CallError, Declared, Elicitation, Elicited, Headers, Host, Occasion, Owner, Pauses, Settings, Standing, Status,
+    CallError, Elicitation, ElicitationAnswer, HeaderOccasion, Headers, McpHost, McpOwner, McpServerSpec, McpSettings,
+    McpStatus, RetryPauses, ServerSwitch,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -15,12 +16,12 @@ use sys::Env;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-use wire::mcp::{Remote, Scope, ServerConfig};
+use wire::mcp::{McpScope, RemoteConfig, ServerConfig};
 
 /// Nobody to ask, nothing to sign in with.
 struct Alone;
 
-impl Owner for Alone {
+impl McpOwner for Alone {
     fn hide(&self, text: &str) -> String {
         text.to_owned()
     }
@@ -29,8 +30,8 @@ impl Owner for Alone {
         Vec::new()
     }
 
-    fn elicit(&self, _: Elicitation) -> BoxFuture<'_, Elicited> {
-        Box::pin(async { Elicited::DECLINED })
+    fn elicit(&self, _: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
+        Box::pin(async { ElicitationAnswer::DECLINED })
     }
 
     fn elicitation_completed(&self, _: &str, _: &str) -> BoxFuture<'_, ()> {
@@ -41,8 +42,13 @@ impl Owner for Alone {
         Box::pin(async { Err("there is no host".into()) })
     }
 
-    fn headers(&self, _: &str, _: &Remote, occasion: Occasion) -> BoxFuture<'_, Result<Option<Headers>, String>> {
-        Box::pin(async move { Ok((occasion == Occasion::Connect).then(Vec::new)) })
+    fn headers(
+        &self,
+        _: &str,
+        _: &RemoteConfig,
+        occasion: HeaderOccasion,
+    ) -> BoxFuture<'_, Result<Option<Headers>, String>> {
+        Box::pin(async move { Ok((occasion == HeaderOccasion::Connect).then(Vec::new)) })
     }
 }
 
@@ -193,29 +199,29 @@ async fn slow(stream: &mut BufReader<TcpStream>, method: &str, message: &Value) 
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-async fn host_with(server: &Server, change: impl FnOnce(&mut Settings)) -> Host {
-    let mut settings = Settings::from_env(&Env::default(), Env::default(), PathBuf::from("/"));
-    settings.pauses = Pauses { first: PAUSE, lost: PAUSE };
+async fn host_with(server: &Server, change: impl FnOnce(&mut McpSettings)) -> McpHost {
+    let mut settings = McpSettings::from_env(&Env::default(), Env::default(), PathBuf::from("/"));
+    settings.pauses = RetryPauses { first: PAUSE, lost: PAUSE };
     change(&mut settings);
-    let host = Host::new(settings, Arc::new(Alone));
+    let host = McpHost::new(settings, Arc::new(Alone));
     let config = ServerConfig::parse("s", &json!({"type": "http", "url": server.listen().await})).unwrap();
-    host.add(Declared { name: "s".into(), scope: Scope::User, config }, Standing::Enabled);
-    host.settle(Duration::from_secs(20), |_| true).await;
+    host.add(McpServerSpec { name: "s".into(), scope: McpScope::User, config }, ServerSwitch::Enabled);
+    host.wait_until_connected(Duration::from_secs(20), |_| true).await;
     host
 }
 
-async fn host(server: &Server) -> Host {
+async fn host(server: &Server) -> McpHost {
     host_with(server, |_| {}).await
 }
 
-fn status(host: &Host) -> Status {
+fn status(host: &McpHost) -> McpStatus {
     host.view("s").unwrap().status
 }
 
-async fn call(host: &Host) -> Result<String, CallError> {
+async fn call(host: &McpHost) -> Result<String, CallError> {
     let done = host.call("s", "look", Map::new(), &CancellationToken::new()).await?;
     match done.content.into_iter().next() {
-        Some(mcp::Part::Text(text)) => Ok(text),
+        Some(mcp::ResultPart::Text(text)) => Ok(text),
         other => panic!("{other:?}"),
     }
 }
@@ -233,12 +239,12 @@ async fn the_first_connection_is_tried_four_times() {
     let server = Server::default();
     server.set(|script| script.handshakes = vec![Mood::Status(503); 3]);
     let connected = host(&server).await;
-    assert_eq!((status(&connected), server.handshakes()), (Status::Connected, 4));
+    assert_eq!((status(&connected), server.handshakes()), (McpStatus::Connected, 4));
     assert_doubling(&server.gaps());
     let server = Server::default();
     server.set(|script| script.later = Some(Mood::Status(502)));
     let failed = host(&server).await;
-    assert_eq!(status(&failed), Status::Failed("HTTP 502".into()));
+    assert_eq!(status(&failed), McpStatus::Failed("HTTP 502".into()));
     assert_eq!(server.handshakes(), 4);
 }
 
@@ -265,8 +271,8 @@ async fn a_lost_connection_is_made_again_up_to_five_times() {
         script.later = Some(Mood::Status(503));
     });
     assert!(matches!(call(&host).await, Err(CallError::Failed { .. })));
-    host.settle(Duration::from_secs(20), |_| true).await;
-    assert_eq!((status(&host), server.handshakes()), (Status::Failed("HTTP 503".into()), 5));
+    host.wait_until_connected(Duration::from_secs(20), |_| true).await;
+    assert_eq!((status(&host), server.handshakes()), (McpStatus::Failed("HTTP 503".into()), 5));
     assert_doubling(&server.gaps());
     // Somebody asks for it, and now it is there again.
     server.set(|script| *script = Script::default());
@@ -278,8 +284,8 @@ async fn a_lost_connection_is_made_again_up_to_five_times() {
     });
     assert!(call(&host).await.is_err());
     server.set(|script| script.calls = None);
-    host.settle(Duration::from_secs(20), |_| true).await;
-    assert_eq!(status(&host), Status::Connected);
+    host.wait_until_connected(Duration::from_secs(20), |_| true).await;
+    assert_eq!(status(&host), McpStatus::Connected);
     assert_eq!(call(&host).await.unwrap(), "seen");
 }
 
@@ -385,19 +391,19 @@ async fn frame(stream: &mut BufReader<TcpStream>) -> Option<(u8, Vec<u8>)> {
 #[tokio::test]
 async fn a_server_behind_a_websocket_is_used_and_reconnected() {
     let (url, seen) = listen_ws(1).await;
-    let mut settings = Settings::from_env(&Env::default(), Env::default(), PathBuf::from("/"));
-    settings.pauses = Pauses { first: PAUSE, lost: PAUSE };
-    let host = Host::new(settings, Arc::new(Alone));
+    let mut settings = McpSettings::from_env(&Env::default(), Env::default(), PathBuf::from("/"));
+    settings.pauses = RetryPauses { first: PAUSE, lost: PAUSE };
+    let host = McpHost::new(settings, Arc::new(Alone));
     let declared = json!({"type": "ws", "url": url, "headers": {"Authorization": "Bearer t0ken"}});
     let config = ServerConfig::parse("s", &declared).unwrap();
-    host.add(Declared { name: "s".into(), scope: Scope::User, config }, Standing::Enabled);
-    host.settle(Duration::from_secs(20), |_| true).await;
-    assert_eq!(status(&host), Status::Connected);
+    host.add(McpServerSpec { name: "s".into(), scope: McpScope::User, config }, ServerSwitch::Enabled);
+    host.wait_until_connected(Duration::from_secs(20), |_| true).await;
+    assert_eq!(status(&host), McpStatus::Connected);
     let version = host.version();
     assert_eq!(call(&host).await.unwrap(), "seen");
     // The server hangs up after the first call.
     host.changed(version).await;
-    host.settle(Duration::from_secs(20), |_| true).await;
+    host.wait_until_connected(Duration::from_secs(20), |_| true).await;
     assert_eq!(call(&host).await.unwrap(), "seen");
     let seen = seen.lock().unwrap();
     let heads: Vec<&String> = seen.iter().filter(|line| line.starts_with("get ")).collect();

@@ -2,9 +2,9 @@
 //! keys its start had, in that order; nothing is re-serialised that could stay as it came.
 
 use crate::error::{ErrorKind, ModelError};
-use crate::event::{Delta, EventKind, MessageDelta, StreamEvent};
-use crate::object::{self, Object};
-use crate::retry::Progress;
+use crate::event::{BlockDelta, EventKind, MessageDelta, ModelEvent};
+use crate::object::{self, RawObject};
+use crate::retry::ResponseProgress;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use wire::usage::Usage;
 
 /// A finished block.
 #[derive(Clone, Debug)]
-pub struct Closed {
+pub struct ClosedBlock {
     pub index: u32,
     pub block: Box<RawValue>,
     pub kind: BlockKind,
@@ -34,21 +34,21 @@ pub enum BlockKind {
 
 /// A block whose end has not come.
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     index: u32,
     kind: BlockKind,
-    start: Object,
+    start: RawObject,
     /// Text, thinking or compaction content so far.
     text: String,
     signature: String,
     input: String,
     citations: Vec<Box<RawValue>>,
     /// Which of the above any delta touched.
-    grew: Grew,
+    touched: TouchedParts,
 }
 
 #[derive(Debug, Default)]
-struct Grew {
+struct TouchedParts {
     text: bool,
     thinking: bool,
     compaction: bool,
@@ -57,7 +57,7 @@ struct Grew {
 
 /// One response being received.
 #[derive(Debug, Default)]
-pub struct Assembly {
+pub struct ResponseAssembly {
     pub id: String,
     pub model: String,
     pub usage: Usage,
@@ -69,21 +69,21 @@ pub struct Assembly {
     pub context_management: Option<Box<RawValue>>,
     /// `message_stop` was seen.
     pub finished: bool,
-    open: Vec<Open>,
-    done: Vec<Done>,
+    open: Vec<OpenBlock>,
+    done: Vec<BlockRecord>,
 }
 
 /// What is remembered of a closed block.
 #[derive(Clone, Copy, Debug)]
-struct Done {
+struct BlockRecord {
     index: u32,
     kind: BlockKind,
     suspect: bool,
 }
 
-impl Assembly {
+impl ResponseAssembly {
     /// Takes one event; gives the block it closes, if any. Events for blocks never opened are ignored.
-    pub fn push(&mut self, event: &StreamEvent) -> Option<Closed> {
+    pub fn push(&mut self, event: &ModelEvent) -> Option<ClosedBlock> {
         match &event.kind {
             EventKind::MessageStart { id, model, usage } => {
                 self.id.clone_from(id);
@@ -96,7 +96,7 @@ impl Assembly {
             }
             EventKind::BlockStart { index, block } => {
                 self.open.retain(|o| o.index != *index);
-                self.open.push(Open::new(*index, block));
+                self.open.push(OpenBlock::new(*index, block));
                 None
             }
             EventKind::Delta { index, delta } => {
@@ -123,10 +123,10 @@ impl Assembly {
     }
 
     /// What is wrong with `event` at this point of the response, if anything: taking it would lose a part of the answer.
-    pub fn fault(&self, event: &StreamEvent) -> Option<ModelError> {
+    pub fn fault(&self, event: &ModelEvent) -> Option<ModelError> {
         let malformed = |message: String| Some(ModelError::new(ErrorKind::Malformed, message));
         match &event.kind {
-            EventKind::Delta { delta: Delta::Unknown, .. } => None,
+            EventKind::Delta { delta: BlockDelta::Unknown, .. } => None,
             EventKind::Delta { index, .. } if !self.knows(*index) => {
                 malformed(format!("the stream continued block {index} of the answer, which never began"))
             }
@@ -147,10 +147,10 @@ impl Assembly {
         kinds.any(|kind| !matches!(kind, BlockKind::Text | BlockKind::Thinking | BlockKind::RedactedThinking))
     }
 
-    fn close(&mut self, open: Open) -> Closed {
+    fn close(&mut self, open: OpenBlock) -> ClosedBlock {
         let closed = open.close();
         let suspect = closed.malformed.is_some() || closed.bare_call;
-        self.done.push(Done { index: closed.index, kind: closed.kind, suspect });
+        self.done.push(BlockRecord { index: closed.index, kind: closed.kind, suspect });
         closed
     }
 
@@ -192,7 +192,7 @@ impl Assembly {
 
     /// After an interrupt or a broken stream: unfinished text is closed as it stands; unfinished thinking has no
     /// signature and unfinished calls no input, so both are dropped.
-    pub fn close_partial(&mut self) -> Vec<Closed> {
+    pub fn close_partial(&mut self) -> Vec<ClosedBlock> {
         let open = std::mem::take(&mut self.open);
         let kept = open.into_iter().filter(|o| o.kind == BlockKind::Text && !o.text.trim().is_empty());
         kept.map(|o| self.close(o)).collect()
@@ -209,32 +209,32 @@ impl Assembly {
     }
 
     /// How far the response came, as the retry policy sees it.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> ResponseProgress {
         if self.finished || self.stop_reason.is_some() {
-            return Progress::Stopped;
+            return ResponseProgress::Stopped;
         }
         let thinking = |kind: BlockKind| matches!(kind, BlockKind::Thinking | BlockKind::RedactedThinking);
         if self.done.iter().any(|d| !thinking(d.kind)) {
-            return Progress::Completed;
+            return ResponseProgress::Completed;
         }
         if self.open.iter().any(|o| !thinking(o.kind)) {
-            return Progress::Partial;
+            return ResponseProgress::Partial;
         }
         if !self.done.is_empty() || !self.open.is_empty() {
-            return Progress::ThinkingOnly;
+            return ResponseProgress::ThinkingOnly;
         }
-        Progress::Nothing
+        ResponseProgress::Nothing
     }
 }
 
-impl Open {
+impl OpenBlock {
     fn new(index: u32, block: &RawValue) -> Self {
         #[derive(Deserialize)]
-        struct Start<'a> {
+        struct BlockStart<'a> {
             #[serde(rename = "type", borrow)]
             kind: Cow<'a, str>,
         }
-        let kind = match serde_json::from_str::<Start<'_>>(block.get()) {
+        let kind = match serde_json::from_str::<BlockStart<'_>>(block.get()) {
             Ok(start) => match &*start.kind {
                 "text" => BlockKind::Text,
                 "thinking" => BlockKind::Thinking,
@@ -245,7 +245,7 @@ impl Open {
             },
             Err(_) => BlockKind::Other,
         };
-        let start = Object::parse(block.get()).unwrap_or_default();
+        let start = RawObject::parse(block.get()).unwrap_or_default();
         let held = |key: &str| start.get(key).and_then(|v| serde_json::from_str::<String>(v.get()).ok());
         let text = match kind {
             BlockKind::Text => held("text"),
@@ -259,36 +259,36 @@ impl Open {
             signature: held("signature").unwrap_or_default(),
             input: String::new(),
             citations: Vec::new(),
-            grew: Grew::default(),
+            touched: TouchedParts::default(),
             start,
         }
     }
 
-    fn grow(&mut self, delta: &Delta) {
+    fn grow(&mut self, delta: &BlockDelta) {
         match delta {
-            Delta::Text(text) => {
-                self.grew.text = true;
+            BlockDelta::Text(text) => {
+                self.touched.text = true;
                 self.text.push_str(text);
             }
-            Delta::Thinking { text, estimated_tokens: _ } => {
-                self.grew.thinking = true;
+            BlockDelta::Thinking { text, estimated_tokens: _ } => {
+                self.touched.thinking = true;
                 self.text.push_str(text);
             }
-            Delta::Compaction(text) => {
-                self.grew.compaction = true;
+            BlockDelta::Compaction(text) => {
+                self.touched.compaction = true;
                 self.text.push_str(text);
             }
-            Delta::InputJson(text) => {
-                self.grew.input = true;
+            BlockDelta::InputJson(text) => {
+                self.touched.input = true;
                 self.input.push_str(text);
             }
-            Delta::Signature(text) => self.signature.push_str(text),
-            Delta::Citation(citation) => self.citations.push(citation.clone()),
-            Delta::Unknown => {}
+            BlockDelta::Signature(text) => self.signature.push_str(text),
+            BlockDelta::Citation(citation) => self.citations.push(citation.clone()),
+            BlockDelta::Unknown => {}
         }
     }
 
-    fn close(mut self) -> Closed {
+    fn close(mut self) -> ClosedBlock {
         let mut malformed = None;
         let mut bare_call = false;
         match self.kind {
@@ -306,21 +306,21 @@ impl Open {
             BlockKind::Other => self.close_other(),
         }
         self.set_citations();
-        Closed { index: self.index, block: self.start.to_raw(), kind: self.kind, malformed, bare_call }
+        ClosedBlock { index: self.index, block: self.start.to_raw(), kind: self.kind, malformed, bare_call }
     }
 
     /// A kind we do not know: its start, with the deltas we do know applied.
     fn close_other(&mut self) {
-        if self.grew.text {
+        if self.touched.text {
             self.start.set("text", object::string(&self.text));
         }
-        if self.grew.thinking {
+        if self.touched.thinking {
             self.start.set("thinking", object::string(&self.text));
         }
-        if self.grew.compaction {
+        if self.touched.compaction {
             self.start.set("content", object::string(&self.text));
         }
-        if self.grew.input && self.set_input().is_some() {
+        if self.touched.input && self.set_input().is_some() {
             self.start.remove("input");
         }
     }

@@ -1,13 +1,13 @@
 use super::*;
 use crate::error::ErrorKind;
-use crate::sse::Parser;
+use crate::sse::SseParser;
 
-fn event(data: &str) -> StreamEvent {
-    StreamEvent::parse("", data).unwrap()
+fn event(data: &str) -> ModelEvent {
+    ModelEvent::parse("", data).unwrap()
 }
 
-fn fold(events: &[&str]) -> (Assembly, Vec<Closed>) {
-    let mut assembly = Assembly::default();
+fn fold(events: &[&str]) -> (ResponseAssembly, Vec<ClosedBlock>) {
+    let mut assembly = ResponseAssembly::default();
     let closed = events.iter().filter_map(|e| assembly.push(&event(e))).collect();
     (assembly, closed)
 }
@@ -24,7 +24,7 @@ fn stop(index: u32) -> String {
     format!(r#"{{"type":"content_block_stop","index":{index}}}"#)
 }
 
-fn block(start_json: &str, deltas: &[&str]) -> Closed {
+fn block(start_json: &str, deltas: &[&str]) -> ClosedBlock {
     let mut events = vec![start(0, start_json)];
     events.extend(deltas.iter().map(|d| delta(0, d)));
     events.push(stop(0));
@@ -81,11 +81,11 @@ fn unknown_events_are_kept_raw() {
     let unknown = event("{\"type\": \"weather\",\n \"index\": \"north\", \"sun\": true}");
     assert_eq!(unknown.raw.get(), r#"{"type":"weather","index":"north","sun":true}"#);
     assert!(matches!(unknown.kind, EventKind::Unknown));
-    assert!(Assembly::default().push(&unknown).is_none());
+    assert!(ResponseAssembly::default().push(&unknown).is_none());
     // `event:` may be absent or wrong: the JSON decides.
-    let ping = StreamEvent::parse("message_stop", r#"{"type":"ping"}"#).unwrap();
+    let ping = ModelEvent::parse("message_stop", r#"{"type":"ping"}"#).unwrap();
     assert!(matches!(ping.kind, EventKind::Ping));
-    let named = StreamEvent::parse("message_stop", "{}").unwrap();
+    let named = ModelEvent::parse("message_stop", "{}").unwrap();
     assert!(matches!(named.kind, EventKind::MessageStop));
 }
 
@@ -116,12 +116,12 @@ fn tool_input_cut_mid_escape_and_mid_character() {
 #[test]
 fn bytes_one_by_one() {
     let sse = "event: content_block_start\r\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\r\n\r\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"é😀\"}}\n\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
-    let (mut parser, mut frames) = (Parser::default(), Vec::new());
+    let (mut parser, mut frames) = (SseParser::default(), Vec::new());
     for byte in sse.as_bytes() {
         parser.push(&[*byte], &mut frames).unwrap();
     }
-    let mut assembly = Assembly::default();
-    let closed = frames.iter().find_map(|f| assembly.push(&StreamEvent::parse(&f.event, &f.data).unwrap()));
+    let mut assembly = ResponseAssembly::default();
+    let closed = frames.iter().find_map(|f| assembly.push(&ModelEvent::parse(&f.event, &f.data).unwrap()));
     assert_eq!(closed.unwrap().block.get(), r#"{"type":"text","text":"é😀"}"#);
 }
 
@@ -161,7 +161,7 @@ fn usage_is_replaced_not_summed() {
     assert_eq!(assembly.usage.cache_read_input_tokens, 7);
     assert_eq!(assembly.usage.cache_creation_input_tokens, 5);
     assert_eq!(assembly.stop_reason.as_deref(), Some("end_turn"));
-    assert_eq!(assembly.progress(), Progress::Stopped);
+    assert_eq!(assembly.progress(), ResponseProgress::Stopped);
 }
 
 // [TST-104] a call cut by the output limit is discarded, a complete one is not.
@@ -192,7 +192,7 @@ fn partial_text_can_be_closed_after_an_interrupt() {
         &start(2, r#"{"type":"tool_use","id":"t","name":"X","input":{}}"#),
     ]);
     assert_eq!(assembly.open_text(), Some("so far"));
-    assert_eq!(assembly.progress(), Progress::Partial);
+    assert_eq!(assembly.progress(), ResponseProgress::Partial);
     let closed = assembly.close_partial();
     assert_eq!(closed.len(), 1);
     assert_eq!(closed[0].block.get(), r#"{"type":"text","text":"so far"}"#);
@@ -200,19 +200,19 @@ fn partial_text_can_be_closed_after_an_interrupt() {
 
 #[test]
 fn progress_by_what_is_complete() {
-    assert_eq!(fold(&[]).0.progress(), Progress::Nothing);
+    assert_eq!(fold(&[]).0.progress(), ResponseProgress::Nothing);
     let thinking = [start(0, r#"{"type":"thinking","thinking":""}"#), stop(0)];
-    assert_eq!(fold(&[&thinking[0]]).0.progress(), Progress::ThinkingOnly);
-    assert_eq!(fold(&[&thinking[0], &thinking[1]]).0.progress(), Progress::ThinkingOnly);
+    assert_eq!(fold(&[&thinking[0]]).0.progress(), ResponseProgress::ThinkingOnly);
+    assert_eq!(fold(&[&thinking[0], &thinking[1]]).0.progress(), ResponseProgress::ThinkingOnly);
     let text = start(1, r#"{"type":"text","text":""}"#);
-    assert_eq!(fold(&[&thinking[0], &thinking[1], &text]).0.progress(), Progress::Partial);
-    assert_eq!(fold(&[&thinking[0], &thinking[1], &text, &stop(1)]).0.progress(), Progress::Completed);
+    assert_eq!(fold(&[&thinking[0], &thinking[1], &text]).0.progress(), ResponseProgress::Partial);
+    assert_eq!(fold(&[&thinking[0], &thinking[1], &text, &stop(1)]).0.progress(), ResponseProgress::Completed);
 }
 
 #[test]
 fn an_error_event_is_an_error() {
     let data = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-    let error = StreamEvent::parse("error", data).unwrap_err();
+    let error = ModelEvent::parse("error", data).unwrap_err();
     assert_eq!((error.kind, error.message.as_str(), error.status), (ErrorKind::Overloaded, "Overloaded", Some(529)));
-    assert_eq!(StreamEvent::parse("", "{broken").unwrap_err().kind, ErrorKind::Malformed);
+    assert_eq!(ModelEvent::parse("", "{broken").unwrap_err().kind, ErrorKind::Malformed);
 }

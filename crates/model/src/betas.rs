@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// What a request uses that needs a beta header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Feature {
+pub enum BetaFeature {
     /// Header only: thinking between tool calls.
     InterleavedThinking,
     /// Header only: the `[1m]` window.
@@ -19,26 +19,26 @@ pub enum Feature {
 }
 
 /// Rows stand in the order the header lists them.
-const TABLE: &[(Feature, &str)] = &[
-    (Feature::InterleavedThinking, "interleaved-thinking-2025-05-14"),
-    (Feature::LongContext, "context-1m-2025-08-07"),
-    (Feature::ContextManagement, "context-management-2025-06-27"),
-    (Feature::CacheTtl, "extended-cache-ttl-2025-04-11"),
-    (Feature::StructuredOutput, "structured-outputs-2025-11-13"),
-    (Feature::Fast, "fast-mode-2026-02-01"),
-    (Feature::TaskBudget, "task-budgets-2026-03-13"),
-    (Feature::Effort, "effort-2025-11-24"),
+const TABLE: &[(BetaFeature, &str)] = &[
+    (BetaFeature::InterleavedThinking, "interleaved-thinking-2025-05-14"),
+    (BetaFeature::LongContext, "context-1m-2025-08-07"),
+    (BetaFeature::ContextManagement, "context-management-2025-06-27"),
+    (BetaFeature::CacheTtl, "extended-cache-ttl-2025-04-11"),
+    (BetaFeature::StructuredOutput, "structured-outputs-2025-11-13"),
+    (BetaFeature::Fast, "fast-mode-2026-02-01"),
+    (BetaFeature::TaskBudget, "task-budgets-2026-03-13"),
+    (BetaFeature::Effort, "effort-2025-11-24"),
 ];
 
 /// Whether experiments may be used at all (`CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Experiments {
+pub enum ExperimentalBetas {
     #[default]
     Allowed,
     Off,
 }
 
-impl Experiments {
+impl ExperimentalBetas {
     pub fn from_env(env: &sys::Env) -> Self {
         if env.is_on("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS") { Self::Off } else { Self::Allowed }
     }
@@ -49,7 +49,7 @@ impl Experiments {
 }
 
 /// The `anthropic-beta` value for what a request uses, then what the user named; `None` when there is nothing to say.
-pub fn header(used: &BTreeSet<Feature>, named: &[String]) -> Option<String> {
+pub fn header(used: &BTreeSet<BetaFeature>, named: &[String]) -> Option<String> {
     let rows = TABLE.iter().filter(|(feature, _)| used.contains(feature)).map(|(_, name)| *name);
     let mut names: Vec<&str> = rows.collect();
     for name in named.iter().map(|n| n.trim()).filter(|n| !n.is_empty()) {

@@ -7,20 +7,20 @@
 //! survives changes of wording. A conversation that takes another way than the recorded one is an error that shows where.
 
 mod names;
-mod normal;
+mod normalise;
 mod record;
 mod replay;
 mod tape;
 
-pub use record::{Recorder, Tap};
-pub use replay::{Player, Recorded};
+pub use record::{CassetteRecorder, ExchangeRecorder};
+pub use replay::{CassettePlayer, ReplayedResponse};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Paths of this machine and what stands for them in a cassette, e.g. `("/home/me/project", "<<cwd>>")`. Longer paths
 /// win over shorter ones.
-pub type Places = Vec<(String, String)>;
+pub type PathPlaceholders = Vec<(String, String)>;
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,26 +52,26 @@ struct HeaderLine {
 
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Exchange {
+struct RecordedExchange {
     call: CallKind,
     /// How many messages at the beginning are those of the exchange before.
     #[serde(default)]
     kept: usize,
     /// The messages after those.
     #[serde(default)]
-    messages: Vec<Message>,
-    response: Answer,
+    messages: Vec<RecordedMessage>,
+    response: RecordedAnswer,
 }
 
 /// A message as it is compared: one line of text per block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Message {
+struct RecordedMessage {
     role: String,
     blocks: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Answer {
+struct RecordedAnswer {
     status: u16,
     #[serde(default)]
     headers: Vec<(String, String)>,

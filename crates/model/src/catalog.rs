@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effort {
+pub enum EffortLevel {
     Low,
     Medium,
     High,
@@ -19,7 +19,7 @@ pub enum Effort {
     Max,
 }
 
-impl Effort {
+impl EffortLevel {
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text.trim().to_ascii_lowercase().as_str() {
             "low" => Self::Low,
@@ -61,7 +61,7 @@ pub struct ModelFacts {
     /// As the first-party API serves it.
     pub context_window: u64,
     /// `[1m]` was asked for.
-    pub long_asked: bool,
+    pub long_window_requested: bool,
     /// What is asked for when nobody said otherwise.
     pub max_output: u64,
     /// The most the model can be asked for.
@@ -70,10 +70,10 @@ pub struct ModelFacts {
     /// Thinking cannot be turned off.
     pub always_thinks: bool,
     /// Ascending; empty when the model takes no effort.
-    pub efforts: Vec<Effort>,
-    pub default_effort: Option<Effort>,
+    pub efforts: Vec<EffortLevel>,
+    pub default_effort: Option<EffortLevel>,
     /// Tiers by prompt size, ascending by `above`; empty when the price is not known.
-    pub prices: Vec<Tier>,
+    pub prices: Vec<PriceTier>,
     pub fast_price: Option<Price>,
     /// Edits need a prior read (older generations).
     pub read_before_edit: bool,
@@ -83,7 +83,7 @@ pub struct ModelFacts {
 
 /// `price` holds for prompts of more than `above` tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tier {
+pub struct PriceTier {
     pub above: u64,
     pub price: Price,
 }
@@ -100,43 +100,45 @@ impl ModelFacts {
     }
 
     /// The highest supported level at or below `wanted`, else the lowest; `None` when the model takes no effort.
-    pub fn clamp_effort(&self, wanted: Effort) -> Option<Effort> {
+    pub fn clamp_effort(&self, wanted: EffortLevel) -> Option<EffortLevel> {
         self.efforts.iter().rev().find(|e| **e <= wanted).or(self.efforts.first()).copied()
     }
 
     /// The window to plan with. Behind a gateway the long one counts only when asked for.
-    pub fn window(&self, env: &Env, served: Served) -> u64 {
+    pub fn window(&self, env: &Env, served: ServingParty) -> u64 {
         if env.is_on("CLAUDE_CODE_DISABLE_1M_CONTEXT") {
             return self.context_window.min(DEFAULT_WINDOW);
         }
-        if !self.known && !self.long_asked && !self.canonical.starts_with("claude-") {
+        if !self.known && !self.long_window_requested && !self.canonical.starts_with("claude-") {
             return env.number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").unwrap_or(self.context_window);
         }
         match served {
-            Served::Gateway if self.known && !self.long_asked => self.context_window.min(DEFAULT_WINDOW),
-            Served::Gateway | Served::FirstParty => self.context_window,
+            ServingParty::Gateway if self.known && !self.long_window_requested => {
+                self.context_window.min(DEFAULT_WINDOW)
+            }
+            ServingParty::Gateway | ServingParty::FirstParty => self.context_window,
         }
     }
 }
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
+pub enum ServingParty {
     FirstParty,
     Gateway,
 }
 
 /// The table, with what the user adds to it.
 #[derive(Clone, Debug, Default)]
-pub struct Catalog {
-    overrides: BTreeMap<String, Override>,
+pub struct ModelCatalog {
+    overrides: BTreeMap<String, ModelOverride>,
 }
 
 /// One entry of an override file: `{"my-model":{"contextWindow":…,"prices":{"input":…,"output":…}}}`. What is left out
 /// keeps its value; cache prices follow the general rule when only input and output are given.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Override {
+struct ModelOverride {
     display_name: Option<String>,
     context_window: Option<u64>,
     max_output: Option<u64>,
@@ -154,10 +156,10 @@ struct PriceOverride {
     cache_read: Option<f64>,
 }
 
-impl Catalog {
+impl ModelCatalog {
     /// `json` is an object of model ids. Fails with a message that names the problem.
     pub fn with_overrides(json: &str) -> Result<Self, String> {
-        let raw: BTreeMap<String, Override> =
+        let raw: BTreeMap<String, ModelOverride> =
             serde_json::from_str(json).map_err(|e| format!("model overrides are not valid: {e}"))?;
         Ok(Self { overrides: raw.into_iter().map(|(id, o)| (canonical(&id), o)).collect() })
     }
@@ -167,7 +169,7 @@ impl Catalog {
         let canonical = canonical(alias(id).unwrap_or(id));
         let long_asked = has_long_suffix(id);
         let mut facts = table::find(&canonical).unwrap_or_else(|| unknown(id, &canonical));
-        facts.long_asked = long_asked;
+        facts.long_window_requested = long_asked;
         if long_asked {
             facts.context_window = facts.context_window.max(LONG_WINDOW);
         }
@@ -221,7 +223,7 @@ impl Catalog {
     }
 }
 
-impl Override {
+impl ModelOverride {
     fn apply(&self, facts: &mut ModelFacts) {
         facts.known = true;
         facts.context_window = self.context_window.unwrap_or(facts.context_window);
@@ -238,7 +240,7 @@ impl Override {
                 read: p.cache_read.unwrap_or(general.read),
                 ..general
             };
-            facts.prices = vec![Tier { above: 0, price }];
+            facts.prices = vec![PriceTier { above: 0, price }];
             facts.fast_price = None;
         }
     }
@@ -250,7 +252,7 @@ fn unknown(id: &str, canonical: &str) -> ModelFacts {
         display_name: strip_long_suffix(id).to_owned(),
         known: false,
         context_window: DEFAULT_WINDOW,
-        long_asked: false,
+        long_window_requested: false,
         max_output: DEFAULT_MAX_OUTPUT,
         max_output_cap: DEFAULT_MAX_OUTPUT,
         thinking: ThinkingKind::Adaptive,

@@ -46,7 +46,7 @@ fn every_price_row() {
         ("claude-3-haiku-20240307", 1_000, [0.25, 0.3, 0.5, 0.03, 1.25]),
     ];
     for (id, input, [p_in, w5, w1h, read, out]) in rows {
-        let facts = Catalog::default().lookup(id);
+        let facts = ModelCatalog::default().lookup(id);
         let expected =
             (*input as f64 * p_in + 400.0 * w5 + 500.0 * w1h + 30_000.0 * read + 2_000.0 * out) / 1_000_000.0;
         let got = cost(&usage(*input), &facts).unwrap();
@@ -57,7 +57,7 @@ fn every_price_row() {
 // [CLI-209] and the other factors.
 #[test]
 fn geography_searches_fast_and_missing_split() {
-    let facts = Catalog::default().lookup("claude-opus-5");
+    let facts = ModelCatalog::default().lookup("claude-opus-5");
     let plain = cost(&usage(1_000), &facts).unwrap();
     let us = Usage { inference_geo: Some("us".into()), ..usage(1_000) };
     assert!((cost(&us, &facts).unwrap() - plain * 1.1).abs() < 1e-9);
@@ -76,7 +76,7 @@ fn geography_searches_fast_and_missing_split() {
 // [TST-126] [CLI-207]
 #[test]
 fn unknown_ids_get_documented_defaults_and_no_price() {
-    let facts = Catalog::default().lookup("qwen3-coder:30b");
+    let facts = ModelCatalog::default().lookup("qwen3-coder:30b");
     assert!(!facts.known);
     assert_eq!((facts.max_output, facts.context_window), (32_000, 200_000));
     assert_eq!(facts.thinking, ThinkingKind::Adaptive);
@@ -84,14 +84,14 @@ fn unknown_ids_get_documented_defaults_and_no_price() {
     assert_eq!(cost(&usage(1), &facts), None);
     assert_eq!(facts.display_name, "qwen3-coder:30b");
     let env = Env::default().with([("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32768")]);
-    assert_eq!(facts.window(&env, Served::Gateway), 32_768);
-    assert_eq!(Catalog::default().lookup("claude-next-9").window(&env, Served::FirstParty), 200_000);
+    assert_eq!(facts.window(&env, ServingParty::Gateway), 32_768);
+    assert_eq!(ModelCatalog::default().lookup("claude-next-9").window(&env, ServingParty::FirstParty), 200_000);
 }
 
 // [CLI-117]
 #[test]
 fn aliases_and_suffix() {
-    let catalog = Catalog::default();
+    let catalog = ModelCatalog::default();
     let env = Env::default();
     assert_eq!(catalog.resolve("opus", &env), "claude-opus-5-5");
     assert_eq!(catalog.resolve("Sonnet[1m]", &env), "claude-sonnet-5-5[1m]");
@@ -104,15 +104,15 @@ fn aliases_and_suffix() {
     assert_eq!(strip_long_suffix("claude-opus-4-6[1M]"), "claude-opus-4-6");
     assert_eq!(catalog.lookup("claude-sonnet-4-6[1m]").context_window, 1_000_000);
     assert_eq!(catalog.lookup("claude-sonnet-4-6").context_window, 200_000);
-    assert_eq!(catalog.lookup("opus").window(&env, Served::Gateway), 200_000);
-    assert_eq!(catalog.lookup("opus[1m]").window(&env, Served::Gateway), 1_000_000);
-    assert_eq!(catalog.lookup("opus").window(&env, Served::FirstParty), 1_000_000);
+    assert_eq!(catalog.lookup("opus").window(&env, ServingParty::Gateway), 200_000);
+    assert_eq!(catalog.lookup("opus[1m]").window(&env, ServingParty::Gateway), 1_000_000);
+    assert_eq!(catalog.lookup("opus").window(&env, ServingParty::FirstParty), 1_000_000);
 }
 
 // [F-B6]
 #[test]
 fn retired_ids_are_replaced_and_opusplan_is_two_models() {
-    let catalog = Catalog::default();
+    let catalog = ModelCatalog::default();
     let env = Env::default();
     assert_eq!(catalog.resolve("claude-opus-4-1-20250805", &env), "claude-opus-5-5");
     assert_eq!(catalog.resolve("claude-3-7-sonnet-latest", &env), "claude-sonnet-5-5");
@@ -153,16 +153,16 @@ fn provider_spellings() {
 // [CLI-121] [TST-117]
 #[test]
 fn effort_is_clamped() {
-    let catalog = Catalog::default();
-    assert_eq!(catalog.lookup("claude-opus-5").clamp_effort(Effort::Xhigh), Some(Effort::Xhigh));
-    assert_eq!(catalog.lookup("claude-opus-4-6").clamp_effort(Effort::Xhigh), Some(Effort::High));
-    assert_eq!(catalog.lookup("claude-haiku-4-5").clamp_effort(Effort::High), None);
-    assert_eq!(catalog.lookup("claude-opus-4-7").default_effort, Some(Effort::Xhigh));
+    let catalog = ModelCatalog::default();
+    assert_eq!(catalog.lookup("claude-opus-5").clamp_effort(EffortLevel::Xhigh), Some(EffortLevel::Xhigh));
+    assert_eq!(catalog.lookup("claude-opus-4-6").clamp_effort(EffortLevel::Xhigh), Some(EffortLevel::High));
+    assert_eq!(catalog.lookup("claude-haiku-4-5").clamp_effort(EffortLevel::High), None);
+    assert_eq!(catalog.lookup("claude-opus-4-7").default_effort, Some(EffortLevel::Xhigh));
 }
 
 #[test]
 fn output_limit_from_the_environment_is_clamped() {
-    let facts = Catalog::default().lookup("claude-haiku-4-5");
+    let facts = ModelCatalog::default().lookup("claude-haiku-4-5");
     let env = |n: &str| Env::default().with([("CLAUDE_CODE_MAX_OUTPUT_TOKENS", n)]);
     assert_eq!(facts.max_tokens(&Env::default()), 32_000);
     assert_eq!(facts.max_tokens(&env("1000000")), 64_000);
@@ -172,18 +172,18 @@ fn output_limit_from_the_environment_is_clamped() {
 #[test]
 fn overrides() {
     let json = r#"{"my-model":{"contextWindow":65536,"prices":{"input":1.0,"output":2.0}},"claude-opus-5":{"displayName":"Big"}}"#;
-    let catalog = Catalog::with_overrides(json).unwrap();
+    let catalog = ModelCatalog::with_overrides(json).unwrap();
     let mine = catalog.lookup("my-model");
     assert_eq!(mine.context_window, 65_536);
     let expected = (1_000.0 + 400.0 * 1.25 + 500.0 * 2.0 + 30_000.0 * 0.1 + 2_000.0 * 2.0) / 1_000_000.0;
     assert!((cost(&usage(1_000), &mine).unwrap() - expected).abs() < 1e-12);
     assert_eq!(catalog.display_name("claude-opus-5"), "Big");
-    assert!(Catalog::with_overrides("[]").unwrap_err().contains("not valid"));
+    assert!(ModelCatalog::with_overrides("[]").unwrap_err().contains("not valid"));
 }
 
 #[test]
 fn generations() {
-    let catalog = Catalog::default();
+    let catalog = ModelCatalog::default();
     for id in ["claude-opus-4-6", "claude-haiku-4-5", "claude-sonnet-4-5"] {
         assert!(catalog.lookup(id).read_before_edit, "{id}");
     }

@@ -6,38 +6,38 @@ mod endpoint;
 mod models;
 mod reply;
 mod stream;
-mod whole;
+mod whole_message;
 
-pub use endpoint::{Auth, Endpoint, FIRST_PARTY, Secret, Timeouts, is_first_party};
-pub use stream::Stream;
+pub use endpoint::{AuthSecret, Endpoint, FIRST_PARTY, ModelTimeouts, RequestAuth, is_first_party};
+pub use stream::ResponseStream;
 
-use crate::assembly::{Assembly, Closed};
-use crate::cassette::{CallKind, Player, Recorder};
+use crate::assembly::{ClosedBlock, ResponseAssembly};
+use crate::cassette::{CallKind, CassettePlayer, CassetteRecorder};
 use crate::error::{ErrorKind, ModelError};
 use crate::estimate;
-use crate::fragment::Turn;
-use crate::request::Request;
+use crate::fragment::Message;
+use crate::request::ModelRequest;
 use bytes::Bytes;
-use http::{Http, Method};
-use reply::Reply;
+use http::{Http, HttpMethod};
+use reply::ModelReply;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Where answers come from.
 #[derive(Clone, Debug)]
-pub enum Transport {
+pub enum ModelTransport {
     Network,
-    Record(Recorder),
-    Replay(Player),
+    Record(CassetteRecorder),
+    Replay(CassettePlayer),
 }
 
 /// Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct ModelClient {
     pub http: Http,
     pub endpoint: Endpoint,
-    pub timeouts: Timeouts,
-    pub transport: Transport,
+    pub timeouts: ModelTimeouts,
+    pub transport: ModelTransport,
 }
 
 /// A number of tokens, and whether the server or we counted them.
@@ -57,19 +57,19 @@ pub struct ListedModel {
 /// A whole response.
 #[derive(Debug)]
 pub struct Completion {
-    pub assembly: Assembly,
-    pub blocks: Vec<Closed>,
+    pub assembly: ResponseAssembly,
+    pub blocks: Vec<ClosedBlock>,
     pub request_id: Option<String>,
 }
 
 /// What is sent, before credentials.
-struct Outgoing<'a> {
+struct OutgoingRequest<'a> {
     call: CallKind,
-    method: Method,
+    method: HttpMethod,
     path: &'a str,
     headers: Vec<(String, String)>,
     body: Vec<Bytes>,
-    messages: &'a [Turn],
+    messages: &'a [Message],
     timeout: Duration,
 }
 
@@ -78,16 +78,16 @@ const REDIRECTS: usize = 5;
 const SMALL_ANSWER: usize = 8 * 1024 * 1024;
 const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Client {
-    pub fn new(http: Http, endpoint: Endpoint, timeouts: Timeouts, transport: Transport) -> Self {
+impl ModelClient {
+    pub fn new(http: Http, endpoint: Endpoint, timeouts: ModelTimeouts, transport: ModelTransport) -> Self {
         Self { http, endpoint, timeouts, transport }
     }
 
     /// Sends the request; returns when the response's headers are here and good.
-    pub async fn stream(&self, request: &Request) -> Result<Stream, ModelError> {
-        let outgoing = Outgoing {
+    pub async fn stream(&self, request: &ModelRequest) -> Result<ResponseStream, ModelError> {
+        let outgoing = OutgoingRequest {
             call: CallKind::Messages,
-            method: Method::Post,
+            method: HttpMethod::Post,
             path: "/v1/messages?beta=true",
             headers: base_headers(request, "text/event-stream"),
             body: request.body(),
@@ -95,13 +95,13 @@ impl Client {
             timeout: self.timeouts.headers,
         };
         let reply = self.send(outgoing, &self.endpoint.auth).await?;
-        Stream::open(reply, self.timeouts).await.map_err(|e| self.endpoint.scrub(e))
+        ResponseStream::open(reply, self.timeouts).await.map_err(|e| self.endpoint.mask_secrets(e))
     }
 
     /// Sends the request and waits for the whole answer.
-    pub async fn complete(&self, request: &Request) -> Result<Completion, ModelError> {
+    pub async fn complete(&self, request: &ModelRequest) -> Result<Completion, ModelError> {
         let mut stream = self.stream(request).await?;
-        let mut assembly = Assembly::default();
+        let mut assembly = ResponseAssembly::default();
         let mut blocks = Vec::new();
         while let Some(event) = stream.next().await? {
             blocks.extend(assembly.push(&event));
@@ -111,14 +111,14 @@ impl Client {
     }
 
     /// Asks the server; where it cannot count, a local estimate. Never costs a paid request.
-    pub async fn count_tokens(&self, request: &Request) -> Result<TokenCount, ModelError> {
+    pub async fn count_tokens(&self, request: &ModelRequest) -> Result<TokenCount, ModelError> {
         #[derive(Deserialize)]
-        struct Counted {
+        struct CountedTokens {
             input_tokens: u64,
         }
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             call: CallKind::CountTokens,
-            method: Method::Post,
+            method: HttpMethod::Post,
             path: "/v1/messages/count_tokens?beta=true",
             headers: base_headers(request, "application/json"),
             body: request.count_body(),
@@ -132,30 +132,30 @@ impl Client {
             }
             Err(e) => return Err(e),
         };
-        let body = reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))?;
-        Ok(serde_json::from_slice::<Counted>(&body)
+        let body = reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.mask_secrets(e))?;
+        Ok(serde_json::from_slice::<CountedTokens>(&body)
             .map_or_else(|_| TokenCount::Estimate(estimate::request(request)), |c| TokenCount::Exact(c.input_tokens)))
     }
 
     /// One exchange. Only a 2xx comes back as a reply.
-    async fn send(&self, outgoing: Outgoing<'_>, auth: &Auth) -> Result<Reply, ModelError> {
-        let reply = self.exchange(outgoing, auth).await.map_err(|e| self.endpoint.scrub(e))?;
+    async fn send(&self, outgoing: OutgoingRequest<'_>, auth: &RequestAuth) -> Result<ModelReply, ModelError> {
+        let reply = self.exchange(outgoing, auth).await.map_err(|e| self.endpoint.mask_secrets(e))?;
         match reply.status() {
             200..300 => Ok(reply),
             _ => Err(reply.into_error().await),
         }
     }
 
-    async fn exchange(&self, outgoing: Outgoing<'_>, auth: &Auth) -> Result<Reply, ModelError> {
+    async fn exchange(&self, outgoing: OutgoingRequest<'_>, auth: &RequestAuth) -> Result<ModelReply, ModelError> {
         let tap = match &self.transport {
-            Transport::Replay(player) => {
+            ModelTransport::Replay(player) => {
                 let answer = player.answer(outgoing.call, outgoing.messages)?;
-                return Ok(Reply::recorded(answer, self.endpoint.clone()));
+                return Ok(ModelReply::recorded(answer, self.endpoint.clone()));
             }
-            Transport::Record(recorder) => {
+            ModelTransport::Record(recorder) => {
                 Some(recorder.begin(outgoing.call, outgoing.messages, &self.endpoint.secrets()))
             }
-            Transport::Network => None,
+            ModelTransport::Network => None,
         };
         self.endpoint.check()?;
         let headers = self.endpoint.headers(outgoing.headers, auth)?;
@@ -163,7 +163,7 @@ impl Client {
         for _ in 0..REDIRECTS {
             let response = self
                 .http
-                .send_repeatable(http::Request {
+                .send_repeatable(http::HttpRequest {
                     method: outgoing.method,
                     url: url.clone(),
                     headers: headers.clone(),
@@ -174,7 +174,7 @@ impl Client {
             let leads = if outgoing.call == CallKind::Models { None } else { redirect(&url, &response)? };
             let Some(next) = leads else {
                 let proxy = self.http.proxy_of(&url);
-                return Ok(Reply::network(response, tap, self.endpoint.clone(), proxy));
+                return Ok(ModelReply::network(response, tap, self.endpoint.clone(), proxy));
             };
             url = next;
         }
@@ -187,7 +187,7 @@ impl Client {
 
 /// Where a redirect leads that may be followed; `None` when `response` is none. One that leaves the origin of `url` is an
 /// error that names the place: the credential belongs to the first one only.
-fn redirect(url: &str, response: &http::Response) -> Result<Option<String>, ModelError> {
+fn redirect(url: &str, response: &http::HttpResponse) -> Result<Option<String>, ModelError> {
     let status = response.status();
     let location = response.header("location").filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
     let Some(location) = location else { return Ok(None) };
@@ -203,7 +203,7 @@ fn redirect(url: &str, response: &http::Response) -> Result<Option<String>, Mode
     }
 }
 
-fn base_headers(request: &Request, accept: &str) -> Vec<(String, String)> {
+fn base_headers(request: &ModelRequest, accept: &str) -> Vec<(String, String)> {
     let mut headers = request.headers();
     headers.push(("content-type".to_owned(), "application/json".to_owned()));
     headers.push(("accept".to_owned(), accept.to_owned()));

@@ -86,7 +86,7 @@ pub struct ResponseFacts {
 }
 
 #[derive(Deserialize, Default)]
-struct Body {
+struct ErrorBody {
     #[serde(default)]
     error: serde_json::Value,
     request_id: Option<String>,
@@ -108,7 +108,7 @@ impl ModelError {
 
     /// From a response with an error status, whatever its body looks like.
     pub fn from_response(facts: ResponseFacts, body: &[u8]) -> Self {
-        let said = Said::read(body);
+        let said = ErrorText::read(body);
         let message = said.message.unwrap_or_else(|| plain(body, facts.status));
         let kind = match facts.quota {
             Some(resets_at) if facts.status == 429 => ErrorKind::Quota { resets_at },
@@ -127,7 +127,7 @@ impl ModelError {
 
     /// From the data of an `error` event inside a stream.
     pub fn from_event(data: &str) -> Self {
-        let said = Said::read(data.as_bytes());
+        let said = ErrorText::read(data.as_bytes());
         let status = said.kind.as_deref().and_then(status_of);
         let message = said.message.unwrap_or_else(|| plain(data.as_bytes(), status.unwrap_or(0)));
         let kind = classify(status.unwrap_or(500), said.kind.as_deref(), &message);
@@ -228,15 +228,15 @@ impl From<http::HttpError> for ModelError {
 /// What an error body says, in any of the shapes seen: the API's envelope, the same without a top-level `type`, a bare
 /// `error` string, a bare `message`.
 #[derive(Default)]
-struct Said {
+struct ErrorText {
     kind: Option<String>,
     message: Option<String>,
     request_id: Option<String>,
 }
 
-impl Said {
+impl ErrorText {
     fn read(body: &[u8]) -> Self {
-        let Ok(body) = serde_json::from_slice::<Body>(body) else { return Self::default() };
+        let Ok(body) = serde_json::from_slice::<ErrorBody>(body) else { return Self::default() };
         let text = |key: &str| body.error.get(key).and_then(|v| v.as_str()).map(str::to_owned);
         let message = text("message").or_else(|| body.error.as_str().map(str::to_owned)).or(body.message);
         Self { kind: text("type"), message: message.filter(|m| !m.trim().is_empty()), request_id: body.request_id }

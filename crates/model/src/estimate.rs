@@ -1,8 +1,8 @@
 //! A local guess at token counts, for servers that cannot count. Errs on the high side: dense code has fewer
 //! characters per token than prose.
 
-use crate::fragment::{Fragment, Head};
-use crate::request::Request;
+use crate::fragment::{Fragment, FragmentHead};
+use crate::request::ModelRequest;
 use memchr::memmem;
 
 /// Bytes per token, times four.
@@ -19,14 +19,14 @@ pub fn text(bytes: usize) -> u64 {
 
 pub fn fragment(fragment: &Fragment) -> u64 {
     match fragment.head() {
-        Head::Image => IMAGE,
-        Head::Document => (fragment.len() as u64 / DOCUMENT_BYTES).max(IMAGE),
-        Head::ToolResult { .. } if fragment.len() >= MEDIA_FROM => nested(fragment.get()),
+        FragmentHead::Image => IMAGE,
+        FragmentHead::Document => (fragment.len() as u64 / DOCUMENT_BYTES).max(IMAGE),
+        FragmentHead::ToolResult { .. } if fragment.len() >= MEDIA_FROM => nested(fragment.get()),
         _ => text(fragment.len()),
     }
 }
 
-pub fn request(request: &Request) -> u64 {
+pub fn request(request: &ModelRequest) -> u64 {
     let fixed: usize = request.tools.iter().chain(request.system.iter()).map(Fragment::len).sum();
     let blocks = request.messages.iter().flat_map(|turn| &turn.blocks);
     text(fixed) + blocks.map(fragment).sum::<u64>()

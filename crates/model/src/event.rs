@@ -2,14 +2,14 @@
 //! Unknown events and unknown deltas are kept and passed on, never an error.
 
 use crate::error::{ErrorKind, ModelError};
-use crate::object::{self, Object};
+use crate::object::{self, RawObject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
-pub struct StreamEvent {
+pub struct ModelEvent {
     /// The event's JSON, compact, otherwise as the server sent it.
     pub raw: Arc<RawValue>,
     pub kind: EventKind,
@@ -30,7 +30,7 @@ pub enum EventKind {
     },
     Delta {
         index: u32,
-        delta: Delta,
+        delta: BlockDelta,
     },
     BlockStop {
         index: u32,
@@ -42,7 +42,7 @@ pub enum EventKind {
 }
 
 #[derive(Clone, Debug)]
-pub enum Delta {
+pub enum BlockDelta {
     Text(String),
     InputJson(String),
     Thinking {
@@ -67,7 +67,7 @@ pub struct MessageDelta {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct EventEnvelope<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -87,7 +87,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Started<'a> {
+struct MessageStartFields<'a> {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
@@ -112,7 +112,7 @@ struct RawDelta<'a> {
 }
 
 #[derive(Deserialize)]
-struct Stopped<'a> {
+struct StopFields<'a> {
     stop_reason: Option<String>,
     stop_sequence: Option<String>,
     #[serde(borrow, default)]
@@ -126,18 +126,18 @@ pub struct StartedCall {
     pub id: Box<str>,
 }
 
-impl StreamEvent {
+impl ModelEvent {
     /// The call that this event begins, if it does.
     pub fn started_call(&self) -> Option<StartedCall> {
         #[derive(Deserialize)]
-        struct Start<'a> {
+        struct CallStartFields<'a> {
             #[serde(rename = "type", borrow)]
             kind: Cow<'a, str>,
             #[serde(borrow, default)]
             id: Option<Cow<'a, str>>,
         }
         let EventKind::BlockStart { block, .. } = &self.kind else { return None };
-        let start: Start<'_> = serde_json::from_str(block.get()).ok()?;
+        let start: CallStartFields<'_> = serde_json::from_str(block.get()).ok()?;
         (start.kind == "tool_use").then(|| StartedCall { id: start.id.unwrap_or_default().into() })
     }
 
@@ -145,7 +145,8 @@ impl StreamEvent {
     #[must_use]
     pub fn with_call_id(self, id: &str) -> Self {
         let EventKind::BlockStart { index, block } = &self.kind else { return self };
-        let (Some(mut start), Some(mut whole)) = (Object::parse(block.get()), Object::parse(self.raw.get())) else {
+        let (Some(mut start), Some(mut whole)) = (RawObject::parse(block.get()), RawObject::parse(self.raw.get()))
+        else {
             return self;
         };
         start.set("id", object::string(id));
@@ -157,7 +158,7 @@ impl StreamEvent {
     /// `name` is the SSE event name, which may be absent or wrong: the JSON's `type` decides.
     pub fn parse(name: &str, data: &str) -> Result<Self, ModelError> {
         let raw = wire::raw::compact(data).map_err(|e| malformed(&e, data))?;
-        let envelope = match serde_json::from_str::<Envelope<'_>>(raw.get()) {
+        let envelope = match serde_json::from_str::<EventEnvelope<'_>>(raw.get()) {
             Ok(envelope) => envelope,
             // An event from the future may use our field names for other things.
             Err(_) if !is_known(raw.get()) => return Ok(Self { raw: raw.into(), kind: EventKind::Unknown }),
@@ -172,12 +173,12 @@ impl StreamEvent {
     }
 }
 
-impl Envelope<'_> {
+impl EventEnvelope<'_> {
     fn read(&self, kind: &str) -> Result<EventKind, serde_json::Error> {
         let index = self.index.unwrap_or(0);
         Ok(match kind {
             "content_block_delta" => match self.delta {
-                Some(delta) => EventKind::Delta { index, delta: Delta::read(delta)? },
+                Some(delta) => EventKind::Delta { index, delta: BlockDelta::read(delta)? },
                 None => EventKind::Unknown,
             },
             "content_block_start" => match self.content_block {
@@ -195,7 +196,7 @@ impl Envelope<'_> {
 
     fn started(&self) -> Result<EventKind, serde_json::Error> {
         let Some(message) = self.message else { return Ok(EventKind::Unknown) };
-        let s: Started<'_> = serde_json::from_str(message.get())?;
+        let s: MessageStartFields<'_> = serde_json::from_str(message.get())?;
         Ok(EventKind::MessageStart {
             id: s.id.unwrap_or_default(),
             model: s.model.unwrap_or_default(),
@@ -210,7 +211,7 @@ impl Envelope<'_> {
             ..MessageDelta::default()
         };
         if let Some(delta) = self.delta {
-            let s: Stopped<'_> = serde_json::from_str(delta.get())?;
+            let s: StopFields<'_> = serde_json::from_str(delta.get())?;
             out.stop_reason = s.stop_reason;
             out.stop_sequence = s.stop_sequence;
             out.stop_details = present(s.stop_details);
@@ -223,7 +224,7 @@ fn present(value: Option<&RawValue>) -> Option<Box<RawValue>> {
     value.filter(|v| v.get() != "null").map(ToOwned::to_owned)
 }
 
-impl Delta {
+impl BlockDelta {
     fn read(delta: &RawValue) -> Result<Self, serde_json::Error> {
         let d: RawDelta<'_> = match serde_json::from_str(delta.get()) {
             Ok(d) => d,

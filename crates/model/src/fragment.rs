@@ -1,7 +1,7 @@
 //! Conversation pieces: immutable, already serialised content blocks, and the turns they stand in. What a block *is*
 //! gets read once per block and remembered, so that checking a long history costs no parsing.
 
-use crate::object::{self, Object};
+use crate::object::{self, RawObject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -9,18 +9,18 @@ use std::sync::{Arc, OnceLock};
 
 /// One serialised content block (or tool definition). Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Fragment(Arc<Inner>);
+pub struct Fragment(Arc<FragmentInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct FragmentInner {
     raw: Box<RawValue>,
-    head: OnceLock<Head>,
+    head: OnceLock<FragmentHead>,
     marked: OnceLock<bool>,
 }
 
 /// What repair and cache marking need to know of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Head {
+pub enum FragmentHead {
     Text {
         blank: bool,
     },
@@ -47,7 +47,7 @@ pub enum Head {
 }
 
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct FragmentHeadFields<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -58,9 +58,9 @@ struct Fields<'a> {
     tool_use_id: Option<Cow<'a, str>>,
 }
 
-impl Head {
+impl FragmentHead {
     fn read(json: &str) -> Self {
-        let Ok(f) = serde_json::from_str::<Fields<'_>>(json) else { return Self::Invalid };
+        let Ok(f) = serde_json::from_str::<FragmentHeadFields<'_>>(json) else { return Self::Invalid };
         let named = |id: Option<Cow<'_, str>>, make: fn(Box<str>) -> Self| match id {
             Some(id) if !id.is_empty() => make(id.into()),
             _ => Self::Invalid,
@@ -98,7 +98,7 @@ fn is_blank(json: &str) -> bool {
 
 impl Fragment {
     pub fn new(raw: Box<RawValue>) -> Self {
-        Self(Arc::new(Inner { raw, head: OnceLock::new(), marked: OnceLock::new() }))
+        Self(Arc::new(FragmentInner { raw, head: OnceLock::new(), marked: OnceLock::new() }))
     }
 
     /// `{"type":"text","text":…}`
@@ -137,8 +137,8 @@ impl Fragment {
     }
 
     /// Read on first call, remembered after.
-    pub fn head(&self) -> &Head {
-        self.0.head.get_or_init(|| Head::read(self.get()))
+    pub fn head(&self) -> &FragmentHead {
+        self.0.head.get_or_init(|| FragmentHead::read(self.get()))
     }
 
     /// Whether the block mentions a cache marker of its own. Looked up once.
@@ -148,12 +148,12 @@ impl Fragment {
     }
 
     /// Whether both are the same allocation: an unchanged block.
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    pub(crate) fn object(&self) -> Option<Object> {
-        Object::parse(self.get())
+    pub(crate) fn object(&self) -> Option<RawObject> {
+        RawObject::parse(self.get())
     }
 }
 
@@ -186,14 +186,14 @@ impl Role {
 
 /// One message of the history view.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct Message {
     pub role: Role,
     pub blocks: Vec<Fragment>,
     /// The model that made an assistant turn: its thinking is only ever sent back to the same one.
     pub model: Option<Arc<str>>,
 }
 
-impl Turn {
+impl Message {
     pub fn user(blocks: Vec<Fragment>) -> Self {
         Self { role: Role::User, blocks, model: None }
     }

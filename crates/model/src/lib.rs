@@ -19,15 +19,15 @@ pub mod request;
 pub mod retry;
 pub mod sse;
 
-pub use assembly::{Assembly, Closed};
-pub use catalog::{Catalog, Effort, ModelFacts};
+pub use assembly::{ClosedBlock, ResponseAssembly};
+pub use catalog::{EffortLevel, ModelCatalog, ModelFacts};
 pub use client::{
-    Auth, Client, Completion, Endpoint, FIRST_PARTY, ListedModel, Secret, Stream, Timeouts, TokenCount, Transport,
-    is_first_party,
+    AuthSecret, Completion, Endpoint, FIRST_PARTY, ListedModel, ModelClient, ModelTimeouts, ModelTransport,
+    RequestAuth, ResponseStream, TokenCount, is_first_party,
 };
 pub use error::{Capability, ErrorKind, ModelError};
-pub use event::{Delta, EventKind, StreamEvent};
-pub use fragment::{Fragment, Head, Role, Turn};
-pub use repair::{KeepThinking, Limits, Needs, Repaired, repair};
-pub use request::{CacheMarks, CacheTtl, Identity, Request, Thinking};
-pub use retry::{Progress, RetryPolicy, Verdict};
+pub use event::{BlockDelta, EventKind, ModelEvent};
+pub use fragment::{Fragment, FragmentHead, Message, Role};
+pub use repair::{KeepThinking, RepairLimits, RepairNeeds, RepairedHistory, repair};
+pub use request::{CacheMarks, CacheTtl, ModelRequest, RequestIdentity, ThinkingParameter};
+pub use retry::{ResponseProgress, RetryPolicy, RetryVerdict};

@@ -6,11 +6,11 @@ use std::fmt;
 
 /// Members in the order they were written. Duplicate keys are kept; lookups find the first.
 #[derive(Clone, Debug, Default)]
-pub struct Object {
+pub struct RawObject {
     members: Vec<(String, Box<RawValue>)>,
 }
 
-impl Object {
+impl RawObject {
     /// `None` when `json` is not an object.
     pub fn parse(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
@@ -81,23 +81,23 @@ pub(crate) fn raw(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-impl<'de> Deserialize<'de> for Object {
+impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Object;
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = RawObject;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Object { members })
+                Ok(RawObject { members })
             }
         }
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn keeps_order_and_bytes() {
-        let mut object = Object::parse(r#"{"b":1.50,"a":[1, 2],"c":"x"}"#).unwrap();
+        let mut object = RawObject::parse(r#"{"b":1.50,"a":[1, 2],"c":"x"}"#).unwrap();
         object.set("a", string("n\u{2028}"));
         object.remove("c");
         object.set("z", RawValue::NULL.to_owned());

@@ -9,21 +9,21 @@ mod media;
 mod pairs;
 
 use crate::catalog::canonical;
-use crate::fragment::{Fragment, Head, Role, Turn};
+use crate::fragment::{Fragment, FragmentHead, Message, Role};
 use crate::object::string;
 
 /// What the request is made for.
 #[derive(Clone, Copy, Debug)]
-pub struct Needs<'a> {
+pub struct RepairNeeds<'a> {
     /// The model that will read the history.
     pub model: &'a str,
     pub thinking: KeepThinking,
-    pub limits: Limits,
+    pub limits: RepairLimits,
 }
 
-impl<'a> Needs<'a> {
+impl<'a> RepairNeeds<'a> {
     pub fn new(model: &'a str) -> Self {
-        Self { model, thinking: KeepThinking::default(), limits: Limits::default() }
+        Self { model, thinking: KeepThinking::default(), limits: RepairLimits::default() }
     }
 }
 
@@ -36,7 +36,7 @@ pub enum KeepThinking {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RepairLimits {
     /// Longest base64 text of one image.
     pub image: usize,
     /// Most bytes of conversation, tools and system prompt included when their size is given as `fixed`.
@@ -45,7 +45,7 @@ pub struct Limits {
     pub fixed: usize,
 }
 
-impl Default for Limits {
+impl Default for RepairLimits {
     fn default() -> Self {
         Self { image: 5 * 1024 * 1024, body: 32 * 1000 * 1000, fixed: 0 }
     }
@@ -53,8 +53,8 @@ impl Default for Limits {
 
 /// A history the API will take.
 #[derive(Clone, Debug, Default)]
-pub struct Repaired {
-    pub turns: Vec<Turn>,
+pub struct RepairedHistory {
+    pub messages: Vec<Message>,
     /// What was done, for the debug log.
     pub notes: Vec<String>,
     /// The conversation is too large even without media: its size in bytes. It cannot be sent.
@@ -64,9 +64,9 @@ pub struct Repaired {
 /// Stands where the first message of a history was lost.
 const LOST_START: &str = "(The beginning of this conversation is missing.)";
 
-pub fn repair(turns: &[Turn], needs: &Needs<'_>) -> Repaired {
+pub fn repair(turns: &[Message], needs: &RepairNeeds<'_>) -> RepairedHistory {
     let mut notes = Vec::new();
-    let cleaned: Vec<Turn> = turns.iter().enumerate().map(|(i, t)| clean(i, t, needs, &mut notes)).collect();
+    let cleaned: Vec<Message> = turns.iter().enumerate().map(|(i, t)| clean(i, t, needs, &mut notes)).collect();
     let mut merged = merge(cleaned);
     pairs::drop_repeated(&mut merged, &mut notes);
     pairs::drop_half_calls(&mut merged, &mut notes);
@@ -74,42 +74,44 @@ pub fn repair(turns: &[Turn], needs: &Needs<'_>) -> Repaired {
     let mut paired = pairs::pair(merge(merged), &mut notes);
     start_with_user(&mut paired, &mut notes);
     end_cleanly(&mut paired, &mut notes);
-    let oversize = media::fit(&mut paired, needs.limits, &mut notes);
-    Repaired { turns: paired, notes, oversize }
+    let oversize = media::strip_to_fit(&mut paired, needs.limits, &mut notes);
+    RepairedHistory { messages: paired, notes, oversize }
 }
 
 /// Drops what may not be sent at all, block by block.
-fn clean(index: usize, turn: &Turn, needs: &Needs<'_>, notes: &mut Vec<String>) -> Turn {
+fn clean(index: usize, turn: &Message, needs: &RepairNeeds<'_>, notes: &mut Vec<String>) -> Message {
     let foreign = turn.model.as_deref().is_some_and(|made_by| canonical(made_by) != canonical(needs.model));
     let drop_thinking = foreign || needs.thinking == KeepThinking::Drop;
     let mut note = |what: &str| notes.push(format!("turn {index}: {what}"));
     let mut blocks = Vec::with_capacity(turn.blocks.len());
     for block in &turn.blocks {
         match block.head() {
-            Head::Invalid => note("dropped a block that is not one"),
-            Head::Text { blank: true } => note("dropped an empty text"),
-            Head::Thinking | Head::RedactedThinking if drop_thinking || turn.role == Role::User => {
+            FragmentHead::Invalid => note("dropped a block that is not one"),
+            FragmentHead::Text { blank: true } => note("dropped an empty text"),
+            FragmentHead::Thinking | FragmentHead::RedactedThinking if drop_thinking || turn.role == Role::User => {
                 note("dropped thinking that this model did not sign");
             }
-            Head::ToolUse { .. } if turn.role == Role::User => note("dropped a call in a user turn"),
-            Head::ToolResult { .. } if turn.role == Role::Assistant => note("dropped a result in an assistant turn"),
-            Head::Image | Head::Document | Head::ToolResult { .. } => {
-                let checked = media::within(block, needs.limits.image);
-                if !checked.same(block) {
+            FragmentHead::ToolUse { .. } if turn.role == Role::User => note("dropped a call in a user turn"),
+            FragmentHead::ToolResult { .. } if turn.role == Role::Assistant => {
+                note("dropped a result in an assistant turn")
+            }
+            FragmentHead::Image | FragmentHead::Document | FragmentHead::ToolResult { .. } => {
+                let checked = media::without_large_images(block, needs.limits.image);
+                if !checked.is_same(block) {
                     note("replaced an image that is too large");
                 }
                 blocks.push(unmarked(&checked));
             }
-            Head::Text { blank: false }
-            | Head::Thinking
-            | Head::RedactedThinking
-            | Head::ToolUse { .. }
-            | Head::ServerToolUse { .. }
-            | Head::ServerToolResult { .. }
-            | Head::Other => blocks.push(unmarked(block)),
+            FragmentHead::Text { blank: false }
+            | FragmentHead::Thinking
+            | FragmentHead::RedactedThinking
+            | FragmentHead::ToolUse { .. }
+            | FragmentHead::ServerToolUse { .. }
+            | FragmentHead::ServerToolResult { .. }
+            | FragmentHead::Other => blocks.push(unmarked(block)),
         }
     }
-    Turn { role: turn.role, blocks, model: turn.model.clone() }
+    Message { role: turn.role, blocks, model: turn.model.clone() }
 }
 
 /// Cache markers are ours to place: a host's own would exceed the four allowed.
@@ -125,7 +127,7 @@ fn unmarked(block: &Fragment) -> Fragment {
 }
 
 /// Adjacent turns of one role become one; empty turns vanish.
-fn merge(turns: Vec<Turn>) -> Vec<Turn> {
+fn merge(turns: Vec<Message>) -> Vec<Message> {
     let mut out = Vec::with_capacity(turns.len());
     for turn in turns {
         push(&mut out, turn);
@@ -133,7 +135,7 @@ fn merge(turns: Vec<Turn>) -> Vec<Turn> {
     out
 }
 
-fn push(out: &mut Vec<Turn>, turn: Turn) {
+fn push(out: &mut Vec<Message>, turn: Message) {
     if turn.blocks.is_empty() {
         return;
     }
@@ -146,7 +148,7 @@ fn push(out: &mut Vec<Turn>, turn: Turn) {
 }
 
 /// An answer that was interrupted while thinking says nothing, and the API refuses it.
-fn drop_thinking_only(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {
+fn drop_thinking_only(turns: &mut Vec<Message>, notes: &mut Vec<String>) {
     let before = turns.len();
     turns.retain(|turn| turn.role == Role::User || !turn.blocks.iter().all(|b| b.head().is_thinking()));
     let dropped = before - turns.len();
@@ -155,17 +157,17 @@ fn drop_thinking_only(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {
     }
 }
 
-fn start_with_user(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {
+fn start_with_user(turns: &mut Vec<Message>, notes: &mut Vec<String>) {
     if turns.first().is_some_and(|turn| turn.role == Role::Assistant) {
         notes.push("added a first user turn".to_owned());
-        turns.insert(0, Turn::user_text(LOST_START));
+        turns.insert(0, Message::user_text(LOST_START));
     }
 }
 
 /// The last text of a trailing assistant turn (a paused answer) may not end in white space.
-fn end_cleanly(turns: &mut [Turn], notes: &mut Vec<String>) {
+fn end_cleanly(turns: &mut [Message], notes: &mut Vec<String>) {
     let Some(last) = turns.last_mut().filter(|turn| turn.role == Role::Assistant) else { return };
-    let Some(block) = last.blocks.last_mut().filter(|b| matches!(b.head(), Head::Text { .. })) else { return };
+    let Some(block) = last.blocks.last_mut().filter(|b| matches!(b.head(), FragmentHead::Text { .. })) else { return };
     let Some(mut object) = block.object() else { return };
     let text = object.get("text").and_then(|t| serde_json::from_str::<String>(t.get()).ok()).unwrap_or_default();
     let trimmed = text.trim_end();

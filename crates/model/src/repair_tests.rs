@@ -20,46 +20,46 @@ fn thinking() -> Fragment {
     raw(r#"{"type":"thinking","thinking":"","signature":"s"}"#)
 }
 
-fn assistant(blocks: Vec<Fragment>) -> Turn {
-    Turn::assistant(MODEL, blocks)
+fn assistant(blocks: Vec<Fragment>) -> Message {
+    Message::assistant(MODEL, blocks)
 }
 
 /// `u:text a:think,use(1) u:result(1)` — what a history looks like.
-fn shape(turns: &[Turn]) -> String {
+fn shape(turns: &[Message]) -> String {
     let block = |b: &Fragment| match b.head() {
-        Head::Text { .. } => "text".to_owned(),
-        Head::Thinking | Head::RedactedThinking => "think".to_owned(),
-        Head::ToolUse { id } => format!("use({id})"),
-        Head::ToolResult { id } if b.get().contains(r#""is_error":true"#) => format!("error({id})"),
-        Head::ToolResult { id } => format!("result({id})"),
+        FragmentHead::Text { .. } => "text".to_owned(),
+        FragmentHead::Thinking | FragmentHead::RedactedThinking => "think".to_owned(),
+        FragmentHead::ToolUse { id } => format!("use({id})"),
+        FragmentHead::ToolResult { id } if b.get().contains(r#""is_error":true"#) => format!("error({id})"),
+        FragmentHead::ToolResult { id } => format!("result({id})"),
         other => format!("{other:?}"),
     };
     let turn =
-        |t: &Turn| format!("{}:{}", &t.role.name()[..1], t.blocks.iter().map(block).collect::<Vec<_>>().join(","));
+        |t: &Message| format!("{}:{}", &t.role.name()[..1], t.blocks.iter().map(block).collect::<Vec<_>>().join(","));
     turns.iter().map(turn).collect::<Vec<_>>().join(" ")
 }
 
-fn run(turns: &[Turn]) -> Repaired {
-    repair(turns, &Needs::new(MODEL))
+fn run(turns: &[Message]) -> RepairedHistory {
+    repair(turns, &RepairNeeds::new(MODEL))
 }
 
-fn check(turns: &[Turn], expected: &str) {
+fn check(turns: &[Message], expected: &str) {
     let repaired = run(turns);
-    assert_eq!(shape(&repaired.turns), expected, "{:?}", repaired.notes);
+    assert_eq!(shape(&repaired.messages), expected, "{:?}", repaired.notes);
 }
 
-fn user(text: &str) -> Turn {
-    Turn::user_text(text)
+fn user(text: &str) -> Message {
+    Message::user_text(text)
 }
 
 #[test]
 fn a_good_history_is_untouched() {
     let turns =
-        [user("a"), assistant(vec![thinking(), call("1"), call("2")]), Turn::user(vec![result("1"), result("2")])];
+        [user("a"), assistant(vec![thinking(), call("1"), call("2")]), Message::user(vec![result("1"), result("2")])];
     let repaired = run(&turns);
     assert!(repaired.notes.is_empty());
-    for (before, after) in turns.iter().zip(&repaired.turns) {
-        assert!(before.blocks.iter().zip(&after.blocks).all(|(a, b)| a.same(b)));
+    for (before, after) in turns.iter().zip(&repaired.messages) {
+        assert!(before.blocks.iter().zip(&after.blocks).all(|(a, b)| a.is_same(b)));
     }
 }
 
@@ -70,7 +70,7 @@ fn adjacent_turns_of_a_role_are_joined() {
         user("b"),
         assistant(vec![thinking()]),
         assistant(vec![call("1")]),
-        Turn::user(vec![result("1")]),
+        Message::user(vec![result("1")]),
         user("c"),
     ];
     check(&turns, "u:text,text a:think,use(1) u:result(1),text");
@@ -79,18 +79,18 @@ fn adjacent_turns_of_a_role_are_joined() {
 #[test]
 fn missing_results_are_made_up_and_orphans_dropped() {
     check(
-        &[user("a"), assistant(vec![call("1"), call("2")]), Turn::user(vec![result("2")])],
+        &[user("a"), assistant(vec![call("1"), call("2")]), Message::user(vec![result("2")])],
         "u:text a:use(1),use(2) u:result(2),error(1)",
     );
     check(&[user("a"), assistant(vec![call("1")])], "u:text a:use(1) u:error(1)");
     check(&[user("a"), assistant(vec![call("1")]), user("b")], "u:text a:use(1) u:error(1),text");
     check(
-        &[user("a"), assistant(vec![Fragment::text("x")]), Turn::user(vec![result("9"), Fragment::text("b")])],
+        &[user("a"), assistant(vec![Fragment::text("x")]), Message::user(vec![result("9"), Fragment::text("b")])],
         "u:text a:text u:text",
     );
-    check(&[Turn::user(vec![result("9")]), user("a")], "u:text");
+    check(&[Message::user(vec![result("9")]), user("a")], "u:text");
     check(
-        &[user("a"), assistant(vec![call("1")]), Turn::user(vec![result("1"), result("1")])],
+        &[user("a"), assistant(vec![call("1")]), Message::user(vec![result("1"), result("1")])],
         "u:text a:use(1) u:result(1)",
     );
 }
@@ -98,7 +98,7 @@ fn missing_results_are_made_up_and_orphans_dropped() {
 #[test]
 fn results_stand_first() {
     check(
-        &[user("a"), assistant(vec![call("1")]), Turn::user(vec![Fragment::text("b"), result("1")])],
+        &[user("a"), assistant(vec![call("1")]), Message::user(vec![Fragment::text("b"), result("1")])],
         "u:text a:use(1) u:result(1),text",
     );
 }
@@ -108,9 +108,9 @@ fn a_repeated_call_is_dropped_with_its_result() {
     let turns = [
         user("a"),
         assistant(vec![call("1")]),
-        Turn::user(vec![result("1")]),
+        Message::user(vec![result("1")]),
         assistant(vec![call("1")]),
-        Turn::user(vec![result("1"), Fragment::text("x")]),
+        Message::user(vec![result("1"), Fragment::text("x")]),
     ];
     check(&turns, "u:text a:use(1) u:result(1),text");
 }
@@ -118,7 +118,7 @@ fn a_repeated_call_is_dropped_with_its_result() {
 #[test]
 fn empty_and_foreign_blocks_vanish() {
     let turns = [
-        Turn::user(vec![
+        Message::user(vec![
             Fragment::text(" \n"),
             Fragment::text("a"),
             raw("5"),
@@ -130,7 +130,7 @@ fn empty_and_foreign_blocks_vanish() {
         assistant(vec![thinking()]),
         user("c"),
         assistant(vec![Fragment::text("x"), result("4")]),
-        Turn::user(vec![call("7"), thinking(), Fragment::text("d")]),
+        Message::user(vec![call("7"), thinking(), Fragment::text("d")]),
     ];
     check(&turns, "u:text,text,text a:text u:text");
 }
@@ -146,27 +146,27 @@ fn a_paused_answer_is_resent_as_it_is() {
     let server = raw(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#);
     let turns = [user("a"), assistant(vec![Fragment::text("searching  "), server.clone()])];
     let repaired = run(&turns);
-    assert_eq!(repaired.turns.len(), 2);
-    assert_eq!(repaired.turns[1].role, Role::Assistant);
-    assert!(repaired.turns[1].blocks[1].same(&server));
+    assert_eq!(repaired.messages.len(), 2);
+    assert_eq!(repaired.messages[1].role, Role::Assistant);
+    assert!(repaired.messages[1].blocks[1].is_same(&server));
     // Once something follows, half a call cannot be sent.
     let later = [turns[0].clone(), turns[1].clone(), user("b")];
     check(&later, "u:text a:text u:text");
     let trailing = run(&[user("a"), assistant(vec![Fragment::text("so \n")])]);
-    assert_eq!(trailing.turns[1].blocks[0].get(), r#"{"type":"text","text":"so"}"#);
+    assert_eq!(trailing.messages[1].blocks[0].get(), r#"{"type":"text","text":"so"}"#);
 }
 
 // [TST-115] kept for the same model whatever the spelling, dropped for another, dropped when refused.
 #[test]
 fn thinking_follows_its_model() {
-    let dated = Turn::assistant("claude-opus-5-20260801", vec![thinking(), Fragment::text("x")]);
-    let other = Turn::assistant("claude-sonnet-5", vec![thinking(), Fragment::text("y")]);
+    let dated = Message::assistant("claude-opus-5-20260801", vec![thinking(), Fragment::text("x")]);
+    let other = Message::assistant("claude-sonnet-5", vec![thinking(), Fragment::text("y")]);
     let turns = [user("a"), dated, user("b"), other, user("c")];
     check(&turns, "u:text a:think,text u:text a:text u:text");
-    let needs = Needs { thinking: KeepThinking::Drop, ..Needs::new(MODEL) };
-    assert_eq!(shape(&repair(&turns, &needs).turns), "u:text a:text u:text a:text u:text");
-    let switched = repair(&turns, &Needs::new("claude-sonnet-5[1m]"));
-    assert_eq!(shape(&switched.turns), "u:text a:text u:text a:think,text u:text");
+    let needs = RepairNeeds { thinking: KeepThinking::Drop, ..RepairNeeds::new(MODEL) };
+    assert_eq!(shape(&repair(&turns, &needs).messages), "u:text a:text u:text a:text u:text");
+    let switched = repair(&turns, &RepairNeeds::new("claude-sonnet-5[1m]"));
+    assert_eq!(shape(&switched.messages), "u:text a:text u:text a:think,text u:text");
 }
 
 #[test]
@@ -177,9 +177,9 @@ fn a_history_that_begins_with_an_answer_gets_a_beginning() {
 #[test]
 fn markers_of_others_are_removed() {
     let marked = raw(r#"{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}"#);
-    assert_eq!(run(&[Turn::user(vec![marked])]).turns[0].blocks[0].get(), r#"{"type":"text","text":"a"}"#);
+    assert_eq!(run(&[Message::user(vec![marked])]).messages[0].blocks[0].get(), r#"{"type":"text","text":"a"}"#);
     let quoted = Fragment::text(r#"the key "cache_control""#);
-    assert!(run(&[Turn::user(vec![quoted.clone()])]).turns[0].blocks[0].same(&quoted));
+    assert!(run(&[Message::user(vec![quoted.clone()])]).messages[0].blocks[0].is_same(&quoted));
 }
 
 fn image(bytes: usize) -> String {
@@ -189,20 +189,21 @@ fn image(bytes: usize) -> String {
 
 #[test]
 fn images_over_the_limit_become_text() {
-    let needs = Needs { limits: Limits { image: 1_000, ..Limits::default() }, ..Needs::new(MODEL) };
+    let needs =
+        RepairNeeds { limits: RepairLimits { image: 1_000, ..RepairLimits::default() }, ..RepairNeeds::new(MODEL) };
     let nested = format!(
         r#"{{"tool_use_id":"1","type":"tool_result","content":[{{"type":"text","text":"t"}},{},{}]}}"#,
         image(2_000),
         image(10)
     );
     let turns = [
-        Turn::user(vec![raw(&image(2_000)), raw(&image(10))]),
+        Message::user(vec![raw(&image(2_000)), raw(&image(10))]),
         assistant(vec![call("1")]),
-        Turn::user(vec![raw(&nested)]),
+        Message::user(vec![raw(&nested)]),
     ];
     let repaired = repair(&turns, &needs);
-    assert_eq!(shape(&repaired.turns), "u:text,Image a:use(1) u:result(1)");
-    let block = repaired.turns[2].blocks[0].get();
+    assert_eq!(shape(&repaired.messages), "u:text,Image a:use(1) u:result(1)");
+    let block = repaired.messages[2].blocks[0].get();
     assert_eq!(block.matches(r#""type":"image""#).count(), 1);
     assert!(block.contains("larger than the provider accepts"));
     assert_eq!(repaired.notes.len(), 2);
@@ -212,32 +213,32 @@ fn images_over_the_limit_become_text() {
 #[test]
 fn a_large_body_loses_its_oldest_media() {
     let size = 3 * 1024 * 1024;
-    let limits = Limits { body: 10 * 1024 * 1024, ..Limits::default() };
-    let needs = Needs { limits, ..Needs::new(MODEL) };
+    let limits = RepairLimits { body: 10 * 1024 * 1024, ..RepairLimits::default() };
+    let needs = RepairNeeds { limits, ..RepairNeeds::new(MODEL) };
     let mut turns = vec![];
     let mut shapes = Vec::new();
     for number in 0..6 {
-        turns.push(Turn::user(vec![raw(&image(size)), Fragment::text("see")]));
+        turns.push(Message::user(vec![raw(&image(size)), Fragment::text("see")]));
         turns.push(assistant(vec![Fragment::text("ok")]));
         let repaired = repair(&turns, &needs);
         assert_eq!(repaired.oversize, None, "{number}");
         let kept: Vec<bool> = repaired
-            .turns
+            .messages
             .iter()
             .filter(|t| t.role == Role::User)
-            .map(|t| *t.blocks[0].head() == Head::Image)
+            .map(|t| *t.blocks[0].head() == FragmentHead::Image)
             .collect();
         let left_out = kept.iter().take_while(|k| !**k).count();
         assert!(kept[left_out..].iter().all(|k| *k), "oldest first: {kept:?}");
         shapes.push(left_out);
     }
     assert_eq!(shapes, [0, 0, 0, 2, 3, 5]);
-    let words = Turn::user_text(&"x".repeat(11 * 1024 * 1024));
+    let words = Message::user_text(&"x".repeat(11 * 1024 * 1024));
     assert!(repair(&[words], &needs).oversize.is_some_and(|size| size > limits.body));
 }
 
 /// Any history at all, in small.
-fn any_turns() -> impl Strategy<Value = Vec<Turn>> {
+fn any_turns() -> impl Strategy<Value = Vec<Message>> {
     let block = prop_oneof![
         Just(Fragment::text("t")),
         Just(Fragment::text(" ")),
@@ -250,18 +251,18 @@ fn any_turns() -> impl Strategy<Value = Vec<Turn>> {
     ];
     let turn =
         (any::<bool>(), proptest::collection::vec(block, 0..4), any::<bool>()).prop_map(|(is_user, blocks, own)| {
-            if is_user { Turn::user(blocks) } else { Turn::assistant(if own { MODEL } else { "other" }, blocks) }
+            if is_user { Message::user(blocks) } else { Message::assistant(if own { MODEL } else { "other" }, blocks) }
         });
     proptest::collection::vec(turn, 0..8)
 }
 
-fn is_acceptable(turns: &[Turn]) -> Result<(), TestCaseError> {
-    let ids = |t: &Turn, results: bool| -> Vec<String> {
+fn is_acceptable(turns: &[Message]) -> Result<(), TestCaseError> {
+    let ids = |t: &Message, results: bool| -> Vec<String> {
         t.blocks
             .iter()
             .filter_map(|b| match b.head() {
-                Head::ToolUse { id } if !results => Some(id.to_string()),
-                Head::ToolResult { id } if results => Some(id.to_string()),
+                FragmentHead::ToolUse { id } if !results => Some(id.to_string()),
+                FragmentHead::ToolResult { id } if results => Some(id.to_string()),
                 _ => None,
             })
             .collect()
@@ -273,12 +274,13 @@ fn is_acceptable(turns: &[Turn]) -> Result<(), TestCaseError> {
             "alternating from a user turn"
         );
         prop_assert!(!turn.blocks.is_empty());
-        let unsendable = turn.blocks.iter().any(|b| matches!(b.head(), Head::Invalid | Head::Text { blank: true }));
+        let unsendable =
+            turn.blocks.iter().any(|b| matches!(b.head(), FragmentHead::Invalid | FragmentHead::Text { blank: true }));
         prop_assert!(!unsendable);
         let mut asked = if i == 0 { Vec::new() } else { ids(&turns[i - 1], false) };
         let mut answered = ids(turn, true);
         if turn.role == Role::User {
-            let first_other = turn.blocks.iter().position(|b| !matches!(b.head(), Head::ToolResult { .. }));
+            let first_other = turn.blocks.iter().position(|b| !matches!(b.head(), FragmentHead::ToolResult { .. }));
             prop_assert!(first_other.is_none_or(|at| at >= answered.len()), "results first");
             asked.sort();
             answered.sort();
@@ -296,28 +298,28 @@ proptest! {
     #[test]
     fn whatever_comes_in_something_acceptable_goes_out(turns in any_turns()) {
         let once = run(&turns);
-        is_acceptable(&once.turns)?;
-        let twice = run(&once.turns);
-        prop_assert_eq!(shape(&twice.turns), shape(&once.turns), "repairing twice changes nothing");
+        is_acceptable(&once.messages)?;
+        let twice = run(&once.messages);
+        prop_assert_eq!(shape(&twice.messages), shape(&once.messages), "repairing twice changes nothing");
     }
 
     #[test]
     fn later_turns_leave_earlier_repairs_alone(turns in any_turns(), cut in 0usize..8) {
         // A provider's own call may be completed later; that is the one case where the past depends on the future.
-        let own: Vec<Turn> = turns
+        let own: Vec<Message> = turns
             .into_iter()
             .map(|mut t| {
-                t.blocks.retain(|b| !matches!(b.head(), Head::ServerToolUse { .. } | Head::ServerToolResult { .. }));
+                t.blocks.retain(|b| !matches!(b.head(), FragmentHead::ServerToolUse { .. } | FragmentHead::ServerToolResult { .. }));
                 t
             })
             .collect();
-        let bytes = |turns: &[Turn]| -> Vec<Vec<String>> {
+        let bytes = |turns: &[Message]| -> Vec<Vec<String>> {
             turns.iter().map(|t| t.blocks.iter().map(|b| b.get().to_owned()).collect()).collect()
         };
-        let mut before = bytes(&run(&own[..cut.min(own.len())]).turns);
+        let mut before = bytes(&run(&own[..cut.min(own.len())]).messages);
         // The end may still grow: results arrive, texts join.
         before.truncate(before.len().saturating_sub(2));
-        let after = bytes(&run(&own).turns);
+        let after = bytes(&run(&own).messages);
         prop_assert_eq!(&after[..before.len()], &before[..]);
     }
 }

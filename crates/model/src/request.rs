@@ -8,29 +8,29 @@ mod body;
 mod marks;
 mod thinking;
 
-pub use marks::{CacheMarks, CachePlan, CacheTtl, Position};
-pub use thinking::{Choice, Thinking};
+pub use marks::{BlockPosition, CacheMarks, CachePlan, CacheTtl};
+pub use thinking::{ThinkingChoice, ThinkingParameter};
 
-use crate::betas::{self, Experiments, Feature};
-use crate::catalog::Effort;
+use crate::betas::{self, BetaFeature, ExperimentalBetas};
+use crate::catalog::EffortLevel;
 use crate::error::Capability;
-use crate::fragment::{Fragment, Turn};
-use crate::object::Object;
+use crate::fragment::{Fragment, Message};
+use crate::object::RawObject;
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use sys::Env;
 
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ModelRequest {
     /// As configured; a `[1m]` suffix asks for the long window and is not sent.
     pub model: String,
     pub max_tokens: u64,
     /// `None` leaves the parameter out.
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<ThinkingParameter>,
     /// Thinking between calls; off with `DISABLE_INTERLEAVED_THINKING`.
     pub interleaved: bool,
-    pub effort: Option<Effort>,
+    pub effort: Option<EffortLevel>,
     /// `output_config.format`
     pub format: Option<Fragment>,
     /// `output_config.task_budget`, in tokens.
@@ -43,20 +43,20 @@ pub struct Request {
     pub tools: Arc<[Fragment]>,
     pub system: Arc<[Fragment]>,
     /// Already repaired.
-    pub messages: Vec<Turn>,
+    pub messages: Vec<Message>,
     /// `None` switches caching off.
     pub cache: Option<CachePlan>,
     /// Beta names given by the user.
     pub betas: Vec<String>,
-    pub experiments: Experiments,
+    pub experiments: ExperimentalBetas,
     /// `CLAUDE_CODE_EXTRA_BODY`
-    pub extra_body: Option<Arc<Object>>,
-    pub identity: Arc<Identity>,
+    pub extra_body: Option<Arc<RawObject>>,
+    pub identity: Arc<RequestIdentity>,
 }
 
 /// Who asks.
 #[derive(Clone, Debug, Default)]
-pub struct Identity {
+pub struct RequestIdentity {
     pub session_id: String,
     /// Only for a spawned agent.
     pub agent_id: Option<String>,
@@ -65,7 +65,7 @@ pub struct Identity {
     pub user_agent: String,
 }
 
-impl Identity {
+impl RequestIdentity {
     pub fn new(session_id: &str, entrypoint: &str, env: &Env) -> Self {
         Self { session_id: session_id.into(), user_agent: user_agent(entrypoint, env), ..Self::default() }
     }
@@ -85,17 +85,17 @@ pub fn user_agent(entrypoint: &str, env: &Env) -> String {
 }
 
 /// `CLAUDE_CODE_EXTRA_BODY`, when it is a JSON object.
-pub fn extra_body(env: &Env) -> Option<Arc<Object>> {
+pub fn extra_body(env: &Env) -> Option<Arc<RawObject>> {
     let text = env.non_empty("CLAUDE_CODE_EXTRA_BODY")?;
-    let object = wire::raw::compact(text).ok().and_then(|json| Object::parse(json.get()));
+    let object = wire::raw::compact(text).ok().and_then(|json| RawObject::parse(json.get()));
     if object.is_none() {
         tracing::warn!("CLAUDE_CODE_EXTRA_BODY is not a JSON object and is ignored");
     }
     object.map(Arc::new)
 }
 
-impl Request {
-    pub fn new(model: &str, max_tokens: u64, identity: Arc<Identity>) -> Self {
+impl ModelRequest {
+    pub fn new(model: &str, max_tokens: u64, identity: Arc<RequestIdentity>) -> Self {
         Self {
             model: model.to_owned(),
             max_tokens,
@@ -113,7 +113,7 @@ impl Request {
             messages: Vec::new(),
             cache: None,
             betas: Vec::new(),
-            experiments: Experiments::default(),
+            experiments: ExperimentalBetas::default(),
             extra_body: None,
             identity,
         }
@@ -148,20 +148,21 @@ impl Request {
     }
 
     /// What this request uses that needs a beta header; nothing when experiments are off.
-    pub fn features(&self) -> BTreeSet<Feature> {
+    pub fn features(&self) -> BTreeSet<BetaFeature> {
         if !self.experiments.allow() {
             return BTreeSet::new();
         }
-        let thinks = matches!(self.thinking, Some(Thinking::Adaptive { .. } | Thinking::Enabled { .. }));
+        let thinks =
+            matches!(self.thinking, Some(ThinkingParameter::Adaptive { .. } | ThinkingParameter::Enabled { .. }));
         let used = [
-            (Feature::InterleavedThinking, thinks && self.interleaved),
-            (Feature::LongContext, crate::catalog::has_long_suffix(&self.model)),
-            (Feature::ContextManagement, self.context_management.is_some()),
-            (Feature::CacheTtl, self.cache.as_ref().is_some_and(|c| c.ttl == CacheTtl::Hour)),
-            (Feature::StructuredOutput, self.format.is_some()),
-            (Feature::Fast, self.fast),
-            (Feature::TaskBudget, self.task_budget.is_some()),
-            (Feature::Effort, self.effort.is_some()),
+            (BetaFeature::InterleavedThinking, thinks && self.interleaved),
+            (BetaFeature::LongContext, crate::catalog::has_long_suffix(&self.model)),
+            (BetaFeature::ContextManagement, self.context_management.is_some()),
+            (BetaFeature::CacheTtl, self.cache.as_ref().is_some_and(|c| c.ttl == CacheTtl::Hour)),
+            (BetaFeature::StructuredOutput, self.format.is_some()),
+            (BetaFeature::Fast, self.fast),
+            (BetaFeature::TaskBudget, self.task_budget.is_some()),
+            (BetaFeature::Effort, self.effort.is_some()),
         ];
         used.into_iter().filter_map(|(feature, on)| on.then_some(feature)).collect()
     }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::catalog::Catalog;
+use crate::catalog::ModelCatalog;
 use crate::fragment::Role;
-use crate::repair::{Needs, repair};
+use crate::repair::{RepairNeeds, repair};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -9,9 +9,9 @@ fn raw(json: &str) -> Fragment {
     Fragment::new(RawValue::from_string(json.to_owned()).unwrap())
 }
 
-fn request(messages: Vec<Turn>) -> Request {
-    let identity = Identity::new("11111111-2222-4333-8444-555555555555", "sdk-cli", &Env::default());
-    let mut request = Request::new("claude-opus-5[1m]", 32_000, Arc::new(identity));
+fn request(messages: Vec<Message>) -> ModelRequest {
+    let identity = RequestIdentity::new("11111111-2222-4333-8444-555555555555", "sdk-cli", &Env::default());
+    let mut request = ModelRequest::new("claude-opus-5[1m]", 32_000, Arc::new(identity));
     request.tools =
         vec![raw(r#"{"name":"Read","input_schema":{}}"#), raw(r#"{"name":"Bash","input_schema":{}}"#)].into();
     request.system = vec![Fragment::text("You are"), Fragment::text("careful")].into();
@@ -19,24 +19,24 @@ fn request(messages: Vec<Turn>) -> Request {
     request
 }
 
-fn text(request: &Request) -> String {
+fn text(request: &ModelRequest) -> String {
     let bytes = request.body().concat();
     String::from_utf8(bytes).unwrap()
 }
 
-fn value(request: &Request) -> Value {
+fn value(request: &ModelRequest) -> Value {
     serde_json::from_str(&text(request)).unwrap()
 }
 
-fn header(request: &Request, name: &str) -> Option<String> {
+fn header(request: &ModelRequest, name: &str) -> Option<String> {
     request.headers().into_iter().find(|(n, _)| n == name).map(|(_, v)| v)
 }
 
 #[test]
 fn key_order_is_fixed_and_messages_stand_last() {
-    let mut r = request(vec![Turn::user_text("hi")]);
-    r.thinking = Some(Thinking::Adaptive { display: Some("summarized".into()) });
-    r.effort = Some(Effort::High);
+    let mut r = request(vec![Message::user_text("hi")]);
+    r.thinking = Some(ThinkingParameter::Adaptive { display: Some("summarized".into()) });
+    r.effort = Some(EffortLevel::High);
     r.task_budget = Some(9_000);
     r.context_management = Some(raw(r#"{"edits":[]}"#));
     r.user_id = Some("u".into());
@@ -60,7 +60,7 @@ fn count_marks(body: &str) -> usize {
 }
 
 /// A turn with `calls` parallel calls, answered.
-fn exchange(history: &mut Vec<Turn>, number: usize, calls: usize) {
+fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
     let model = "claude-opus-5";
     let mut uses = vec![
         raw(&format!(r#"{{"type":"thinking","thinking":"","signature":"s{number}"}}"#)),
@@ -70,13 +70,13 @@ fn exchange(history: &mut Vec<Turn>, number: usize, calls: usize) {
     uses.extend((0..calls).map(|c| {
         raw(&format!(r#"{{"type":"tool_use","id":"{}","name":"Read","input":{{"file_path":"/f{c}"}}}}"#, id(c)))
     }));
-    history.push(Turn::assistant(model, uses));
+    history.push(Message::assistant(model, uses));
     // Some results are large enough to be shared rather than copied.
     let content = "y".repeat(if number.is_multiple_of(7) { 40_000 } else { 40 });
     let results = (0..calls)
         .map(|c| raw(&format!(r#"{{"tool_use_id":"{}","type":"tool_result","content":"{content}"}}"#, id(c))))
         .collect();
-    history.push(Turn::user(results));
+    history.push(Message::user(results));
 }
 
 /// Everything before the moving marker.
@@ -88,12 +88,12 @@ fn stable(body: &str) -> &str {
 #[test]
 fn requests_grow_by_appending() {
     let mut marks = CacheMarks::default();
-    let mut history = vec![Turn::user_text("begin")];
+    let mut history = vec![Message::user_text("begin")];
     let mut before: Option<String> = None;
     for number in 0..50 {
-        let repaired = repair(&history, &Needs::new("claude-opus-5"));
+        let repaired = repair(&history, &RepairNeeds::new("claude-opus-5"));
         assert!(repaired.notes.is_empty(), "{:?}", repaired.notes);
-        let mut r = request(repaired.turns);
+        let mut r = request(repaired.messages);
         r.cache = Some(marks.plan(&r.messages, CacheTtl::FiveMinutes));
         let body = text(&r);
         assert!(serde_json::from_str::<&RawValue>(&body).is_ok());
@@ -105,7 +105,7 @@ fn requests_grow_by_appending() {
         before = Some(body);
         exchange(&mut history, number, 1 + number % 5);
         if number % 10 == 9 {
-            history.push(Turn::user_text("and now"));
+            history.push(Message::user_text("and now"));
         }
     }
 }
@@ -114,41 +114,44 @@ fn requests_grow_by_appending() {
 #[test]
 fn a_large_step_keeps_the_marker_before_it() {
     let mut marks = CacheMarks::default();
-    marks.context = Some(Position { turn: 0, block: 0 });
-    let mut history = vec![Turn::user(vec![Fragment::text("context"), Fragment::text("begin")])];
-    let mut plan = |history: &[Turn]| {
+    marks.context = Some(BlockPosition { message: 0, block: 0 });
+    let mut history = vec![Message::user(vec![Fragment::text("context"), Fragment::text("begin")])];
+    let mut plan = |history: &[Message]| {
         let mut r = request(history.to_vec());
         r.cache = Some(marks.plan(history, CacheTtl::FiveMinutes));
         (r.cache.clone().unwrap().marks, text(&r))
     };
     let (first, one) = plan(&history);
-    assert_eq!(first, [Position { turn: 0, block: 0 }, Position { turn: 0, block: 1 }]);
+    assert_eq!(first, [BlockPosition { message: 0, block: 0 }, BlockPosition { message: 0, block: 1 }]);
     exchange(&mut history, 1, 12);
     let (second, two) = plan(&history);
-    assert!(second.contains(&Position { turn: 0, block: 1 }), "kept: {second:?}");
+    assert!(second.contains(&BlockPosition { message: 0, block: 1 }), "kept: {second:?}");
     assert_eq!(count_marks(&two), 4);
     assert!(two.starts_with(stable(&one)));
     exchange(&mut history, 2, 2);
     let (third, three) = plan(&history);
-    assert!(third.contains(&Position { turn: 0, block: 1 }), "stays: {third:?}");
+    assert!(third.contains(&BlockPosition { message: 0, block: 1 }), "stays: {third:?}");
     assert!(three.starts_with(stable(&two)));
     exchange(&mut history, 3, 30);
     let (fourth, four) = plan(&history);
     assert_eq!(count_marks(&four), 4);
     assert!(fourth.contains(&third[2]), "the newest is kept: {fourth:?}");
     // A shorter history starts afresh.
-    let (fresh, _) = plan(&[Turn::user_text("summary")]);
-    assert_eq!(fresh, [Position { turn: 0, block: 0 }]);
+    let (fresh, _) = plan(&[Message::user_text("summary")]);
+    assert_eq!(fresh, [BlockPosition { message: 0, block: 0 }]);
 }
 
 #[test]
 fn the_moving_marker_avoids_thinking() {
     let paused = vec![
-        Turn::user_text("go"),
-        Turn::assistant("m", vec![Fragment::text("a"), raw(r#"{"type":"thinking","thinking":"x","signature":"s"}"#)]),
+        Message::user_text("go"),
+        Message::assistant(
+            "m",
+            vec![Fragment::text("a"), raw(r#"{"type":"thinking","thinking":"x","signature":"s"}"#)],
+        ),
     ];
     let plan = CacheMarks::default().plan(&paused, CacheTtl::FiveMinutes);
-    assert_eq!(plan.marks, [Position { turn: 1, block: 0 }]);
+    assert_eq!(plan.marks, [BlockPosition { message: 1, block: 0 }]);
 }
 
 // [TST-114] [CLI-123]
@@ -175,17 +178,17 @@ fn blocks_are_sent_unmodified() {
     let thinking = r#"{"type":"thinking","thinking":"","signature":"a+b/c=="}"#;
     let redacted = r#"{"type":"redacted_thinking","data":"Zm9v"}"#;
     let call = r#"{"type":"tool_use","id":"t","name":"X","input":{"n":1.50,"u":"\u00e9"}}"#;
-    let turn = Turn::assistant("claude-opus-5", vec![raw(thinking), raw(redacted), raw(call)]);
-    let body = text(&request(vec![Turn::user_text("x"), turn]));
+    let turn = Message::assistant("claude-opus-5", vec![raw(thinking), raw(redacted), raw(call)]);
+    let body = text(&request(vec![Message::user_text("x"), turn]));
     assert!(body.contains(&format!(r#""content":[{thinking},{redacted},{call}]"#)));
 }
 
 // [TST-117] [TST-118]
 #[test]
 fn betas_and_their_fields_come_and_go_together() {
-    let mut r = request(vec![Turn::user_text("x")]);
-    r.effort = Some(Effort::Low);
-    r.thinking = Some(Thinking::Adaptive { display: None });
+    let mut r = request(vec![Message::user_text("x")]);
+    r.effort = Some(EffortLevel::Low);
+    r.thinking = Some(ThinkingParameter::Adaptive { display: None });
     r.format = Some(raw(r#"{"type":"json_schema","schema":{}}"#));
     r.task_budget = Some(1);
     r.context_management = Some(raw(r#"{"edits":[]}"#));
@@ -201,7 +204,8 @@ fn betas_and_their_fields_come_and_go_together() {
         "interleaved-thinking-2025-05-14,context-1m-2025-08-07,context-management-2025-06-27,extended-cache-ttl-2025-04-11,\
          structured-outputs-2025-11-13,fast-mode-2026-02-01,task-budgets-2026-03-13,effort-2025-11-24,mine-2026-01-01"
     );
-    r.experiments = Experiments::from_env(&Env::default().with([("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1")]));
+    r.experiments =
+        ExperimentalBetas::from_env(&Env::default().with([("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1")]));
     let off = value(&r);
     for key in ["output_config", "context_management", "speed"] {
         assert!(off.get(key).is_none(), "{key}");
@@ -209,7 +213,7 @@ fn betas_and_their_fields_come_and_go_together() {
     assert_eq!(off["system"][1]["cache_control"], serde_json::json!({"type":"ephemeral"}));
     assert_eq!(off["thinking"]["type"], "adaptive", "thinking is no experiment");
     assert_eq!(header(&r, "anthropic-beta").unwrap(), "mine-2026-01-01,effort-2025-11-24");
-    let plain = Request { model: "claude-opus-4-5".into(), ..request(vec![]) };
+    let plain = ModelRequest { model: "claude-opus-4-5".into(), ..request(vec![]) };
     assert_eq!(header(&plain, "anthropic-beta"), None);
     assert!(value(&plain).get("output_config").is_none());
 }
@@ -217,8 +221,8 @@ fn betas_and_their_fields_come_and_go_together() {
 // [TST-116]
 #[test]
 fn a_refused_capability_is_left_out() {
-    let mut r = request(vec![Turn::user_text("x")]);
-    r.thinking = Some(Thinking::Adaptive { display: None });
+    let mut r = request(vec![Message::user_text("x")]);
+    r.thinking = Some(ThinkingParameter::Adaptive { display: None });
     r.disable(Capability::Thinking);
     assert!(value(&r).get("thinking").is_none());
     assert!(!header(&r, "anthropic-beta").unwrap().contains("thinking"));
@@ -230,7 +234,7 @@ fn extra_body_wins_but_never_over_the_conversation() {
         "CLAUDE_CODE_EXTRA_BODY",
         r#"{"max_tokens": 5, "top_k": 3, "messages": [], "stream": false, "system": [{"type":"text","text":"S"}]}"#,
     )]);
-    let mut r = request(vec![Turn::user_text("x")]);
+    let mut r = request(vec![Message::user_text("x")]);
     r.extra_body = extra_body(&env);
     let body = value(&r);
     assert_eq!((body["max_tokens"].as_u64(), body["top_k"].as_u64()), (Some(5), Some(3)));
@@ -262,42 +266,45 @@ fn who_asks() {
 // [TST-126] adaptive for unknown ids, a budget for older models.
 #[test]
 fn thinking_by_model() {
-    let catalog = Catalog::default();
+    let catalog = ModelCatalog::default();
     let choose = |id: &str, choice, vars: &[(&str, &str)]| {
-        Thinking::for_model(&catalog.lookup(id), choice, 32_000, &Env::default().with(vars.iter().copied()))
+        ThinkingParameter::for_model(&catalog.lookup(id), choice, 32_000, &Env::default().with(vars.iter().copied()))
     };
-    let adaptive = Some(Thinking::Adaptive { display: None });
-    let budget = |budget| Some(Thinking::Enabled { budget, display: None });
-    assert_eq!(choose("claude-opus-4-6", Choice::Auto, &[]), adaptive);
-    assert_eq!(choose("who-knows", Choice::Auto, &[]), adaptive);
-    assert_eq!(choose("claude-sonnet-4-5", Choice::Auto, &[("MAX_THINKING_TOKENS", "8000")]), budget(8_000));
-    assert_eq!(choose("claude-sonnet-4-5", Choice::Budget(99_000), &[]), budget(31_999));
-    assert_eq!(choose("claude-sonnet-4-5", Choice::Budget(100), &[]), None);
-    assert_eq!(choose("claude-opus-5", Choice::Auto, &[("MAX_THINKING_TOKENS", "8000")]), adaptive);
-    assert_eq!(choose("claude-opus-5", Choice::Auto, &[("MAX_THINKING_TOKENS", "0")]), Some(Thinking::Disabled));
-    assert_eq!(choose("claude-fable-5", Choice::Disabled, &[]), None);
-    assert_eq!(choose("claude-3-5-haiku", Choice::Auto, &[]), None);
-    let forced = [("MAX_THINKING_TOKENS", "8000"), ("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING", "1")];
-    assert_eq!(choose("claude-opus-4-6", Choice::Auto, &forced), budget(8_000));
+    let adaptive = Some(ThinkingParameter::Adaptive { display: None });
+    let budget = |budget| Some(ThinkingParameter::Enabled { budget, display: None });
+    assert_eq!(choose("claude-opus-4-6", ThinkingChoice::Auto, &[]), adaptive);
+    assert_eq!(choose("who-knows", ThinkingChoice::Auto, &[]), adaptive);
+    assert_eq!(choose("claude-sonnet-4-5", ThinkingChoice::Auto, &[("MAX_THINKING_TOKENS", "8000")]), budget(8_000));
+    assert_eq!(choose("claude-sonnet-4-5", ThinkingChoice::Budget(99_000), &[]), budget(31_999));
+    assert_eq!(choose("claude-sonnet-4-5", ThinkingChoice::Budget(100), &[]), None);
+    assert_eq!(choose("claude-opus-5", ThinkingChoice::Auto, &[("MAX_THINKING_TOKENS", "8000")]), adaptive);
     assert_eq!(
-        choose("claude-opus-5", Choice::Auto, &[("CLAUDE_CODE_DISABLE_THINKING", "1")]),
-        Some(Thinking::Disabled)
+        choose("claude-opus-5", ThinkingChoice::Auto, &[("MAX_THINKING_TOKENS", "0")]),
+        Some(ThinkingParameter::Disabled)
+    );
+    assert_eq!(choose("claude-fable-5", ThinkingChoice::Disabled, &[]), None);
+    assert_eq!(choose("claude-3-5-haiku", ThinkingChoice::Auto, &[]), None);
+    let forced = [("MAX_THINKING_TOKENS", "8000"), ("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING", "1")];
+    assert_eq!(choose("claude-opus-4-6", ThinkingChoice::Auto, &forced), budget(8_000));
+    assert_eq!(
+        choose("claude-opus-5", ThinkingChoice::Auto, &[("CLAUDE_CODE_DISABLE_THINKING", "1")]),
+        Some(ThinkingParameter::Disabled)
     );
 }
 
 #[test]
 fn content_in_both_forms() {
     let string = RawValue::from_string("\"a\\u00e9\\n\"".into()).unwrap();
-    assert_eq!(Turn::from_content(Role::User, &string).blocks[0].get(), "{\"type\":\"text\",\"text\":\"aé\\n\"}");
+    assert_eq!(Message::from_content(Role::User, &string).blocks[0].get(), "{\"type\":\"text\",\"text\":\"aé\\n\"}");
     let list = RawValue::from_string(r#"[ {"type": "text", "text":"x"}, 5 ]"#.into()).unwrap();
-    let turn = Turn::from_content(Role::User, &list);
+    let turn = Message::from_content(Role::User, &list);
     assert_eq!(turn.blocks[0].get(), r#"{"type":"text","text":"x"}"#);
     assert_eq!(turn.blocks.len(), 2);
 }
 
 #[test]
 fn count_body_has_no_marks_and_no_output_limit() {
-    let mut r = request(vec![Turn::user_text("x")]);
+    let mut r = request(vec![Message::user_text("x")]);
     r.cache = Some(CacheMarks::default().plan(&r.messages, CacheTtl::FiveMinutes));
     let mut body = String::from_utf8(r.count_body().concat()).unwrap();
     let parsed: Value = serde_json::from_str(&body).unwrap();

@@ -6,7 +6,7 @@ use sys::Env;
 
 /// How far the failed response had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ResponseProgress {
     /// No content at all.
     Nothing,
     /// Thinking, finished or not, and nothing else.
@@ -20,7 +20,7 @@ pub enum Progress {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum RetryVerdict {
     /// Wait, then send the same request. `attempt` counts from 1 and is what the host is told.
     Retry { delay: Duration, attempt: u32 },
     /// Send the same request at once; not counted.
@@ -47,7 +47,7 @@ pub struct RetryPolicy {
     /// What hosts are told as `max_retries`.
     pub max_retries: u32,
     /// `CLAUDE_CODE_RETRY_WATCHDOG`: unattended runs outwait overload.
-    pub patient: bool,
+    pub outwaits_overload: bool,
     /// Seconds that the first wait is based on.
     unit: f64,
     random: fn() -> f64,
@@ -90,7 +90,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             max_retries: DEFAULT_RETRIES,
-            patient: false,
+            outwaits_overload: false,
             unit: UNIT,
             random: fastrand::f64,
             attempts: 0,
@@ -111,7 +111,7 @@ impl RetryPolicy {
         let wanted = env.number::<u32>("CLAUDE_CODE_MAX_RETRIES").unwrap_or(DEFAULT_RETRIES).min(MOST_RETRIES);
         let max_retries = if patient { PATIENT_RETRIES } else { wanted };
         let unit = env.number::<u32>(UNIT_VARIABLE).map_or(UNIT, |ms| f64::from(ms) / 1000.0).min(UNIT);
-        Self { max_retries, patient, unit, ..Self::default() }
+        Self { max_retries, outwaits_overload: patient, unit, ..Self::default() }
     }
 
     /// `random` gives numbers in 0..1.
@@ -122,50 +122,54 @@ impl RetryPolicy {
     }
 
     /// What to do about `error`, which ended a response that had come as far as `progress`.
-    pub fn next(&mut self, error: &ModelError, progress: Progress) -> Verdict {
+    pub fn next(&mut self, error: &ModelError, progress: ResponseProgress) -> RetryVerdict {
         match progress {
-            Progress::Stopped => return Verdict::Complete,
-            Progress::Completed => return Verdict::KeepCompleted,
-            Progress::Nothing | Progress::ThinkingOnly | Progress::Partial => {}
+            ResponseProgress::Stopped => return RetryVerdict::Complete,
+            ResponseProgress::Completed => return RetryVerdict::KeepCompleted,
+            ResponseProgress::Nothing | ResponseProgress::ThinkingOnly | ResponseProgress::Partial => {}
         }
         if let Some(verdict) = self.remedy(error) {
             return verdict;
         }
         if !error.is_retryable() {
-            return Verdict::GiveUp;
+            return RetryVerdict::GiveUp;
         }
         let stalled = matches!(error.kind, ErrorKind::Stalled(_));
-        if stalled && progress != Progress::Partial && self.stalls < STALL_REISSUES {
+        if stalled && progress != ResponseProgress::Partial && self.stalls < STALL_REISSUES {
             self.stalls += 1;
-            return Verdict::Reissue;
+            return RetryVerdict::Reissue;
         }
-        if progress == Progress::ThinkingOnly {
+        if progress == ResponseProgress::ThinkingOnly {
             return self.reissue_thinking();
         }
         self.back_off(error)
     }
 
     /// Failures with a remedy of their own.
-    fn remedy(&mut self, error: &ModelError) -> Option<Verdict> {
+    fn remedy(&mut self, error: &ModelError) -> Option<RetryVerdict> {
         match &error.kind {
-            ErrorKind::ContextOverflow => Some(Verdict::Compact),
+            ErrorKind::ContextOverflow => Some(RetryVerdict::Compact),
             ErrorKind::OutputRoom { input, limit, .. } => {
                 let room = limit.saturating_sub(input + ROOM_MARGIN);
                 let again = std::mem::replace(&mut self.lowered, true);
-                Some(if again || room < LEAST_OUTPUT { Verdict::Compact } else { Verdict::LowerMaxTokens(room) })
+                Some(if again || room < LEAST_OUTPUT {
+                    RetryVerdict::Compact
+                } else {
+                    RetryVerdict::LowerMaxTokens(room)
+                })
             }
             ErrorKind::Capability(capability) => Some(if self.disabled.contains(capability) {
-                Verdict::GiveUp
+                RetryVerdict::GiveUp
             } else {
                 self.disabled.push(*capability);
-                Verdict::Disable(*capability)
+                RetryVerdict::Disable(*capability)
             }),
-            ErrorKind::Authentication if error.should_retry == Some(false) => Some(Verdict::GiveUp),
+            ErrorKind::Authentication if error.should_retry == Some(false) => Some(RetryVerdict::GiveUp),
             ErrorKind::Authentication => {
                 let again = std::mem::replace(&mut self.reauthenticated, true);
-                Some(if again { self.back_off(error) } else { Verdict::Reauthenticate })
+                Some(if again { self.back_off(error) } else { RetryVerdict::Reauthenticate })
             }
-            ErrorKind::Quota { .. } => (error.should_retry != Some(true)).then_some(Verdict::GiveUp),
+            ErrorKind::Quota { .. } => (error.should_retry != Some(true)).then_some(RetryVerdict::GiveUp),
             ErrorKind::Forbidden
             | ErrorKind::Billing
             | ErrorKind::RateLimit
@@ -185,40 +189,40 @@ impl RetryPolicy {
     }
 
     /// After `Verdict::Reauthenticate`, when nothing can make another key: the same one is tried again a few times.
-    pub fn keep_key(&mut self, error: &ModelError) -> Verdict {
+    pub fn keep_key(&mut self, error: &ModelError) -> RetryVerdict {
         self.fixed_key = true;
         self.back_off(error)
     }
 
-    fn reissue_thinking(&mut self) -> Verdict {
+    fn reissue_thinking(&mut self) -> RetryVerdict {
         if self.reissues >= THINKING_REISSUES {
-            return Verdict::GiveUp;
+            return RetryVerdict::GiveUp;
         }
         self.reissues += 1;
-        Verdict::Reissue
+        RetryVerdict::Reissue
     }
 
-    fn back_off(&mut self, error: &ModelError) -> Verdict {
-        let forever = self.patient && matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
+    fn back_off(&mut self, error: &ModelError) -> RetryVerdict {
+        let forever = self.outwaits_overload && matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
         let limit = match error.kind {
             ErrorKind::Foreign => self.max_retries.min(FOREIGN_RETRIES),
             ErrorKind::Authentication if self.fixed_key => self.max_retries.min(FIXED_KEY_RETRIES),
             _ => self.max_retries,
         };
         if self.attempts >= limit && !forever {
-            return Verdict::GiveUp;
+            return RetryVerdict::GiveUp;
         }
-        let Some(delay) = self.delay(error.retry_after.unwrap_or_default()) else { return Verdict::GiveUp };
+        let Some(delay) = self.delay(error.retry_after.unwrap_or_default()) else { return RetryVerdict::GiveUp };
         self.waited = self.waited.saturating_add(delay);
         self.attempts += 1;
-        Verdict::Retry { delay, attempt: self.attempts }
+        RetryVerdict::Retry { delay, attempt: self.attempts }
     }
 
     /// How long to wait, at least `asked`; `None` when that is longer than this request may still wait.
     fn delay(&self, asked: Duration) -> Option<Duration> {
         let jittered = (self.base_delay() * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0))).min(PATIENT_CEILING);
         let own = Duration::from_secs_f64(jittered);
-        if self.patient {
+        if self.outwaits_overload {
             return Some(own.max(asked));
         }
         let left = LONGEST_WAIT.saturating_sub(self.waited);
@@ -227,7 +231,7 @@ impl RetryPolicy {
 
     fn base_delay(&self) -> f64 {
         let at = self.attempts as usize;
-        if self.patient {
+        if self.outwaits_overload {
             return (self.unit * 2f64.powi(self.attempts.min(20) as i32)).min(PATIENT_CEILING);
         }
         self.unit * BACKOFF[at.min(BACKOFF.len() - 1)]

@@ -10,9 +10,9 @@ fn policy() -> RetryPolicy {
     RetryPolicy::default().with_random(|| 0.5)
 }
 
-fn delay(verdict: &Verdict) -> Duration {
+fn delay(verdict: &RetryVerdict) -> Duration {
     match verdict {
-        Verdict::Retry { delay, .. } => *delay,
+        RetryVerdict::Retry { delay, .. } => *delay,
         other => panic!("{other:?}"),
     }
 }
@@ -22,9 +22,9 @@ fn delay(verdict: &Verdict) -> Duration {
 fn backs_off_ten_times() {
     let mut policy = policy();
     let delays: Vec<f64> =
-        (0..10).map(|_| delay(&policy.next(&status(529), Progress::Nothing)).as_secs_f64()).collect();
+        (0..10).map(|_| delay(&policy.next(&status(529), ResponseProgress::Nothing)).as_secs_f64()).collect();
     assert_eq!(delays, [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 16.0, 32.0, 32.0, 32.0]);
-    assert_eq!(policy.next(&status(529), Progress::Nothing), Verdict::GiveUp);
+    assert_eq!(policy.next(&status(529), ResponseProgress::Nothing), RetryVerdict::GiveUp);
 }
 
 // [TST-107] retry-after is a minimum, the backoff too.
@@ -33,50 +33,50 @@ fn retry_after_is_a_minimum() {
     let mut policy = policy();
     let mut error = status(429);
     error.retry_after = Some(Duration::from_secs(1));
-    assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(1));
-    assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(1));
-    assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(2));
+    assert_eq!(delay(&policy.next(&error, ResponseProgress::Nothing)), Duration::from_secs(1));
+    assert_eq!(delay(&policy.next(&error, ResponseProgress::Nothing)), Duration::from_secs(1));
+    assert_eq!(delay(&policy.next(&error, ResponseProgress::Nothing)), Duration::from_secs(2));
 }
 
 // [F-C2] All waits of a request together have an end.
 #[test]
 fn a_request_waits_five_minutes_in_all() {
     let asking = |seconds| ModelError { retry_after: Some(Duration::from_secs(seconds)), ..status(429) };
-    assert_eq!(policy().next(&asking(94_608_000), Progress::Nothing), Verdict::GiveUp);
-    assert_eq!(policy().next(&asking(301), Progress::Nothing), Verdict::GiveUp);
-    assert_eq!(delay(&policy().next(&asking(300), Progress::Nothing)), Duration::from_mins(5));
+    assert_eq!(policy().next(&asking(94_608_000), ResponseProgress::Nothing), RetryVerdict::GiveUp);
+    assert_eq!(policy().next(&asking(301), ResponseProgress::Nothing), RetryVerdict::GiveUp);
+    assert_eq!(delay(&policy().next(&asking(300), ResponseProgress::Nothing)), Duration::from_mins(5));
     let mut spent = policy();
     for _ in 0..4 {
-        assert_eq!(delay(&spent.next(&asking(70), Progress::Nothing)), Duration::from_secs(70));
+        assert_eq!(delay(&spent.next(&asking(70), ResponseProgress::Nothing)), Duration::from_secs(70));
     }
-    assert_eq!(spent.next(&asking(70), Progress::Nothing), Verdict::GiveUp, "280 s are spent");
-    assert!(delay(&spent.next(&asking(20), Progress::Nothing)) <= Duration::from_secs(20));
-    assert_eq!(spent.next(&status(529), Progress::Nothing), Verdict::GiveUp, "nothing is left");
+    assert_eq!(spent.next(&asking(70), ResponseProgress::Nothing), RetryVerdict::GiveUp, "280 s are spent");
+    assert!(delay(&spent.next(&asking(20), ResponseProgress::Nothing)) <= Duration::from_secs(20));
+    assert_eq!(spent.next(&status(529), ResponseProgress::Nothing), RetryVerdict::GiveUp, "nothing is left");
     let mut all = Duration::ZERO;
     let mut own = RetryPolicy { max_retries: 15, ..RetryPolicy::default() }.with_random(|| 1.0);
-    while let Verdict::Retry { delay, .. } = own.next(&status(529), Progress::Nothing) {
+    while let RetryVerdict::Retry { delay, .. } = own.next(&status(529), ResponseProgress::Nothing) {
         all += delay;
     }
     assert!(all <= LONGEST_WAIT, "{all:?}");
-    let mut patient = RetryPolicy { patient: true, ..policy() };
-    assert_eq!(delay(&patient.next(&asking(94_608_000), Progress::Nothing)), Duration::from_hours(26_280));
+    let mut patient = RetryPolicy { outwaits_overload: true, ..policy() };
+    assert_eq!(delay(&patient.next(&asking(94_608_000), ResponseProgress::Nothing)), Duration::from_hours(26_280));
 }
 
 // [F-C7] What will not go away by itself is asked for a few times only.
 #[test]
 fn some_faults_have_few_retries() {
     let retries = |mut policy: RetryPolicy, error: &ModelError| {
-        let again = |_: &u32| matches!(policy.next(error, Progress::Nothing), Verdict::Retry { .. });
+        let again = |_: &u32| matches!(policy.next(error, ResponseProgress::Nothing), RetryVerdict::Retry { .. });
         (0..20).take_while(again).count()
     };
     assert_eq!(retries(policy(), &ModelError::new(ErrorKind::Foreign, "")), 2);
     assert_eq!(retries(RetryPolicy { max_retries: 1, ..policy() }, &ModelError::new(ErrorKind::Foreign, "")), 1);
     let mut fixed = policy();
-    assert_eq!(fixed.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
-    assert!(matches!(fixed.keep_key(&status(401)), Verdict::Retry { attempt: 1, .. }));
+    assert_eq!(fixed.next(&status(401), ResponseProgress::Nothing), RetryVerdict::Reauthenticate);
+    assert!(matches!(fixed.keep_key(&status(401)), RetryVerdict::Retry { attempt: 1, .. }));
     assert_eq!(retries(fixed, &status(401)), 1);
     let mut helped = policy();
-    assert_eq!(helped.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
+    assert_eq!(helped.next(&status(401), ResponseProgress::Nothing), RetryVerdict::Reauthenticate);
     assert_eq!(retries(helped, &status(401)), 10);
 }
 
@@ -85,47 +85,53 @@ fn some_faults_have_few_retries() {
 fn should_retry_has_the_last_word() {
     let mut error = status(529);
     error.should_retry = Some(false);
-    assert_eq!(policy().next(&error, Progress::Nothing), Verdict::GiveUp);
+    assert_eq!(policy().next(&error, ResponseProgress::Nothing), RetryVerdict::GiveUp);
     let mut error = status(400);
     error.should_retry = Some(true);
-    assert!(matches!(policy().next(&error, Progress::Nothing), Verdict::Retry { attempt: 1, .. }));
+    assert!(matches!(policy().next(&error, ResponseProgress::Nothing), RetryVerdict::Retry { attempt: 1, .. }));
 }
 
 // [TST-108]
 #[test]
 fn by_status_and_fault() {
     for code in [408, 409, 429, 500, 502, 503, 504, 529] {
-        assert!(matches!(policy().next(&status(code), Progress::Nothing), Verdict::Retry { .. }), "{code}");
-        assert!(matches!(policy().next(&status(code), Progress::Partial), Verdict::Retry { .. }), "{code}");
+        assert!(
+            matches!(policy().next(&status(code), ResponseProgress::Nothing), RetryVerdict::Retry { .. }),
+            "{code}"
+        );
+        assert!(
+            matches!(policy().next(&status(code), ResponseProgress::Partial), RetryVerdict::Retry { .. }),
+            "{code}"
+        );
     }
     for code in [400, 402, 403, 404] {
-        assert_eq!(policy().next(&status(code), Progress::Nothing), Verdict::GiveUp, "{code}");
+        assert_eq!(policy().next(&status(code), ResponseProgress::Nothing), RetryVerdict::GiveUp, "{code}");
     }
-    let fault = |kind| policy().next(&ModelError::new(kind, ""), Progress::Nothing);
-    assert!(matches!(fault(ErrorKind::Dropped), Verdict::Retry { .. }));
-    assert!(matches!(fault(ErrorKind::Connect), Verdict::Retry { .. }));
+    let fault = |kind| policy().next(&ModelError::new(kind, ""), ResponseProgress::Nothing);
+    assert!(matches!(fault(ErrorKind::Dropped), RetryVerdict::Retry { .. }));
+    assert!(matches!(fault(ErrorKind::Connect), RetryVerdict::Retry { .. }));
     // [TST-110]
-    assert_eq!(fault(ErrorKind::Certificate), Verdict::GiveUp);
+    assert_eq!(fault(ErrorKind::Certificate), RetryVerdict::GiveUp);
     // [TST-109]
-    assert_eq!(fault(ErrorKind::Quota { resets_at: None }), Verdict::GiveUp);
-    assert_eq!(policy().next(&status(413), Progress::Nothing), Verdict::Compact);
+    assert_eq!(fault(ErrorKind::Quota { resets_at: None }), RetryVerdict::GiveUp);
+    assert_eq!(policy().next(&status(413), ResponseProgress::Nothing), RetryVerdict::Compact);
 }
 
 // [TST-108] nothing is repeated once a block is complete.
 #[test]
 fn completed_blocks_are_kept() {
-    assert_eq!(policy().next(&ModelError::dropped(""), Progress::Completed), Verdict::KeepCompleted);
-    assert_eq!(policy().next(&status(529), Progress::Completed), Verdict::KeepCompleted);
-    assert_eq!(policy().next(&ModelError::dropped(""), Progress::Stopped), Verdict::Complete);
+    assert_eq!(policy().next(&ModelError::dropped(""), ResponseProgress::Completed), RetryVerdict::KeepCompleted);
+    assert_eq!(policy().next(&status(529), ResponseProgress::Completed), RetryVerdict::KeepCompleted);
+    assert_eq!(policy().next(&ModelError::dropped(""), ResponseProgress::Stopped), RetryVerdict::Complete);
 }
 
 #[test]
 fn a_drop_after_thinking_is_reissued_twice() {
     let mut policy = policy();
     let dropped = ModelError::dropped("");
-    assert_eq!(policy.next(&dropped, Progress::ThinkingOnly), Verdict::Reissue);
-    assert_eq!(policy.next(&dropped, Progress::ThinkingOnly), Verdict::Reissue);
-    assert_eq!(policy.next(&dropped, Progress::ThinkingOnly), Verdict::GiveUp);
+    assert_eq!(policy.next(&dropped, ResponseProgress::ThinkingOnly), RetryVerdict::Reissue);
+    assert_eq!(policy.next(&dropped, ResponseProgress::ThinkingOnly), RetryVerdict::Reissue);
+    assert_eq!(policy.next(&dropped, ResponseProgress::ThinkingOnly), RetryVerdict::GiveUp);
 }
 
 // [TST-111] one re-issue outside the budget.
@@ -133,8 +139,8 @@ fn a_drop_after_thinking_is_reissued_twice() {
 fn a_stall_is_reissued_once() {
     let mut policy = policy();
     let stalled = ModelError::new(ErrorKind::Stalled(Duration::from_mins(5)), "");
-    assert_eq!(policy.next(&stalled, Progress::Nothing), Verdict::Reissue);
-    assert!(matches!(policy.next(&stalled, Progress::Nothing), Verdict::Retry { attempt: 1, .. }));
+    assert_eq!(policy.next(&stalled, ResponseProgress::Nothing), RetryVerdict::Reissue);
+    assert!(matches!(policy.next(&stalled, ResponseProgress::Nothing), RetryVerdict::Retry { attempt: 1, .. }));
 }
 
 // [TST-116]
@@ -142,17 +148,17 @@ fn a_stall_is_reissued_once() {
 fn remedies_are_tried_once() {
     let mut policy = policy();
     let thinking = ModelError::new(ErrorKind::Capability(Capability::Thinking), "");
-    assert_eq!(policy.next(&thinking, Progress::Nothing), Verdict::Disable(Capability::Thinking));
-    assert_eq!(policy.next(&thinking, Progress::Nothing), Verdict::GiveUp);
+    assert_eq!(policy.next(&thinking, ResponseProgress::Nothing), RetryVerdict::Disable(Capability::Thinking));
+    assert_eq!(policy.next(&thinking, ResponseProgress::Nothing), RetryVerdict::GiveUp);
     let effort = ModelError::new(ErrorKind::Capability(Capability::Effort), "");
-    assert_eq!(policy.next(&effort, Progress::Nothing), Verdict::Disable(Capability::Effort));
-    assert_eq!(policy.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
+    assert_eq!(policy.next(&effort, ResponseProgress::Nothing), RetryVerdict::Disable(Capability::Effort));
+    assert_eq!(policy.next(&status(401), ResponseProgress::Nothing), RetryVerdict::Reauthenticate);
     // New keys are tried within the budget, not once.
-    assert!(matches!(policy.next(&status(401), Progress::Nothing), Verdict::Retry { attempt: 1, .. }));
+    assert!(matches!(policy.next(&status(401), ResponseProgress::Nothing), RetryVerdict::Retry { attempt: 1, .. }));
     let room = |input| ModelError::new(ErrorKind::OutputRoom { input, max_tokens: 64_000, limit: 200_000 }, "");
-    assert_eq!(policy.next(&room(150_000), Progress::Nothing), Verdict::LowerMaxTokens(49_000));
-    assert_eq!(policy.next(&room(150_000), Progress::Nothing), Verdict::Compact);
-    assert_eq!(RetryPolicy::default().next(&room(199_000), Progress::Nothing), Verdict::Compact);
+    assert_eq!(policy.next(&room(150_000), ResponseProgress::Nothing), RetryVerdict::LowerMaxTokens(49_000));
+    assert_eq!(policy.next(&room(150_000), ResponseProgress::Nothing), RetryVerdict::Compact);
+    assert_eq!(RetryPolicy::default().next(&room(199_000), ResponseProgress::Nothing), RetryVerdict::Compact);
 }
 
 #[test]
@@ -162,15 +168,15 @@ fn environment() {
     assert_eq!(env(&[("CLAUDE_CODE_MAX_RETRIES", "3")]).max_retries, 3);
     assert_eq!(env(&[("CLAUDE_CODE_MAX_RETRIES", "99")]).max_retries, 15);
     let mut quick = env(&[("GIMLET_RETRY_BASE_MS", "10")]).with_random(|| 0.5);
-    let delays = [(); 3].map(|()| delay(&quick.next(&status(529), Progress::Nothing)).as_millis());
+    let delays = [(); 3].map(|()| delay(&quick.next(&status(529), ResponseProgress::Nothing)).as_millis());
     assert_eq!(delays, [10, 20, 40]);
     let mut slow = env(&[("GIMLET_RETRY_BASE_MS", "9000")]).with_random(|| 0.5);
-    assert_eq!(delay(&slow.next(&status(529), Progress::Nothing)), Duration::from_millis(500), "only shorter");
+    assert_eq!(delay(&slow.next(&status(529), ResponseProgress::Nothing)), Duration::from_millis(500), "only shorter");
     let mut patient = env(&[("CLAUDE_CODE_RETRY_WATCHDOG", "1")]).with_random(|| 1.0);
     for _ in 0..400 {
-        assert!(delay(&patient.next(&status(529), Progress::Nothing)) <= Duration::from_mins(5));
+        assert!(delay(&patient.next(&status(529), ResponseProgress::Nothing)) <= Duration::from_mins(5));
     }
-    assert_eq!(patient.next(&status(500), Progress::Nothing), Verdict::GiveUp);
+    assert_eq!(patient.next(&status(500), ResponseProgress::Nothing), RetryVerdict::GiveUp);
 }
 
 proptest! {
@@ -180,7 +186,7 @@ proptest! {
         let mut high = RetryPolicy::default().with_random(|| 1.0);
         let mut last = (Duration::ZERO, Duration::ZERO);
         for _ in 0..=attempt {
-            last = (delay(&low.next(&status(500), Progress::Nothing)), delay(&high.next(&status(500), Progress::Nothing)));
+            last = (delay(&low.next(&status(500), ResponseProgress::Nothing)), delay(&high.next(&status(500), ResponseProgress::Nothing)));
         }
         let ratio = last.1.as_secs_f64() / last.0.as_secs_f64();
         prop_assert!((ratio - 1.25 / 0.75).abs() < 1e-9);

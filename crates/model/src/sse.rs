@@ -7,7 +7,7 @@ use memchr::memchr2;
 pub const MAX_EVENT: usize = 32 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct SseFrame {
     /// Empty when the stream named none.
     pub event: String,
     /// The `data` lines joined by newlines. Invalid UTF-8 became U+FFFD.
@@ -16,11 +16,11 @@ pub struct Frame {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stream sent an event larger than {MAX_EVENT} bytes")]
-pub struct TooLarge;
+pub struct SseTooLarge;
 
 /// Fed with chunks, gives frames.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct SseParser {
     /// Bytes of the unfinished line.
     line: Vec<u8>,
     event: String,
@@ -31,9 +31,9 @@ pub struct Parser {
     started: bool,
 }
 
-impl Parser {
+impl SseParser {
     /// Appends the frames that `chunk` completes to `out`.
-    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLarge> {
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<SseFrame>) -> Result<(), SseTooLarge> {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -51,30 +51,30 @@ impl Parser {
                 _ => &ending[1..],
             };
         }
-        self.hold(rest)
+        self.append_to_line(rest)
     }
 
     /// The stream ended: a frame that lacks only its empty line is still given.
-    pub fn finish(&mut self, out: &mut Vec<Frame>) -> Result<(), TooLarge> {
+    pub fn finish(&mut self, out: &mut Vec<SseFrame>) -> Result<(), SseTooLarge> {
         self.take_line(b"", out)?;
         self.dispatch(out);
         Ok(())
     }
 
-    fn hold(&mut self, part: &[u8]) -> Result<(), TooLarge> {
+    fn append_to_line(&mut self, part: &[u8]) -> Result<(), SseTooLarge> {
         if self.line.len() + self.data.len() + part.len() > MAX_EVENT {
-            return Err(TooLarge);
+            return Err(SseTooLarge);
         }
         self.line.extend_from_slice(part);
         Ok(())
     }
 
     /// `tail` completes the held line.
-    fn take_line(&mut self, tail: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLarge> {
+    fn take_line(&mut self, tail: &[u8], out: &mut Vec<SseFrame>) -> Result<(), SseTooLarge> {
         if self.line.is_empty() {
             return self.read_line(tail, out);
         }
-        self.hold(tail)?;
+        self.append_to_line(tail)?;
         let mut line = std::mem::take(&mut self.line);
         let read = self.read_line(&line, out);
         line.clear();
@@ -82,7 +82,7 @@ impl Parser {
         read
     }
 
-    fn read_line(&mut self, line: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLarge> {
+    fn read_line(&mut self, line: &[u8], out: &mut Vec<SseFrame>) -> Result<(), SseTooLarge> {
         let line = if self.started { line } else { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) };
         self.started = true;
         if line.is_empty() {
@@ -96,7 +96,7 @@ impl Parser {
         match field {
             b"data" => {
                 if self.data.len() + value.len() >= MAX_EVENT {
-                    return Err(TooLarge);
+                    return Err(SseTooLarge);
                 }
                 if self.has_data {
                     self.data.push(b'\n');
@@ -111,14 +111,14 @@ impl Parser {
         Ok(())
     }
 
-    fn dispatch(&mut self, out: &mut Vec<Frame>) {
+    fn dispatch(&mut self, out: &mut Vec<SseFrame>) {
         let event = std::mem::take(&mut self.event);
         if !std::mem::take(&mut self.has_data) {
             return;
         }
         let data = String::from_utf8(std::mem::take(&mut self.data))
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
-        out.push(Frame { event, data });
+        out.push(SseFrame { event, data });
     }
 }
 

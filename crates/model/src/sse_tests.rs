@@ -1,8 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn parse(chunks: &[&[u8]]) -> Vec<Frame> {
-    let mut parser = Parser::default();
+fn parse(chunks: &[&[u8]]) -> Vec<SseFrame> {
+    let mut parser = SseParser::default();
     let mut out = Vec::new();
     for chunk in chunks {
         parser.push(chunk, &mut out).unwrap();
@@ -11,8 +11,8 @@ fn parse(chunks: &[&[u8]]) -> Vec<Frame> {
     out
 }
 
-fn frame(event: &str, data: &str) -> Frame {
-    Frame { event: event.into(), data: data.into() }
+fn frame(event: &str, data: &str) -> SseFrame {
+    SseFrame { event: event.into(), data: data.into() }
 }
 
 #[test]
@@ -50,14 +50,14 @@ fn utf8_cut_between_chunks() {
 
 #[test]
 fn an_event_over_the_cap_is_refused() {
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     let mut out = Vec::new();
     let piece = vec![b'x'; 1024 * 1024];
     parser.push(b"data: ", &mut out).unwrap();
     let refused = (0..40).find_map(|i| parser.push(&piece, &mut out).err().map(|_| i));
     assert_eq!(refused, Some(31));
     // The same in many short lines.
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     let line = [b"data: ".as_slice(), &piece, b"\n"].concat();
     assert!((0..40).any(|_| parser.push(&line, &mut out).is_err()));
 }
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn never_panics(bytes: Vec<u8>) {
         let mut out = Vec::new();
-        let mut parser = Parser::default();
+        let mut parser = SseParser::default();
         parser.push(&bytes, &mut out).unwrap();
         parser.finish(&mut out).unwrap();
     }

@@ -2,11 +2,11 @@
 
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
-use permission::{Access, Facts, Place, Policy, Request};
+use permission::{Access, PathFacts, PermissionQuery, Policy, SessionDirectories};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 fn rules(count: usize) -> Vec<RuleText> {
     let rule = |n: usize| {
@@ -17,14 +17,19 @@ fn rules(count: usize) -> Vec<RuleText> {
             3 => format!("Bash(make target-{n})"),
             _ => format!("mcp__server{n}"),
         };
-        let behaviour = if n.is_multiple_of(3) { Behaviour::Deny } else { Behaviour::Allow };
-        RuleText { behaviour, source: Source::User, text, root: "/w".into() }
+        let behaviour = if n.is_multiple_of(3) { RuleBehaviour::Deny } else { RuleBehaviour::Allow };
+        RuleText { behaviour, source: SettingsSource::User, text, root: "/w".into() }
     };
     (0..count).map(rule).collect()
 }
 
 fn policy(rules: &[RuleText]) -> Policy {
-    let place = Place { cwd: "/w".into(), home: Some("/home/u".into()), roots: vec!["/w".into()], ..Place::default() };
+    let place = SessionDirectories {
+        cwd: "/w".into(),
+        home: Some("/home/u".into()),
+        roots: vec!["/w".into()],
+        ..SessionDirectories::default()
+    };
     Policy::new(PermissionMode::Default, rules, place, &Path::to_path_buf).0
 }
 
@@ -42,9 +47,9 @@ fn median(mut run: impl FnMut(), times: usize) -> Duration {
 
 fn decide(policy: &Policy, tool: &str, access: Access) -> Duration {
     let accesses = [access];
-    let request = Request::new(tool, &accesses);
+    let request = PermissionQuery::new(tool, &accesses);
     let once = || {
-        let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
+        let facts = PathFacts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
         std::hint::black_box(policy.decide(&request, &facts));
     };
     median(once, 501)

@@ -2,32 +2,32 @@
 
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// The outcome for one call. An `Ask` that nobody can answer is a denial with the same message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    Allow(Reason),
-    Ask(Refusal),
-    Deny(Refusal),
+pub enum PermissionDecision {
+    Allow(DecisionReason),
+    Ask(PermissionRefusal),
+    Deny(PermissionRefusal),
 }
 
 /// Why a call does not simply run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct PermissionRefusal {
     /// Fit for the tool result.
     pub message: String,
-    pub reason: Reason,
+    pub reason: DecisionReason,
     /// The path that stood in the way, when it was one.
     pub path: Option<PathBuf>,
 }
 
 /// The rule or layer that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DecisionReason {
     Rule {
         text: String,
-        source: Source,
+        source: SettingsSource,
     },
     Mode(PermissionMode),
     /// Inside, or outside, the working directories.
@@ -56,7 +56,7 @@ pub enum Reason {
     NoRule,
 }
 
-impl Reason {
+impl DecisionReason {
     /// `decision_reason_type` of the protocol.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ impl Reason {
     }
 }
 
-impl Decision {
+impl PermissionDecision {
     /// `allow`, `ask` or `deny`.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl Decision {
         matches!(self, Self::Allow(_))
     }
 
-    pub fn reason(&self) -> &Reason {
+    pub fn reason(&self) -> &DecisionReason {
         match self {
             Self::Allow(reason) => reason,
             Self::Ask(refusal) | Self::Deny(refusal) => &refusal.reason,
@@ -137,13 +137,13 @@ impl Decision {
 
 /// What a call wants, as words: `use Bash`, `write to /p/x`.
 #[derive(Clone, Copy, Debug)]
-pub enum Wish<'a> {
+pub enum RequestedAction<'a> {
     Use(&'a str),
     Read(&'a Path),
     Write(&'a Path),
 }
 
-impl std::fmt::Display for Wish<'_> {
+impl std::fmt::Display for RequestedAction<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Use(tool) => write!(f, "use {tool}"),
@@ -154,7 +154,7 @@ impl std::fmt::Display for Wish<'_> {
 }
 
 /// The text as a person must see it: control, invisible and reordering characters, and runs of tabs, are spelled out.
-pub fn visible(text: &str) -> String {
+pub fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -168,12 +168,12 @@ pub fn visible(text: &str) -> String {
 }
 
 /// The sentence for a call that would need a person's leave.
-pub fn not_granted(wish: Wish<'_>) -> String {
+pub fn not_granted_message(wish: RequestedAction<'_>) -> String {
     format!("Claude requested permissions to {wish}, but you haven't granted it yet.")
 }
 
 /// The sentence for a call refused because the session never asks.
-pub fn never_asks(wish: Wish<'_>) -> String {
+pub fn never_asks_message(wish: RequestedAction<'_>) -> String {
     format!(
         "Permission to {wish} was denied: this session runs in dontAsk mode, so whatever is not allowed beforehand is \
          refused without a question. You may reach the goal in another honest way with the tools that are allowed, but \

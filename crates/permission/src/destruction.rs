@@ -9,37 +9,37 @@ mod words;
 
 use crate::access::Access;
 use crate::path::normalise;
-use crate::shell::reading::Reading;
-use crate::shell::script::{Join, Unit};
+use crate::shell::reading::CommandReading;
+use crate::shell::script::{SimpleCommand, UnitJoin};
 use crate::shell::suspects::Suspect;
 use crate::shell::wrapper::{base_name, may_run_others};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use words::Variables;
+use words::VariableValues;
 
 /// Everything a call may destroy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    pub files: Vec<Loss>,
+pub struct PossibleLosses {
+    pub files: Vec<FileLoss>,
     pub git: Vec<GitLoss>,
     /// Programs that destroy something whose name is only known when they run.
     pub unnamed: Vec<String>,
     /// Programs that may destroy what nobody can save.
     pub uncovered: Vec<String>,
     /// Work may be lost for good: the user should hear that it was saved.
-    pub grave: bool,
+    pub is_irreversible: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct FileLoss {
     /// Absolute; may hold `*`, `?` and `[`.
     pub path: PathBuf,
-    pub extent: Extent,
+    pub extent: LossExtent,
 }
 
 /// What may change at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum LossExtent {
     /// The file itself, written in place or replaced; through a link its target.
     File,
     /// The path and everything below it.
@@ -71,14 +71,14 @@ pub enum GitWork {
     Untracked { ignored: bool },
 }
 
-impl Losses {
+impl PossibleLosses {
     /// What the accesses of a call may destroy, seen from where the shell stands.
-    pub fn of(accesses: &[Access], cwd: &Path, home: Option<&Path>) -> Self {
+    pub fn from_accesses(accesses: &[Access], cwd: &Path, home: Option<&Path>) -> Self {
         let mut losses = Self::default();
         for access in accesses {
             match access {
-                Access::WritePath(path) => losses.lose(path.clone(), Extent::File),
-                Access::Run(command) if may_lose(command) => losses.command(command, cwd, home),
+                Access::WritePath(path) => losses.add_file(path.clone(), LossExtent::File),
+                Access::Run(command) if may_lose(command) => losses.add_command(command, cwd, home),
                 Access::Run(_)
                 | Access::ReadPath(_)
                 | Access::Reach { .. }
@@ -94,27 +94,27 @@ impl Losses {
         self.files.is_empty() && self.git.is_empty() && self.unnamed.is_empty() && self.uncovered.is_empty()
     }
 
-    fn lose(&mut self, path: PathBuf, extent: Extent) {
-        let loss = Loss { path, extent };
+    fn add_file(&mut self, path: PathBuf, extent: LossExtent) {
+        let loss = FileLoss { path, extent };
         if !self.files.contains(&loss) {
             self.files.push(loss);
         }
     }
 
-    fn command(&mut self, command: &str, cwd: &Path, home: Option<&Path>) {
-        let reading = Reading::of(command);
-        let variables = Variables::of(&reading.suspects, home);
+    fn add_command(&mut self, command: &str, cwd: &Path, home: Option<&Path>) {
+        let reading = CommandReading::of(command);
+        let variables = VariableValues::from_suspects(&reading.suspects, home);
         let feeders: Vec<&Suspect> = reading.suspects.iter().collect();
         let mut see = |suspect: &Suspect, dirs: &[PathBuf]| {
             for dir in dirs {
-                self.part(suspect, &At { dir, variables: &variables, feeders: &feeders, text: command });
+                self.add_part(suspect, &LossContext { dir, variables: &variables, feeders: &feeders, text: command });
             }
         };
         match &reading.strict {
             Ok(units) if !units.iter().any(runs_text) => {
-                let mut walk = Walk::new(cwd);
+                let mut walk = PossibleDirectories::new(cwd);
                 for unit in units {
-                    let suspect = as_suspect(unit);
+                    let suspect = suspect_from_unit(unit);
                     see(&suspect, walk.dirs(unit));
                     walk.step(unit, &variables);
                 }
@@ -124,7 +124,7 @@ impl Losses {
                 for suspect in &reading.suspects {
                     see(suspect, std::slice::from_ref(&dir));
                     suspect.any_program(|program, arguments| {
-                        if let Some(target) = moves_to(program, arguments) {
+                        if let Some(target) = cd_target(program, arguments) {
                             dir = variables.paths(target, &dir).into_iter().next().unwrap_or_else(|| dir.clone());
                         }
                         false
@@ -135,11 +135,11 @@ impl Losses {
     }
 
     /// One simple command in one directory.
-    fn part(&mut self, suspect: &Suspect, at: &At<'_>) {
+    fn add_part(&mut self, suspect: &Suspect, at: &LossContext<'_>) {
         for word in &suspect.writes {
             let is_descriptor = word.starts_with('&') || word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
             if !is_descriptor {
-                self.word(word, &Extent::File, at, "a redirection");
+                self.add_word(word, &LossExtent::File, at, "a redirection");
             }
         }
         suspect.any_program(|program, arguments| {
@@ -149,7 +149,7 @@ impl Losses {
     }
 
     /// A word of the command as a path that may change.
-    fn word(&mut self, word: &str, extent: &Extent, at: &At<'_>, program: &str) {
+    fn add_word(&mut self, word: &str, extent: &LossExtent, at: &LossContext<'_>, program: &str) {
         if matches!(word, "{}" | ";" | "+" | "\\;" | "-" | "") {
             return;
         }
@@ -158,22 +158,22 @@ impl Losses {
             self.unnamed.push(program.to_owned());
         }
         for path in paths {
-            self.lose(path, extent.clone());
+            self.add_file(path, extent.clone());
         }
     }
 }
 
 /// Where a part of a command stands.
-struct At<'a> {
+struct LossContext<'a> {
     dir: &'a Path,
-    variables: &'a Variables,
+    variables: &'a VariableValues,
     /// All parts of the command: what one prints another may be given as names.
     feeders: &'a [&'a Suspect],
     /// The whole command.
     text: &'a str,
 }
 
-impl At<'_> {
+impl LossContext<'_> {
     fn paths(&self, words: &[&str]) -> Vec<PathBuf> {
         words.iter().flat_map(|word| self.variables.paths(word, self.dir)).collect()
     }
@@ -190,7 +190,7 @@ fn may_lose(command: &str) -> bool {
 /// Redirections that lose nothing and stand in many commands.
 const HARMLESS: &[&str] = &["2>&1", "2>/dev/null", "&>/dev/null", ">/dev/null", "2> /dev/null", "> /dev/null", ">&2"];
 
-fn runs_text(unit: &Unit) -> bool {
+fn runs_text(unit: &SimpleCommand) -> bool {
     const SHELLS: &[&str] =
         &["sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "eval", "ssh", "su", "watch", "parallel"];
     let mut words = unit.words.iter().map(|word| base_name(&word.text));
@@ -198,7 +198,7 @@ fn runs_text(unit: &Unit) -> bool {
     SHELLS.contains(&first) || (may_run_others(first) && words.any(|word| SHELLS.contains(&word)))
 }
 
-fn as_suspect(unit: &Unit) -> Suspect {
+fn suspect_from_unit(unit: &SimpleCommand) -> Suspect {
     let side = |writes: bool| {
         let of_side = unit.redirects.iter().filter(move |redirect| redirect.writes == writes);
         of_side.map(|redirect| redirect.word.text.clone()).collect()
@@ -207,25 +207,25 @@ fn as_suspect(unit: &Unit) -> Suspect {
     Suspect { words, reads: side(false), writes: side(true) }
 }
 
-fn moves_to<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
+fn cd_target<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
     let moves = matches!(program, "cd" | "pushd" | "chdir");
     moves.then(|| arguments.iter().map(String::as_str).find(|word| !word.starts_with('-')).unwrap_or("~"))
 }
 
 /// Follows `cd` through a command; where it is not certain, every directory it may have led to counts.
-struct Walk {
+struct PossibleDirectories {
     dirs: BTreeMap<u32, Vec<PathBuf>>,
     last: u32,
     /// The part before was a `cd`, from these directories.
-    left: Option<Vec<PathBuf>>,
+    directories_before_cd: Option<Vec<PathBuf>>,
 }
 
-impl Walk {
+impl PossibleDirectories {
     fn new(cwd: &Path) -> Self {
-        Self { dirs: BTreeMap::from([(0, vec![cwd.to_path_buf()])]), last: 0, left: None }
+        Self { dirs: BTreeMap::from([(0, vec![cwd.to_path_buf()])]), last: 0, directories_before_cd: None }
     }
 
-    fn dirs(&mut self, unit: &Unit) -> &[PathBuf] {
+    fn dirs(&mut self, unit: &SimpleCommand) -> &[PathBuf] {
         let before = self.dirs.get(&self.last).cloned().unwrap_or_default();
         let here = self.dirs.entry(unit.scope).or_default();
         if unit.scope != self.last {
@@ -233,8 +233,8 @@ impl Walk {
             add_new(here, before);
         }
         // `cd x; rm y` runs in the old directory when `cd` failed.
-        if let Some(left) = self.left.take()
-            && unit.join != Join::And
+        if let Some(left) = self.directories_before_cd.take()
+            && unit.join != UnitJoin::And
         {
             add_new(here, left);
         }
@@ -242,14 +242,14 @@ impl Walk {
         here
     }
 
-    fn step(&mut self, unit: &Unit, variables: &Variables) {
+    fn step(&mut self, unit: &SimpleCommand, variables: &VariableValues) {
         let (Some(name), Some(here)) = (unit.words.first(), self.dirs.get(&unit.scope).cloned()) else { return };
         let arguments: Vec<String> = unit.words.iter().skip(1).map(|word| word.text.clone()).collect();
-        let Some(target) = moves_to(&name.text, &arguments) else { return };
+        let Some(target) = cd_target(&name.text, &arguments) else { return };
         let moved: Vec<PathBuf> = here.iter().flat_map(|dir| variables.paths(target, dir)).collect();
         if !moved.is_empty() {
             self.dirs.insert(unit.scope, moved);
-            self.left = Some(here);
+            self.directories_before_cd = Some(here);
         }
     }
 }

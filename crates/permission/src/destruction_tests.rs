@@ -3,21 +3,21 @@ use super::*;
 /// One line per loss, paths below `/w` without it.
 fn seen(command: &str) -> Vec<String> {
     let accesses = [Access::Run(command.into())];
-    let losses = Losses::of(&accesses, Path::new("/w"), Some(Path::new("/home/u")));
+    let losses = PossibleLosses::from_accesses(&accesses, Path::new("/w"), Some(Path::new("/home/u")));
     let short = |path: &Path| path.strip_prefix("/w").map_or(path.display().to_string(), |p| p.display().to_string());
     let mut lines: Vec<String> = Vec::new();
-    for Loss { path, extent } in &losses.files {
+    for FileLoss { path, extent } in &losses.files {
         let path = short(path);
         lines.push(match extent {
-            Extent::File => format!("file {path}"),
-            Extent::Tree => format!("tree {path}"),
-            Extent::Named(name) => format!("named {path} {}", name.as_deref().unwrap_or("any")),
-            Extent::Into(sources) => {
+            LossExtent::File => format!("file {path}"),
+            LossExtent::Tree => format!("tree {path}"),
+            LossExtent::Named(name) => format!("named {path} {}", name.as_deref().unwrap_or("any")),
+            LossExtent::Into(sources) => {
                 let names: Vec<String> = sources.iter().map(|source| short(source)).collect();
                 format!("into {path} {}", names.join(","))
             }
-            Extent::Patched(patch) => format!("patched {path} {}", short(patch)),
-            Extent::Unpacked(archive) => format!("unpacked {path} {}", short(archive)),
+            LossExtent::Patched(patch) => format!("patched {path} {}", short(patch)),
+            LossExtent::Unpacked(archive) => format!("unpacked {path} {}", short(archive)),
         });
     }
     for GitLoss { dir, work } in &losses.git {
@@ -134,14 +134,16 @@ fn the_losses_of_commands() {
 #[test]
 fn file_tools_lose_what_they_write() {
     let accesses = [Access::WritePath("/w/f".into()), Access::ReadPath("/w/g".into())];
-    let losses = Losses::of(&accesses, Path::new("/w"), None);
-    assert_eq!(losses.files, [Loss { path: "/w/f".into(), extent: Extent::File }]);
-    assert!(!losses.grave);
+    let losses = PossibleLosses::from_accesses(&accesses, Path::new("/w"), None);
+    assert_eq!(losses.files, [FileLoss { path: "/w/f".into(), extent: LossExtent::File }]);
+    assert!(!losses.is_irreversible);
 }
 
 #[test]
 fn only_work_that_may_be_gone_for_good_is_announced() {
-    let grave = |command: &str| Losses::of(&[Access::Run(command.into())], Path::new("/w"), None).grave;
+    let grave = |command: &str| {
+        PossibleLosses::from_accesses(&[Access::Run(command.into())], Path::new("/w"), None).is_irreversible
+    };
     for command in
         ["rm -rf x", "git reset --hard", "git clean -fd", "git checkout -- .", "git stash drop", "find . -delete"]
     {
@@ -153,7 +155,7 @@ fn only_work_that_may_be_gone_for_good_is_announced() {
 }
 
 fn uncovered(command: &str) -> Vec<String> {
-    Losses::of(&[Access::Run(command.into())], Path::new("/w"), None).uncovered
+    PossibleLosses::from_accesses(&[Access::Run(command.into())], Path::new("/w"), None).uncovered
 }
 
 // [F-A10]

@@ -2,7 +2,7 @@
 //! order, every part of it, so a part that is added to an excluded command gains no freedom unasked.
 
 use crate::shell::pattern::CommandPattern;
-use crate::shell::reading::Reading;
+use crate::shell::reading::CommandReading;
 
 /// Whether any part of `command` matches one of `patterns`, which are written like those of Bash rules.
 pub fn is_excluded(command: &str, patterns: &[String]) -> bool {
@@ -10,11 +10,11 @@ pub fn is_excluded(command: &str, patterns: &[String]) -> bool {
         return false;
     }
     let patterns: Vec<CommandPattern> = patterns.iter().map(|text| prefix_or(text)).collect();
-    let reading = Reading::of(command);
+    let reading = CommandReading::of(command);
     let Ok(units) = &reading.strict else { return false };
     units.iter().any(|unit| {
         let text = unit.text();
-        let inner = crate::shell::script::join_raw(crate::shell::wrapper::unwrap(&unit.words));
+        let inner = crate::shell::script::join_raw(crate::shell::wrapper::strip_wrappers(&unit.words));
         patterns.iter().any(|pattern| pattern.matches(&text) || pattern.matches(&inner))
     })
 }

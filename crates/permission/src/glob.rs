@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 
 #[derive(Clone, Debug)]
 pub(crate) enum PathGlob {
-    Names(Vec<Name>),
+    Names(Vec<GlobSegment>),
     Compiled { glob: Box<Glob>, matcher: OnceLock<GlobMatcher> },
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Name {
+pub(crate) enum GlobSegment {
     /// `**`: any number of names; at the end at least one.
     Any,
     Literal(String),
@@ -26,7 +26,7 @@ impl PathGlob {
         let plain = |part: &str| part == "**" || !part.contains("**");
         let parts = || text.split('/');
         if !text.contains(['[', ']', '{', '}', '?', '\\', '!']) && parts().all(plain) {
-            return Ok(Self::Names(parts().filter(|part| !part.is_empty()).map(Name::parse).collect()));
+            return Ok(Self::Names(parts().filter(|part| !part.is_empty()).map(GlobSegment::parse).collect()));
         }
         let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
         let glob = Box::new(glob.map_err(|error| error.to_string())?);
@@ -51,7 +51,7 @@ impl PathGlob {
     }
 }
 
-impl Name {
+impl GlobSegment {
     fn parse(part: &str) -> Self {
         match part {
             "**" => Self::Any,
@@ -70,12 +70,12 @@ impl Name {
 }
 
 /// One point of return, as for `*` within a name: a later `**` takes over what an earlier one left.
-fn fits(names: &[Name], parts: &[std::borrow::Cow<'_, str>]) -> bool {
+fn fits(names: &[GlobSegment], parts: &[std::borrow::Cow<'_, str>]) -> bool {
     let (mut at, mut part) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
     while part < parts.len() {
         match names.get(at) {
-            Some(Name::Any) => {
+            Some(GlobSegment::Any) => {
                 // At the end it takes all that is left, which is at least this part.
                 if at + 1 == names.len() {
                     return true;

@@ -11,25 +11,25 @@ mod stream;
 mod structure;
 mod table;
 
-use matcher::Matcher;
+use matcher::SecretMatcher;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-pub use stream::Stream;
+pub use stream::MaskingStream;
 
 /// The variables and headers in the settings of an MCP server that hold credentials.
-pub fn of_server(config: &wire::mcp::ServerConfig) -> Vec<Known> {
-    use wire::mcp::Transport;
+pub fn of_server(config: &wire::mcp::ServerConfig) -> Vec<KnownSecret> {
+    use wire::mcp::McpTransport;
     match &config.transport {
-        Transport::Stdio(stdio) => {
+        McpTransport::Stdio(stdio) => {
             names::secrets_of(stdio.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
         }
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+        McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
             remote.headers.iter().filter_map(|(name, value)| names::secret_of_header(name, value)).collect()
         }
-        Transport::Sdk { .. } => Vec::new(),
+        McpTransport::Sdk { .. } => Vec::new(),
     }
 }
 
@@ -40,12 +40,12 @@ const NAME_BYTES: usize = 80;
 
 /// A value to hide, and the name shown in its place.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownSecret {
     pub name: String,
     pub value: Vec<u8>,
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for KnownSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Known({})", self.name)
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Known {
 /// What to hide. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Mask {
-    matcher: Option<Arc<Matcher>>,
+    matcher: Option<Arc<SecretMatcher>>,
 }
 
 impl fmt::Debug for Mask {
@@ -65,24 +65,25 @@ impl fmt::Debug for Mask {
 
 impl Mask {
     /// Hides nothing.
-    pub fn off() -> Self {
+    pub fn disabled() -> Self {
         Self::default()
     }
 
     /// Hides what `variables` that look like credentials hold, the values in `known`, and every known format.
-    pub fn of<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, known: &[Known]) -> Self {
-        let mut values: Vec<Known> = known.iter().filter(|k| k.value.len() >= names::SHORTEST).cloned().collect();
+    pub fn of<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, known: &[KnownSecret]) -> Self {
+        let mut values: Vec<KnownSecret> =
+            known.iter().filter(|k| k.value.len() >= names::MIN_SECRET_BYTES).cloned().collect();
         values.extend(names::secrets_of(variables));
-        Self { matcher: Some(Arc::new(Matcher::new(values))) }
+        Self { matcher: Some(Arc::new(SecretMatcher::new(values))) }
     }
 
-    pub fn is_off(&self) -> bool {
+    pub fn is_disabled(&self) -> bool {
         self.matcher.is_none()
     }
 
     /// For bytes that arrive in pieces.
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.matcher.clone())
+    pub fn stream(&self) -> MaskingStream {
+        MaskingStream::new(self.matcher.clone())
     }
 
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -124,7 +125,7 @@ impl Mask {
     }
 
     /// A mask in the input of a call, which would be written where the secret stands. `None` when masking is off.
-    pub fn returned(&self, input: &RawValue) -> Option<String> {
+    pub fn find_mask_in_input(&self, input: &RawValue) -> Option<String> {
         self.matcher.as_ref()?;
         let raw = input.get();
         let found = mask_in(raw).map(str::to_owned);

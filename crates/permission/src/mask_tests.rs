@@ -92,7 +92,7 @@ fn ordinary_text_is_left_alone() {
     ] {
         assert_eq!(mask.text(text), text);
     }
-    assert!(Mask::off().bytes(github().as_bytes()).is_none());
+    assert!(Mask::disabled().bytes(github().as_bytes()).is_none());
 }
 
 #[test]
@@ -114,17 +114,17 @@ fn json_stays_json() {
 fn a_mask_that_comes_back_is_recognised() {
     let mask = mask();
     let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-    let found = mask.returned(&raw(r#"{"content":"KEY=[secret DEPLOY_TOKEN hidden by gimlet]\n"}"#));
+    let found = mask.find_mask_in_input(&raw(r#"{"content":"KEY=[secret DEPLOY_TOKEN hidden by gimlet]\n"}"#));
     assert_eq!(found.as_deref(), Some("[secret DEPLOY_TOKEN hidden by gimlet]"));
-    let escaped = mask.returned(&raw(r#"{"content":"[secret X hidden by gimlet\u005d"}"#));
+    let escaped = mask.find_mask_in_input(&raw(r#"{"content":"[secret X hidden by gimlet\u005d"}"#));
     assert_eq!(escaped.as_deref(), Some("[secret X hidden by gimlet]"));
-    assert_eq!(mask.returned(&raw(r#"{"content":"[secret] hidden by gimlet"}"#)), None);
-    assert_eq!(Mask::off().returned(&raw(r#"{"c":"[secret X hidden by gimlet]"}"#)), None);
+    assert_eq!(mask.find_mask_in_input(&raw(r#"{"content":"[secret] hidden by gimlet"}"#)), None);
+    assert_eq!(Mask::disabled().find_mask_in_input(&raw(r#"{"c":"[secret X hidden by gimlet]"}"#)), None);
 }
 
 #[test]
 fn debug_output_has_no_values() {
-    let known = Known { name: "N".into(), value: TOKEN.into() };
+    let known = KnownSecret { name: "N".into(), value: TOKEN.into() };
     let mask = Mask::of([], std::slice::from_ref(&known));
     let text = format!("{known:?} {mask:?} {:?}", mask.stream());
     assert!(!text.contains(TOKEN), "{text}");
@@ -342,15 +342,16 @@ fn the_keys_of_every_service_in_the_table_are_hidden() {
     assert_eq!(mask.text(&license), hidden);
     let each: Vec<usize> = (0..license.len()).collect();
     assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, license.as_bytes(), &each)), hidden);
-    let begins_before = |edge: formats::Edge| matches!(edge, formats::Edge::Digits | formats::Edge::Letters(_));
+    let begins_before =
+        |edge: formats::KeyBoundary| matches!(edge, formats::KeyBoundary::Digits | formats::KeyBoundary::Letters(_));
     for format in table::FORMATS.iter().filter(|format| !begins_before(format.edge)) {
         let special = matches!(
             format.body,
-            formats::Body::Password
-                | formats::Body::Setting
-                | formats::Body::Authorization
-                | formats::Body::Jwt
-                | formats::Body::Pem
+            formats::KeyBody::Password
+                | formats::KeyBody::Setting
+                | formats::KeyBody::Authorization
+                | formats::KeyBody::Jwt
+                | formats::KeyBody::Pem
         );
         assert!(
             special || keys.iter().any(|(name, key)| *name == format.name && key.starts_with(format.start)),

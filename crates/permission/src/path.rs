@@ -2,7 +2,7 @@
 
 use crate::glob::PathGlob;
 use std::path::{Component, Path, PathBuf};
-use wire::settings::Behaviour;
+use wire::settings::RuleBehaviour;
 
 /// Removes `.` and `..` without looking at links. `path` must be absolute.
 pub fn normalise(path: &Path) -> PathBuf {
@@ -20,18 +20,18 @@ pub fn normalise(path: &Path) -> PathBuf {
 }
 
 /// Whether `path` is one of `roots` or below one, by whole components.
-pub(crate) fn inside(path: &Path, roots: &[PathBuf]) -> bool {
+pub(crate) fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
     path.is_absolute() && roots.iter().any(|root| path.starts_with(root))
 }
 
 /// A path in both spellings: as named, and where it really is. `real` is `None` when nobody resolved it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spelled<'a> {
+pub(crate) struct ResolvedPath<'a> {
     pub(crate) given: &'a Path,
     pub(crate) real: Option<&'a Path>,
 }
 
-impl Spelled<'_> {
+impl ResolvedPath<'_> {
     pub(crate) fn any(&self, test: impl Fn(&Path) -> bool) -> bool {
         let differs = |real: &&Path| real.as_os_str() != self.given.as_os_str();
         test(self.given) || self.real.filter(differs).is_some_and(test)
@@ -45,7 +45,7 @@ impl Spelled<'_> {
 
 /// Where the four kinds of leading anchor point.
 #[derive(Clone, Copy)]
-pub(crate) struct Anchors<'a> {
+pub(crate) struct PatternAnchors<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) home: Option<&'a Path>,
     /// Of the settings file the rule stands in.
@@ -63,7 +63,7 @@ pub(crate) struct PathPattern {
 }
 
 impl PathPattern {
-    pub(crate) fn compile(spec: &str, behaviour: Behaviour, anchors: Anchors<'_>) -> Result<Self, String> {
+    pub(crate) fn compile(spec: &str, behaviour: RuleBehaviour, anchors: PatternAnchors<'_>) -> Result<Self, String> {
         if spec.starts_with('!') {
             return Err("negated patterns are not supported".into());
         }
@@ -90,7 +90,7 @@ impl PathPattern {
 
 /// Splits the anchor off. What remains is relative to it; a rest that began at an explicit anchor keeps a leading
 /// slash, as in gitignore.
-fn anchor_of<'a>(spec: &'a str, anchors: Anchors<'_>) -> Result<(PathBuf, &'a str), String> {
+fn anchor_of<'a>(spec: &'a str, anchors: PatternAnchors<'_>) -> Result<(PathBuf, &'a str), String> {
     if spec.starts_with("//") {
         return Ok((PathBuf::from("/"), &spec[1..]));
     }
@@ -105,7 +105,7 @@ fn anchor_of<'a>(spec: &'a str, anchors: Anchors<'_>) -> Result<(PathBuf, &'a st
 }
 
 /// The globs a gitignore line stands for, relative to its anchor.
-fn shapes(rest: &str, behaviour: Behaviour) -> Vec<String> {
+fn shapes(rest: &str, behaviour: RuleBehaviour) -> Vec<String> {
     let rooted = rest.starts_with('/');
     let body = rest.trim_start_matches('/').trim_end_matches('/');
     if body.is_empty() || body == "**" {
@@ -116,7 +116,7 @@ fn shapes(rest: &str, behaviour: Behaviour) -> Vec<String> {
         None => (body, false),
     };
     let single = !name.contains('/');
-    let anywhere = !rooted && single && (!only_below || behaviour != Behaviour::Allow);
+    let anywhere = !rooted && single && (!only_below || behaviour != RuleBehaviour::Allow);
     let prefix = if anywhere { "**/" } else { "" };
     // A directory rule covers the directory itself: listing it tells what is in it.
     vec![format!("{prefix}{name}"), format!("{prefix}{name}/**")]

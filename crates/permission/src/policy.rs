@@ -1,46 +1,48 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
-mod concern;
 pub(crate) mod explain;
 mod reading;
 mod removing;
 pub(crate) mod repository;
+mod rule_filter;
 mod suggesting;
 
 use crate::access::Access;
-use crate::decision::{Decision, Reason, Refusal, Wish, never_asks, not_granted};
-use crate::path::{Spelled, inside, normalise};
-use crate::reads::Reads;
-use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
+use crate::decision::{
+    DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction, never_asks_message, not_granted_message,
+};
+use crate::path::{ResolvedPath, is_inside, normalise};
+use crate::reads::ReadFindings;
+use crate::rule::{self, PermissionRule, RuleContext, RuleTarget, RuleWarning, ScalarInput};
 use crate::sensitive;
-use crate::shell::reading::Reading;
-use crate::shell::targets::Verdict;
+use crate::shell::reading::CommandReading;
+use crate::shell::removal_targets::RemovalVerdict;
 use repository::RepositoryFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, RuleText};
+use wire::settings::{RuleBehaviour, RuleText};
 
 /// Added to the question when a command wants out of the sandbox.
-const OUTSIDE: &str = " Warning: the command would run outside the sandbox, with all of your rights.";
+const OUTSIDE_SANDBOX_WARNING: &str = " Warning: the command would run outside the sandbox, with all of your rights.";
 
 /// One call, as permission sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct PermissionQuery<'a> {
     /// The tool's current name.
     pub tool: &'a str,
     pub accesses: &'a [Access],
     /// The input as sent, for rules that speak of its fields. Without it such deny and ask rules cover the whole tool.
     pub input: Option<&'a str>,
-    pub held: Held,
+    pub confinement: CommandConfinement,
     /// Somebody stood in for the person who would have to answer.
-    pub answered: bool,
+    pub is_answered: bool,
 }
 
 /// What the operating system would hold a command to, whatever it tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Held {
+pub enum CommandConfinement {
     /// Nothing, or it does not count: the ordinary order applies.
     #[default]
     Not,
@@ -50,9 +52,9 @@ pub enum Held {
     Escaping,
 }
 
-impl<'a> Request<'a> {
+impl<'a> PermissionQuery<'a> {
     pub fn new(tool: &'a str, accesses: &'a [Access]) -> Self {
-        Self { tool, accesses, input: None, held: Held::Not, answered: false }
+        Self { tool, accesses, input: None, confinement: CommandConfinement::Not, is_answered: false }
     }
 
     /// `json` is the input object.
@@ -62,19 +64,19 @@ impl<'a> Request<'a> {
     }
 
     #[must_use]
-    pub fn held(self, held: Held) -> Self {
-        Self { held, ..self }
+    pub fn with_confinement(self, held: CommandConfinement) -> Self {
+        Self { confinement: held, ..self }
     }
 
     #[must_use]
-    pub fn answered(self, answered: bool) -> Self {
-        Self { answered, ..self }
+    pub fn with_answer(self, answered: bool) -> Self {
+        Self { is_answered: answered, ..self }
     }
 }
 
 /// The directories a session may use. Spellings as the user gave them; the policy adds the resolved ones.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct SessionDirectories {
     /// Where the session started: bare path rules are anchored here.
     pub cwd: PathBuf,
     pub home: Option<PathBuf>,
@@ -91,16 +93,16 @@ pub struct Place {
     /// `permissions.blockReadsOutsideWorkingDirectories`: reads elsewhere are refused in every mode.
     pub block_reads_outside: bool,
     /// What commands find in their environment.
-    pub variables: Variables,
+    pub variables: ShellEnvironment,
     /// Where the data for undo is kept.
     pub undo_store: Option<PathBuf>,
 }
 
 /// Environment variables by name. Their values are not shown in debug output: they may be secrets.
 #[derive(Clone, Default)]
-pub struct Variables(pub std::sync::Arc<BTreeMap<String, String>>);
+pub struct ShellEnvironment(pub std::sync::Arc<BTreeMap<String, String>>);
 
-impl std::fmt::Debug for Variables {
+impl std::fmt::Debug for ShellEnvironment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -108,12 +110,12 @@ impl std::fmt::Debug for Variables {
 
 /// What the caller found out about the paths of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct PathFacts {
     /// Where the shell stands.
     pub cwd: PathBuf,
     real: BTreeMap<PathBuf, PathBuf>,
     /// Files that have other names, perhaps elsewhere.
-    shared: BTreeSet<PathBuf>,
+    hard_linked: BTreeSet<PathBuf>,
     /// Paths at which there is a file.
     present: BTreeSet<PathBuf>,
     /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
@@ -123,10 +125,10 @@ pub struct Facts {
     /// The git remotes as they are now.
     remotes: BTreeMap<String, String>,
     /// What the command would read (see `Policy::read_plan`); `None` when nobody looked.
-    reads: Option<Reads>,
+    reads: Option<ReadFindings>,
 }
 
-impl Facts {
+impl PathFacts {
     /// Resolves every path of `needs` (see `Policy::needs`). For what does not exist, `resolve` follows the links of
     /// the nearest existing parent.
     pub fn gather(cwd: PathBuf, needs: Vec<PathBuf>, resolve: impl Fn(&Path) -> PathBuf) -> Self {
@@ -136,8 +138,8 @@ impl Facts {
 
     /// Marks the files that `is_shared` says have several names (hard links).
     #[must_use]
-    pub fn sharing(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
-        self.shared = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
+    pub fn with_shared_files(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
+        self.hard_linked = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
         self
     }
 
@@ -154,7 +156,7 @@ impl Facts {
 
     /// Where the shell stands, a file of the folder names the Rust toolchain to run.
     #[must_use]
-    pub fn naming_toolchain(self) -> Self {
+    pub fn with_named_toolchain(self) -> Self {
         Self { names_toolchain: true, ..self }
     }
 
@@ -170,12 +172,12 @@ impl Facts {
     }
 
     #[must_use]
-    pub fn with_reads(self, reads: Reads) -> Self {
+    pub fn with_reads(self, reads: ReadFindings) -> Self {
         Self { reads: Some(reads), ..self }
     }
 
     fn is_shared(&self, path: &Path) -> bool {
-        self.shared.contains(path)
+        self.hard_linked.contains(path)
     }
 
     /// Where a path of the request really is, if it was resolved.
@@ -187,8 +189,8 @@ impl Facts {
         self.real.get(path).map(PathBuf::as_path)
     }
 
-    fn spelled<'a>(&'a self, given: &'a Path) -> Spelled<'a> {
-        Spelled { given, real: self.real(given) }
+    fn resolve_path<'a>(&'a self, given: &'a Path) -> ResolvedPath<'a> {
+        ResolvedPath { given, real: self.real(given) }
     }
 }
 
@@ -196,8 +198,8 @@ impl Facts {
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub mode: PermissionMode,
-    rules: Vec<Rule>,
-    place: Place,
+    rules: Vec<PermissionRule>,
+    directories: SessionDirectories,
 }
 
 impl Policy {
@@ -205,33 +207,33 @@ impl Policy {
     pub fn new(
         mode: PermissionMode,
         rules: &[RuleText],
-        mut place: Place,
+        mut place: SessionDirectories,
         resolve: &dyn Fn(&Path) -> PathBuf,
-    ) -> (Self, Vec<Warning>) {
+    ) -> (Self, Vec<RuleWarning>) {
         let mut warnings = Vec::new();
-        let around = Surroundings { cwd: &place.cwd, home: place.home.as_deref(), resolve };
+        let around = RuleContext { cwd: &place.cwd, home: place.home.as_deref(), resolve };
         let rules = rules.iter().filter_map(|text| rule::compile(text, &around, &mut warnings)).collect();
         add_resolved(&mut place.roots, resolve);
         add_resolved(&mut place.readable, resolve);
         add_resolved(&mut place.notes, resolve);
-        (Self { mode, rules, place }, warnings)
+        (Self { mode, rules, directories: place }, warnings)
     }
 
     /// The same, with further rules.
-    pub fn with_rules(&self, rules: &[RuleText], resolve: &dyn Fn(&Path) -> PathBuf) -> (Self, Vec<Warning>) {
+    pub fn with_rules(&self, rules: &[RuleText], resolve: &dyn Fn(&Path) -> PathBuf) -> (Self, Vec<RuleWarning>) {
         let mut warnings = Vec::new();
-        let around = Surroundings { cwd: &self.place.cwd, home: self.place.home.as_deref(), resolve };
+        let around = RuleContext { cwd: &self.directories.cwd, home: self.directories.home.as_deref(), resolve };
         let further = rules.iter().filter_map(|text| rule::compile(text, &around, &mut warnings));
         let rules = self.rules.iter().cloned().chain(further).collect();
-        (Self { mode: self.mode, rules, place: self.place.clone() }, warnings)
+        (Self { mode: self.mode, rules, directories: self.directories.clone() }, warnings)
     }
 
     /// The directories of the session.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn directories(&self) -> &SessionDirectories {
+        &self.directories
     }
 
-    pub(crate) fn into_rules(self) -> Vec<Rule> {
+    pub(crate) fn into_rules(self) -> Vec<PermissionRule> {
         self.rules
     }
 
@@ -241,7 +243,7 @@ impl Policy {
 
     /// Whether a deny rule takes the whole tool away, so that the model is not offered it.
     pub fn removes(&self, tool: &str) -> bool {
-        self.rules.iter().any(|rule| rule.behaviour == Behaviour::Deny && rule.covers_tool(tool))
+        self.rules.iter().any(|rule| rule.behaviour == RuleBehaviour::Deny && rule.covers_tool(tool))
     }
 
     /// Whether any rule is about this tool as such. Rules on commands, paths and hosts are about what tools touch.
@@ -250,7 +252,7 @@ impl Policy {
     }
 
     /// The paths whose real location `decide` will want to know.
-    pub fn needs(&self, request: &Request<'_>, cwd: &Path) -> Vec<PathBuf> {
+    pub fn needs(&self, request: &PermissionQuery<'_>, cwd: &Path) -> Vec<PathBuf> {
         let mut needs = Vec::new();
         for access in request.accesses {
             match access {
@@ -265,40 +267,44 @@ impl Policy {
     /// Whether search results must leave this file out. `real` may be `path` itself for an entry of a walk that does
     /// not follow links.
     pub fn hides(&self, path: &Path, real: &Path) -> bool {
-        let spelled = Spelled { given: path, real: Some(real) };
-        let denied = self.path_rule(Behaviour::Deny, Kind::Read, spelled).is_some();
+        let spelled = ResolvedPath { given: path, real: Some(real) };
+        let denied = self.path_rule(RuleBehaviour::Deny, PathAccess::Read, spelled).is_some();
         if denied || self.mode == PermissionMode::BypassPermissions {
             return denied;
         }
-        spelled.any(sensitive::is_secret) && self.path_rule(Behaviour::Allow, Kind::Read, spelled).is_none()
+        spelled.any(sensitive::is_secret) && self.path_rule(RuleBehaviour::Allow, PathAccess::Read, spelled).is_none()
     }
 
     /// Decides the whole call: the strictest answer over its accesses. A call that declares nothing is judged by name.
-    pub fn decide(&self, request: &Request<'_>, facts: &Facts) -> Decision {
-        self.decide_with(request, facts, Leave::None)
+    pub fn decide(&self, request: &PermissionQuery<'_>, facts: &PathFacts) -> PermissionDecision {
+        self.decide_with(request, facts, PriorGrant::None)
     }
 
     /// As `decide`, for a call that a hook allows: its word stands in for mode, allow rules and question, never for a deny
     /// rule, an ask rule, plan mode or a safety check.
-    pub fn decide_allowed(&self, request: &Request<'_>, facts: &Facts) -> Decision {
-        self.decide_with(request, facts, Leave::Hook)
+    pub fn decide_allowed(&self, request: &PermissionQuery<'_>, facts: &PathFacts) -> PermissionDecision {
+        self.decide_with(request, facts, PriorGrant::Hook)
     }
 
-    fn decide_with(&self, request: &Request<'_>, facts: &Facts, leave: Leave) -> Decision {
-        let judge = |access| self.decide_access(&self.asked(request, access, facts), leave);
+    fn decide_with(&self, request: &PermissionQuery<'_>, facts: &PathFacts, leave: PriorGrant) -> PermissionDecision {
+        let judge = |access| self.decide_access(&self.access_request(request, access, facts), leave);
         let decisions = request.accesses.iter().map(judge);
-        decisions.reduce(Decision::stricter).unwrap_or_else(|| judge(&Access::Use))
+        decisions.reduce(PermissionDecision::stricter).unwrap_or_else(|| judge(&Access::Use))
     }
 
     /// Everything that is read from the call, once.
-    fn asked<'a>(&self, request: &Request<'a>, access: &'a Access, facts: &'a Facts) -> Asked<'a> {
-        let by_input = self
-            .rules
-            .iter()
-            .any(|rule| matches!(rule.target, Target::Agent(_) | Target::Skill { .. } | Target::Parameter(_)));
-        let input = request.input.filter(|_| by_input).map(Input::read);
+    fn access_request<'a>(
+        &self,
+        request: &PermissionQuery<'a>,
+        access: &'a Access,
+        facts: &'a PathFacts,
+    ) -> AccessRequest<'a> {
+        let by_input = self.rules.iter().any(|rule| {
+            matches!(rule.target, RuleTarget::Agent(_) | RuleTarget::Skill { .. } | RuleTarget::Parameter(_))
+        });
+        let input = request.input.filter(|_| by_input).map(ScalarInput::read);
         let reading = match access {
-            Access::Run(command) => Some(Reading::of(command)),
+            Access::Run(command) => Some(CommandReading::of(command)),
             Access::ReadPath(_)
             | Access::WritePath(_)
             | Access::Reach { .. }
@@ -308,140 +314,148 @@ impl Policy {
         };
         // Plan mode is about intent, which no sandbox judges.
         let in_sandbox = self.mode != PermissionMode::Plan && matches!(access, Access::Run(_));
-        let held = match request.held {
-            Held::Sandboxed if !in_sandbox => Held::Not,
+        let held = match request.confinement {
+            CommandConfinement::Sandboxed if !in_sandbox => CommandConfinement::Not,
             held => held,
         };
-        Asked { tool: request.tool, access, facts, input, reading, held, answered: request.answered }
+        AccessRequest {
+            tool: request.tool,
+            access,
+            facts,
+            input,
+            reading,
+            confinement: held,
+            is_answered: request.is_answered,
+        }
     }
 
     /// The order of the specification, for one access.
-    fn decide_access(&self, asked: &Asked<'_>, leave: Leave) -> Decision {
-        if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
-            return denied_by_rule(asked, rule);
+    fn decide_access(&self, asked: &AccessRequest<'_>, leave: PriorGrant) -> PermissionDecision {
+        if let Some(rule) = self.forbidding_rule(RuleBehaviour::Deny, asked) {
+            return deny_by_rule(asked, rule);
         }
         if let Some(path) = self.blocked_read(asked) {
-            return outside_is_blocked(asked, path);
+            return deny_outside_read(asked, path);
         }
         let removals = self.removals(asked);
-        if removals == Verdict::Refuse {
+        if removals == RemovalVerdict::Refuse {
             let message = "Permission was denied: the command would remove the folder in which gimlet keeps what `gimlet \
                            undo` brings back. No mode and no rule allows that.";
-            return Decision::Deny(
-                asked.refusal(message.into(), Reason::SafetyCheck("a removal of the data for undo")),
+            return PermissionDecision::Deny(
+                asked.refusal(message.into(), DecisionReason::SafetyCheck("a removal of the data for undo")),
             );
         }
         if self.mode == PermissionMode::Plan
-            && let Some(decision) = self.planning(asked)
+            && let Some(decision) = self.decide_plan_mode(asked)
         {
             return decision;
         }
-        if let Some(rule) = self.forbidding(Behaviour::Ask, asked) {
-            return self.ask(asked, because(rule));
+        if let Some(rule) = self.forbidding_rule(RuleBehaviour::Ask, asked) {
+            return self.ask(asked, rule_reason(rule));
         }
         if self.is_note(asked) {
-            return Decision::Allow(Reason::WorkingDirectory);
+            return PermissionDecision::Allow(DecisionReason::WorkingDirectory);
         }
         if let Some(reason) = self.hard_check(asked, &removals) {
             return self.ask(asked, reason);
         }
-        if leave == Leave::Hook {
-            return Decision::Allow(Reason::Hook(String::new()));
+        if leave == PriorGrant::Hook {
+            return PermissionDecision::Allow(DecisionReason::Hook(String::new()));
         }
-        if let Some(decision) = self.by_confinement(asked) {
+        if let Some(decision) = self.decide_by_confinement(asked) {
             return decision;
         }
         if let Some(reason) = self.allowed_by_mode(asked) {
-            return Decision::Allow(reason);
+            return PermissionDecision::Allow(reason);
         }
-        if let Some(rule) = self.allowing(asked) {
-            return Decision::Allow(because(rule));
+        if let Some(rule) = self.allowing_rule(asked) {
+            return PermissionDecision::Allow(rule_reason(rule));
         }
-        self.by_default(asked)
+        self.decide_by_default(asked)
     }
 
     /// The path outside the working directories that the call would read, where settings forbid that.
-    fn blocked_read(&self, asked: &Asked<'_>) -> Option<PathBuf> {
-        if !self.place.block_reads_outside {
+    fn blocked_read(&self, asked: &AccessRequest<'_>) -> Option<PathBuf> {
+        if !self.directories.block_reads_outside {
             return None;
         }
         match asked.access {
-            Access::ReadPath(path) => (!self.may_read_here(asked.facts.spelled(path))).then(|| path.clone()),
+            Access::ReadPath(path) => (!self.may_read_here(asked.facts.resolve_path(path))).then(|| path.clone()),
             Access::Run(_) => self.command_read_outside(asked.reading.as_ref()?, asked.facts),
             Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
-    fn may_read_here(&self, path: Spelled<'_>) -> bool {
-        self.may_see(path) || path.both(|p| inside(p, &self.place.notes))
+    fn may_read_here(&self, path: ResolvedPath<'_>) -> bool {
+        self.may_see(path) || path.both(|p| is_inside(p, &self.directories.notes))
     }
 
-    fn is_note(&self, asked: &Asked<'_>) -> bool {
+    fn is_note(&self, asked: &AccessRequest<'_>) -> bool {
         let (Access::WritePath(path) | Access::ReadPath(path)) = asked.access else { return false };
         let is_text = |p: &Path| p.extension().is_some_and(|extension| extension == "md");
-        asked.facts.spelled(path).both(|p| is_text(p) && inside(p, &self.place.notes))
+        asked.facts.resolve_path(path).both(|p| is_text(p) && is_inside(p, &self.directories.notes))
     }
 
     /// The sandbox stands in for a question; leaving it is always one.
-    fn by_confinement(&self, asked: &Asked<'_>) -> Option<Decision> {
-        match asked.held {
-            Held::Not => None,
-            Held::Sandboxed => Some(Decision::Allow(Reason::Sandboxed)),
-            Held::Escaping if self.mode == PermissionMode::BypassPermissions => None,
-            Held::Escaping => Some(self.ask(asked, Reason::SandboxOverride)),
+    fn decide_by_confinement(&self, asked: &AccessRequest<'_>) -> Option<PermissionDecision> {
+        match asked.confinement {
+            CommandConfinement::Not => None,
+            CommandConfinement::Sandboxed => Some(PermissionDecision::Allow(DecisionReason::Sandboxed)),
+            CommandConfinement::Escaping if self.mode == PermissionMode::BypassPermissions => None,
+            CommandConfinement::Escaping => Some(self.ask(asked, DecisionReason::SandboxOverride)),
         }
     }
 
     /// The first deny or ask rule that might speak of this access.
-    fn forbidding(&self, behaviour: Behaviour, asked: &Asked<'_>) -> Option<&Rule> {
+    fn forbidding_rule(&self, behaviour: RuleBehaviour, asked: &AccessRequest<'_>) -> Option<&PermissionRule> {
         // Whoever wants to be asked about every command is served by the sandbox; who named commands still is.
-        let served = behaviour == Behaviour::Ask && asked.held == Held::Sandboxed;
-        let of_tool = |rule: &&Rule| {
+        let served = behaviour == RuleBehaviour::Ask && asked.confinement == CommandConfinement::Sandboxed;
+        let of_tool = |rule: &&PermissionRule| {
             rule.behaviour == behaviour && ((rule.covers_tool(asked.tool) && !served) || asked.has_input_for(rule))
         };
         if let Some(rule) = self.rules.iter().find(of_tool) {
             return Some(rule);
         }
         match asked.access {
-            Access::ReadPath(path) => self.path_rule(behaviour, Kind::Read, asked.facts.spelled(path)),
-            Access::WritePath(path) => self.path_rule(behaviour, Kind::Write, asked.facts.spelled(path)),
+            Access::ReadPath(path) => self.path_rule(behaviour, PathAccess::Read, asked.facts.resolve_path(path)),
+            Access::WritePath(path) => self.path_rule(behaviour, PathAccess::Write, asked.facts.resolve_path(path)),
             Access::Run(_) => self.command_rule(behaviour, asked.reading.as_ref()?, asked.facts),
             Access::Reach { host } => self.domain_rule(behaviour, host),
             Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
-    fn path_rule(&self, behaviour: Behaviour, kind: Kind, path: Spelled<'_>) -> Option<&Rule> {
+    fn path_rule(&self, behaviour: RuleBehaviour, kind: PathAccess, path: ResolvedPath<'_>) -> Option<&PermissionRule> {
         self.rules.iter().filter(|rule| rule.behaviour == behaviour).find(|rule| {
             // Who may edit a file may read it; who may not read it may not write it either.
-            let ((Target::Read(pattern), Kind::Read, _)
-            | (Target::Edit(pattern), Kind::Write, _)
-            | (Target::Edit(pattern), Kind::Read, Behaviour::Allow)
-            | (Target::Read(pattern), Kind::Write, Behaviour::Deny)) = (&rule.target, kind, behaviour)
+            let ((RuleTarget::Read(pattern), PathAccess::Read, _)
+            | (RuleTarget::Edit(pattern), PathAccess::Write, _)
+            | (RuleTarget::Edit(pattern), PathAccess::Read, RuleBehaviour::Allow)
+            | (RuleTarget::Read(pattern), PathAccess::Write, RuleBehaviour::Deny)) = (&rule.target, kind, behaviour)
             else {
                 return false;
             };
             match behaviour {
-                Behaviour::Allow => path.both(|p| pattern.matches(p)),
-                Behaviour::Ask | Behaviour::Deny => path.any(|p| pattern.matches(p)),
+                RuleBehaviour::Allow => path.both(|p| pattern.matches(p)),
+                RuleBehaviour::Ask | RuleBehaviour::Deny => path.any(|p| pattern.matches(p)),
             }
         })
     }
 
-    fn domain_rule(&self, behaviour: Behaviour, host: &str) -> Option<&Rule> {
+    fn domain_rule(&self, behaviour: RuleBehaviour, host: &str) -> Option<&PermissionRule> {
         self.rules.iter().find(|rule| {
             rule.behaviour == behaviour
-                && matches!(&rule.target, Target::Domain(pattern) if crate::domain::matches(pattern, host))
+                && matches!(&rule.target, RuleTarget::Domain(pattern) if crate::domain::matches(pattern, host))
         })
     }
 
     /// Plan mode is a guarantee: no rule, hook or answer lifts it.
-    fn planning(&self, asked: &Asked<'_>) -> Option<Decision> {
+    fn decide_plan_mode(&self, asked: &AccessRequest<'_>) -> Option<PermissionDecision> {
         let changes = match asked.access {
             Access::WritePath(path) => {
-                let plan = self.place.plan_file.as_deref();
-                if plan.is_some_and(|plan| asked.facts.spelled(path).both(|p| p == plan)) {
-                    return Some(Decision::Allow(Reason::Mode(PermissionMode::Plan)));
+                let plan = self.directories.plan_file.as_deref();
+                if plan.is_some_and(|plan| asked.facts.resolve_path(path).both(|p| p == plan)) {
+                    return Some(PermissionDecision::Allow(DecisionReason::Mode(PermissionMode::Plan)));
                 }
                 true
             }
@@ -452,16 +466,16 @@ impl Policy {
         changes.then(|| {
             let message = format!(
                 "Permission to {} was denied: plan mode is on, so nothing may be changed yet. Finish the plan first.",
-                asked.wish()
+                asked.requested_action()
             );
-            Decision::Deny(asked.refusal(message, Reason::Mode(PermissionMode::Plan)))
+            PermissionDecision::Deny(asked.refusal(message, DecisionReason::Mode(PermissionMode::Plan)))
         })
     }
 
     /// What no allow rule approves (and, critical removals apart, only bypass does).
-    fn hard_check(&self, asked: &Asked<'_>, removals: &Verdict) -> Option<Reason> {
-        if let Verdict::Ask(why) = removals {
-            return Some(Reason::SafetyCheck(why));
+    fn hard_check(&self, asked: &AccessRequest<'_>, removals: &RemovalVerdict) -> Option<DecisionReason> {
+        if let RemovalVerdict::Ask(why) = removals {
+            return Some(DecisionReason::SafetyCheck(why));
         }
         if let Some(reason) = self.forbidden_reads(asked) {
             return Some(reason);
@@ -470,40 +484,44 @@ impl Policy {
             && self.restricts_commands()
             && (reading.hides_program || self.sources_unknown(reading, asked.facts))
         {
-            return Some(Reason::SafetyCheck(
+            return Some(DecisionReason::SafetyCheck(
                 "rules forbid some commands, and which program this starts is known only when it runs",
             ));
         }
-        if *asked.access == Access::Interact && !asked.answered {
-            return Some(Reason::Interaction);
+        if *asked.access == Access::Interact && !asked.is_answered {
+            return Some(DecisionReason::Interaction);
         }
-        if self.mode == PermissionMode::BypassPermissions || asked.held == Held::Sandboxed {
+        if self.mode == PermissionMode::BypassPermissions || asked.confinement == CommandConfinement::Sandboxed {
             return None;
         }
         match asked.access {
-            Access::WritePath(path) if asked.facts.spelled(path).any(sensitive::is_protected) => {
-                Some(Reason::SafetyCheck("a protected path: what is written there may run later"))
+            Access::WritePath(path) if asked.facts.resolve_path(path).any(sensitive::is_protected) => {
+                Some(DecisionReason::SafetyCheck("a protected path: what is written there may run later"))
             }
             Access::ReadPath(path) => {
-                let path = asked.facts.spelled(path);
+                let path = asked.facts.resolve_path(path);
                 let secret = path.any(sensitive::is_secret);
-                let named = secret && self.path_rule(Behaviour::Allow, Kind::Read, path).is_some();
-                (secret && !named).then_some(Reason::SafetyCheck("a private key or credential file"))
+                let named = secret && self.path_rule(RuleBehaviour::Allow, PathAccess::Read, path).is_some();
+                (secret && !named).then_some(DecisionReason::SafetyCheck("a private key or credential file"))
             }
-            Access::Run(_) => self.unsafe_writing(asked.reading.as_ref()?, asked.facts).map(Reason::SafetyCheck),
+            Access::Run(_) => {
+                self.unsafe_writing(asked.reading.as_ref()?, asked.facts).map(DecisionReason::SafetyCheck)
+            }
             Access::Use if asked.tool == "EnterWorktree" => {
-                Some(Reason::SafetyCheck("a worktree outside .claude/worktrees"))
+                Some(DecisionReason::SafetyCheck("a worktree outside .claude/worktrees"))
             }
             Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
-    fn allowed_by_mode(&self, asked: &Asked<'_>) -> Option<Reason> {
+    fn allowed_by_mode(&self, asked: &AccessRequest<'_>) -> Option<DecisionReason> {
         let allowed = match self.mode {
             PermissionMode::BypassPermissions => true,
             PermissionMode::AcceptEdits => match asked.access {
                 // A write to one name of a file may change it under another, outside.
-                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)) && !asked.facts.is_shared(path),
+                Access::WritePath(path) => {
+                    self.may_change(asked.facts.resolve_path(path)) && !asked.facts.is_shared(path)
+                }
                 Access::ReadPath(_)
                 | Access::Run(_)
                 | Access::Reach { .. }
@@ -513,68 +531,74 @@ impl Policy {
             },
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::Auto | PermissionMode::DontAsk => false,
         };
-        allowed.then_some(Reason::Mode(self.mode))
+        allowed.then_some(DecisionReason::Mode(self.mode))
     }
 
-    fn allowing(&self, asked: &Asked<'_>) -> Option<&Rule> {
-        let whole = |rule: &&Rule| {
-            rule.behaviour == Behaviour::Allow && (rule.covers_tool(asked.tool) || asked.has_input_for(rule))
+    fn allowing_rule(&self, asked: &AccessRequest<'_>) -> Option<&PermissionRule> {
+        let whole = |rule: &&PermissionRule| {
+            rule.behaviour == RuleBehaviour::Allow && (rule.covers_tool(asked.tool) || asked.has_input_for(rule))
         };
         if let Some(rule) = self.rules.iter().find(whole) {
             return Some(rule);
         }
         match asked.access {
-            Access::ReadPath(path) => self.path_rule(Behaviour::Allow, Kind::Read, asked.facts.spelled(path)),
-            Access::WritePath(path) => self.path_rule(Behaviour::Allow, Kind::Write, asked.facts.spelled(path)),
-            Access::Reach { host } => self.domain_rule(Behaviour::Allow, host),
+            Access::ReadPath(path) => {
+                self.path_rule(RuleBehaviour::Allow, PathAccess::Read, asked.facts.resolve_path(path))
+            }
+            Access::WritePath(path) => {
+                self.path_rule(RuleBehaviour::Allow, PathAccess::Write, asked.facts.resolve_path(path))
+            }
+            Access::Reach { host } => self.domain_rule(RuleBehaviour::Allow, host),
             Access::Run(_) | Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
-    fn by_default(&self, asked: &Asked<'_>) -> Decision {
+    fn decide_by_default(&self, asked: &AccessRequest<'_>) -> PermissionDecision {
         match asked.access {
             // Whoever was to be asked has answered: `hard_check` comes before this.
-            Access::Harmless | Access::Interact => Decision::Allow(Reason::Harmless),
-            Access::ReadPath(path) if self.may_see(asked.facts.spelled(path)) => {
-                Decision::Allow(Reason::WorkingDirectory)
+            Access::Harmless | Access::Interact => PermissionDecision::Allow(DecisionReason::Harmless),
+            Access::ReadPath(path) if self.may_see(asked.facts.resolve_path(path)) => {
+                PermissionDecision::Allow(DecisionReason::WorkingDirectory)
             }
-            Access::ReadPath(_) => self.ask(asked, Reason::WorkingDirectory),
+            Access::ReadPath(_) => self.ask(asked, DecisionReason::WorkingDirectory),
             Access::Run(_) => match &asked.reading {
                 Some(reading) => self.decide_command(reading, asked),
-                None => self.ask(asked, Reason::NoRule),
+                None => self.ask(asked, DecisionReason::NoRule),
             },
-            Access::WritePath(_) | Access::Reach { .. } | Access::Use => self.ask(asked, Reason::NoRule),
+            Access::WritePath(_) | Access::Reach { .. } | Access::Use => self.ask(asked, DecisionReason::NoRule),
         }
     }
 
-    fn may_see(&self, path: Spelled<'_>) -> bool {
-        path.both(|p| inside(p, &self.place.roots) || inside(p, &self.place.readable))
+    fn may_see(&self, path: ResolvedPath<'_>) -> bool {
+        path.both(|p| is_inside(p, &self.directories.roots) || is_inside(p, &self.directories.readable))
     }
 
-    fn may_change(&self, path: Spelled<'_>) -> bool {
-        path.both(|p| inside(p, &self.place.roots))
+    fn may_change(&self, path: ResolvedPath<'_>) -> bool {
+        path.both(|p| is_inside(p, &self.directories.roots))
     }
 
     /// A question, or, in a session that never asks, its refusal.
-    fn ask(&self, asked: &Asked<'_>, reason: Reason) -> Decision {
+    fn ask(&self, asked: &AccessRequest<'_>, reason: DecisionReason) -> PermissionDecision {
         match self.mode {
-            PermissionMode::DontAsk => Decision::Deny(asked.refusal(never_asks(asked.wish()), reason)),
+            PermissionMode::DontAsk => {
+                PermissionDecision::Deny(asked.refusal(never_asks_message(asked.requested_action()), reason))
+            }
             PermissionMode::Default
             | PermissionMode::AcceptEdits
             | PermissionMode::Plan
             | PermissionMode::Auto
             | PermissionMode::BypassPermissions => {
-                let mut message = not_granted(asked.wish());
-                if reason == Reason::SandboxOverride {
-                    message.push_str(OUTSIDE);
+                let mut message = not_granted_message(asked.requested_action());
+                if reason == DecisionReason::SandboxOverride {
+                    message.push_str(OUTSIDE_SANDBOX_WARNING);
                 }
-                if let Reason::Reads(why) = &reason {
+                if let DecisionReason::Reads(why) = &reason {
                     message = format!("{message} The reason: {why}.");
                 }
-                if let Reason::RepositoryConfiguration(_) = &reason {
+                if let DecisionReason::RepositoryConfiguration(_) = &reason {
                     message = format!("{message} ({})", reason.describe());
                 }
-                Decision::Ask(asked.refusal(message, reason))
+                PermissionDecision::Ask(asked.refusal(message, reason))
             }
         }
     }
@@ -582,70 +606,74 @@ impl Policy {
 
 /// Leave that was given beforehand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Leave {
+enum PriorGrant {
     None,
     Hook,
 }
 
 /// One access of one call.
-struct Asked<'a> {
+struct AccessRequest<'a> {
     tool: &'a str,
     access: &'a Access,
-    facts: &'a Facts,
-    input: Option<Input>,
+    facts: &'a PathFacts,
+    input: Option<ScalarInput>,
     /// Of a shell command.
-    reading: Option<Reading>,
-    held: Held,
-    answered: bool,
+    reading: Option<CommandReading>,
+    confinement: CommandConfinement,
+    is_answered: bool,
 }
 
-impl Asked<'_> {
-    fn has_input_for(&self, rule: &Rule) -> bool {
+impl AccessRequest<'_> {
+    fn has_input_for(&self, rule: &PermissionRule) -> bool {
         rule.covers_input(self.tool, self.input.as_ref())
     }
 
-    fn wish(&self) -> Wish<'_> {
+    fn requested_action(&self) -> RequestedAction<'_> {
         match self.access {
-            Access::ReadPath(path) => Wish::Read(path),
-            Access::WritePath(path) => Wish::Write(path),
+            Access::ReadPath(path) => RequestedAction::Read(path),
+            Access::WritePath(path) => RequestedAction::Write(path),
             Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => {
-                Wish::Use(self.tool)
+                RequestedAction::Use(self.tool)
             }
         }
     }
 
-    fn refusal(&self, message: String, reason: Reason) -> Refusal {
+    fn refusal(&self, message: String, reason: DecisionReason) -> PermissionRefusal {
         let path = match self.access {
             Access::ReadPath(path) | Access::WritePath(path) => Some(path.clone()),
             Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         };
-        Refusal { message, reason, path }
+        PermissionRefusal { message, reason, path }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PathAccess {
     Read,
     Write,
 }
 
-fn because(rule: &Rule) -> Reason {
-    Reason::Rule { text: rule.text.clone(), source: rule.source }
+fn rule_reason(rule: &PermissionRule) -> DecisionReason {
+    DecisionReason::Rule { text: rule.text.clone(), source: rule.source }
 }
 
-fn outside_is_blocked(asked: &Asked<'_>, path: PathBuf) -> Decision {
+fn deny_outside_read(asked: &AccessRequest<'_>, path: PathBuf) -> PermissionDecision {
     let message = format!(
         "Permission to read from {} has been denied: permissions.blockReadsOutsideWorkingDirectories is set, and this is \
          outside the working directories. --add-dir or /add-dir adds a directory.",
         path.display()
     );
-    let reason = Reason::SafetyCheck("permissions.blockReadsOutsideWorkingDirectories refuses reads outside");
-    Decision::Deny(Refusal { message, reason, path: Some(path).filter(|_| asked.reading.is_none()) })
+    let reason = DecisionReason::SafetyCheck("permissions.blockReadsOutsideWorkingDirectories refuses reads outside");
+    PermissionDecision::Deny(PermissionRefusal {
+        message,
+        reason,
+        path: Some(path).filter(|_| asked.reading.is_none()),
+    })
 }
 
-fn denied_by_rule(asked: &Asked<'_>, rule: &Rule) -> Decision {
-    let message = format!("Permission to {} has been denied by the rule {}.", asked.wish(), rule.text);
-    Decision::Deny(asked.refusal(message, because(rule)))
+fn deny_by_rule(asked: &AccessRequest<'_>, rule: &PermissionRule) -> PermissionDecision {
+    let message = format!("Permission to {} has been denied by the rule {}.", asked.requested_action(), rule.text);
+    PermissionDecision::Deny(asked.refusal(message, rule_reason(rule)))
 }
 
 fn add_resolved(dirs: &mut Vec<PathBuf>, resolve: &dyn Fn(&Path) -> PathBuf) {

@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 const CWD: &str = "/w/app";
 
@@ -15,32 +15,32 @@ fn resolve(path: &Path) -> PathBuf {
     normalise(path)
 }
 
-fn policy(mode: PermissionMode, rules: &[(Behaviour, &str)]) -> Policy {
+fn policy(mode: PermissionMode, rules: &[(RuleBehaviour, &str)]) -> Policy {
     let rules: Vec<_> = rules
         .iter()
         .map(|(behaviour, text)| RuleText {
             behaviour: *behaviour,
-            source: Source::User,
+            source: SettingsSource::User,
             text: (*text).to_owned(),
             root: "/home/u/.claude".into(),
         })
         .collect();
-    let place = Place {
+    let place = SessionDirectories {
         cwd: CWD.into(),
         home: Some("/home/u".into()),
         roots: vec![CWD.into(), "/data/extra".into()],
         readable: vec!["/home/u/.claude/projects/p/s/tool-results".into()],
         plan_file: Some("/home/u/.claude/plans/plan.md".into()),
         notes: vec!["/home/u/.claude/projects/p/memory".into()],
-        ..Place::default()
+        ..SessionDirectories::default()
     };
     Policy::new(mode, &rules, place, &resolve).0
 }
 
-fn decide(policy: &Policy, tool: &str, access: Access) -> Decision {
+fn decide(policy: &Policy, tool: &str, access: Access) -> PermissionDecision {
     let accesses = [access];
-    let request = Request::new(tool, &accesses);
-    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    let request = PermissionQuery::new(tool, &accesses);
+    let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     policy.decide(&request, &facts)
 }
 
@@ -56,16 +56,16 @@ fn write(policy: &Policy, path: &str) -> &'static str {
     name(&decide(policy, "Write", Access::WritePath(path.into())))
 }
 
-fn name(decision: &Decision) -> &'static str {
+fn name(decision: &PermissionDecision) -> &'static str {
     match decision {
-        Decision::Allow(_) => "allow",
-        Decision::Ask(_) => "ask",
-        Decision::Deny(_) => "deny",
+        PermissionDecision::Allow(_) => "allow",
+        PermissionDecision::Ask(_) => "ask",
+        PermissionDecision::Deny(_) => "deny",
     }
 }
 
-use Behaviour::{Allow, Ask, Deny};
 use PermissionMode as Mode;
+use RuleBehaviour::{Allow, Ask, Deny};
 
 fn each(policy: &Policy, expected: &str, commands: &[&str]) {
     for command in commands {
@@ -219,7 +219,7 @@ fn an_unresolved_path_is_not_allowed() {
     let policy = policy(Mode::AcceptEdits, &[(Allow, "Edit(src/**)")]);
     for access in [Access::ReadPath("/w/app/src/a".into()), Access::WritePath("/w/app/src/a".into())] {
         let accesses = [access];
-        let decision = policy.decide(&Request::new("Edit", &accesses), &Facts::default());
+        let decision = policy.decide(&PermissionQuery::new("Edit", &accesses), &PathFacts::default());
         assert_eq!(name(&decision), "ask");
     }
 }
@@ -299,9 +299,9 @@ fn critical_removals_ask_in_every_mode() {
 fn nothing_is_read_only_outside_the_working_directories() {
     let policy = policy(Mode::Default, &[]);
     let accesses = [Access::Run("ls".into())];
-    let request = Request::new("Bash", &accesses);
+    let request = PermissionQuery::new("Bash", &accesses);
     let elsewhere = Path::new("/elsewhere");
-    let facts = Facts::gather(elsewhere.into(), policy.needs(&request, elsewhere), resolve);
+    let facts = PathFacts::gather(elsewhere.into(), policy.needs(&request, elsewhere), resolve);
     assert_eq!(name(&policy.decide(&request, &facts)), "ask");
 }
 
@@ -345,8 +345,8 @@ fn tools_judged_by_name_and_host() {
 #[rustfmt::skip]
 fn refusals_say_what_and_why() {
     let ask = |mode, access, tool| match decide(&policy(mode, &[(Deny, "Bash(rm *)")]), tool, access) {
-        Decision::Ask(refusal) | Decision::Deny(refusal) => refusal,
-        Decision::Allow(reason) => panic!("allowed: {reason:?}"),
+        PermissionDecision::Ask(refusal) | PermissionDecision::Deny(refusal) => refusal,
+        PermissionDecision::Allow(reason) => panic!("allowed: {reason:?}"),
     };
     let write = ask(Mode::Default, Access::WritePath("/w/app/a".into()), "Write");
     assert_eq!(write.message, "Claude requested permissions to write to /w/app/a, but you haven't granted it yet.");
@@ -366,8 +366,8 @@ fn refusals_say_what_and_why() {
 fn the_strictest_access_decides() {
     let policy = policy(Mode::Default, &[(Deny, "Read(secrets/**)")]);
     let accesses = [Access::ReadPath("/w/app/a".into()), Access::ReadPath("/w/app/secrets/k".into())];
-    let request = Request::new("Grep", &accesses);
-    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    let request = PermissionQuery::new("Grep", &accesses);
+    let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     assert_eq!(name(&policy.decide(&request, &facts)), "deny");
 }
 
@@ -446,7 +446,7 @@ fn notes_are_written_without_a_question_and_nothing_else_is() {
     {
         assert_eq!(write(&usual, other.clone()), "ask", "{other}");
     }
-    let denied = policy(PermissionMode::Default, &[(Behaviour::Deny, "Edit(~/.claude/**)")]);
+    let denied = policy(PermissionMode::Default, &[(RuleBehaviour::Deny, "Edit(~/.claude/**)")]);
     assert_eq!(write(&denied, format!("{notes}/MEMORY.md")), "deny");
     let planning = policy(PermissionMode::Plan, &[]);
     assert_eq!(write(&planning, format!("{notes}/MEMORY.md")), "deny");

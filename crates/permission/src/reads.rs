@@ -1,13 +1,13 @@
 //! What a command would read, as far as its programs are known: the exchange between the policy, which knows programs and
 //! rules, and the caller, which knows the disk.
 
-use crate::shell::flow::Field;
+use crate::shell::flow::ShellField;
 pub use crate::shell::flow::field::name_fits;
 use std::path::PathBuf;
 
 /// The text of a name that is no pattern.
 pub fn plain_name(pattern: &str) -> Option<String> {
-    let field = Field::from_pattern(pattern);
+    let field = ShellField::from_pattern(pattern);
     (!field.is_pattern()).then(|| field.text())
 }
 
@@ -25,12 +25,12 @@ pub struct ReadTarget {
     pub program: String,
     /// Absolute. `*`, `?` and `[…]` are patterns of the shell; as plain characters they stand behind a backslash.
     pub pattern: String,
-    pub reach: Reach,
+    pub extent: ReadExtent,
 }
 
 /// What happens to the paths that a target names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum ReadExtent {
     /// Files are opened, folders are not.
     File,
     /// The entries of a folder are listed.
@@ -47,7 +47,7 @@ pub struct TreeWalk {
     /// Names with a leading dot are left out.
     pub skips_hidden: bool,
     /// Links inside the tree are followed.
-    pub follows: bool,
+    pub follows_links: bool,
     /// Links inside the tree are named one by one to a program that opens them.
     pub names_links: bool,
     /// Levels below the operand that are still opened.
@@ -65,20 +65,20 @@ pub struct TreeWalk {
     /// Where relative patterns start.
     pub dir: PathBuf,
     /// How the operand was written, for patterns that are compared with whole paths.
-    pub shown: String,
+    pub operand_text: String,
 }
 
 /// What the caller found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
+pub struct ReadFindings {
     /// Forbidden paths among the files; a few of them.
-    pub forbidden: Vec<Forbidden>,
+    pub forbidden: Vec<ForbiddenRead>,
     /// Why the files could not all be determined.
     pub unknown: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forbidden {
+pub struct ForbiddenRead {
     pub path: PathBuf,
     /// Of the program that would open it.
     pub program: String,
@@ -86,7 +86,7 @@ pub struct Forbidden {
     pub in_tree: bool,
 }
 
-impl Forbidden {
+impl ForbiddenRead {
     /// What to add to the command so that it leaves the path out.
     pub fn exclusion(&self, cwd: &std::path::Path) -> String {
         let relative = self.path.strip_prefix(cwd).unwrap_or(&self.path);

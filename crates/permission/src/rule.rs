@@ -1,38 +1,38 @@
 //! Permission rules: list splitting, grammar and compilation. A rule that cannot be understood never allows anything,
 //! and every rule that is set aside produces a warning.
 
-use crate::path::{Anchors, PathPattern};
+use crate::path::{PathPattern, PatternAnchors};
 use crate::shell::pattern::CommandPattern;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 /// A compiled rule.
 #[derive(Clone, Debug)]
-pub struct Rule {
-    pub behaviour: Behaviour,
-    pub source: Source,
+pub struct PermissionRule {
+    pub behaviour: RuleBehaviour,
+    pub source: SettingsSource,
     /// As written.
     pub text: String,
-    pub(crate) target: Target,
+    pub(crate) target: RuleTarget,
 }
 
 /// Something the user should hear about a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct RuleWarning {
     pub rule: String,
-    pub source: Source,
+    pub source: SettingsSource,
     pub problem: String,
 }
 
-impl std::fmt::Display for Warning {
+impl std::fmt::Display for RuleWarning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Permission rule {} ({}): {}", self.rule, self.source.as_str(), self.problem)
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub(crate) enum RuleTarget {
     /// The tool whatever it does; the name may hold `*` in deny and ask rules.
     Tool(String),
     Command(CommandPattern),
@@ -47,21 +47,21 @@ pub(crate) enum Target {
         any_arguments: bool,
     },
     /// `Tool(field:value)`.
-    Parameter(Parameter),
+    Parameter(InputFieldRule),
     /// A specifier that is not judged yet. Deny and ask take it for the whole tool; such an allow rule is not kept.
     Unjudged(String),
 }
 
 /// One top-level field of a tool's input; `*` in the value stands for any run of characters.
 #[derive(Clone, Debug)]
-pub(crate) struct Parameter {
+pub(crate) struct InputFieldRule {
     pub(crate) tool: String,
     pub(crate) field: String,
     pub(crate) value: String,
 }
 
 /// Splits a list of rules at commas and blanks that stand outside parentheses.
-pub fn split(list: &str) -> Vec<String> {
+pub fn split_list(list: &str) -> Vec<String> {
     let mut rules = Vec::new();
     let mut current = String::new();
     let mut depth = 0_u32;
@@ -91,7 +91,7 @@ fn push_rule(rules: &mut Vec<String>, current: &mut String) {
 }
 
 /// The tool name and the specifier of a rule; `Tool(*)` and `Tool()` are the bare tool.
-pub fn parts(text: &str) -> Result<(&str, Option<&str>), &'static str> {
+pub fn split_rule(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     let text = text.trim();
     let Some(open) = text.find('(') else {
         return if text.is_empty() || text.contains([')', ' ']) { Err("it is malformed") } else { Ok((text, None)) };
@@ -105,9 +105,9 @@ pub fn parts(text: &str) -> Result<(&str, Option<&str>), &'static str> {
 }
 
 /// Why a rule grants or forbids nothing, if it is set aside. The reason is the same that `compile` warns with.
-pub fn ignored(text: &RuleText, cwd: &Path, home: Option<&Path>) -> Option<String> {
+pub fn ignored_reason(text: &RuleText, cwd: &Path, home: Option<&Path>) -> Option<String> {
     let mut warnings = Vec::new();
-    let around = Surroundings { cwd, home, resolve: &Path::to_path_buf };
+    let around = RuleContext { cwd, home, resolve: &Path::to_path_buf };
     match compile(text, &around, &mut warnings) {
         Some(_) => None,
         None => warnings.pop().map(|warning| warning.problem),
@@ -115,17 +115,21 @@ pub fn ignored(text: &RuleText, cwd: &Path, home: Option<&Path>) -> Option<Strin
 }
 
 /// What all rules of a session share.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct RuleContext<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) home: Option<&'a Path>,
     pub(crate) resolve: &'a dyn Fn(&Path) -> PathBuf,
 }
 
-pub(crate) fn compile(text: &RuleText, around: &Surroundings<'_>, warnings: &mut Vec<Warning>) -> Option<Rule> {
+pub(crate) fn compile(
+    text: &RuleText,
+    around: &RuleContext<'_>,
+    warnings: &mut Vec<RuleWarning>,
+) -> Option<PermissionRule> {
     let mut warn = |problem: String| {
-        warnings.push(Warning { rule: text.text.clone(), source: text.source, problem });
+        warnings.push(RuleWarning { rule: text.text.clone(), source: text.source, problem });
     };
-    let anchors = Anchors { cwd: around.cwd, home: around.home, root: &text.root, resolve: around.resolve };
+    let anchors = PatternAnchors { cwd: around.cwd, home: around.home, root: &text.root, resolve: around.resolve };
     let target = match target(text, anchors, &mut warn) {
         Ok(target) => target,
         Err(problem) => {
@@ -133,13 +137,13 @@ pub(crate) fn compile(text: &RuleText, around: &Surroundings<'_>, warnings: &mut
             return None;
         }
     };
-    Some(Rule { behaviour: text.behaviour, source: text.source, text: text.text.clone(), target })
+    Some(PermissionRule { behaviour: text.behaviour, source: text.source, text: text.text.clone(), target })
 }
 
-fn target(text: &RuleText, anchors: Anchors<'_>, warn: &mut dyn FnMut(String)) -> Result<Target, String> {
-    let (name, spec) = parts(&text.text)?;
+fn target(text: &RuleText, anchors: PatternAnchors<'_>, warn: &mut dyn FnMut(String)) -> Result<RuleTarget, String> {
+    let (name, spec) = split_rule(&text.text)?;
     let name = wire::names::canonical(name);
-    let allow = text.behaviour == Behaviour::Allow;
+    let allow = text.behaviour == RuleBehaviour::Allow;
     if !allow && is_unknown(name) {
         warn(format!("there is no tool called {name}"));
     }
@@ -161,35 +165,35 @@ fn target(text: &RuleText, anchors: Anchors<'_>, warn: &mut dyn FnMut(String)) -
             return Err(format!("the field {field} cannot be used here; write the plain form of the rule"));
         }
         let (tool, field, value) = (name.to_owned(), field.to_owned(), value.to_owned());
-        return Ok(Target::Parameter(Parameter { tool, field, value }));
+        return Ok(RuleTarget::Parameter(InputFieldRule { tool, field, value }));
     }
     let path = |spec: &str| PathPattern::compile(spec, text.behaviour, anchors);
     match name {
-        "Bash" | "Monitor" => Ok(Target::Command(CommandPattern::parse(&unescape(spec)))),
-        "Read" => path(spec).map(Target::Read),
-        "Edit" => path(spec).map(Target::Edit),
+        "Bash" | "Monitor" => Ok(RuleTarget::Command(CommandPattern::parse(&unescape(spec)))),
+        "Read" => path(spec).map(RuleTarget::Read),
+        "Edit" => path(spec).map(RuleTarget::Edit),
         "Write" | "NotebookEdit" | "MultiEdit" if allow => Err(format!("paths are matched by Edit({spec}) only")),
         "Glob" | "Grep" if allow => Err(format!("paths are matched by Read({spec}) only")),
         "Write" | "NotebookEdit" | "MultiEdit" => {
             warn(format!("it is taken as Edit({spec})"));
-            path(spec).map(Target::Edit)
+            path(spec).map(RuleTarget::Edit)
         }
         "Glob" | "Grep" => {
             warn(format!("it is taken as Read({spec})"));
-            path(spec).map(Target::Read)
+            path(spec).map(RuleTarget::Read)
         }
         "WebFetch" => match spec.trim().strip_prefix("domain:") {
-            Some(domain) => Ok(Target::Domain(domain.trim().to_owned())),
+            Some(domain) => Ok(RuleTarget::Domain(domain.trim().to_owned())),
             None => Err("WebFetch rules have the form WebFetch(domain:host)".into()),
         },
-        "Agent" => Ok(Target::Agent(spec.trim().to_owned())),
+        "Agent" => Ok(RuleTarget::Agent(spec.trim().to_owned())),
         "Skill" => {
             let spec = spec.trim();
             let prefix = spec.strip_suffix(" *").or_else(|| spec.strip_suffix(":*"));
-            Ok(Target::Skill { name: prefix.unwrap_or(spec).trim().to_owned(), any_arguments: prefix.is_some() })
+            Ok(RuleTarget::Skill { name: prefix.unwrap_or(spec).trim().to_owned(), any_arguments: prefix.is_some() })
         }
         _ if allow => Err(format!("{name} takes no specifier here")),
-        _ => Ok(Target::Unjudged(name.to_owned())),
+        _ => Ok(RuleTarget::Unjudged(name.to_owned())),
     }
 }
 
@@ -235,7 +239,7 @@ fn has_empty_specifier(text: &str) -> bool {
         .is_some_and(|(_, rest)| rest.strip_suffix(')').is_some_and(|spec| spec.trim().is_empty()))
 }
 
-fn whole_tool(name: &str, allow: bool) -> Result<Target, String> {
+fn whole_tool(name: &str, allow: bool) -> Result<RuleTarget, String> {
     let anchored = match name.strip_prefix("mcp__") {
         // `mcp__*` names every server on purpose.
         Some("*") => true,
@@ -245,7 +249,7 @@ fn whole_tool(name: &str, allow: bool) -> Result<Target, String> {
     if allow && !anchored {
         return Err("an allow rule must name its tool, or its MCP server, in full".into());
     }
-    Ok(Target::Tool(name.to_owned()))
+    Ok(RuleTarget::Tool(name.to_owned()))
 }
 
 /// A single leading slash is not the file-system root; users who meant it deserve a word.
@@ -260,47 +264,51 @@ fn unescape(spec: &str) -> String {
     spec.replace("\\(", "(").replace("\\)", ")")
 }
 
-impl Rule {
+impl PermissionRule {
     /// Whether the rule covers every use of `tool`. Bare names are literal: `Edit` says nothing about `Write`.
     pub(crate) fn covers_tool(&self, tool: &str) -> bool {
-        let Target::Tool(name) = &self.target else { return false };
+        let RuleTarget::Tool(name) = &self.target else { return false };
         names_tool(name, tool)
     }
 
     /// Whether the rule is about this tool, whatever its input.
     pub(crate) fn names(&self, tool: &str) -> bool {
         match &self.target {
-            Target::Tool(name) => names_tool(name, tool),
-            Target::Parameter(parameter) => names_tool(&parameter.tool, tool),
-            Target::Agent(_) => tool == "Agent",
-            Target::Skill { .. } => tool == "Skill",
-            Target::Unjudged(name) => name == tool,
-            Target::Command(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) => false,
+            RuleTarget::Tool(name) => names_tool(name, tool),
+            RuleTarget::Parameter(parameter) => names_tool(&parameter.tool, tool),
+            RuleTarget::Agent(_) => tool == "Agent",
+            RuleTarget::Skill { .. } => tool == "Skill",
+            RuleTarget::Unjudged(name) => name == tool,
+            RuleTarget::Command(_) | RuleTarget::Read(_) | RuleTarget::Edit(_) | RuleTarget::Domain(_) => false,
         }
     }
 
     /// Whether the rule speaks of this call by its input. Without an input, deny and ask take it for the whole tool.
-    pub(crate) fn covers_input(&self, tool: &str, input: Option<&Input>) -> bool {
-        let allow = self.behaviour == Behaviour::Allow;
+    pub(crate) fn covers_input(&self, tool: &str, input: Option<&ScalarInput>) -> bool {
+        let allow = self.behaviour == RuleBehaviour::Allow;
         let named = match &self.target {
-            Target::Agent(_) | Target::Skill { .. } | Target::Parameter(_) => self.names(tool),
-            Target::Unjudged(name) => return !allow && name == tool,
-            Target::Tool(_) | Target::Command(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) => false,
+            RuleTarget::Agent(_) | RuleTarget::Skill { .. } | RuleTarget::Parameter(_) => self.names(tool),
+            RuleTarget::Unjudged(name) => return !allow && name == tool,
+            RuleTarget::Tool(_)
+            | RuleTarget::Command(_)
+            | RuleTarget::Read(_)
+            | RuleTarget::Edit(_)
+            | RuleTarget::Domain(_) => false,
         };
         let Some(input) = input else { return named && !allow };
         named && self.fits_input(input, allow)
     }
 
-    fn fits_input(&self, input: &Input, allow: bool) -> bool {
+    fn fits_input(&self, input: &ScalarInput, allow: bool) -> bool {
         match &self.target {
-            Target::Agent(kind) => {
+            RuleTarget::Agent(kind) => {
                 let default = (input.text("subagent_type").is_none()).then_some("general-purpose");
                 let fields =
                     ["agent_type", "name"].into_iter().filter(|_| !allow).filter_map(|field| input.text(field));
                 let mut names = input.text("subagent_type").into_iter().chain(default).chain(fields);
                 names.any(|name| if allow { name == kind } else { name.eq_ignore_ascii_case(kind) })
             }
-            Target::Skill { name, any_arguments } => {
+            RuleTarget::Skill { name, any_arguments } => {
                 let called = ["skill", "command", "name"].into_iter().find_map(|field| input.text(field)).unwrap_or("");
                 let called = called.trim_start_matches('/');
                 let (called, inline) = called.split_once(' ').unwrap_or((called, ""));
@@ -308,16 +316,16 @@ impl Rule {
                 // A deny or ask for the skill holds with arguments too, and by whichever of its names it is called.
                 if allow { called == name && (*any_arguments || plain) } else { is_same_skill(called, name) }
             }
-            Target::Parameter(parameter) => {
+            RuleTarget::Parameter(parameter) => {
                 let value = input.text(&parameter.field);
                 value.is_some_and(|value| crate::shell::pattern::wildcard(&parameter.value, value))
             }
-            Target::Tool(_)
-            | Target::Command(_)
-            | Target::Read(_)
-            | Target::Edit(_)
-            | Target::Domain(_)
-            | Target::Unjudged(_) => false,
+            RuleTarget::Tool(_)
+            | RuleTarget::Command(_)
+            | RuleTarget::Read(_)
+            | RuleTarget::Edit(_)
+            | RuleTarget::Domain(_)
+            | RuleTarget::Unjudged(_) => false,
         }
     }
 }
@@ -330,9 +338,9 @@ fn is_same_skill(called: &str, named: &str) -> bool {
 
 /// The top-level scalars of a call's input, as texts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Input(BTreeMap<String, String>);
+pub(crate) struct ScalarInput(BTreeMap<String, String>);
 
-impl Input {
+impl ScalarInput {
     /// An input that is not an object has no fields.
     pub(crate) fn read(json: &str) -> Self {
         let fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(json).unwrap_or_default();

@@ -6,12 +6,12 @@ use wire::mode::PermissionMode;
 
 /// Where a suggestion would be saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub enum SuggestionDestination {
     LocalSettings,
     Session,
 }
 
-impl Destination {
+impl SuggestionDestination {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LocalSettings => "localSettings",
@@ -21,23 +21,23 @@ impl Destination {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Suggestion {
+pub enum RuleSuggestion {
     /// Allow rules: the tool and, if any, the specifier.
     AddRules {
         rules: Vec<(String, Option<String>)>,
-        destination: Destination,
+        destination: SuggestionDestination,
     },
     SetMode {
         mode: PermissionMode,
-        destination: Destination,
+        destination: SuggestionDestination,
     },
     AddDirectories {
         directories: Vec<String>,
-        destination: Destination,
+        destination: SuggestionDestination,
     },
 }
 
-impl Suggestion {
+impl RuleSuggestion {
     /// A `PermissionUpdate` of the protocol.
     pub fn to_json(&self) -> Value {
         match self {
@@ -61,7 +61,7 @@ impl Suggestion {
 
 /// Programs with subcommands, and how many further words name what they do.
 #[rustfmt::skip]
-const LEVELS: &[(&str, usize)] = &[
+const SUBCOMMAND_DEPTHS: &[(&str, usize)] = &[
     ("git", 1), ("npm", 1), ("pnpm", 1), ("yarn", 1), ("bun", 1), ("cargo", 1), ("docker", 1), ("podman", 1), ("kubectl", 1),
     ("gh", 2), ("go", 1), ("pip", 1), ("pip3", 1), ("uv", 1), ("poetry", 1), ("make", 1), ("just", 1), ("systemctl", 1),
     ("terraform", 1), ("aws", 2), ("gcloud", 2), ("az", 2), ("helm", 1), ("dotnet", 1), ("rustup", 1), ("brew", 1), ("apt", 1),
@@ -87,7 +87,7 @@ pub(crate) fn prefix(words: &[&str]) -> Option<String> {
         let script = rest.first().filter(|word| is_plain(word))?;
         return Some(format!("{program} {script}"));
     }
-    let mut levels = LEVELS.iter().find(|(name, _)| name == program).map_or(0, |(_, levels)| *levels);
+    let mut levels = SUBCOMMAND_DEPTHS.iter().find(|(name, _)| name == program).map_or(0, |(_, levels)| *levels);
     let mut text = (*program).to_owned();
     for word in rest {
         if levels == 0 {

@@ -33,11 +33,12 @@ fn credentials_are_recognised() {
 fn the_wire_shape_is_the_protocols() {
     // SDK 11.4
     let rules = vec![("Bash".into(), Some("npm test *".into()))];
-    let save = Suggestion::AddRules { rules, destination: Destination::LocalSettings };
+    let save = RuleSuggestion::AddRules { rules, destination: SuggestionDestination::LocalSettings };
     assert_eq!(
         save.to_json().to_string(),
         r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"npm test *"}],"behavior":"allow","destination":"localSettings"}"#
     );
-    let mode = Suggestion::SetMode { mode: PermissionMode::AcceptEdits, destination: Destination::Session };
+    let mode =
+        RuleSuggestion::SetMode { mode: PermissionMode::AcceptEdits, destination: SuggestionDestination::Session };
     assert_eq!(mode.to_json().to_string(), r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
 }

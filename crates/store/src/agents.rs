@@ -39,7 +39,7 @@ pub fn new_id() -> String {
 /// How a finished agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum AgentOutcome {
     Completed,
     Failed,
     Stopped,
@@ -73,7 +73,7 @@ pub struct Sidecar {
     pub is_backgrounded: bool,
     /// Set when it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Outcome>,
+    pub status: Option<AgentOutcome>,
     /// A person ended it: it does not go on unless a person says so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped_by_user: bool,
@@ -100,21 +100,21 @@ impl Sidecar {
 
 /// One agent of a session.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredAgent {
     pub id: String,
     pub sidecar: Sidecar,
     pub transcript: PathBuf,
 }
 
 /// The agents of a session that have a sidecar, by id. A session without any costs one failed system call.
-pub fn list(session_dir: &Path) -> Vec<Stored> {
+pub fn list(session_dir: &Path) -> Vec<StoredAgent> {
     let Ok(entries) = std::fs::read_dir(folder(session_dir)) else { return Vec::new() };
-    let mut found: Vec<Stored> = entries
+    let mut found: Vec<StoredAgent> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let id = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(META)?.to_owned();
             let sidecar = Sidecar::read(&path)?;
-            Some(Stored { transcript: transcript_path(session_dir, &id), id, sidecar })
+            Some(StoredAgent { transcript: transcript_path(session_dir, &id), id, sidecar })
         })
         .collect();
     found.sort_by(|a, b| a.id.cmp(&b.id));
@@ -123,7 +123,7 @@ pub fn list(session_dir: &Path) -> Vec<Stored> {
 
 /// What an agent's transcript comes to.
 #[derive(Clone, Debug, Default)]
-pub struct Summary {
+pub struct AgentSummary {
     /// Text of the last response.
     pub text: String,
     /// The last response was an answer, and nothing came after it.
@@ -139,7 +139,7 @@ pub struct Summary {
     pub models: BTreeMap<String, Usage>,
 }
 
-impl Summary {
+impl AgentSummary {
     pub fn duration_ms(&self) -> u64 {
         self.ended_at_ms.unwrap_or(0).saturating_sub(self.started_at_ms.unwrap_or(0))
     }
@@ -152,7 +152,7 @@ impl Summary {
 
 /// The response that is being read.
 #[derive(Default)]
-struct Response {
+struct PartialResponse {
     id: String,
     model: String,
     usage: Usage,
@@ -163,10 +163,10 @@ struct Response {
 }
 
 /// Reads a whole transcript, one line at a time. Lines that are not JSON are passed over.
-pub fn summarise(path: &Path) -> Result<Summary, StoreError> {
+pub fn summarise(path: &Path) -> Result<AgentSummary, StoreError> {
     let file = std::fs::File::open(path).map_err(|e| StoreError::read(path, e))?;
-    let mut summary = Summary::default();
-    let mut response: Option<Response> = None;
+    let mut summary = AgentSummary::default();
+    let mut response: Option<PartialResponse> = None;
     for line in BufReader::new(file).split(b'\n') {
         let bytes = line.map_err(|e| StoreError::read(path, e))?;
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
@@ -181,17 +181,17 @@ pub fn summarise(path: &Path) -> Result<Summary, StoreError> {
             _ => {}
         }
     }
-    summary.close(response.take());
+    summary.finish_response(response.take());
     Ok(summary)
 }
 
-impl Summary {
-    fn assistant(&mut self, head: &EntryHead<'_>, response: &mut Option<Response>) {
+impl AgentSummary {
+    fn assistant(&mut self, head: &EntryHead<'_>, response: &mut Option<PartialResponse>) {
         let Some(message) = head.message.and_then(MessageHead::read) else { return };
         let id = message.id.as_deref().unwrap_or_default();
         if response.as_ref().is_none_or(|open| open.id != id) {
-            self.close(response.take());
-            *response = Some(Response { id: id.to_owned(), ..Response::default() });
+            self.finish_response(response.take());
+            *response = Some(PartialResponse { id: id.to_owned(), ..PartialResponse::default() });
         }
         let Some(open) = response.as_mut() else { return };
         open.is_api_error = head.is_api_error_message;
@@ -212,7 +212,7 @@ impl Summary {
         self.is_final = open.has_stopped && open.calls == 0;
     }
 
-    fn close(&mut self, response: Option<Response>) {
+    fn finish_response(&mut self, response: Option<PartialResponse>) {
         let Some(done) = response else { return };
         self.tool_uses += done.calls;
         self.is_api_error = done.is_api_error;
@@ -241,7 +241,7 @@ mod tests {
             .unwrap();
         let mut sidecar = Sidecar::read(&path).unwrap();
         assert_eq!(sidecar.parent_agent_id.as_deref(), Some("a0"));
-        sidecar.status = Some(Outcome::Completed);
+        sidecar.status = Some(AgentOutcome::Completed);
         sidecar.write(dir.path(), "a1").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains(r#""taskKind":"x""#) && text.contains(r#""status":"completed""#), "{text}");

@@ -39,7 +39,7 @@ const LINE_LIMIT: usize = 64 << 20;
 
 /// Where a line lies in its file, without its newline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct LineSpan {
     pub(crate) offset: u64,
     pub(crate) len: usize,
 }
@@ -65,7 +65,7 @@ impl<R: ReadAt> BackwardLines<R> {
     }
 
     /// The next line towards the start; empty lines included, over-long ones cut to nothing.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<(Span, &[u8])>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<(LineSpan, &[u8])>> {
         if std::mem::take(&mut self.fresh) && self.start > 0 {
             self.fill()?;
             self.high -= usize::from(self.buffer[self.high - 1] == b'\n');
@@ -74,7 +74,7 @@ impl<R: ReadAt> BackwardLines<R> {
             let unsearched = self.low..self.high - self.searched;
             if let Some(at) = memchr::memrchr(b'\n', &self.buffer[unsearched]) {
                 let line = self.low + at + 1..self.high;
-                let span = Span { offset: self.start + at as u64 + 1, len: line.len() };
+                let span = LineSpan { offset: self.start + at as u64 + 1, len: line.len() };
                 self.high = self.low + at;
                 self.searched = 0;
                 return Ok(Some((span, &self.buffer[line])));
@@ -84,7 +84,7 @@ impl<R: ReadAt> BackwardLines<R> {
                 return Ok(self.first_line());
             }
             if self.left() > LINE_LIMIT {
-                return self.step_over().map(Some);
+                return self.skip_long_line().map(Some);
             }
             self.fill()?;
         }
@@ -95,11 +95,11 @@ impl<R: ReadAt> BackwardLines<R> {
     }
 
     /// What is left when the start of the file is reached. Handed out once.
-    fn first_line(&mut self) -> Option<(Span, &[u8])> {
+    fn first_line(&mut self) -> Option<(LineSpan, &[u8])> {
         let line = self.low..self.high;
         self.high = self.low;
         self.searched = 0;
-        (!line.is_empty()).then(|| (Span { offset: 0, len: line.len() }, &self.buffer[line]))
+        (!line.is_empty()).then(|| (LineSpan { offset: 0, len: line.len() }, &self.buffer[line]))
     }
 
     /// Reads the block before `start` in front of what is left.
@@ -109,7 +109,7 @@ impl<R: ReadAt> BackwardLines<R> {
         let wanted = BLOCK.max(grown).max(left);
         let size = wanted.min(usize::try_from(self.start).unwrap_or(wanted));
         if self.low < size {
-            self.move_up(size + left);
+            self.make_room(size + left);
         }
         let block = self.low - size..self.low;
         self.source.read_at(&mut self.buffer[block], self.start - size as u64)?;
@@ -120,7 +120,7 @@ impl<R: ReadAt> BackwardLines<R> {
     }
 
     /// Moves what is left to the end of a buffer with room for `needed` bytes.
-    fn move_up(&mut self, needed: usize) {
+    fn make_room(&mut self, needed: usize) {
         let left = self.left();
         if self.buffer.len() < needed {
             let mut larger = vec![0; needed * 2];
@@ -136,7 +136,7 @@ impl<R: ReadAt> BackwardLines<R> {
     }
 
     /// Goes back to the newline before an over-long line without keeping the line.
-    fn step_over(&mut self) -> io::Result<(Span, &[u8])> {
+    fn skip_long_line(&mut self) -> io::Result<(LineSpan, &[u8])> {
         let line_end = self.start + self.left() as u64;
         let mut offset = 0;
         self.searched = 0;
@@ -151,7 +151,7 @@ impl<R: ReadAt> BackwardLines<R> {
             }
             self.high = self.low;
         }
-        Ok((Span { offset, len: usize::try_from(line_end - offset).unwrap_or(usize::MAX) }, &[]))
+        Ok((LineSpan { offset, len: usize::try_from(line_end - offset).unwrap_or(usize::MAX) }, &[]))
     }
 }
 

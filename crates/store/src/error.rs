@@ -17,7 +17,7 @@ pub enum StoreError {
     Write { path: PathBuf, source: io::Error },
     /// The disk refuses; the lines are still queued and tried again.
     #[error("{failure}")]
-    Failing { failure: Failure, lines: usize },
+    Failing { failure: WriteFailure, lines: usize },
     /// The disk refuses and the queue is full: nothing may run unrecorded, so the turn must end.
     #[error("the transcript cannot be written and {} MiB are waiting for it; free disk space, then resume this session", limit >> 20)]
     Full { limit: usize },
@@ -59,7 +59,7 @@ impl StoreError {
 
 /// Why transcript lines do not reach the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct WriteFailure {
     /// In words: `disk full`.
     pub cause: String,
     /// The system's name for it: `ENOSPC`.
@@ -68,7 +68,7 @@ pub struct Failure {
     pub warn: bool,
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for WriteFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,

@@ -3,8 +3,8 @@
 
 use crate::backward::BackwardLines;
 use crate::error::StoreError;
-use crate::head::Head;
-use crate::layout::{self, Layout};
+use crate::head::LineHead;
+use crate::layout::{self, StoreLayout};
 use crate::list::{self, SessionInfo};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub enum LatestScope {
 }
 
 /// `--resume <target>`: a session id, a `.jsonl` path or a title.
-pub fn target(layout: &Layout, cwd: &Path, target: &str) -> Result<PathBuf, StoreError> {
+pub fn target(layout: &StoreLayout, cwd: &Path, target: &str) -> Result<PathBuf, StoreError> {
     if Path::new(target).extension().is_some_and(|e| e == "jsonl") {
         return by_path(cwd, target);
     }
@@ -27,13 +27,13 @@ pub fn target(layout: &Layout, cwd: &Path, target: &str) -> Result<PathBuf, Stor
         return by_id(layout, cwd, target);
     }
     match by_title(layout, cwd, target) {
-        Err(StoreError::NotFound { .. }) => by_beginning(layout, cwd, target),
+        Err(StoreError::NotFound { .. }) => by_prefix(layout, cwd, target),
         found => found,
     }
 }
 
 /// The one session of this repository whose id begins so.
-fn by_beginning(layout: &Layout, cwd: &Path, beginning: &str) -> Result<PathBuf, StoreError> {
+fn by_prefix(layout: &StoreLayout, cwd: &Path, beginning: &str) -> Result<PathBuf, StoreError> {
     let is_beginning = beginning.len() >= 4 && beginning.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
     let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let rows = near_dirs(layout, cwd).into_iter().filter(|_| is_beginning).flat_map(|dir| list::rows(&dir));
@@ -47,7 +47,7 @@ fn by_beginning(layout: &Layout, cwd: &Path, beginning: &str) -> Result<PathBuf,
 }
 
 /// In this project, then in the repository's other worktrees, then anywhere if exactly one place holds messages.
-pub fn by_id(layout: &Layout, cwd: &Path, id: &str) -> Result<PathBuf, StoreError> {
+pub fn by_id(layout: &StoreLayout, cwd: &Path, id: &str) -> Result<PathBuf, StoreError> {
     let not_found = || StoreError::NotFound { id: id.to_owned() };
     if !sys::id::is_uuid(id) {
         return Err(not_found());
@@ -68,13 +68,13 @@ pub fn by_id(layout: &Layout, cwd: &Path, id: &str) -> Result<PathBuf, StoreErro
 }
 
 /// Exact custom or generated title, in this repository.
-pub fn by_title(layout: &Layout, cwd: &Path, title: &str) -> Result<PathBuf, StoreError> {
+pub fn by_title(layout: &StoreLayout, cwd: &Path, title: &str) -> Result<PathBuf, StoreError> {
     let places = near_places(cwd);
     let mut found: Vec<PathBuf> = Vec::new();
     for row in near_dirs(layout, cwd).iter().flat_map(|dir| list::rows(dir)) {
         let Some(info) = row.info() else { continue };
         let titled = info.titles.iter().flatten().any(|t| t == title);
-        if titled && places.iter().any(|place| is_at(&info, place)) && !found.contains(&row.path) {
+        if titled && places.iter().any(|place| was_started_in(&info, place)) && !found.contains(&row.path) {
             found.push(row.path);
         }
     }
@@ -91,8 +91,8 @@ pub fn by_path(cwd: &Path, path: &str) -> Result<PathBuf, StoreError> {
 }
 
 /// The newest conversation of this directory, by its last message.
-pub fn latest(layout: &Layout, cwd: &Path, scope: LatestScope) -> Option<PathBuf> {
-    let place = layout::resolved(cwd);
+pub fn latest(layout: &StoreLayout, cwd: &Path, scope: LatestScope) -> Option<PathBuf> {
+    let place = layout::resolve_directory(cwd);
     let mut best: Option<(u64, PathBuf)> = None;
     for row in list::project(layout, cwd) {
         // A message is never younger than its file, and files come newest first.
@@ -100,7 +100,7 @@ pub fn latest(layout: &Layout, cwd: &Path, scope: LatestScope) -> Option<PathBuf
             break;
         }
         let Some(info) = row.info() else { continue };
-        if !is_at(&info, &place) || !in_scope(&info, scope) {
+        if !was_started_in(&info, &place) || !is_in_scope(&info, scope) {
             continue;
         }
         let Some(time) = last_message_at(&row.path) else { continue };
@@ -111,7 +111,7 @@ pub fn latest(layout: &Layout, cwd: &Path, scope: LatestScope) -> Option<PathBuf
     best.map(|(_, path)| path)
 }
 
-fn in_scope(info: &SessionInfo, scope: LatestScope) -> bool {
+fn is_in_scope(info: &SessionInfo, scope: LatestScope) -> bool {
     if info.kind.as_deref() == Some("bg") {
         return false;
     }
@@ -126,7 +126,7 @@ fn in_scope(info: &SessionInfo, scope: LatestScope) -> bool {
 }
 
 /// Whether a new session may take this id in this project.
-pub fn id_is_free(layout: &Layout, cwd: &Path, id: &str) -> bool {
+pub fn id_is_free(layout: &StoreLayout, cwd: &Path, id: &str) -> bool {
     let name = format!("{id}.jsonl");
     !layout.readable_dirs(cwd).iter().any(|dir| is_filled(&dir.join(&name)))
 }
@@ -137,9 +137,9 @@ fn is_filled(path: &Path) -> bool {
 }
 
 /// A file that recorded no directory belongs to the one it lies in.
-fn is_at(info: &SessionInfo, place: &str) -> bool {
+fn was_started_in(info: &SessionInfo, place: &str) -> bool {
     let Some(cwd) = info.cwd.as_deref() else { return true };
-    layout::nfc(cwd) == place || layout::resolved(Path::new(cwd)) == place
+    layout::nfc(cwd) == place || layout::resolve_directory(Path::new(cwd)) == place
 }
 
 /// When the last thing was said, in milliseconds since the epoch.
@@ -147,7 +147,7 @@ fn last_message_at(path: &Path) -> Option<u64> {
     let file = File::open(path).ok()?;
     let mut lines = BackwardLines::new(&file, file.metadata().ok()?.len());
     while let Ok(Some((_, line))) = lines.next_line() {
-        let Some(head) = Head::read(line).filter(Head::is_message) else { continue };
+        let Some(head) = LineHead::read(line).filter(LineHead::is_message) else { continue };
         if let Some(time) = head.timestamp.as_str().and_then(sys::clock::parse_iso) {
             return Some(time);
         }
@@ -157,35 +157,35 @@ fn last_message_at(path: &Path) -> Option<u64> {
 
 /// Directories whose sessions are looked at, and which of them count.
 #[derive(Clone, Debug)]
-pub struct Near {
+pub struct NearbySessions {
     dirs: Vec<PathBuf>,
     places: Vec<String>,
 }
 
-impl Near {
+impl NearbySessions {
     /// The directory itself.
-    pub fn here(layout: &Layout, cwd: &Path) -> Self {
-        Self { dirs: layout.readable_dirs(cwd), places: vec![layout::resolved(cwd)] }
+    pub fn in_directory(layout: &StoreLayout, cwd: &Path) -> Self {
+        Self { dirs: layout.readable_dirs(cwd), places: vec![layout::resolve_directory(cwd)] }
     }
 
     /// The same place in all working trees of the repository, and their roots.
-    pub fn worktrees(layout: &Layout, cwd: &Path) -> Self {
+    pub fn worktrees(layout: &StoreLayout, cwd: &Path) -> Self {
         Self { dirs: near_dirs(layout, cwd), places: near_places(cwd) }
     }
 
     /// Newest file first, unread.
-    pub fn rows(&self) -> Vec<list::Row> {
+    pub fn rows(&self) -> Vec<list::TranscriptRow> {
         list::newest_first(self.dirs.iter().flat_map(|dir| list::rows(dir)).collect())
     }
 
     /// Whether the session was started in one of the places, not just in one with a similar name.
-    pub fn holds(&self, info: &SessionInfo) -> bool {
-        self.places.iter().any(|place| is_at(info, place))
+    pub fn contains(&self, info: &SessionInfo) -> bool {
+        self.places.iter().any(|place| was_started_in(info, place))
     }
 }
 
 /// Project directories of this directory and of the same place in the repository's other worktrees.
-fn near_dirs(layout: &Layout, cwd: &Path) -> Vec<PathBuf> {
+fn near_dirs(layout: &StoreLayout, cwd: &Path) -> Vec<PathBuf> {
     let mut dirs = layout.readable_dirs(cwd);
     for place in near_places(cwd).iter().skip(1) {
         dirs.extend(layout.readable_dirs(Path::new(place)));
@@ -195,13 +195,13 @@ fn near_dirs(layout: &Layout, cwd: &Path) -> Vec<PathBuf> {
 }
 
 fn near_places(cwd: &Path) -> Vec<String> {
-    let here = layout::resolved(cwd);
+    let here = layout::resolve_directory(cwd);
     let mut places = vec![here.clone()];
     let Some(root) = sys::git::root(Path::new(&here)) else { return places };
     let below = Path::new(&here).strip_prefix(&root).map(Path::to_path_buf).unwrap_or_default();
     for tree in worktrees(&root) {
         for place in [tree.join(&below), tree] {
-            let place = layout::resolved(&place);
+            let place = layout::resolve_directory(&place);
             if !places.contains(&place) {
                 places.push(place);
             }

@@ -8,13 +8,13 @@ fn id(n: u8) -> String {
 
 struct World {
     dir: tempfile::TempDir,
-    layout: Layout,
+    layout: StoreLayout,
 }
 
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path().join("cfg"))]));
+        let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path().join("cfg"))]));
         Self { dir, layout }
     }
 

@@ -3,8 +3,8 @@
 //! old session's surroundings are not.
 
 use crate::error::StoreError;
-use crate::head::{Head, Owned};
-use crate::resume::Loaded;
+use crate::head::{LineHead, SessionFields};
+use crate::resume::LoadedConversation;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -15,14 +15,14 @@ use std::path::Path;
 
 /// Writes `dest` (which must not exist) with the kept history of `source`. Call it when the first new message is about
 /// to be written: a fork without one should leave no file.
-pub fn fork(source: &Loaded, new_id: &str, dest: &Path) -> Result<(), StoreError> {
+pub fn fork(source: &LoadedConversation, new_id: &str, dest: &Path) -> Result<(), StoreError> {
     let input = File::open(&source.path).map_err(|e| StoreError::read(&source.path, e))?;
     if let Some(dir) = dest.parent() {
         crate::layout::create_private(dir).map_err(|e| StoreError::write(dest, e))?;
     }
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dest);
     let mut output = BufWriter::new(created.map_err(|e| StoreError::write(dest, e))?);
-    let mut copy = Copy::new(source, new_id);
+    let mut copy = ForkCopy::new(source, new_id);
     if let Err(error) = copy.run(input, &mut output).and_then(|()| output.flush()) {
         std::fs::remove_file(dest).ok();
         return Err(StoreError::write(dest, error));
@@ -30,8 +30,8 @@ pub fn fork(source: &Loaded, new_id: &str, dest: &Path) -> Result<(), StoreError
     Ok(())
 }
 
-struct Copy<'s> {
-    source: &'s Loaded,
+struct ForkCopy<'s> {
+    source: &'s LoadedConversation,
     new_id: &'s str,
     /// Offset of a kept line to its place in the conversation.
     entries: HashMap<u64, usize>,
@@ -42,8 +42,8 @@ struct Copy<'s> {
     copied: Vec<&'static str>,
 }
 
-impl<'s> Copy<'s> {
-    fn new(source: &'s Loaded, new_id: &'s str) -> Self {
+impl<'s> ForkCopy<'s> {
+    fn new(source: &'s LoadedConversation, new_id: &'s str) -> Self {
         let spans = || source.entries.iter().map(|e| e.span.offset);
         Self {
             source,
@@ -75,7 +75,7 @@ impl<'s> Copy<'s> {
             let known = crate::transcript::kind_of(old).is_some_and(|k| {
                 !matches!(k, "last-prompt" | "worktree-state" | "relocated") && !self.copied.contains(&k)
             });
-            if let Some(copy) = known.then(|| self.moved(old, None, None)).flatten() {
+            if let Some(copy) = known.then(|| self.rewrite_line(old, None, None)).flatten() {
                 output.write_all(copy.as_bytes())?;
                 output.write_all(b"\n")?;
             }
@@ -88,18 +88,18 @@ impl<'s> Copy<'s> {
         if let Some(&place) = self.entries.get(&offset) {
             return self.entry(text, place);
         }
-        let head = Head::read(line)?;
+        let head = LineHead::read(line)?;
         let kind = head.kind.as_str().unwrap_or_default();
         // What was taken back is named after it.
         let is_late = offset > self.last && kind != "x-retracted";
-        if head.is_node() || stays_behind(kind) || is_late {
+        if head.is_node() || is_left_behind(kind) || is_late {
             return None;
         }
         if kind == "last-prompt" && !head.leaf_uuid.as_str().is_some_and(|leaf| self.places.contains_key(leaf)) {
             return None;
         }
         self.copied.extend(crate::transcript::kind_of(text));
-        self.moved(text, None, None)
+        self.rewrite_line(text, None, None)
     }
 
     fn entry(&self, line: &str, place: usize) -> Option<String> {
@@ -107,12 +107,12 @@ impl<'s> Copy<'s> {
         let lost = entry.parent.as_deref().is_some_and(|p| !self.places.contains_key(p));
         let above = place.checked_sub(1).map(|p| &*self.source.entries[p].uuid);
         let parent = lost.then(|| serde_json::to_string(&above).ok()).flatten();
-        self.moved(line, Some(&entry.uuid), parent)
+        self.rewrite_line(line, Some(&entry.uuid), parent)
     }
 
     /// The line with the values that tie it to its session replaced.
-    fn moved(&self, line: &str, forked: Option<&str>, parent: Option<String>) -> Option<String> {
-        let values: Owned<'_> = serde_json::from_str(line).ok()?;
+    fn rewrite_line(&self, line: &str, forked: Option<&str>, parent: Option<String>) -> Option<String> {
+        let values: SessionFields<'_> = serde_json::from_str(line).ok()?;
         let id = serde_json::to_string(self.new_id).ok()?;
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         for old in [values.session_id, values.other_session_id].into_iter().flatten() {
@@ -149,7 +149,7 @@ fn range(line: &str, value: &RawValue) -> Range<usize> {
 }
 
 /// Lines about the old session's surroundings: its worktree, connections, queue, checkpoints and requests.
-fn stays_behind(kind: &str) -> bool {
+fn is_left_behind(kind: &str) -> bool {
     matches!(
         kind,
         "worktree-state"

@@ -82,7 +82,8 @@ fn the_fork_loads_like_its_source() {
         fork(&source, NEW, &files.dest).unwrap();
         let copy = load(&files.dest, &LoadOptions::default()).unwrap();
         assert_eq!(copy.session_id, NEW);
-        let bodies = |l: &Loaded| l.entries.iter().map(|e| (e.uuid.clone(), e.body.clone())).collect::<Vec<_>>();
+        let bodies =
+            |l: &LoadedConversation| l.entries.iter().map(|e| (e.uuid.clone(), e.body.clone())).collect::<Vec<_>>();
         assert_eq!(bodies(&copy), bodies(&source));
         assert_eq!(copy.ai_title, source.ai_title);
         assert_eq!(copy.leaf_uuid, source.leaf_uuid);

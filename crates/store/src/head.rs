@@ -9,9 +9,9 @@ use std::fmt;
 
 /// Text if it is text; nothing for any other value.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 
-impl Text<'_> {
+impl LenientText<'_> {
     pub(crate) fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
     }
@@ -27,74 +27,74 @@ impl Text<'_> {
 
 /// True only for `true`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flag(pub(crate) bool);
+pub(crate) struct LenientFlag(pub(crate) bool);
 
-struct Any;
+struct ScalarVisitor;
 
-enum Scalar<'a> {
+enum LenientScalar<'a> {
     Text(Cow<'a, str>),
     Bool(bool),
     Other,
 }
 
-impl<'de> Visitor<'de> for Any {
-    type Value = Scalar<'de>;
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = LenientScalar<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
     fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Self::Value, E> {
-        Ok(Scalar::Text(Cow::Borrowed(v)))
+        Ok(LenientScalar::Text(Cow::Borrowed(v)))
     }
 
     fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
-        Ok(Scalar::Text(Cow::Owned(v.to_owned())))
+        Ok(LenientScalar::Text(Cow::Owned(v.to_owned())))
     }
 
     fn visit_bool<E>(self, v: bool) -> Result<Self::Value, E> {
-        Ok(Scalar::Bool(v))
+        Ok(LenientScalar::Bool(v))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+        Ok(LenientScalar::Other)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match deserializer.deserialize_any(Any)? {
-            Scalar::Text(text) => Self(Some(text)),
-            Scalar::Bool(_) | Scalar::Other => Self(None),
+        Ok(match deserializer.deserialize_any(ScalarVisitor)? {
+            LenientScalar::Text(text) => Self(Some(text)),
+            LenientScalar::Bool(_) | LenientScalar::Other => Self(None),
         })
     }
 }
 
-impl<'de> Deserialize<'de> for Flag {
+impl<'de> Deserialize<'de> for LenientFlag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(matches!(deserializer.deserialize_any(Any)?, Scalar::Bool(true))))
+        Ok(Self(matches!(deserializer.deserialize_any(ScalarVisitor)?, LenientScalar::Bool(true))))
     }
 }
 
@@ -115,7 +115,7 @@ macro_rules! lenient {
                     }
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                         let mut out = $name::default();
-                        while let Some(key) = map.next_key::<Text<'de>>()? {
+                        while let Some(key) = map.next_key::<LenientText<'de>>()? {
                             match key.as_str() {
                                 $(Some($key) => out.$field = map.next_value()?,)+
                                 _ => { map.next_value::<IgnoredAny>()?; }
@@ -132,101 +132,101 @@ macro_rules! lenient {
 
 lenient! {
     /// Any line.
-    Head {
-        kind: Text<'a> = "type",
-        subtype: Text<'a> = "subtype",
-        uuid: Text<'a> = "uuid",
-        parent: Text<'a> = "parentUuid",
-        logical_parent: Text<'a> = "logicalParentUuid",
-        session_id: Text<'a> = "sessionId",
-        timestamp: Text<'a> = "timestamp",
-        cwd: Text<'a> = "cwd",
-        from: Text<'a> = "from",
-        entrypoint: Text<'a> = "entrypoint",
-        prompt_id: Text<'a> = "promptId",
-        permission_mode: Text<'a> = "permissionMode",
-        session_kind: Text<'a> = "sessionKind",
-        team_name: Text<'a> = "teamName",
-        leaf_uuid: Text<'a> = "leafUuid",
-        last_prompt: Text<'a> = "lastPrompt",
-        custom_title: Text<'a> = "customTitle",
-        ai_title: Text<'a> = "aiTitle",
-        tag: Text<'a> = "tag",
-        summary: Text<'a> = "summary",
-        branch: Text<'a> = "gitBranch",
-        is_sidechain: Flag = "isSidechain",
-        is_meta: Flag = "isMeta",
-        is_compact_summary: Flag = "isCompactSummary",
-        is_api_error: Flag = "isApiErrorMessage",
+    LineHead {
+        kind: LenientText<'a> = "type",
+        subtype: LenientText<'a> = "subtype",
+        uuid: LenientText<'a> = "uuid",
+        parent: LenientText<'a> = "parentUuid",
+        logical_parent: LenientText<'a> = "logicalParentUuid",
+        session_id: LenientText<'a> = "sessionId",
+        timestamp: LenientText<'a> = "timestamp",
+        cwd: LenientText<'a> = "cwd",
+        from: LenientText<'a> = "from",
+        entrypoint: LenientText<'a> = "entrypoint",
+        prompt_id: LenientText<'a> = "promptId",
+        permission_mode: LenientText<'a> = "permissionMode",
+        session_kind: LenientText<'a> = "sessionKind",
+        team_name: LenientText<'a> = "teamName",
+        leaf_uuid: LenientText<'a> = "leafUuid",
+        last_prompt: LenientText<'a> = "lastPrompt",
+        custom_title: LenientText<'a> = "customTitle",
+        ai_title: LenientText<'a> = "aiTitle",
+        tag: LenientText<'a> = "tag",
+        summary: LenientText<'a> = "summary",
+        branch: LenientText<'a> = "gitBranch",
+        is_sidechain: LenientFlag = "isSidechain",
+        is_meta: LenientFlag = "isMeta",
+        is_compact_summary: LenientFlag = "isCompactSummary",
+        is_api_error: LenientFlag = "isApiErrorMessage",
         message: Option<&'a RawValue> = "message",
         attachment: Option<&'a RawValue> = "attachment",
         compact_metadata: Option<&'a RawValue> = "compactMetadata",
         replacements: Option<&'a RawValue> = "replacements",
         uuids: Option<&'a RawValue> = "uuids",
         forked_from: Option<&'a RawValue> = "forkedFrom",
-        pr_url: Text<'a> = "prUrl",
+        pr_url: LenientText<'a> = "prUrl",
     }
 }
 
 lenient! {
     /// The API message of a line, its content unread.
-    Said {
+    LineMessageHead {
         content: Option<&'a RawValue> = "content",
     }
 }
 
 lenient! {
     /// A content block or an attachment, as far as it holds words.
-    Part {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
+    LinePart {
+        kind: LenientText<'a> = "type",
+        text: LenientText<'a> = "text",
         content: Option<&'a RawValue> = "content",
         input: Option<&'a RawValue> = "input",
         prompt: Option<&'a RawValue> = "prompt",
-        name: Text<'a> = "name",
-        is_error: Flag = "is_error",
+        name: LenientText<'a> = "name",
+        is_error: LenientFlag = "is_error",
     }
 }
 
 lenient! {
     /// `forkedFrom`.
-    Origin {
-        session_id: Text<'a> = "sessionId",
+    ForkOrigin {
+        session_id: LenientText<'a> = "sessionId",
     }
 }
 
 lenient! {
     /// The API message of a line.
-    Message {
-        id: Text<'a> = "id",
-        model: Text<'a> = "model",
-        content: Blocks<'a> = "content",
+    LineMessage {
+        id: LenientText<'a> = "id",
+        model: LenientText<'a> = "model",
+        content: ContentBlocks<'a> = "content",
     }
 }
 
 lenient! {
     /// A content block.
-    Block {
-        kind: Text<'a> = "type",
-        id: Text<'a> = "id",
-        tool_use_id: Text<'a> = "tool_use_id",
-        text: Text<'a> = "text",
+    LineBlock {
+        kind: LenientText<'a> = "type",
+        id: LenientText<'a> = "id",
+        tool_use_id: LenientText<'a> = "tool_use_id",
+        text: LenientText<'a> = "text",
     }
 }
 
 lenient! {
     /// `compactMetadata`.
-    Compact {
-        segment: Option<Segment> = "preservedSegment",
-        messages: Option<Preserved> = "preservedMessages",
+    CompactFields {
+        segment: Option<PreservedSegment> = "preservedSegment",
+        messages: Option<PreservedList> = "preservedMessages",
         // Ties the struct to the line it was read from, like its siblings.
-        trigger: Text<'a> = "trigger",
+        trigger: LenientText<'a> = "trigger",
     }
 }
 
 lenient! {
     /// The values that change when a line moves to another session.
-    Owned {
+    SessionFields {
         session_id: Option<&'a RawValue> = "sessionId",
         other_session_id: Option<&'a RawValue> = "session_id",
         parent: Option<&'a RawValue> = "parentUuid",
@@ -236,7 +236,7 @@ lenient! {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Segment {
+pub(crate) struct PreservedSegment {
     pub(crate) head_uuid: String,
     pub(crate) anchor_uuid: String,
     pub(crate) tail_uuid: String,
@@ -244,38 +244,38 @@ pub(crate) struct Segment {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Preserved {
+pub(crate) struct PreservedList {
     pub(crate) anchor_uuid: String,
     pub(crate) uuids: Vec<String>,
 }
 
 /// Message content: a plain string or blocks.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks<'a> {
-    pub(crate) blocks: Vec<Block<'a>>,
+pub(crate) struct ContentBlocks<'a> {
+    pub(crate) blocks: Vec<LineBlock<'a>>,
     pub(crate) text: Option<Cow<'a, str>>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Blocks<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ContentBlocks<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Content;
-        impl<'de> Visitor<'de> for Content {
-            type Value = Blocks<'de>;
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = ContentBlocks<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("message content")
             }
 
             fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Self::Value, E> {
-                Ok(Blocks { blocks: Vec::new(), text: Some(Cow::Borrowed(v)) })
+                Ok(ContentBlocks { blocks: Vec::new(), text: Some(Cow::Borrowed(v)) })
             }
 
             fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
-                Ok(Blocks { blocks: Vec::new(), text: Some(Cow::Owned(v.to_owned())) })
+                Ok(ContentBlocks { blocks: Vec::new(), text: Some(Cow::Owned(v.to_owned())) })
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Blocks::default())
+                Ok(ContentBlocks::default())
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
@@ -283,14 +283,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Blocks<'a> {
                 while let Some(block) = seq.next_element()? {
                     blocks.push(block);
                 }
-                Ok(Blocks { blocks, text: None })
+                Ok(ContentBlocks { blocks, text: None })
             }
         }
-        deserializer.deserialize_any(Content)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 
-impl<'a> Head<'a> {
+impl<'a> LineHead<'a> {
     pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok()?;
         serde_json::from_str(text).ok()
@@ -310,7 +310,7 @@ impl<'a> Head<'a> {
 }
 
 /// The message of a line; empty when it is not an object.
-pub(crate) fn message(raw: &RawValue) -> Message<'_> {
+pub(crate) fn message(raw: &RawValue) -> LineMessage<'_> {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
@@ -321,12 +321,12 @@ mod tests {
     #[test]
     fn odd_values_empty_one_field_only() {
         let line = br#"{"type":"user","uuid":"u","uuid":"v","cwd":null,"tag":{"a":[1]},"isMeta":1,"isSidechain":true,"sessionId":7,"session_id":"S","message":"odd"}"#;
-        let head = Head::read(line).unwrap();
+        let head = LineHead::read(line).unwrap();
         assert_eq!(head.uuid.as_str(), Some("v"));
         assert!(head.cwd.as_str().is_none() && head.session_id.as_str().is_none());
         assert!(head.is_sidechain.0 && !head.is_meta.0);
         assert!(message(head.message.unwrap()).id.as_str().is_none());
-        assert!(Head::read(b"[]").is_none());
-        assert!(Head::read(b"{\"type\":").is_none());
+        assert!(LineHead::read(b"[]").is_none());
+        assert!(LineHead::read(b"{\"type\":").is_none());
     }
 }

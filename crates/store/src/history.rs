@@ -3,7 +3,7 @@
 
 use crate::backward::BackwardLines;
 use crate::error::StoreError;
-use crate::layout::Layout;
+use crate::layout::StoreLayout;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::fs::File;
 /// One prompt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Prompt {
+pub struct HistoryPrompt {
     pub display: String,
     /// By number: what was pasted, or the hash of a cached paste.
     #[serde(default = "nothing_pasted")]
@@ -30,7 +30,7 @@ pub fn nothing_pasted() -> Box<RawValue> {
 }
 
 /// Records a prompt, unless it repeats the newest one of the same project.
-pub fn append(layout: &Layout, prompt: &Prompt) -> Result<(), StoreError> {
+pub fn append(layout: &StoreLayout, prompt: &HistoryPrompt) -> Result<(), StoreError> {
     let path = layout.history();
     let fail = |e| StoreError::write(&path, e);
     let repeated = newest(layout).next().is_some_and(|last| {
@@ -48,20 +48,20 @@ pub fn append(layout: &Layout, prompt: &Prompt) -> Result<(), StoreError> {
 }
 
 /// Newest first. Lines that cannot be read are left out.
-pub fn newest(layout: &Layout) -> Newest {
+pub fn newest(layout: &StoreLayout) -> NewestPrompts {
     let file = File::open(layout.history()).ok();
     let len = file.as_ref().and_then(|f| f.metadata().ok()).map_or(0, |m| m.len());
-    Newest { lines: file.map(|f| BackwardLines::new(f, len)) }
+    NewestPrompts { lines: file.map(|f| BackwardLines::new(f, len)) }
 }
 
-pub struct Newest {
+pub struct NewestPrompts {
     lines: Option<BackwardLines<File>>,
 }
 
-impl Iterator for Newest {
-    type Item = Prompt;
+impl Iterator for NewestPrompts {
+    type Item = HistoryPrompt;
 
-    fn next(&mut self) -> Option<Prompt> {
+    fn next(&mut self) -> Option<HistoryPrompt> {
         let lines = self.lines.as_mut()?;
         while let Ok(Some((_, line))) = lines.next_line() {
             if let Ok(prompt) = serde_json::from_slice(line) {
@@ -78,8 +78,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use sys::Env;
 
-    fn prompt(display: &str) -> Prompt {
-        Prompt {
+    fn prompt(display: &str) -> HistoryPrompt {
+        HistoryPrompt {
             display: display.into(),
             pasted_contents: nothing_pasted(),
             timestamp: 1,
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn prompts_come_back_newest_first_without_repeats() {
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+        let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
         for text in ["a", "b", "b", "!ls", "a"] {
             append(&layout, &prompt(text)).unwrap();
         }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn torn_and_foreign_lines_are_left_out() {
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+        let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
         std::fs::write(layout.history(), "{\"display\":\"x\",\"new\":1}\nnoise\n{\"displ").unwrap();
         append(&layout, &prompt("y")).unwrap();
         let all: Vec<String> = newest(&layout).map(|p| p.display).collect();

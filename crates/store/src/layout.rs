@@ -15,7 +15,7 @@ const NAME_LIMIT: usize = 200;
 
 /// The paths of one user's configuration home.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct StoreLayout {
     home: PathBuf,
     global: PathBuf,
     /// Where temporary files may go, best first; each has the name of this user below it.
@@ -23,7 +23,7 @@ pub struct Layout {
     project_name: Option<String>,
 }
 
-impl Layout {
+impl StoreLayout {
     pub fn new(env: &Env) -> Self {
         let named = ["CLAUDE_CODE_TMPDIR", "TMPDIR"].into_iter().filter_map(|name| env.non_empty(name));
         let named = named.map(PathBuf::from).filter(|dir| dir.is_absolute());
@@ -80,9 +80,9 @@ impl Layout {
         if let Some(name) = &self.project_name {
             return self.projects().join(name);
         }
-        let path = resolved(cwd);
+        let path = resolve_directory(cwd);
         let exact = self.projects().join(project_name(&path));
-        if units(&path) <= NAME_LIMIT || exact.is_dir() {
+        if utf16_len(&path) <= NAME_LIMIT || exact.is_dir() {
             return exact;
         }
         self.same_prefix(&path).into_iter().find(|dir| holds_cwd(dir, &path)).unwrap_or(exact)
@@ -93,9 +93,9 @@ impl Layout {
         if let Some(name) = &self.project_name {
             return vec![self.projects().join(name)];
         }
-        let path = resolved(cwd);
+        let path = resolve_directory(cwd);
         let mut dirs = vec![self.projects().join(project_name(&path))];
-        if units(&path) > NAME_LIMIT {
+        if utf16_len(&path) > NAME_LIMIT {
             dirs.extend(self.same_prefix(&path));
             dirs.dedup();
         }
@@ -118,7 +118,7 @@ impl Layout {
     /// Output of background tasks: `<tmp>/claude-<uid>/<project>/<session>/tasks`, below the first temporary folder that
     /// can be written now. See `create_tasks_dir`.
     pub fn tasks_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
-        let project = self.project_name.clone().unwrap_or_else(|| project_name(&resolved(cwd)));
+        let project = self.project_name.clone().unwrap_or_else(|| project_name(&resolve_directory(cwd)));
         self.temp().join(project).join(session_id).join("tasks")
     }
 
@@ -178,14 +178,14 @@ pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
 }
 
 /// `cwd` with links followed, in NFC, as text. A directory that is gone keeps its spelling.
-pub fn resolved(cwd: &Path) -> String {
+pub fn resolve_directory(cwd: &Path) -> String {
     let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_path_buf());
     nfc(&real.to_string_lossy())
 }
 
 /// The directory name for an already resolved path.
 pub fn project_name(path: &str) -> String {
-    if units(path) <= NAME_LIMIT {
+    if utf16_len(path) <= NAME_LIMIT {
         return sanitised(path).collect();
     }
     let mut name: String = sanitised(path).take(NAME_LIMIT).collect();
@@ -201,7 +201,7 @@ fn sanitised(path: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-fn units(path: &str) -> usize {
+fn utf16_len(path: &str) -> usize {
     path.encode_utf16().count()
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
-fn layout(vars: &[(&str, &Path)]) -> Layout {
-    Layout::new(&Env::default().with(vars.iter().map(|(k, v)| (k, v.as_os_str()))))
+fn layout(vars: &[(&str, &Path)]) -> StoreLayout {
+    StoreLayout::new(&Env::default().with(vars.iter().map(|(k, v)| (k, v.as_os_str()))))
 }
 
 // [TST-132] [SDK-165]

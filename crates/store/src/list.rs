@@ -3,8 +3,8 @@
 
 use crate::backward::{BackwardLines, ReadAt};
 use crate::error::StoreError;
-use crate::head::{self, Head};
-use crate::layout::Layout;
+use crate::head::{self, LineHead};
+use crate::layout::StoreLayout;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use wire::entry::MetaEntry;
 
-const EDGE: u64 = 64 << 10;
+const EDGE_BYTES: u64 = 64 << 10;
 const PROMPT_LIMIT: usize = 200;
 
 /// A transcript file, unread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TranscriptRow {
     pub id: String,
     pub path: PathBuf,
     /// Milliseconds since the epoch, of the file.
@@ -77,12 +77,14 @@ pub fn is_open(path: &Path) -> bool {
         && let Ok(Some((_, line))) = lines.next_line()
     {
         seen += line.len();
-        let Some(head) = Head::read(line) else { continue };
+        let Some(head) = LineHead::read(line) else { continue };
         match head.kind.as_str() {
             Some("last-prompt" | "cost-state" | "summary") => return false,
             Some("user") if head.is_meta.0 => {}
             Some("user") => return !head.message.is_some_and(is_interruption),
-            Some("assistant") => return head.message.is_some_and(|raw| stops_at(raw).is_none_or(|s| s == "tool_use")),
+            Some("assistant") => {
+                return head.message.is_some_and(|raw| stop_reason(raw).is_none_or(|s| s == "tool_use"));
+            }
             _ => {}
         }
     }
@@ -93,41 +95,41 @@ fn is_interruption(message: &RawValue) -> bool {
     message.get().contains("[Request interrupted by user")
 }
 
-fn stops_at(message: &RawValue) -> Option<String> {
+fn stop_reason(message: &RawValue) -> Option<String> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
-    struct Answer {
+    struct StoppedAnswer {
         stop_reason: Option<String>,
     }
-    serde_json::from_str::<Answer>(message.get()).ok()?.stop_reason
+    serde_json::from_str::<StoppedAnswer>(message.get()).ok()?.stop_reason
 }
 
 /// Sessions started in `cwd`, newest file first.
-pub fn project(layout: &Layout, cwd: &Path) -> Vec<Row> {
-    let mut all: Vec<Row> = layout.readable_dirs(cwd).iter().flat_map(|dir| rows(dir)).collect();
+pub fn project(layout: &StoreLayout, cwd: &Path) -> Vec<TranscriptRow> {
+    let mut all: Vec<TranscriptRow> = layout.readable_dirs(cwd).iter().flat_map(|dir| rows(dir)).collect();
     sort(&mut all);
     all
 }
 
 /// Sessions of every project, newest file first.
-pub fn everywhere(layout: &Layout) -> Vec<Row> {
+pub fn everywhere(layout: &StoreLayout) -> Vec<TranscriptRow> {
     let Ok(dirs) = std::fs::read_dir(layout.projects()) else { return Vec::new() };
-    let mut all: Vec<Row> = dirs.flatten().flat_map(|dir| rows(&dir.path())).collect();
+    let mut all: Vec<TranscriptRow> = dirs.flatten().flat_map(|dir| rows(&dir.path())).collect();
     sort(&mut all);
     all
 }
 
-pub(crate) fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
+pub(crate) fn newest_first(mut rows: Vec<TranscriptRow>) -> Vec<TranscriptRow> {
     sort(&mut rows);
     rows
 }
 
-fn sort(rows: &mut [Row]) {
+fn sort(rows: &mut [TranscriptRow]) {
     rows.sort_by(|a, b| b.modified_at.cmp(&a.modified_at).then_with(|| a.id.cmp(&b.id)));
 }
 
 /// Transcripts in one directory: names that are session ids, files that are not empty.
-pub(crate) fn rows(dir: &Path) -> Vec<Row> {
+pub(crate) fn rows(dir: &Path) -> Vec<TranscriptRow> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let row = |entry: std::fs::DirEntry| {
         let name = entry.file_name();
@@ -135,12 +137,12 @@ pub(crate) fn rows(dir: &Path) -> Vec<Row> {
         let meta = entry.path().metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
         let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let (modified_at, size) = (modified.as_millis() as u64, meta.len());
-        Some(Row { id: id.to_owned(), path: entry.path(), modified_at, size })
+        Some(TranscriptRow { id: id.to_owned(), path: entry.path(), modified_at, size })
     };
     entries.flatten().filter_map(row).collect()
 }
 
-impl Row {
+impl TranscriptRow {
     /// `None` for what listings do not show: side chains, and sessions in which nothing was said.
     pub fn info(&self) -> Option<SessionInfo> {
         let mut info = read(&self.path)?;
@@ -159,11 +161,11 @@ pub fn archive_mark(transcript: &Path) -> PathBuf {
 
 fn is_archived(transcript: &Path) -> bool {
     #[derive(serde::Deserialize)]
-    struct Mark {
+    struct ArchiveMark {
         archived: bool,
     }
     let text = std::fs::read(archive_mark(transcript)).ok();
-    text.and_then(|text| serde_json::from_slice::<Mark>(&text).ok()).is_some_and(|mark| mark.archived)
+    text.and_then(|text| serde_json::from_slice::<ArchiveMark>(&text).ok()).is_some_and(|mark| mark.archived)
 }
 
 /// Names a session whether it is in use or not: one more line at the end of its file.
@@ -175,7 +177,7 @@ pub fn rename(transcript: &Path, name: &str) -> Result<(), StoreError> {
 /// One more line at the end of a file, whoever else writes to it.
 pub(crate) fn add(transcript: &Path, entry: MetaEntry) -> Result<(), StoreError> {
     let fail = |e| StoreError::write(transcript, e);
-    let mut line = wire::entry::Entry::Meta(entry).to_line().map_err(|e| fail(e.into()))?;
+    let mut line = wire::entry::TranscriptEntry::Meta(entry).to_line().map_err(|e| fail(e.into()))?;
     line.push('\n');
     let mut file = std::fs::OpenOptions::new().append(true).open(transcript).map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
@@ -194,21 +196,21 @@ pub(crate) fn add(transcript: &Path, entry: MetaEntry) -> Result<(), StoreError>
 pub(crate) fn read(path: &Path) -> Option<SessionInfo> {
     let file = File::open(path).ok()?;
     let len = file.metadata().ok()?.len();
-    let mut head = vec![0; len.min(EDGE) as usize];
+    let mut head = vec![0; len.min(EDGE_BYTES) as usize];
     file.read_at(&mut head, 0).ok()?;
     // The end of the file, as far as the head does not cover it.
-    let rest = (len - head.len() as u64).min(EDGE);
+    let rest = (len - head.len() as u64).min(EDGE_BYTES);
     let mut tail = vec![0; rest as usize];
     file.read_at(&mut tail, len - rest).ok()?;
     let mut info = SessionInfo { path: path.to_path_buf(), ..SessionInfo::default() };
     let mut command = None;
     for (at, line) in head.split(|b| *b == b'\n').enumerate() {
-        let Some(line) = Head::read(line) else { continue };
+        let Some(line) = LineHead::read(line) else { continue };
         info.is_sidechain |= at == 0 && line.is_sidechain.0;
         info.take_first(&line, &mut command);
         info.take_last(&line);
     }
-    for line in tail.split(|b| *b == b'\n').filter_map(Head::read) {
+    for line in tail.split(|b| *b == b'\n').filter_map(LineHead::read) {
         if info.cwd.is_none() {
             info.cwd = line.cwd.owned();
         }
@@ -241,12 +243,12 @@ pub(crate) fn recorded_cwd(path: &Path) -> Option<String> {
 
 impl SessionInfo {
     /// The first line that has a value decides.
-    fn take_first(&mut self, line: &Head<'_>, command: &mut Option<String>) {
+    fn take_first(&mut self, line: &LineHead<'_>, command: &mut Option<String>) {
         keep(&mut self.cwd, || line.cwd.owned());
         keep(&mut self.entrypoint, || line.entrypoint.owned());
         keep(&mut self.kind, || line.session_kind.owned());
         if let (None, Some(origin)) = (&self.forked_from, line.forked_from) {
-            let origin: Option<head::Origin<'_>> = serde_json::from_str(origin.get()).ok();
+            let origin: Option<head::ForkOrigin<'_>> = serde_json::from_str(origin.get()).ok();
             self.forked_from = origin.and_then(|origin| origin.session_id.owned());
         }
         if self.created_at.is_none() {
@@ -258,15 +260,15 @@ impl SessionInfo {
             && !line.is_compact_summary.0
         {
             match prompt(line) {
-                Some(Prompt::Text(text)) => self.first_prompt = Some(text),
-                Some(Prompt::Command(name)) => keep(command, || Some(name)),
+                Some(ListedPrompt::Text(text)) => self.first_prompt = Some(text),
+                Some(ListedPrompt::Command(name)) => keep(command, || Some(name)),
                 None => {}
             }
         }
     }
 
     /// The last line that has a value decides.
-    fn take_last(&mut self, line: &Head<'_>) {
+    fn take_last(&mut self, line: &LineHead<'_>) {
         replace(&mut self.branch, line.branch.owned());
         match line.kind.as_str() {
             Some("custom-title") => replace(&mut self.titles[0], line.custom_title.owned()),
@@ -298,14 +300,14 @@ fn replace(slot: &mut Option<String>, value: Option<String>) {
     }
 }
 
-enum Prompt {
+enum ListedPrompt {
     Text(String),
     /// A slash command: shown when nothing better comes.
     Command(String),
 }
 
 /// The text of a user line if a person wrote it.
-fn prompt(line: &Head<'_>) -> Option<Prompt> {
+fn prompt(line: &LineHead<'_>) -> Option<ListedPrompt> {
     let message = head::message(line.message?);
     if message.content.blocks.iter().any(|b| b.kind.as_str() == Some("tool_result")) {
         return None;
@@ -314,11 +316,11 @@ fn prompt(line: &Head<'_>) -> Option<Prompt> {
     message.content.text.as_deref().into_iter().chain(blocks).find_map(classify)
 }
 
-fn classify(text: &str) -> Option<Prompt> {
+fn classify(text: &str) -> Option<ListedPrompt> {
     let text = text.replace('\n', " ");
     let text = text.trim();
     if let Some(name) = text.split_once("<command-name>").and_then(|(_, r)| r.split_once("</command-name>")) {
-        return Some(Prompt::Command(name.0.to_owned()));
+        return Some(ListedPrompt::Command(name.0.to_owned()));
     }
     const INJECTED: [&str; 5] =
         ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>", "[Request interrupted by user"];
@@ -327,7 +329,7 @@ fn classify(text: &str) -> Option<Prompt> {
         || INJECTED.iter().any(|p| text.starts_with(p))
         || only("ide_opened_file")
         || only("ide_selection");
-    (!skip).then(|| Prompt::Text(shorten(text)))
+    (!skip).then(|| ListedPrompt::Text(shorten(text)))
 }
 
 fn shorten(text: &str) -> String {

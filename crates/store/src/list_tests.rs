@@ -58,7 +58,7 @@ fn the_first_prompt_is_what_a_person_wrote() {
 #[test]
 fn a_directory_lists_sessions_only() {
     let dir = tempfile::tempdir().unwrap();
-    let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+    let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
     let project_dir = layout.project_dir(Path::new("/nowhere"));
     std::fs::create_dir_all(project_dir.join(ID)).unwrap();
     std::fs::write(project_dir.join("notes.jsonl"), "x").unwrap();
@@ -68,7 +68,7 @@ fn a_directory_lists_sessions_only() {
     std::fs::write(project_dir.join(format!("{hidden}.jsonl")), user("\"hi\"", "\"isSidechain\":true,")).unwrap();
     let rows = project(&layout, Path::new("/nowhere"));
     assert_eq!(rows.len(), 2);
-    let shown: Vec<String> = rows.iter().filter_map(Row::info).map(|i| i.id).collect();
+    let shown: Vec<String> = rows.iter().filter_map(TranscriptRow::info).map(|i| i.id).collect();
     assert_eq!(shown, [ID]);
     assert_eq!(everywhere(&layout).len(), 2);
 }
@@ -108,7 +108,7 @@ fn a_row_costs_the_two_ends_of_its_file() {
         let last = "\n{\"type\":\"custom-title\",\"customTitle\":\"last\",\"sessionId\":\"S\"}\n";
         file.write_all_at(last.as_bytes(), length - last.len() as u64).unwrap();
     }
-    let infos: Vec<SessionInfo> = rows(dir.path()).iter().filter_map(Row::info).collect();
+    let infos: Vec<SessionInfo> = rows(dir.path()).iter().filter_map(TranscriptRow::info).collect();
     assert_eq!(infos.len(), 50);
     assert!(infos.iter().all(|info| info.title.as_deref() == Some("last") && info.size == length));
 }

@@ -2,7 +2,7 @@
 //! after their content. A paste that is gone leaves its label.
 
 use crate::error::StoreError;
-use crate::layout::Layout;
+use crate::layout::StoreLayout;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Longer pastes are kept in files, in bytes.
-const INLINE: usize = 1024;
+const MAX_INLINE_CHARS: usize = 1024;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Paste {
+struct StoredPaste {
     #[serde(default)]
     id: u64,
     #[serde(rename = "type", default)]
@@ -26,23 +26,25 @@ struct Paste {
 }
 
 /// `pastedContents` of a prompt with these labels and texts. Blocking.
-pub fn keep(layout: &Layout, pasted: &[(String, String)]) -> Result<Box<RawValue>, StoreError> {
+pub fn store_pastes(layout: &StoreLayout, pasted: &[(String, String)]) -> Result<Box<RawValue>, StoreError> {
     let mut all = BTreeMap::new();
     for (label, text) in pasted {
         let Some(id) = number(label) else { continue };
-        let content_hash = if text.len() > INLINE { Some(store(layout, text)?) } else { None };
+        let content_hash = if text.len() > MAX_INLINE_CHARS { Some(store(layout, text)?) } else { None };
         let content = content_hash.is_none().then(|| text.clone());
-        all.insert(id.to_string(), Paste { id, kind: "text".into(), content, content_hash });
+        all.insert(id.to_string(), StoredPaste { id, kind: "text".into(), content, content_hash });
     }
     Ok(wire::raw::to_raw(&all).unwrap_or_else(|_| crate::history::nothing_pasted()))
 }
 
 /// `display` with its labels replaced by what was pasted there.
-pub fn expand(layout: &Layout, display: &str, pasted: &RawValue) -> String {
+pub fn expand(layout: &StoreLayout, display: &str, pasted: &RawValue) -> String {
     if pasted.get() == "{}" {
         return display.to_owned();
     }
-    let Ok(all) = serde_json::from_str::<BTreeMap<String, Paste>>(pasted.get()) else { return display.to_owned() };
+    let Ok(all) = serde_json::from_str::<BTreeMap<String, StoredPaste>>(pasted.get()) else {
+        return display.to_owned();
+    };
     let mut text = String::with_capacity(display.len());
     let mut rest = display;
     while let Some(start) = rest.find("[Pasted text #") {
@@ -61,7 +63,7 @@ fn number(label: &str) -> Option<u64> {
     digits[..digits.find(|c: char| !c.is_ascii_digit())?].parse().ok()
 }
 
-fn read(layout: &Layout, paste: &Paste) -> Option<String> {
+fn read(layout: &StoreLayout, paste: &StoredPaste) -> Option<String> {
     if paste.kind != "text" {
         return None;
     }
@@ -71,7 +73,7 @@ fn read(layout: &Layout, paste: &Paste) -> Option<String> {
     })
 }
 
-fn store(layout: &Layout, text: &str) -> Result<String, StoreError> {
+fn store(layout: &StoreLayout, text: &str) -> Result<String, StoreError> {
     let mut hash = String::with_capacity(16);
     for byte in &Sha256::digest(text.as_bytes())[..8] {
         write!(hash, "{byte:02x}").ok();
@@ -93,11 +95,11 @@ mod tests {
     fn short_pastes_stand_in_the_line_and_long_ones_in_a_file() {
         // [TST-173]
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+        let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
         let (short, long) = ("a\nb\nc\nd".to_owned(), "x".repeat(2_000));
         let labels = ["[Pasted text #1 +3 lines]", "[Pasted text #2]"].map(str::to_owned);
         let pasted = [(labels[0].clone(), short.clone()), (labels[1].clone(), long.clone())];
-        let kept = keep(&layout, &pasted).unwrap();
+        let kept = store_pastes(&layout, &pasted).unwrap();
         let read: serde_json::Value = serde_json::from_str(kept.get()).unwrap();
         assert_eq!(read["1"], serde_json::json!({"id": 1, "type": "text", "content": short}));
         assert!(read["2"].get("content").is_none());

@@ -3,34 +3,34 @@
 //! together on disk are told apart by what their files say. Nothing is followed through a link.
 
 use crate::error::StoreError;
-use crate::layout::{self, Layout};
-use crate::{list, registry};
+use crate::layout::{self, StoreLayout};
+use crate::{list, live_sessions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Folders of the configuration home with entries named after sessions.
-const BY_SESSION: [&str; 7] = ["tasks", "debug", "file-history", "session-env", "image-cache", "uploads", "todos"];
+const SESSION_FOLDERS: [&str; 7] = ["tasks", "debug", "file-history", "session-env", "image-cache", "uploads", "todos"];
 
 /// Which projects are meant.
 #[derive(Clone, Copy, Debug)]
-pub enum Scope<'a> {
+pub enum PurgeScope<'a> {
     One(&'a Path),
     All,
 }
 
 /// What is kept about one directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Project {
+pub struct PurgeProject {
     pub cwd: String,
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<PurgeSession>,
     /// Lines of the prompt history.
     pub prompts: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct PurgeSession {
     pub id: String,
     /// Files and folders, each whole.
     pub paths: Vec<PathBuf>,
@@ -39,27 +39,27 @@ pub struct Session {
     pub is_open: bool,
 }
 
-impl Project {
+impl PurgeProject {
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.prompts == 0
     }
 }
 
 /// What could be removed, by directory. Nothing is changed. Blocking.
-pub fn survey(layout: &Layout, scope: Scope<'_>) -> Vec<Project> {
+pub fn survey(layout: &StoreLayout, scope: PurgeScope<'_>) -> Vec<PurgeProject> {
     let wanted = match scope {
-        Scope::One(path) => Some(layout::resolved(path)),
-        Scope::All => None,
+        PurgeScope::One(path) => Some(layout::resolve_directory(path)),
+        PurgeScope::All => None,
     };
-    let open: BTreeSet<String> = registry::live(layout).into_iter().map(|owner| owner.session_id).collect();
-    let mut found: BTreeMap<String, Project> = BTreeMap::new();
+    let open: BTreeSet<String> = live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect();
+    let mut found: BTreeMap<String, PurgeProject> = BTreeMap::new();
     let dirs = match scope {
-        Scope::One(path) => layout.readable_dirs(path),
-        Scope::All => entries(&layout.projects()),
+        PurgeScope::One(path) => layout.readable_dirs(path),
+        PurgeScope::All => entries(&layout.projects()),
     };
     for dir in dirs {
         for transcript in transcripts(&dir) {
-            let Some(cwd) = place(&transcript, wanted.as_deref()) else { continue };
+            let Some(cwd) = recorded_directory(&transcript, wanted.as_deref()) else { continue };
             let session = session(layout, &transcript, &open);
             let project = found.entry(cwd.clone()).or_default();
             match project.sessions.iter_mut().find(|known| known.id == session.id) {
@@ -76,11 +76,15 @@ pub fn survey(layout: &Layout, scope: Scope<'_>) -> Vec<Project> {
             found.entry(cwd).or_default().prompts = prompts;
         }
     }
-    found.into_iter().map(|(cwd, project)| Project { cwd, ..project }).filter(|project| !project.is_empty()).collect()
+    found
+        .into_iter()
+        .map(|(cwd, project)| PurgeProject { cwd, ..project })
+        .filter(|project| !project.is_empty())
+        .collect()
 }
 
 /// Removes one session with everything that belongs to it.
-pub fn remove(session: &Session) -> Result<(), StoreError> {
+pub fn remove(session: &PurgeSession) -> Result<(), StoreError> {
     for path in &session.paths {
         let meta = std::fs::symlink_metadata(path);
         let removed = match meta {
@@ -102,7 +106,7 @@ pub fn remove(session: &Session) -> Result<(), StoreError> {
 }
 
 /// Takes the prompts of a directory out of the history; the others stay to the byte. How many were taken.
-pub fn forget_prompts(layout: &Layout, cwd: &str) -> Result<usize, StoreError> {
+pub fn forget_prompts(layout: &StoreLayout, cwd: &str) -> Result<usize, StoreError> {
     const ATTEMPTS: usize = 5;
     let path = layout.history();
     let fail = |error| StoreError::write(&path, error);
@@ -129,7 +133,7 @@ pub fn forget_prompts(layout: &Layout, cwd: &str) -> Result<usize, StoreError> {
     Err(fail(io::Error::other("it is being written to; try again")))
 }
 
-fn prompts(layout: &Layout) -> BTreeMap<String, usize> {
+fn prompts(layout: &StoreLayout) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     let Ok(file) = File::open(layout.history()) else { return found };
     for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
@@ -141,7 +145,7 @@ fn prompts(layout: &Layout) -> BTreeMap<String, usize> {
 }
 
 fn project_of(line: &[u8]) -> Option<String> {
-    let prompt: crate::history::Prompt = serde_json::from_slice(line).ok()?;
+    let prompt: crate::history::HistoryPrompt = serde_json::from_slice(line).ok()?;
     Some(layout::nfc(&prompt.project)).filter(|project| !project.is_empty())
 }
 
@@ -167,22 +171,22 @@ fn id_of(path: &Path) -> Option<String> {
 }
 
 /// The directory a transcript belongs to, when it is `wanted`. One that names none belongs to whoever asks for its folder.
-fn place(transcript: &Path, wanted: Option<&str>) -> Option<String> {
+fn recorded_directory(transcript: &Path, wanted: Option<&str>) -> Option<String> {
     let recorded = list::describe(transcript).and_then(|info| info.cwd).map(|cwd| layout::nfc(&cwd));
     match (recorded, wanted) {
         (Some(cwd), None) => Some(cwd),
         (Some(cwd), Some(wanted)) => {
-            (cwd == wanted || layout::resolved(Path::new(&cwd)) == wanted).then(|| wanted.to_owned())
+            (cwd == wanted || layout::resolve_directory(Path::new(&cwd)) == wanted).then(|| wanted.to_owned())
         }
         (None, Some(wanted)) => Some(wanted.to_owned()),
         (None, None) => Some(transcript.parent()?.file_name()?.to_string_lossy().into_owned()),
     }
 }
 
-fn session(layout: &Layout, transcript: &Path, open: &BTreeSet<String>) -> Session {
+fn session(layout: &StoreLayout, transcript: &Path, open: &BTreeSet<String>) -> PurgeSession {
     let id = id_of(transcript).unwrap_or_default();
     let beside = transcript.parent().map(|dir| dir.join(&id));
-    let kept = BY_SESSION.iter().flat_map(|folder| {
+    let kept = SESSION_FOLDERS.iter().flat_map(|folder| {
         let dir = layout.home().join(folder);
         [dir.join(&id), dir.join(format!("{id}.txt")), dir.join(format!("{id}.json"))]
     });
@@ -192,7 +196,7 @@ fn session(layout: &Layout, transcript: &Path, open: &BTreeSet<String>) -> Sessi
     let all = std::iter::once(transcript.to_path_buf()).chain(beside).chain(kept).chain(latest);
     let paths: Vec<PathBuf> = all.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect();
     let bytes = paths.iter().map(|path| size(path)).sum();
-    Session { is_open: open.contains(&id), id, paths, bytes }
+    PurgeSession { is_open: open.contains(&id), id, paths, bytes }
 }
 
 fn size(path: &Path) -> u64 {
@@ -211,7 +215,7 @@ mod tests {
     #[test]
     fn names_that_fall_together_are_told_apart_and_notes_stay() {
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+        let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
         let (here, there) = (Path::new("/my-app"), Path::new("/my_app"));
         let folder = layout.project_dir(here);
         assert_eq!(folder, layout.project_dir(there));
@@ -226,18 +230,18 @@ mod tests {
         let history = r#"{"display":"a","project":"/my-app"}"#.to_owned()
             + "\n{\"display\":\"b\",\"project\":\"/my_app\"}\nnoise\n";
         std::fs::write(layout.history(), &history).unwrap();
-        let found = survey(&layout, Scope::One(here));
+        let found = survey(&layout, PurgeScope::One(here));
         assert_eq!(found.len(), 1);
         let project = &found[0];
         assert_eq!((project.cwd.as_str(), project.sessions.len(), project.prompts), ("/my-app", 1, 1));
         assert_eq!((project.sessions[0].id.as_str(), project.sessions[0].paths.len()), (id(1).as_str(), 3));
-        assert_eq!(survey(&layout, Scope::All).len(), 2);
+        assert_eq!(survey(&layout, PurgeScope::All).len(), 2);
         remove(&project.sessions[0]).unwrap();
         assert_eq!(forget_prompts(&layout, "/my-app").unwrap(), 1);
-        assert!(survey(&layout, Scope::One(here)).is_empty());
+        assert!(survey(&layout, PurgeScope::One(here)).is_empty());
         let left = std::fs::read_to_string(layout.history()).unwrap();
         assert_eq!(left, "{\"display\":\"b\",\"project\":\"/my_app\"}\nnoise\n");
-        remove(&survey(&layout, Scope::All)[0].sessions[0]).unwrap();
+        remove(&survey(&layout, PurgeScope::All)[0].sessions[0]).unwrap();
         assert!(folder.join("memory").is_dir());
     }
 }

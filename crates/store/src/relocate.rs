@@ -4,7 +4,7 @@
 
 use crate::backward::ReadAt;
 use crate::error::StoreError;
-use crate::layout::{self, Layout};
+use crate::layout::{self, StoreLayout};
 use crate::list;
 use crate::transcript::kind_of;
 use std::fs::File;
@@ -15,7 +15,7 @@ use wire::entry::MetaEntry;
 
 /// Where a session goes, from where.
 #[derive(Clone, Copy, Debug)]
-pub struct Moving<'a> {
+pub struct SessionMove<'a> {
     pub transcript: &'a Path,
     pub from: &'a Path,
     pub to: &'a Path,
@@ -23,14 +23,14 @@ pub struct Moving<'a> {
 
 /// Moves a session; returns where its transcript lies, or will lie when nothing was said yet. Nobody of this process may have
 /// it open. Blocking.
-pub fn relocate(layout: &Layout, moving: Moving<'_>) -> Result<PathBuf, StoreError> {
+pub fn relocate(layout: &StoreLayout, moving: SessionMove<'_>) -> Result<PathBuf, StoreError> {
     let old = moving.transcript;
     let name = old.file_name().unwrap_or_default();
     let dir = layout.project_dir(moving.to);
     let new = dir.join(name);
     if new == old {
         // Names of directories may fall together on disk; the line tells them apart.
-        return if old.exists() { list::add(old, line(old, moving)).map(|()| new) } else { Ok(new) };
+        return if old.exists() { list::add(old, move_entry(old, moving)).map(|()| new) } else { Ok(new) };
     }
     layout::create_private(&dir).map_err(|e| StoreError::write(&dir, e))?;
     if !old.exists() {
@@ -38,24 +38,24 @@ pub fn relocate(layout: &Layout, moving: Moving<'_>) -> Result<PathBuf, StoreErr
         return Ok(new);
     }
     let linked = link(old, &new)?;
-    list::add(old, line(old, moving))?;
+    list::add(old, move_entry(old, moving))?;
     // From here on it belongs to the new place, whatever happens.
-    leave(old, &new, linked).map_err(|e| StoreError::write(&new, e))?;
+    remove_old_name(old, &new, linked).map_err(|e| StoreError::write(&new, e))?;
     move_folder(old, &new);
     Ok(new)
 }
 
-fn line(transcript: &Path, moving: Moving<'_>) -> MetaEntry {
+fn move_entry(transcript: &Path, moving: SessionMove<'_>) -> MetaEntry {
     MetaEntry::Relocated {
-        cwd: layout::resolved(moving.to),
-        from: layout::resolved(moving.from),
+        cwd: layout::resolve_directory(moving.to),
+        from: layout::resolve_directory(moving.from),
         timestamp: sys::clock::now_iso(),
         session_id: transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Linked {
+enum LinkResult {
     /// The file has both names.
     Yes,
     /// This file system has no such thing: it is renamed afterwards.
@@ -63,20 +63,20 @@ enum Linked {
 }
 
 /// Never over another file.
-fn link(old: &Path, new: &Path) -> Result<Linked, StoreError> {
+fn link(old: &Path, new: &Path) -> Result<LinkResult, StoreError> {
     match std::fs::hard_link(old, new) {
-        Ok(()) => Ok(Linked::Yes),
+        Ok(()) => Ok(LinkResult::Yes),
         // An earlier move stopped here.
-        Err(_) if is_same(old, new) => Ok(Linked::Yes),
+        Err(_) if is_same(old, new) => Ok(LinkResult::Yes),
         Err(error) if new.exists() => Err(StoreError::write(new, error)),
-        Err(_) => Ok(Linked::No),
+        Err(_) => Ok(LinkResult::No),
     }
 }
 
-fn leave(old: &Path, new: &Path, linked: Linked) -> io::Result<()> {
+fn remove_old_name(old: &Path, new: &Path, linked: LinkResult) -> io::Result<()> {
     match linked {
-        Linked::Yes => std::fs::remove_file(old),
-        Linked::No => std::fs::rename(old, new),
+        LinkResult::Yes => std::fs::remove_file(old),
+        LinkResult::No => std::fs::rename(old, new),
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// Finishes a move that was cut short, before the session in `path` is taken up; returns where its transcript lies. What was
 /// never moved, or was copied by hand, stays where it is. Blocking.
-pub fn settle(layout: &Layout, path: &Path) -> PathBuf {
+pub fn finish_move(layout: &StoreLayout, path: &Path) -> PathBuf {
     let Some(info) = list::read(path) else { return path.to_path_buf() };
     let (Some(cwd), Some(name)) = (&info.cwd, path.file_name()) else { return path.to_path_buf() };
     let home = layout.project_dir(Path::new(cwd)).join(name);
@@ -144,7 +144,7 @@ fn finish(old: &Path, home: &Path, path: &Path) -> PathBuf {
 }
 
 /// Metadata that must stay near the end of a file that was just closed, the newest line of each kind.
-pub fn remembered(transcript: &Path) -> Vec<String> {
+pub fn sticky_lines(transcript: &Path) -> Vec<String> {
     const TAIL: u64 = 64 << 10;
     let read = || -> io::Result<Vec<u8>> {
         let file = File::open(transcript)?;

@@ -6,7 +6,7 @@ const ID: &str = "11111111-2222-4333-8444-555555555555";
 
 struct World {
     dir: tempfile::TempDir,
-    layout: Layout,
+    layout: StoreLayout,
     old: PathBuf,
     new: PathBuf,
 }
@@ -15,7 +15,7 @@ impl World {
     /// A session of the directory `a`, with a folder of its own.
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path().join("home"))]));
+        let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path().join("home"))]));
         for place in ["a", "b"] {
             std::fs::create_dir_all(dir.path().join(place)).unwrap();
         }
@@ -45,7 +45,7 @@ impl World {
     }
 
     fn moving(&self, places: &[PathBuf; 2]) -> Result<PathBuf, StoreError> {
-        relocate(&self.layout, Moving { transcript: &self.old, from: &places[0], to: &places[1] })
+        relocate(&self.layout, SessionMove { transcript: &self.old, from: &places[0], to: &places[1] })
     }
 
     fn places(&self) -> [PathBuf; 2] {
@@ -55,7 +55,7 @@ impl World {
     /// The session is taken up by its id from `name`, and is whole afterwards.
     fn take_up(&self, name: &str) -> PathBuf {
         let found = find::by_id(&self.layout, &self.place(name), ID).unwrap();
-        let path = settle(&self.layout, &found);
+        let path = finish_move(&self.layout, &found);
         assert!(path.with_extension("").join("subagents/agent-1.jsonl").exists(), "{name}");
         assert!(std::fs::read_to_string(&path).unwrap().contains("hello"));
         path
@@ -64,8 +64,8 @@ impl World {
 
 fn committed(world: &World) {
     let [from, to] = world.places();
-    let moving = Moving { transcript: &world.old, from: &from, to: &to };
-    list::add(&world.old, line(&world.old, moving)).unwrap();
+    let moving = SessionMove { transcript: &world.old, from: &from, to: &to };
+    list::add(&world.old, move_entry(&world.old, moving)).unwrap();
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn a_session_moves_with_everything_it_has() {
     assert_eq!(world.listed(), ["b"]);
     assert!(!world.old.exists() && !world.old.with_extension("").exists());
     assert_eq!(world.take_up("a"), world.new);
-    assert_eq!(remembered(&world.new).len(), 1);
+    assert_eq!(sticky_lines(&world.new).len(), 1);
     // And back again.
     let [a, b] = world.places();
-    let back = relocate(&world.layout, Moving { transcript: &world.new, from: &b, to: &a }).unwrap();
+    let back = relocate(&world.layout, SessionMove { transcript: &world.new, from: &b, to: &a }).unwrap();
     assert_eq!((back, world.listed()), (world.old.clone(), vec!["a"]));
     assert_eq!(world.take_up("b"), world.old);
 }
@@ -146,7 +146,7 @@ fn nothing_is_overwritten_and_copies_stay_where_they_are() {
     std::fs::copy(&world.old, &world.new).unwrap();
     assert!(matches!(world.moving(&world.places()), Err(StoreError::Write { .. })));
     assert_eq!(world.listed(), ["a"]);
-    assert_eq!(settle(&world.layout, &world.new), world.new);
+    assert_eq!(finish_move(&world.layout, &world.new), world.new);
     // What others moved away is not listed.
     let world = World::new();
     let text = std::fs::read_to_string(&world.old).unwrap();
@@ -161,11 +161,11 @@ fn directories_whose_names_fall_together_are_told_apart() {
         std::fs::create_dir_all(world.dir.path().join(name)).unwrap();
         world.place(name)
     });
-    let here =
-        relocate(&world.layout, Moving { transcript: &world.old, from: &world.place("a"), to: &places[0] }).unwrap();
-    let there = relocate(&world.layout, Moving { transcript: &here, from: &places[0], to: &places[1] }).unwrap();
+    let here = relocate(&world.layout, SessionMove { transcript: &world.old, from: &world.place("a"), to: &places[0] })
+        .unwrap();
+    let there = relocate(&world.layout, SessionMove { transcript: &here, from: &places[0], to: &places[1] }).unwrap();
     assert_eq!(here, there);
     let lists = |place: &Path| find::latest(&world.layout, place, LatestScope::Headless).is_some();
     assert_eq!((lists(&places[0]), lists(&places[1])), (false, true));
-    assert_eq!(settle(&world.layout, &there), there);
+    assert_eq!(finish_move(&world.layout, &there), there);
 }

@@ -4,19 +4,19 @@
 mod chain;
 mod index;
 
-use crate::backward::{BackwardLines, ReadAt, Span};
+use crate::backward::{BackwardLines, LineSpan, ReadAt};
 use crate::error::StoreError;
-use crate::head::Head;
-use chain::Resolved;
-use index::{Added, Index, Node, NodeKind};
+use crate::head::LineHead;
+use chain::ChainResult;
+use index::{EntryNode, LineEffect, NodeKind, TranscriptIndex};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use wire::entry::{MessageHead, Replacement};
+use wire::entry::{MessageHead, ResultReplacement};
 
 /// How much of the file's start is looked at for what the tail does not say.
-const HEAD: u64 = 64 << 10;
+const HEAD_BYTES: u64 = 64 << 10;
 /// How far back the last answer is looked for.
 const WEIGHT_TAIL: usize = 1 << 20;
 /// Attempts to end the pass before they are rationed.
@@ -62,7 +62,7 @@ pub struct LoadedEntry {
     pub is_api_error: bool,
     /// The person took it back: no part of what the model knows.
     pub is_retracted: bool,
-    pub(crate) span: Span,
+    pub(crate) span: LineSpan,
 }
 
 impl LoadedEntry {
@@ -81,7 +81,7 @@ impl LoadedEntry {
 
 /// The compaction the conversation starts from.
 #[derive(Clone, Debug)]
-pub struct Boundary {
+pub struct CompactBoundary {
     pub uuid: Box<str>,
     pub logical_parent: Option<Box<str>>,
     /// `compactMetadata`, raw JSON.
@@ -90,14 +90,14 @@ pub struct Boundary {
 
 /// What a resumed session continues from.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedConversation {
     pub session_id: String,
     pub path: PathBuf,
     /// In conversation order.
     pub entries: Vec<LoadedEntry>,
     /// The parent of the next entry.
     pub leaf_uuid: Option<Box<str>>,
-    pub replacements: Vec<Replacement>,
+    pub replacements: Vec<ResultReplacement>,
     pub custom_title: Option<String>,
     pub ai_title: Option<String>,
     pub last_prompt: Option<String>,
@@ -107,7 +107,7 @@ pub struct Loaded {
     /// Where the session was started.
     pub cwd: Option<String>,
     pub entrypoint: Option<String>,
-    pub boundary: Option<Boundary>,
+    pub boundary: Option<CompactBoundary>,
     /// Metadata lines to hand to `Transcript::remember`.
     pub sticky: Vec<Box<str>>,
     /// The newest `cost-state` line.
@@ -123,9 +123,9 @@ pub struct Loaded {
     pub(crate) len: u64,
 }
 
-impl Loaded {
+impl LoadedConversation {
     /// Names the lines that could not be read and are not part of the conversation. Reads the file when there are any.
-    pub fn left_out(&self) -> Option<String> {
+    pub fn unreadable_lines(&self) -> Option<String> {
         if self.skipped_lines == 0 {
             return None;
         }
@@ -167,7 +167,7 @@ fn line_number(path: &Path, offset: u64) -> io::Result<u64> {
 }
 
 /// Loads the conversation in `path`. An existing file without any message is `StoreError::Empty`.
-pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, StoreError> {
+pub fn load(path: &Path, options: &LoadOptions) -> Result<LoadedConversation, StoreError> {
     let opened = File::open(path).and_then(|file| file.metadata().map(|m| (file, m.len())));
     let (file, len) = opened.map_err(|e| StoreError::read(path, e))?;
     let mut loaded = load_from(&file, len, path, options)?;
@@ -178,11 +178,16 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, StoreError> {
 }
 
 /// The same for a transcript in memory.
-pub fn load_bytes(bytes: &[u8], options: &LoadOptions) -> Result<Loaded, StoreError> {
+pub fn load_bytes(bytes: &[u8], options: &LoadOptions) -> Result<LoadedConversation, StoreError> {
     load_from(&bytes, bytes.len() as u64, Path::new(""), options)
 }
 
-fn load_from<R: ReadAt>(source: &R, len: u64, path: &Path, options: &LoadOptions) -> Result<Loaded, StoreError> {
+fn load_from<R: ReadAt>(
+    source: &R,
+    len: u64,
+    path: &Path,
+    options: &LoadOptions,
+) -> Result<LoadedConversation, StoreError> {
     let fail = |e| StoreError::read(path, e);
     let (mut index, found) = scan(source, len, options).map_err(fail)?;
     let found = match (found, &options.at) {
@@ -196,7 +201,7 @@ fn load_from<R: ReadAt>(source: &R, len: u64, path: &Path, options: &LoadOptions
         check_dropped(&index, &found, prompt)?;
     }
     if !index.complete {
-        let mut head = vec![0; HEAD.min(len) as usize];
+        let mut head = vec![0; HEAD_BYTES.min(len) as usize];
         source.read_at(&mut head, 0).map_err(fail)?;
         index.add_file_head(&head);
     }
@@ -208,7 +213,7 @@ fn load_from<R: ReadAt>(source: &R, len: u64, path: &Path, options: &LoadOptions
 }
 
 /// The conversation to load and, when turns are to be checked, the whole one.
-struct Found {
+struct ResolvedConversation {
     order: Vec<usize>,
     leaf: usize,
     whole: Option<Vec<usize>>,
@@ -216,12 +221,16 @@ struct Found {
 
 /// Reads backwards until the conversation is complete. It can only become so at certain lines, so only there it is
 /// tried, and less often as the pass gets longer.
-fn scan<R: ReadAt>(source: &R, len: u64, options: &LoadOptions) -> io::Result<(Index, Option<Found>)> {
-    let mut index = Index { sidechain: options.sidechain, ..Index::default() };
+fn scan<R: ReadAt>(
+    source: &R,
+    len: u64,
+    options: &LoadOptions,
+) -> io::Result<(TranscriptIndex, Option<ResolvedConversation>)> {
+    let mut index = TranscriptIndex { sidechain: options.sidechain, ..TranscriptIndex::default() };
     let mut lines = BackwardLines::new(source, len);
     let (mut tries, mut next_try) = (0, 0);
     while let Some((span, line)) = lines.next_line()? {
-        let may_end = index.add(span, line) == Added::MayEnd;
+        let may_end = index.add(span, line) == LineEffect::MayEnd;
         if !may_end || (tries >= FREE_TRIES && index.nodes.len() < next_try) {
             continue;
         }
@@ -236,17 +245,17 @@ fn scan<R: ReadAt>(source: &R, len: u64, options: &LoadOptions) -> io::Result<(I
     Ok((index, found))
 }
 
-fn try_resolve(index: &Index, options: &LoadOptions) -> Option<Found> {
-    let Resolved::Chain { order, leaf } = chain::resolve(index, options.at.as_deref()) else { return None };
+fn try_resolve(index: &TranscriptIndex, options: &LoadOptions) -> Option<ResolvedConversation> {
+    let ChainResult::Chain { order, leaf } = chain::resolve(index, options.at.as_deref()) else { return None };
     if options.drops_turn.is_none() {
-        return Some(Found { order, leaf, whole: None });
+        return Some(ResolvedConversation { order, leaf, whole: None });
     }
-    let Resolved::Chain { order: whole, .. } = chain::resolve(index, None) else { return None };
-    Some(Found { order, leaf, whole: Some(whole) })
+    let ChainResult::Chain { order: whole, .. } = chain::resolve(index, None) else { return None };
+    Some(ResolvedConversation { order, leaf, whole: Some(whole) })
 }
 
 /// Every dropped entry must belong to the turn that `prompt` began.
-fn check_dropped(index: &Index, found: &Found, prompt: &str) -> Result<(), StoreError> {
+fn check_dropped(index: &TranscriptIndex, found: &ResolvedConversation, prompt: &str) -> Result<(), StoreError> {
     let reject = |reason: String| Err(StoreError::DropsTurn { reason });
     if prompt.is_empty() {
         return reject("no prompt uuid was given".into());
@@ -268,14 +277,14 @@ fn check_dropped(index: &Index, found: &Found, prompt: &str) -> Result<(), Store
     }
 }
 
-fn begins_turn(node: &Node, current: &Node) -> bool {
+fn begins_turn(node: &EntryNode, current: &EntryNode) -> bool {
     let prompt = node.kind == NodeKind::User && node.calls.is_empty() && !node.is_meta && !node.is_compact_summary;
     prompt && (node.prompt_id.is_none() || node.prompt_id != current.prompt_id)
 }
 
 /// How much a conversation weighs, and when it was last used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weight {
+pub struct ConversationWeight {
     /// Of the last request and its answer.
     pub tokens: u64,
     /// Milliseconds since the epoch.
@@ -283,18 +292,18 @@ pub struct Weight {
 }
 
 /// The weight of the conversation in `path`, from its last answer; read from the end, not far.
-pub fn weight(path: &Path) -> Option<Weight> {
+pub fn weight(path: &Path) -> Option<ConversationWeight> {
     #[derive(Default, serde::Deserialize)]
     #[serde(default)]
-    struct Usage {
+    struct AnswerUsage {
         input_tokens: u64,
         cache_creation_input_tokens: u64,
         cache_read_input_tokens: u64,
         output_tokens: u64,
     }
     #[derive(serde::Deserialize)]
-    struct Answer {
-        usage: Usage,
+    struct WeighedAnswer {
+        usage: AnswerUsage,
     }
     let file = File::open(path).ok()?;
     let mut lines = BackwardLines::new(&file, file.metadata().ok()?.len());
@@ -303,11 +312,12 @@ pub fn weight(path: &Path) -> Option<Weight> {
         && let Ok(Some((_, line))) = lines.next_line()
     {
         seen += line.len();
-        let Some(head) = Head::read(line).filter(|head| head.kind.as_str() == Some("assistant") && head.is_message())
+        let Some(head) =
+            LineHead::read(line).filter(|head| head.kind.as_str() == Some("assistant") && head.is_message())
         else {
             continue;
         };
-        let Some(Answer { usage }) = head.message.and_then(|raw| serde_json::from_str(raw.get()).ok()) else {
+        let Some(WeighedAnswer { usage }) = head.message.and_then(|raw| serde_json::from_str(raw.get()).ok()) else {
             continue;
         };
         let tokens = usage.input_tokens
@@ -315,17 +325,24 @@ pub fn weight(path: &Path) -> Option<Weight> {
             + usage.cache_read_input_tokens
             + usage.output_tokens;
         if tokens > 0 {
-            return Some(Weight { tokens, last_at: head.timestamp.as_str().and_then(sys::clock::parse_iso)? });
+            return Some(ConversationWeight {
+                tokens,
+                last_at: head.timestamp.as_str().and_then(sys::clock::parse_iso)?,
+            });
         }
     }
     None
 }
 
 /// Reads the bodies of the chosen nodes and puts everything together.
-fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Loaded> {
+fn assemble<R: ReadAt>(
+    source: &R,
+    index: TranscriptIndex,
+    found: &ResolvedConversation,
+) -> io::Result<LoadedConversation> {
     let leaf_uuid = index.nodes[found.leaf].uuid.clone();
-    let mut nodes: Vec<Option<Node>> = index.nodes.into_iter().map(Some).collect();
-    let mut loaded = Loaded {
+    let mut nodes: Vec<Option<EntryNode>> = index.nodes.into_iter().map(Some).collect();
+    let mut loaded = LoadedConversation {
         session_id: index.session_id.unwrap_or_default(),
         leaf_uuid: Some(leaf_uuid),
         custom_title: index.custom_title,
@@ -340,12 +357,12 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
         position: index.position,
         skipped_lines: index.skipped,
         skipped_at: index.skipped_at,
-        ..Loaded::default()
+        ..LoadedConversation::default()
     };
     for &at in &found.order {
         let Some(node) = nodes[at].take() else { continue };
         if let Some(facts) = &node.boundary {
-            loaded.boundary = Some(Boundary {
+            loaded.boundary = Some(CompactBoundary {
                 uuid: node.uuid.clone(),
                 logical_parent: facts.logical_parent.clone(),
                 metadata: facts.metadata.clone(),
@@ -360,7 +377,7 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
     Ok(loaded)
 }
 
-fn entry<R: ReadAt>(source: &R, node: Node) -> io::Result<Option<LoadedEntry>> {
+fn entry<R: ReadAt>(source: &R, node: EntryNode) -> io::Result<Option<LoadedEntry>> {
     let kind = match node.kind {
         NodeKind::User => EntryKind::User,
         NodeKind::Assistant => EntryKind::Assistant,
@@ -387,7 +404,7 @@ fn entry<R: ReadAt>(source: &R, node: Node) -> io::Result<Option<LoadedEntry>> {
     }))
 }
 
-fn text<R: ReadAt>(source: &R, span: Span) -> io::Result<Box<str>> {
+fn text<R: ReadAt>(source: &R, span: LineSpan) -> io::Result<Box<str>> {
     let mut bytes = vec![0; span.len];
     source.read_at(&mut bytes, span.offset)?;
     let text = String::from_utf8(bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;

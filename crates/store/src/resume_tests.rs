@@ -48,11 +48,11 @@ fn at(uuid: &str) -> LoadOptions {
     LoadOptions { at: Some(uuid.into()), ..LoadOptions::default() }
 }
 
-fn load_text(text: &str) -> Loaded {
+fn load_text(text: &str) -> LoadedConversation {
     load_bytes(text.as_bytes(), &LoadOptions::default()).unwrap()
 }
 
-fn uuids(loaded: &Loaded) -> Vec<&str> {
+fn uuids(loaded: &LoadedConversation) -> Vec<&str> {
     loaded.entries.iter().map(|e| &*e.uuid).collect()
 }
 

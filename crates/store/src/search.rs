@@ -4,12 +4,12 @@
 //! What nobody wrote (ids, signatures, images, the program's own notes) is never found.
 
 mod lines;
-mod needle;
+mod query;
 
-use crate::list::Row;
-pub use lines::{Hit, Speaker};
+use crate::list::TranscriptRow;
+pub use lines::{SearchHit, Speaker};
 use memchr::{memchr, memrchr};
-pub use needle::Needle;
+pub use query::SearchQuery;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -19,17 +19,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// What one thread works on at a time.
-const PIECE: u64 = 8 << 20;
+const PIECE_BYTES: u64 = 8 << 20;
 /// Read at once; stays in the processor's cache while it is looked through.
-const CHUNK: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 /// Longer lines are stepped over, as they are when a session is resumed.
 const LINE_LIMIT: usize = 64 << 20;
 const THREADS: usize = 8;
 
 /// What is wanted, and until when.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    pub needle: &'a Needle,
+pub struct SearchRequest<'a> {
+    pub needle: &'a SearchQuery,
     /// Places told per session.
     pub per_session: usize,
     /// Set from outside: stop.
@@ -38,15 +38,19 @@ pub struct Wanted<'a> {
 
 /// A session in which something was found.
 #[derive(Clone, Debug)]
-pub struct Found {
-    pub row: Row,
+pub struct SearchResult {
+    pub row: TranscriptRow,
     /// The later pieces of the file first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
 }
 
 /// Looks through `rows` in their order and tells each session with a hit, in that order. Blocking.
-pub fn search(rows: &[Row], wanted: Wanted<'_>, tell: &mut dyn FnMut(Found) -> ControlFlow<()>) {
-    let pieces = pieces(rows, PIECE);
+pub fn search(
+    rows: &[TranscriptRow],
+    wanted: SearchRequest<'_>,
+    tell: &mut dyn FnMut(SearchResult) -> ControlFlow<()>,
+) {
+    let pieces = pieces(rows, PIECE_BYTES);
     let over = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
     let counts: Vec<AtomicUsize> = rows.iter().map(|_| AtomicUsize::new(0)).collect();
@@ -54,13 +58,13 @@ pub fn search(rows: &[Row], wanted: Wanted<'_>, tell: &mut dyn FnMut(Found) -> C
     let (sender, receiver) = sync_channel(threads * 64);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let shift = Shift { rows, pieces: &pieces, wanted, over: &over, next: &next, counts: &counts };
+            let shift = SearchWorker { rows, pieces: &pieces, wanted, stop: &over, next: &next, counts: &counts };
             let sender = sender.clone();
             scope.spawn(move || shift.work(&sender));
         }
         drop(sender);
-        let mut ordered = Ordered { rows, pieces: &pieces, limit: wanted.per_session, at: 0, open: Vec::new() };
-        let mut early: BTreeMap<usize, Vec<Hit>> = BTreeMap::new();
+        let mut ordered = OrderedResults { rows, pieces: &pieces, limit: wanted.per_session, at: 0, open: Vec::new() };
+        let mut early: BTreeMap<usize, Vec<SearchHit>> = BTreeMap::new();
         for (piece, hits) in &receiver {
             early.insert(piece, hits);
             while let Some(hits) = early.remove(&ordered.at) {
@@ -79,20 +83,20 @@ pub fn search(rows: &[Row], wanted: Wanted<'_>, tell: &mut dyn FnMut(Found) -> C
 
 /// A part of a file. Lines belong to the piece in which they begin.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct FilePiece {
     row: usize,
     from: u64,
     to: u64,
 }
 
 /// The end of a file is newer than its beginning.
-fn pieces(rows: &[Row], size: u64) -> Vec<Piece> {
+fn pieces(rows: &[TranscriptRow], size: u64) -> Vec<FilePiece> {
     let mut pieces = Vec::with_capacity(rows.len());
     for (row, file) in rows.iter().enumerate() {
         let mut to = file.size;
         while to > 0 {
             let from = to.saturating_sub(size);
-            pieces.push(Piece { row, from, to });
+            pieces.push(FilePiece { row, from, to });
             to = from;
         }
     }
@@ -100,17 +104,17 @@ fn pieces(rows: &[Row], size: u64) -> Vec<Piece> {
 }
 
 /// Puts the answers of the threads together again.
-struct Ordered<'a> {
-    rows: &'a [Row],
-    pieces: &'a [Piece],
+struct OrderedResults<'a> {
+    rows: &'a [TranscriptRow],
+    pieces: &'a [FilePiece],
     limit: usize,
     at: usize,
-    open: Vec<Hit>,
+    open: Vec<SearchHit>,
 }
 
-impl Ordered<'_> {
+impl OrderedResults<'_> {
     /// The hits of the piece at `self.at`; a session once its last piece is in.
-    fn take(&mut self, hits: Vec<Hit>) -> Option<Found> {
+    fn take(&mut self, hits: Vec<SearchHit>) -> Option<SearchResult> {
         let piece = self.pieces[self.at];
         self.at += 1;
         self.open.extend(hits);
@@ -119,27 +123,27 @@ impl Ordered<'_> {
         }
         let mut hits = std::mem::take(&mut self.open);
         hits.truncate(self.limit);
-        Some(Found { row: self.rows[piece.row].clone(), hits })
+        Some(SearchResult { row: self.rows[piece.row].clone(), hits })
     }
 }
 
 /// What a thread needs.
 #[derive(Clone, Copy)]
-struct Shift<'a> {
-    rows: &'a [Row],
-    pieces: &'a [Piece],
-    wanted: Wanted<'a>,
-    over: &'a AtomicBool,
+struct SearchWorker<'a> {
+    rows: &'a [TranscriptRow],
+    pieces: &'a [FilePiece],
+    wanted: SearchRequest<'a>,
+    stop: &'a AtomicBool,
     next: &'a AtomicUsize,
     counts: &'a [AtomicUsize],
 }
 
-impl Shift<'_> {
+impl SearchWorker<'_> {
     fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed) || self.wanted.cancelled.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.wanted.cancelled.load(Ordering::Relaxed)
     }
 
-    fn work(self, sender: &SyncSender<(usize, Vec<Hit>)>) {
+    fn work(self, sender: &SyncSender<(usize, Vec<SearchHit>)>) {
         let mut buffer = Vec::new();
         // A large file is opened once per thread, not once per piece.
         let mut open: Option<(usize, File)> = None;
@@ -154,7 +158,7 @@ impl Shift<'_> {
                 }
                 if let Some((_, file)) = &open {
                     // A file that cannot be read to its end has shown what it could.
-                    self.look_through(file, *piece, &mut buffer, &mut hits).ok();
+                    self.search_piece(file, *piece, &mut buffer, &mut hits).ok();
                 }
                 self.counts[piece.row].fetch_add(hits.len(), Ordering::Relaxed);
             }
@@ -164,16 +168,22 @@ impl Shift<'_> {
         }
     }
 
-    fn look_through(&self, file: &File, piece: Piece, buffer: &mut Vec<u8>, hits: &mut Vec<Hit>) -> io::Result<()> {
+    fn search_piece(
+        &self,
+        file: &File,
+        piece: FilePiece,
+        buffer: &mut Vec<u8>,
+        hits: &mut Vec<SearchHit>,
+    ) -> io::Result<()> {
         // With the byte before it a piece knows whether it begins with a line.
         let mut base = piece.from.saturating_sub(1);
         let mut skips = piece.from > 0;
         let mut held = 0;
         while !self.is_over() && hits.len() < self.wanted.per_session {
-            if buffer.len() < held + CHUNK {
-                buffer.resize(held + CHUNK, 0);
+            if buffer.len() < held + CHUNK_BYTES {
+                buffer.resize(held + CHUNK_BYTES, 0);
             }
-            let read = file.read_at(&mut buffer[held..held + CHUNK], base + held as u64)?;
+            let read = file.read_at(&mut buffer[held..held + CHUNK_BYTES], base + held as u64)?;
             let filled = held + read;
             let bytes = &buffer[..filled];
             let (end, is_last) = whole_lines(bytes, held, (piece.to - base) as usize, read == 0);
@@ -182,7 +192,7 @@ impl Shift<'_> {
                 start = memchr(b'\n', &bytes[..end]).map_or(end, |at| at + 1);
                 skips = false;
             }
-            self.look_at(&bytes[start..end], hits);
+            self.search_lines(&bytes[start..end], hits);
             if is_last {
                 return Ok(());
             }
@@ -199,7 +209,7 @@ impl Shift<'_> {
         Ok(())
     }
 
-    fn look_at(&self, lines: &[u8], hits: &mut Vec<Hit>) {
+    fn search_lines(&self, lines: &[u8], hits: &mut Vec<SearchHit>) {
         self.wanted.needle.lines(lines, &mut |line| {
             hits.extend(lines::hit(line, self.wanted.needle));
             if hits.len() < self.wanted.per_session { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -2,12 +2,12 @@ use super::*;
 use serde_json::json;
 use std::path::Path;
 
-fn row(dir: &Path, number: usize, lines: &[String]) -> Row {
+fn row(dir: &Path, number: usize, lines: &[String]) -> TranscriptRow {
     let id = format!("11111111-2222-4333-8444-{number:012}");
     let path = dir.join(format!("{id}.jsonl"));
     let text = lines.join("\n") + "\n";
     std::fs::write(&path, &text).unwrap();
-    Row { id, path, modified_at: 1_000 - number as u64, size: text.len() as u64 }
+    TranscriptRow { id, path, modified_at: 1_000 - number as u64, size: text.len() as u64 }
 }
 
 fn line(kind: &str, content: &serde_json::Value) -> String {
@@ -16,10 +16,10 @@ fn line(kind: &str, content: &serde_json::Value) -> String {
     .to_string()
 }
 
-fn found(rows: &[Row], query: &str) -> Vec<Found> {
-    let needle = Needle::new(query).unwrap();
+fn found(rows: &[TranscriptRow], query: &str) -> Vec<SearchResult> {
+    let needle = SearchQuery::new(query).unwrap();
     let mut all = Vec::new();
-    let wanted = Wanted { needle: &needle, per_session: 3, cancelled: &AtomicBool::new(false) };
+    let wanted = SearchRequest { needle: &needle, per_session: 3, cancelled: &AtomicBool::new(false) };
     search(rows, wanted, &mut |found| {
         all.push(found);
         ControlFlow::Continue(())
@@ -43,7 +43,7 @@ fn words_of_people_models_and_tools_are_found_in_the_order_of_the_files() {
         ),
         json!({"type": "summary", "summary": "Of needles", "leafUuid": "x"}).to_string(),
     ];
-    let rows: Vec<Row> =
+    let rows: Vec<TranscriptRow> =
         said.iter().enumerate().map(|(n, line)| row(dir.path(), n, std::slice::from_ref(line))).collect();
     let all = found(&rows, "needle");
     let speakers: Vec<Speaker> = all.iter().map(|found| found.hits[0].speaker).collect();
@@ -85,16 +85,16 @@ fn a_line_belongs_to_one_piece_wherever_the_file_is_cut() {
     let dir = tempfile::tempdir().unwrap();
     let lines: Vec<String> = (0..9).map(|n| line("user", &json!(format!("needle {}", "x".repeat(n * 3))))).collect();
     let rows = [row(dir.path(), 1, &lines)];
-    let needle = Needle::new("needle").unwrap();
+    let needle = SearchQuery::new("needle").unwrap();
     let (never, next) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let wanted = Wanted { needle: &needle, per_session: 1_000, cancelled: &never };
+    let wanted = SearchRequest { needle: &needle, per_session: 1_000, cancelled: &never };
     let file = File::open(&rows[0].path).unwrap();
     for size in (1..rows[0].size + 2).step_by(7) {
         let cut = pieces(&rows, size);
-        let shift = Shift { rows: &rows, pieces: &cut, wanted, over: &never, next: &next, counts: &[] };
+        let shift = SearchWorker { rows: &rows, pieces: &cut, wanted, stop: &never, next: &next, counts: &[] };
         let mut hits = Vec::new();
         for piece in &cut {
-            shift.look_through(&file, *piece, &mut Vec::new(), &mut hits).unwrap();
+            shift.search_piece(&file, *piece, &mut Vec::new(), &mut hits).unwrap();
         }
         assert_eq!(hits.len(), lines.len(), "pieces of {size}");
     }
@@ -103,7 +103,7 @@ fn a_line_belongs_to_one_piece_wherever_the_file_is_cut() {
 #[test]
 fn long_lines_are_read_over_several_chunks() {
     let dir = tempfile::tempdir().unwrap();
-    let long = format!("{} needle {}", "a ".repeat(CHUNK), "b ".repeat(CHUNK));
+    let long = format!("{} needle {}", "a ".repeat(CHUNK_BYTES), "b ".repeat(CHUNK_BYTES));
     let lines = [line("user", &json!("first")), line("user", &json!(long)), line("user", &json!("a needle"))];
     let all = found(&[row(dir.path(), 1, &lines)], "needle");
     assert_eq!(all[0].hits.len(), 2);
@@ -114,17 +114,17 @@ fn long_lines_are_read_over_several_chunks() {
 fn a_search_stops_when_it_is_told_to() {
     let dir = tempfile::tempdir().unwrap();
     let lines: Vec<String> = (0..10).map(|n| line("user", &json!(format!("needle {n}")))).collect();
-    let rows: Vec<Row> = (0..400).map(|n| row(dir.path(), n, &lines)).collect();
+    let rows: Vec<TranscriptRow> = (0..400).map(|n| row(dir.path(), n, &lines)).collect();
     assert_eq!(found(&rows[..1], "needle")[0].hits.len(), 3, "the rest of a session is not told");
-    let needle = Needle::new("needle").unwrap();
+    let needle = SearchQuery::new("needle").unwrap();
     let mut told = 0;
-    let wanted = Wanted { needle: &needle, per_session: 1, cancelled: &AtomicBool::new(false) };
+    let wanted = SearchRequest { needle: &needle, per_session: 1, cancelled: &AtomicBool::new(false) };
     search(&rows, wanted, &mut |_| {
         told += 1;
         if told == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(told, 2);
-    let cancelled = Wanted { cancelled: &AtomicBool::new(true), ..wanted };
+    let cancelled = SearchRequest { cancelled: &AtomicBool::new(true), ..wanted };
     search(&rows, cancelled, &mut |_| panic!("told although cancelled"));
     search(&[], wanted, &mut |_| panic!("told without a file"));
 }

@@ -10,24 +10,26 @@ mod blobs;
 mod draft;
 mod manifest;
 mod newer;
-mod plan;
 mod prune;
 mod restore;
+mod restore_plan;
 
-pub use draft::{Draft, Kept, Reach};
-pub use manifest::{Entry, Header, Kind, Manifest, Skipped, Stage, State};
-pub use plan::active;
-pub use restore::{Choice, Problem, Undone};
+pub use draft::{PendingSnapshot, SaveExtent, SnapshotDraft};
+pub use manifest::{
+    ChangeKind, ManifestEntry, PathState, SkippedPath, SnapshotHeader, SnapshotManifest, SnapshotStage,
+};
+pub use restore::{RestoreProblem, UndoChoice, UndoResult};
+pub use restore_plan::active;
 
 use crate::error::StoreError;
-use blobs::Blobs;
+use blobs::BlobStore;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What one snapshot may cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SnapshotLimits {
     pub files: u64,
     pub bytes: u64,
     pub time: Duration,
@@ -39,7 +41,7 @@ pub struct Limits {
 /// What is always saved, in bytes.
 const SMALL: u64 = 64 << 20;
 
-impl Default for Limits {
+impl Default for SnapshotLimits {
     fn default() -> Self {
         Self { files: 50_000, bytes: 1 << 30, time: Duration::from_secs(10), always: 5_000 }
     }
@@ -47,12 +49,12 @@ impl Default for Limits {
 
 /// Who is about to change something, and how.
 #[derive(Clone, Debug)]
-pub struct About {
-    pub kind: Kind,
+pub struct SnapshotCause {
+    pub kind: ChangeKind,
     pub session: String,
     pub cwd: PathBuf,
     /// The command, or the tool and its file.
-    pub what: String,
+    pub description: String,
 }
 
 /// The store below one configuration home.
@@ -73,20 +75,20 @@ impl Snapshots {
     }
 
     /// A new snapshot in memory; nothing is on disk before something was kept.
-    pub fn begin(&self, about: About, limits: Limits) -> Draft {
-        let header = Header::new(about, Self::next_moment());
-        Draft::new(self.clone(), header, limits, Instant::now() + limits.time)
+    pub fn begin(&self, about: SnapshotCause, limits: SnapshotLimits) -> SnapshotDraft {
+        let header = SnapshotHeader::new(about, Self::next_moment());
+        SnapshotDraft::new(self.clone(), header, limits, Instant::now() + limits.time)
     }
 
     /// Headers of all snapshots, oldest first. What cannot be read is left out.
-    pub fn list(&self) -> Vec<Header> {
-        let mut found: Vec<Header> =
+    pub fn list(&self) -> Vec<SnapshotHeader> {
+        let mut found: Vec<SnapshotHeader> =
             self.manifest_paths().iter().filter_map(|path| manifest::read_header(path)).collect();
         found.sort_by(|a, b| a.id.cmp(&b.id));
         found
     }
 
-    pub fn load(&self, id: &str) -> Result<Manifest, StoreError> {
+    pub fn load(&self, id: &str) -> Result<SnapshotManifest, StoreError> {
         let path = self.manifest_path(id);
         let known = id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if !known || !path.exists() {
@@ -104,8 +106,8 @@ impl Snapshots {
         self.root.join("manifests").join(format!("{id}.jsonl"))
     }
 
-    fn blobs(&self) -> Blobs {
-        Blobs::at(&self.root)
+    fn blobs(&self) -> BlobStore {
+        BlobStore::at(&self.root)
     }
 
     /// Milliseconds, later than every snapshot this process has begun.

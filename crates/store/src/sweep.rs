@@ -2,8 +2,8 @@
 //! somewhere, never notes or the history of prompts, and never unannounced: the first sweep that would remove anything only
 //! counts, and the next one, a day later at the earliest, removes. Nothing is followed through a link.
 
-use crate::layout::Layout;
-use crate::registry;
+use crate::layout::StoreLayout;
+use crate::live_sessions;
 use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io;
@@ -12,9 +12,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 const DAY: Duration = Duration::from_hours(24);
 /// Its time says when the last sweep was.
-const STAMP: &str = ".last-cleanup";
+const STAMP_FILE: &str = ".last-cleanup";
 /// There when the user was told that sessions are going to be removed.
-const ANNOUNCED: &str = ".cleanup-announced";
+const ANNOUNCED_FILE: &str = ".cleanup-announced";
 /// Folders with one entry per session, or with entries of no session at all: judged by their own age.
 const FOLDERS: [&str; 10] = [
     "file-history",
@@ -32,7 +32,7 @@ const FOLDERS: [&str; 10] = [
 const DEPTH: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Swept {
+pub enum SweepResult {
     /// There was a sweep within the last day.
     NotDue,
     /// So many sessions are going to be removed by the next one.
@@ -42,19 +42,20 @@ pub enum Swept {
 }
 
 /// Removes what nobody touched for `age`. `now` is the time since the epoch. Blocking.
-pub fn sweep(layout: &Layout, age: Duration, now: Duration) -> io::Result<Swept> {
-    let stamp = layout.home().join(STAMP);
+pub fn sweep(layout: &StoreLayout, age: Duration, now: Duration) -> io::Result<SweepResult> {
+    let stamp = layout.home().join(STAMP_FILE);
     if modified(&stamp).is_some_and(|at| now.saturating_sub(at) < DAY) {
-        return Ok(Swept::NotDue);
+        return Ok(SweepResult::NotDue);
     }
     // Before the work: another process that starts now must not do it too.
     sys::fs::atomic_write(&stamp, b"", 0o600)?;
-    let limit = Limit { age, now, live: registry::live(layout).into_iter().map(|owner| owner.session_id).collect() };
+    let limit =
+        SweepLimit { age, now, live: live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect() };
     let sessions = sessions(layout, &limit);
-    let announced = layout.home().join(ANNOUNCED);
+    let announced = layout.home().join(ANNOUNCED_FILE);
     if !sessions.is_empty() && !announced.exists() {
         sys::fs::atomic_write(&announced, b"", 0o600)?;
-        return Ok(Swept::Announced(sessions.len()));
+        return Ok(SweepResult::Announced(sessions.len()));
     }
     for folder in FOLDERS.map(|folder| layout.home().join(folder)) {
         if !is_folder(&folder) {
@@ -67,8 +68,8 @@ pub fn sweep(layout: &Layout, age: Duration, now: Duration) -> io::Result<Swept>
         }
     }
     // Looked at again: one may have been taken up meanwhile.
-    let live: BTreeSet<String> = registry::live(layout).into_iter().map(|owner| owner.session_id).collect();
-    let limit = Limit { live, ..limit };
+    let live: BTreeSet<String> = live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect();
+    let limit = SweepLimit { live, ..limit };
     let mut removed = 0;
     for session in sessions {
         if session.paths.iter().all(|path| !limit.is_live(path) && limit.is_old(path)) {
@@ -76,16 +77,16 @@ pub fn sweep(layout: &Layout, age: Duration, now: Duration) -> io::Result<Swept>
             removed += 1;
         }
     }
-    Ok(Swept::Removed(removed))
+    Ok(SweepResult::Removed(removed))
 }
 
-struct Limit {
+struct SweepLimit {
     age: Duration,
     now: Duration,
     live: BTreeSet<String>,
 }
 
-impl Limit {
+impl SweepLimit {
     fn is_live(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.live.iter().any(|id| name.starts_with(id.as_str()))
@@ -104,11 +105,11 @@ impl Limit {
 }
 
 /// A transcript and the folder beside it, or either of them alone.
-struct Old {
+struct OldSession {
     paths: Vec<PathBuf>,
 }
 
-fn sessions(layout: &Layout, limit: &Limit) -> Vec<Old> {
+fn sessions(layout: &StoreLayout, limit: &SweepLimit) -> Vec<OldSession> {
     let mut found = Vec::new();
     for project in entries(&layout.projects()) {
         if !is_folder(&project) {
@@ -118,21 +119,21 @@ fn sessions(layout: &Layout, limit: &Limit) -> Vec<Old> {
         for path in &inside {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let beside = path.with_extension("");
-            let paths = match Entry::of(&name) {
-                Entry::Transcript if inside.contains(&beside) => vec![path.clone(), beside],
-                Entry::Transcript | Entry::SetAside => vec![path.clone()],
-                Entry::Folder if !inside.contains(&path.with_extension("jsonl")) => vec![path.clone()],
-                Entry::Folder | Entry::Other => continue,
+            let paths = match SessionFile::of(&name) {
+                SessionFile::Transcript if inside.contains(&beside) => vec![path.clone(), beside],
+                SessionFile::Transcript | SessionFile::SetAside => vec![path.clone()],
+                SessionFile::Folder if !inside.contains(&path.with_extension("jsonl")) => vec![path.clone()],
+                SessionFile::Folder | SessionFile::Other => continue,
             };
             if paths.iter().all(|path| !limit.is_live(path) && limit.is_old(path)) {
-                found.push(Old { paths });
+                found.push(OldSession { paths });
             }
         }
     }
     found
 }
 
-enum Entry {
+enum SessionFile {
     Transcript,
     /// A transcript that another program put out of the way.
     SetAside,
@@ -142,7 +143,7 @@ enum Entry {
     Other,
 }
 
-impl Entry {
+impl SessionFile {
     fn of(name: &str) -> Self {
         let (id, rest) = name.split_once('.').unwrap_or((name, ""));
         let is_id = id.len() == 36 && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');

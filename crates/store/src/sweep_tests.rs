@@ -10,7 +10,7 @@ const MONTH: Duration = Duration::from_hours(24 * 30);
 
 struct Place {
     dir: tempfile::TempDir,
-    layout: Layout,
+    layout: StoreLayout,
     now: Duration,
 }
 
@@ -19,7 +19,7 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         let env = sys::Env::default().with([("CLAUDE_CONFIG_DIR", dir.path().to_str().unwrap())]);
         let now = Duration::from_millis(sys::clock::now_ms());
-        Self { layout: Layout::new(&env), dir, now }
+        Self { layout: StoreLayout::new(&env), dir, now }
     }
 
     fn path(&self, relative: &str) -> PathBuf {
@@ -43,7 +43,7 @@ impl Place {
         file.set_times(FileTimes::new().set_modified(at)).unwrap();
     }
 
-    fn sweep(&self, later: Duration) -> Swept {
+    fn sweep(&self, later: Duration) -> SweepResult {
         sweep(&self.layout, MONTH, self.now + later).unwrap()
     }
 }
@@ -78,10 +78,10 @@ fn furnished() -> Place {
 #[test]
 fn old_sessions_go_after_they_were_announced() {
     let place = furnished();
-    assert_eq!(place.sweep(Duration::ZERO), Swept::Announced(1));
+    assert_eq!(place.sweep(Duration::ZERO), SweepResult::Announced(1));
     assert!(place.has(&format!("projects/-p/{OLD}.jsonl")) && place.has("plans/old.md"));
-    assert_eq!(place.sweep(DAY / 2), Swept::NotDue);
-    assert_eq!(place.sweep(DAY + Duration::from_hours(1)), Swept::Removed(1));
+    assert_eq!(place.sweep(DAY / 2), SweepResult::NotDue);
+    assert_eq!(place.sweep(DAY + Duration::from_hours(1)), SweepResult::Removed(1));
     assert!(!place.has(&format!("projects/-p/{OLD}.jsonl")) && !place.has(&format!("projects/-p/{OLD}")));
     assert!(!place.has("plans/old.md"));
     for kept in [

@@ -6,13 +6,13 @@ mod disk;
 mod sticky;
 mod writer;
 
-use crate::error::{Failure, StoreError};
+use crate::error::{StoreError, WriteFailure};
 use disk::OpenDisk;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
-use writer::Writer;
+use writer::WriterThread;
 
 pub(crate) use sticky::kind_of;
 
@@ -24,19 +24,19 @@ const WORKING_LIMIT: usize = 64 << 20;
 const SLOW_DISK: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Persist {
+pub enum Persistence {
     Yes,
     No,
 }
 
 /// Hears of every line that is in the file, in order, on the writer's thread: whole lines with their newlines.
-pub type Tap = Arc<dyn Fn(&Path, &[u8]) + Send + Sync>;
+pub type LineObserver = Arc<dyn Fn(&Path, &[u8]) + Send + Sync>;
 
 /// A handle on the writer of one transcript. Clones share it; when the last one goes, the queue is still written.
 #[derive(Clone)]
 pub struct Transcript {
     /// `None` when nothing is persisted.
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<TranscriptShared>>,
     path: Arc<Path>,
     _last: Arc<CloseWithLast>,
 }
@@ -50,48 +50,48 @@ impl std::fmt::Debug for Transcript {
     }
 }
 
-struct Shared {
+struct TranscriptShared {
     path: Arc<Path>,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// The writer waits here for work.
     work: Condvar,
     /// Threads without a runtime wait here for progress.
     moved: Condvar,
-    progress: watch::Sender<Progress>,
-    health: watch::Sender<Option<Failure>>,
+    progress: watch::Sender<WriteProgress>,
+    health: watch::Sender<Option<WriteFailure>>,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// Metadata lines waiting for the first message.
-    held: Lines,
-    queue: Lines,
+    held: QueuedLines,
+    queue: QueuedLines,
     /// Taken by the writer, not yet in the file.
     in_flight: usize,
     in_flight_lines: usize,
     /// A message came, so that the file may be written.
-    begun: bool,
+    has_begun: bool,
     /// Bytes ever queued; a flush waits until as many are written.
     queued_total: u64,
     remembered: Vec<String>,
     /// Someone waits: try again at once.
-    poked: bool,
+    attempt_requested: bool,
     /// Lines for which there is no room are lost rather than refused.
     may_lose: bool,
     closing: bool,
     running: bool,
     /// The writer's own state while no thread runs.
-    writer: Option<Writer>,
+    writer: Option<WriterThread>,
 }
 
 /// Whole lines, each with its newline.
 #[derive(Default)]
-struct Lines {
+struct QueuedLines {
     bytes: Vec<u8>,
     count: usize,
 }
 
-impl Lines {
+impl QueuedLines {
     fn push(&mut self, line: &str) {
         self.bytes.extend_from_slice(line.as_bytes());
         self.bytes.push(b'\n');
@@ -105,7 +105,7 @@ impl Lines {
 }
 
 #[derive(Clone, Default)]
-struct Progress {
+struct WriteProgress {
     written_total: u64,
     /// Failed attempts so far.
     failures: u64,
@@ -113,27 +113,27 @@ struct Progress {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
+enum QueueTiming {
     WithFirstMessage,
     Now,
 }
 
 impl Transcript {
     /// Nothing happens on disk before the first message is appended.
-    pub fn open(path: PathBuf, persist: Persist) -> Self {
+    pub fn open(path: PathBuf, persist: Persistence) -> Self {
         Self::with_disk(path, persist, Box::new(disk::open_file))
     }
 
-    fn with_disk(path: PathBuf, persist: Persist, open: OpenDisk) -> Self {
+    fn with_disk(path: PathBuf, persist: Persistence, open: OpenDisk) -> Self {
         let path: Arc<Path> = path.into();
-        let shared = (persist == Persist::Yes).then(|| {
-            let writer = Writer::new(Arc::clone(&path), open);
-            Arc::new(Shared {
+        let shared = (persist == Persistence::Yes).then(|| {
+            let writer = WriterThread::new(Arc::clone(&path), open);
+            Arc::new(TranscriptShared {
                 path: Arc::clone(&path),
-                state: Mutex::new(State { writer: Some(writer), ..State::default() }),
+                state: Mutex::new(QueueState { writer: Some(writer), ..QueueState::default() }),
                 work: Condvar::new(),
                 moved: Condvar::new(),
-                progress: watch::channel(Progress::default()).0,
+                progress: watch::channel(WriteProgress::default()).0,
                 health: watch::channel(None).0,
             })
         });
@@ -142,11 +142,11 @@ impl Transcript {
 
     /// `tap` hears of what is written from now on. A flush returns only after it heard.
     #[must_use]
-    pub fn tapped(self, tap: Option<Tap>) -> Self {
+    pub fn with_observer(self, tap: Option<LineObserver>) -> Self {
         if let (Some(shared), Some(tap)) = (&self.shared, tap)
             && let Some(writer) = &mut shared.lock().writer
         {
-            writer.tap = Some(tap);
+            writer.observer = Some(tap);
         }
         self
     }
@@ -158,23 +158,23 @@ impl Transcript {
     /// Queues whole lines (without newlines), to be written together. Metadata lines wait for the first message of
     /// this process. Fails only when the disk refuses and the queue is full: then nothing more may run.
     pub fn append(&self, lines: Vec<String>) -> Result<(), StoreError> {
-        self.enqueue(lines, When::WithFirstMessage)
+        self.enqueue(lines, QueueTiming::WithFirstMessage)
     }
 
     /// Like `append`, for metadata that must be kept even when no message follows.
     pub fn append_now(&self, lines: Vec<String>) -> Result<(), StoreError> {
-        self.enqueue(lines, When::Now)
+        self.enqueue(lines, QueueTiming::Now)
     }
 
-    fn enqueue(&self, lines: Vec<String>, when: When) -> Result<(), StoreError> {
+    fn enqueue(&self, lines: Vec<String>, when: QueueTiming) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let size: usize = lines.iter().map(|l| l.len() + 1).sum();
         let mut state = match shared.room_for(size) {
             Err(StoreError::Full { .. }) if shared.lock().may_lose => return Ok(()),
             room => room?,
         };
-        state.begun |= when == When::Now || lines.iter().any(|l| !sticky::is_metadata(l));
-        let begun = state.begun;
+        state.has_begun |= when == QueueTiming::Now || lines.iter().any(|l| !sticky::is_metadata(l));
+        let begun = state.has_begun;
         let target = if begun { &mut state.queue } else { &mut state.held };
         for line in lines {
             target.push(&line);
@@ -189,7 +189,7 @@ impl Transcript {
             state.queue = all;
         }
         state.queued_total += size as u64;
-        Shared::start(shared, &mut state)?;
+        TranscriptShared::start(shared, &mut state)?;
         shared.work.notify_one();
         Ok(())
     }
@@ -204,9 +204,9 @@ impl Transcript {
     /// Returns when everything queued before is in the file, or with the reason it is not (the lines stay queued).
     pub async fn flush(&self) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
-        let Some((target, before)) = shared.poke() else { return Ok(()) };
+        let Some((target, before)) = shared.request_attempt() else { return Ok(()) };
         let mut progress = shared.progress.subscribe();
-        let reached = |p: &Progress| p.written_total >= target || p.failures > before || p.closed;
+        let reached = |p: &WriteProgress| p.written_total >= target || p.failures > before || p.closed;
         // The sender lives in `shared`, so waiting cannot fail.
         progress.wait_for(reached).await.ok();
         shared.outcome(target)
@@ -215,8 +215,8 @@ impl Transcript {
     /// `flush` for places without a runtime; gives up after `limit`.
     pub fn flush_blocking(&self, limit: Duration) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
-        let Some((target, before)) = shared.poke() else { return Ok(()) };
-        let waits = |_: &mut State| {
+        let Some((target, before)) = shared.request_attempt() else { return Ok(()) };
+        let waits = |_: &mut QueueState| {
             let now = shared.progress.borrow();
             now.written_total < target && now.failures <= before && !now.closed
         };
@@ -238,7 +238,7 @@ impl Transcript {
     }
 
     /// The present failure, if any; changes are announced.
-    pub fn health(&self) -> watch::Receiver<Option<Failure>> {
+    pub fn health(&self) -> watch::Receiver<Option<WriteFailure>> {
         self.shared.as_ref().map_or_else(|| watch::channel(None).1, |s| s.health.subscribe())
     }
 
@@ -266,7 +266,7 @@ impl Transcript {
 }
 
 /// Lets the writer finish and end when nobody holds the transcript any more.
-struct CloseWithLast(Option<Arc<Shared>>);
+struct CloseWithLast(Option<Arc<TranscriptShared>>);
 
 impl Drop for CloseWithLast {
     fn drop(&mut self) {
@@ -277,7 +277,7 @@ impl Drop for CloseWithLast {
     }
 }
 
-impl State {
+impl QueueState {
     fn pending_lines(&self) -> usize {
         self.queue.count + self.in_flight_lines
     }
@@ -292,22 +292,22 @@ impl State {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl TranscriptShared {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a slow disk, not for a failing one. A single line may be of any size.
-    fn room_for(&self, size: usize) -> Result<MutexGuard<'_, State>, StoreError> {
+    fn room_for(&self, size: usize) -> Result<MutexGuard<'_, QueueState>, StoreError> {
         let limit = || if self.health.borrow().is_none() { WORKING_LIMIT } else { QUEUE_LIMIT };
-        let fits = |s: &State| s.moving_bytes() == 0 || s.pending_bytes() + size <= limit();
-        let waits = |s: &mut State| !fits(s) && self.health.borrow().is_none();
+        let fits = |s: &QueueState| s.moving_bytes() == 0 || s.pending_bytes() + size <= limit();
+        let waits = |s: &mut QueueState| !fits(s) && self.health.borrow().is_none();
         let guard = self.moved.wait_timeout_while(self.lock(), SLOW_DISK, waits);
         let (state, _) = guard.unwrap_or_else(PoisonError::into_inner);
         if fits(&state) { Ok(state) } else { Err(StoreError::Full { limit: QUEUE_LIMIT }) }
     }
 
-    fn start(shared: &Arc<Self>, state: &mut State) -> Result<(), StoreError> {
+    fn start(shared: &Arc<Self>, state: &mut QueueState) -> Result<(), StoreError> {
         if state.running {
             return Ok(());
         }
@@ -323,13 +323,13 @@ impl Shared {
     }
 
     /// Asks for an attempt now. `None` when nothing is waiting, else what to wait for.
-    fn poke(&self) -> Option<(u64, u64)> {
+    fn request_attempt(&self) -> Option<(u64, u64)> {
         let mut state = self.lock();
         let now = self.progress.borrow();
         if now.written_total >= state.queued_total {
             return None;
         }
-        state.poked = true;
+        state.attempt_requested = true;
         self.work.notify_one();
         Some((state.queued_total, now.failures))
     }
@@ -340,7 +340,7 @@ impl Shared {
         }
         let lines = self.lock().pending_lines();
         let failure = self.health.borrow().clone();
-        let failure = failure.unwrap_or_else(|| Failure {
+        let failure = failure.unwrap_or_else(|| WriteFailure {
             cause: "the disk does not answer".into(),
             code: "ETIMEDOUT".into(),
             warn: true,

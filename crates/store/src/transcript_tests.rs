@@ -1,4 +1,4 @@
-use super::disk::{Disk, DiskState};
+use super::disk::{AppendDisk, DiskState};
 use super::*;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -31,14 +31,14 @@ struct SmallDisk {
     left: Arc<AtomicUsize>,
 }
 
-impl Disk for SmallDisk {
+impl AppendDisk for SmallDisk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = bytes.len().min(self.left.load(Ordering::SeqCst));
         if n == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.left.fetch_sub(n, Ordering::SeqCst);
-        Disk::write(&mut self.file, &bytes[..n])
+        AppendDisk::write(&mut self.file, &bytes[..n])
     }
 
     fn state(&self) -> io::Result<DiskState> {
@@ -57,7 +57,7 @@ fn on_small_disk(path: &Path, bytes: usize) -> (Transcript, Arc<AtomicUsize>) {
         let file = std::fs::OpenOptions::new().append(true).read(true).create(true).open(path)?;
         Ok(Box::new(SmallDisk { file, left: Arc::clone(&shared) }))
     });
-    (Transcript::with_disk(path.to_path_buf(), Persist::Yes, open), left)
+    (Transcript::with_disk(path.to_path_buf(), Persistence::Yes, open), left)
 }
 
 // [TST-138] [TST-139] [TST-140]
@@ -65,7 +65,7 @@ fn on_small_disk(path: &Path, bytes: usize) -> (Transcript, Arc<AtomicUsize>) {
 fn the_file_appears_with_the_first_message() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("p/s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     block_on(async {
         transcript.append(vec![meta("mode", "mode", "normal")]).unwrap();
         transcript.flush().await.unwrap();
@@ -86,7 +86,7 @@ fn resuming_without_a_message_leaves_the_file_alone() {
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, "{}\n").unwrap();
     let before = path.metadata().unwrap().modified().unwrap();
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     transcript.remember(&[meta("custom-title", "customTitle", "t")]);
     transcript.append(vec![meta("mode", "mode", "normal")]).unwrap();
     block_on(transcript.close()).unwrap();
@@ -98,7 +98,7 @@ fn resuming_without_a_message_leaves_the_file_alone() {
 fn metadata_may_be_asked_for_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     transcript.append_now(vec![meta("tag", "tag", "x")]).unwrap();
     block_on(transcript.flush()).unwrap();
     assert!(read(&path).starts_with(r#"{"type":"tag""#));
@@ -109,7 +109,7 @@ fn metadata_may_be_asked_for_alone() {
 fn without_persistence_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::No);
+    let transcript = Transcript::open(path.clone(), Persistence::No);
     transcript.append_now(vec![tree(1)]).unwrap();
     block_on(async {
         transcript.flush().await.unwrap();
@@ -124,7 +124,7 @@ fn a_torn_last_line_is_closed_first() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, "{\"type\":\"us").unwrap();
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     transcript.append(vec![tree(1)]).unwrap();
     block_on(transcript.flush()).unwrap();
     assert_eq!(read(&path), format!("{{\"type\":\"us\n{}\n", tree(1)));
@@ -135,7 +135,7 @@ fn a_torn_last_line_is_closed_first() {
 fn dropping_the_last_handle_still_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     let shared = transcript.shared.clone().unwrap();
     for n in 0..100 {
         transcript.append(vec![tree(n)]).unwrap();
@@ -216,7 +216,7 @@ fn a_full_queue_refuses_and_close_tells_what_is_lost() {
 fn flush_works_without_a_runtime() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     transcript.append(vec![tree(1)]).unwrap();
     transcript.flush_blocking(Duration::from_secs(5)).unwrap();
     assert_eq!(read(&path).lines().count(), 1);
@@ -230,7 +230,7 @@ fn flush_works_without_a_runtime() {
 fn titles_and_tags_stay_in_the_last_64_kib() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     let title = meta("custom-title", "customTitle", "mine");
     let tag = meta("tag", "tag", "keep");
     block_on(async {
@@ -259,7 +259,7 @@ fn titles_and_tags_stay_in_the_last_64_kib() {
 fn a_rename_by_another_process_wins_over_our_copy() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     let ours = meta("custom-title", "customTitle", "ours");
     let theirs = meta("custom-title", "customTitle", "theirs");
     let filler =
@@ -290,7 +290,7 @@ fn a_resumed_title_is_copied_at_exit_and_a_stale_leaf_is_not() {
     let title = meta("ai-title", "aiTitle", "old");
     let last = r#"{"type":"last-prompt","lastPrompt":"p","leafUuid":"u1","sessionId":"S"}"#;
     std::fs::write(&path, format!("{title}\n{last}\n{}\n", "x".repeat(100 << 10))).unwrap();
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     transcript.remember(&[title.as_str(), last]);
     transcript.append(vec![tree(1)]).unwrap();
     block_on(transcript.close()).unwrap();
@@ -307,7 +307,7 @@ fn two_writers_interleave_whole_lines() {
         for writer in 0..4 {
             let path = path.clone();
             scope.spawn(move || {
-                let transcript = Transcript::open(path, Persist::Yes);
+                let transcript = Transcript::open(path, Persistence::Yes);
                 for n in 0..200 {
                     transcript.append(vec![format!(r#"{{"parentUuid":"w{writer}","n":{n}}}"#)]).unwrap();
                 }
@@ -329,7 +329,7 @@ fn two_writers_interleave_whole_lines() {
 fn a_deleted_file_is_made_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let transcript = Transcript::open(path.clone(), Persist::Yes);
+    let transcript = Transcript::open(path.clone(), Persistence::Yes);
     block_on(async {
         transcript.append(vec![tree(1)]).unwrap();
         transcript.flush().await.unwrap();

@@ -50,7 +50,7 @@ impl Env {
     /// A number; `2e3` and `64_000` are accepted for whole numbers.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         let text = self.get(name)?.trim();
-        text.parse().ok().or_else(|| spelled_out(text)?.parse().ok())
+        text.parse().ok().or_else(|| expand_number(text)?.parse().ok())
     }
 
     pub fn home(&self) -> Option<PathBuf> {
@@ -81,7 +81,7 @@ impl Env {
 }
 
 /// Digits only, for a whole number written with an exponent or with separators.
-fn spelled_out(text: &str) -> Option<String> {
+fn expand_number(text: &str) -> Option<String> {
     let whole = text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(|c: char| c.is_ascii_digit());
     let plain = text.replace('_', "");
     let number: f64 = plain.parse().ok().filter(|_| whole)?;

@@ -9,8 +9,8 @@ mod regular;
 
 pub use append::{AppendError, AppendFile};
 pub use atomic::{Durability, atomic_write, atomic_write_with};
-pub use base::Base;
-pub use regular::{Limited, odd_ignore_file, open_regular, read_limited, read_text, read_whole};
+pub use base::BaseDirectory;
+pub use regular::{LimitedRead, open_regular, read_limited, read_text, read_whole, unreadable_ignore_file};
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -28,20 +28,20 @@ pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> 
 }
 
 /// The name of a lock file in a folder of temporary files: as long as it is held, the folder is in use.
-pub const IN_USE: &str = ".in-use";
+pub const LOCK_FILE_NAME: &str = ".in-use";
 
 /// An advisory lock, given up when this is dropped, also by a panic.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "closing the file gives the lock up")] File);
+pub struct FileLock(#[expect(dead_code, reason = "closing the file gives the lock up")] File);
 
 /// As [`with_lock`], for work that is not one function.
-pub fn lock(path: &Path, wait: Duration) -> io::Result<Lock> {
+pub fn lock(path: &Path, wait: Duration) -> io::Result<FileLock> {
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
     let deadline = Instant::now() + wait;
     let mut pause = Duration::from_millis(1);
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Lock(file)),
+            Ok(()) => return Ok(FileLock(file)),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(pause),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("{} is locked by another process; waited {wait:?}", path.display());
@@ -55,12 +55,12 @@ pub fn lock(path: &Path, wait: Duration) -> io::Result<Lock> {
 
 /// Whether files can be made in the directory `path`: it is there, we may write to it, and its disk is not full.
 pub fn has_room(path: &Path) -> bool {
-    const LEAST_BYTES: u64 = 256 * 1024;
+    const MIN_FREE_BYTES: u64 = 256 * 1024;
     let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok();
     // Some file systems do not count at all.
     let room = rustix::fs::statvfs(path).is_ok_and(|disk| {
         let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
-        (disk.f_blocks == 0 || bytes >= LEAST_BYTES) && (disk.f_files == 0 || disk.f_favail > 0)
+        (disk.f_blocks == 0 || bytes >= MIN_FREE_BYTES) && (disk.f_files == 0 || disk.f_favail > 0)
     });
     writable && path.is_dir() && room
 }

@@ -6,11 +6,11 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Between two looks where nothing wakes us.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Resolves when nobody holds the other end of `end` any more; never for what has no other end. Must be called inside
 /// the runtime.
-pub async fn of(end: OwnedFd) {
+pub async fn wait_for_hangup(end: OwnedFd) {
     let interest = Interest::READABLE | Interest::ERROR;
     // SAFETY: the descriptor is owned by the value that holds it until both are dropped, and is always the same.
     let watched = unsafe { AsyncFd::register_with_interest(end, interest) };
@@ -32,7 +32,7 @@ pub async fn of(end: OwnedFd) {
 
 async fn look(fd: BorrowedFd<'_>) {
     while !is_hung_up(fd) {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
 
     async fn is_gone(end: OwnedFd) -> bool {
         let limit = std::time::Duration::from_millis(50);
-        tokio::time::timeout(limit, of(end)).await.is_ok()
+        tokio::time::timeout(limit, wait_for_hangup(end)).await.is_ok()
     }
 
     #[tokio::test]

@@ -3,21 +3,21 @@
 use std::cell::RefCell;
 
 /// Random bytes drawn at once. A streamed answer wants an id per event, which is no reason for a system call each.
-const DRAWN: usize = 1024;
+const POOL_BYTES: usize = 1024;
 
 thread_local! {
-    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; DRAWN], used: DRAWN }) };
+    static POOL: RefCell<RandomPool> = const { RefCell::new(RandomPool { bytes: [0; POOL_BYTES], used: POOL_BYTES }) };
 }
 
 /// Random bytes of the kernel; none is handed out twice.
-struct Pool {
-    bytes: [u8; DRAWN],
+struct RandomPool {
+    bytes: [u8; POOL_BYTES],
     used: usize,
 }
 
-impl Pool {
+impl RandomPool {
     fn take(&mut self) -> Option<[u8; 16]> {
-        if self.used + 16 > DRAWN {
+        if self.used + 16 > POOL_BYTES {
             getrandom::fill(&mut self.bytes).ok()?;
             self.used = 0;
         }
@@ -29,7 +29,7 @@ impl Pool {
 
 /// Lower-case canonical v4.
 pub fn uuid() -> String {
-    let random = POOL.with_borrow_mut(Pool::take);
+    let random = POOL.with_borrow_mut(RandomPool::take);
     let id = random.map_or_else(uuid::Uuid::new_v4, |bytes| uuid::Builder::from_random_bytes(bytes).into_uuid());
     id.to_string()
 }

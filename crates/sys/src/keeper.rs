@@ -80,14 +80,14 @@ impl Keeper {
     }
 
     pub(crate) fn guard(&mut self, group: i32) {
-        self.tell('+', group);
+        self.send_group('+', group);
     }
 
     pub(crate) fn unguard(&mut self, group: i32) {
-        self.tell('-', group);
+        self.send_group('-', group);
     }
 
-    fn tell(&mut self, sign: char, group: i32) {
+    fn send_group(&mut self, sign: char, group: i32) {
         // Shorter than PIPE_BUF, so written whole or not at all. A keeper too busy to read still has the run marker.
         self.pipe.write_all(format!("{sign}{group}\n").as_bytes()).ok();
     }
@@ -134,16 +134,16 @@ fn with_signals_blocked<T>(action: impl FnOnce() -> T) -> T {
 /// The whole life of the keeper process: `main` calls this at once when the first argument is [`ARGUMENT`], with the
 /// arguments after it.
 pub fn run(_args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    settle();
+    detach();
     let mut lines = io::stdin().lock();
-    let Some(mut ward) = Ward::read(&mut lines) else { return ExitCode::from(2) };
+    let Some(mut ward) = KeptProcesses::read(&mut lines) else { return ExitCode::from(2) };
     ward.follow(&mut lines);
     ward.sweep();
     ExitCode::SUCCESS
 }
 
 /// Leaves the terminal, the group and every inherited descriptor but standard input.
-fn settle() {
+fn detach() {
     // SAFETY: none of these touches memory of ours; descriptors above 2 belong to nobody in this fresh process.
     unsafe {
         libc::setsid();
@@ -164,13 +164,13 @@ fn settle() {
 
 /// Whom the keeper watches over.
 #[derive(Debug, PartialEq, Eq)]
-struct Ward {
+struct KeptProcesses {
     run: String,
     session: i32,
     groups: BTreeSet<i32>,
 }
 
-impl Ward {
+impl KeptProcesses {
     /// Refuses anything that did not come from [`Keeper::launch`]: an empty marker would match strangers.
     fn read(input: &mut impl BufRead) -> Option<Self> {
         let mut line = String::new();
@@ -186,12 +186,12 @@ impl Ward {
     fn follow(&mut self, input: &mut impl BufRead) {
         let mut line = String::new();
         while input.read_line(&mut line).is_ok_and(|length| length > 0) {
-            self.note(line.trim_end());
+            self.record_line(line.trim_end());
             line.clear();
         }
     }
 
-    fn note(&mut self, line: &str) {
+    fn record_line(&mut self, line: &str) {
         if let Some(Ok(group)) = line.strip_prefix('+').map(str::parse) {
             self.groups.insert(group);
         } else if let Some(Ok(group)) = line.strip_prefix('-').map(str::parse) {
@@ -204,7 +204,7 @@ impl Ward {
         let deadline = Instant::now() + SWEEP_LIMIT;
         let mut quiet = 0;
         while quiet < 2 && Instant::now() < deadline {
-            let found = tree::closure(self.find());
+            let found = tree::with_descendants(self.find());
             quiet = if found.is_empty() { quiet + 1 } else { 0 };
             for pid in found {
                 tree::send(pid, libc::SIGKILL);
@@ -219,7 +219,7 @@ impl Ward {
         let is_ours = |pid: &i32| {
             *pid > 1
                 && u32::try_from(*pid) != Ok(own)
-                && (procfs::carries(*pid, registry::RUN_VARIABLE, &self.run) || self.is_in_group(*pid))
+                && (procfs::has_marker(*pid, registry::RUN_VARIABLE, &self.run) || self.is_in_group(*pid))
         };
         procfs::pids().into_iter().filter(is_ours).collect()
     }
@@ -248,18 +248,18 @@ mod tests {
 
     #[test]
     fn a_ward_needs_a_whole_marker() {
-        let read = |text: &str| Ward::read(&mut text.as_bytes());
+        let read = |text: &str| KeptProcesses::read(&mut text.as_bytes());
         assert!(read("").is_none());
         assert!(read("keeper-1  5\n").is_none());
         assert!(read("keeper-1 short 5\n").is_none());
         assert!(read(&format!("other {RUN} 5\n")).is_none());
         let ward = read(&format!("keeper-1 {RUN} 5\n")).unwrap();
-        assert_eq!(ward, Ward { run: RUN.into(), session: 5, groups: BTreeSet::new() });
+        assert_eq!(ward, KeptProcesses { run: RUN.into(), session: 5, groups: BTreeSet::new() });
     }
 
     #[test]
     fn groups_come_and_go() {
-        let mut ward = Ward { run: RUN.into(), session: 5, groups: BTreeSet::new() };
+        let mut ward = KeptProcesses { run: RUN.into(), session: 5, groups: BTreeSet::new() };
         ward.follow(&mut "+12\n+13\nnonsense\n-12\n".as_bytes());
         assert_eq!(ward.groups, BTreeSet::from([13]));
     }

@@ -12,7 +12,7 @@ pub mod launch;
 pub mod machine;
 pub mod process;
 mod procfs;
-pub mod real;
+pub mod real_path;
 pub mod ring;
 pub mod sandbox;
 pub mod signal;

@@ -12,11 +12,11 @@ pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
 pub use detached::{detached, hand_over};
-pub use once::Once;
-pub use output::{DRAIN, Descendants, Drained, Finished, RunOptions, drain, run};
+pub use once::BoundedCommand;
+pub use output::{DRAIN_TIMEOUT, DescendantPolicy, DrainEnd, ProcessOutcome, RunOptions, drain, run};
 
 use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};
-use self::tree::{Leader, Tree};
+use self::tree::{LeaderState, ProcessTree};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -28,17 +28,17 @@ use tokio::net::unix::pipe;
 
 /// What to start. The environment is complete: nothing is inherited.
 #[derive(Debug)]
-pub struct Spawn {
+pub struct SpawnSpec {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
     pub cwd: PathBuf,
-    pub stdin: Input,
-    pub output: Output,
+    pub stdin: ChildInput,
+    pub output: ChildOutput,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum ChildInput {
     Null,
     Pipe,
     /// Ours, with the terminal: the child then stays in our process group.
@@ -46,7 +46,7 @@ pub enum Input {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum ChildOutput {
     /// stdout and stderr through one pipe, in arrival order; read it from `Child::stdout`.
     Merged,
     /// Two pipes.
@@ -58,7 +58,7 @@ pub enum Output {
 
 /// Whether a child can reach the terminal we run in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Terminal {
+pub enum TerminalAccess {
     #[default]
     Shared,
     /// A session of its own, without a controlling terminal.
@@ -67,16 +67,16 @@ pub enum Terminal {
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct ExitOutcome {
     pub code: Option<i32>,
     pub signal: Option<i32>,
 }
 
 /// A running child. Dropping it kills its whole tree, synchronously.
 #[derive(Debug)]
-pub struct Child {
+pub struct ChildProcess {
     inner: tokio::process::Child,
-    tree: Tree,
+    tree: ProcessTree,
     pub stdin: Option<tokio::process::ChildStdin>,
     pub stdout: Option<pipe::Receiver>,
     pub stderr: Option<pipe::Receiver>,
@@ -105,17 +105,17 @@ pub fn kill_all() {
 }
 
 /// Starts `spec`. Must be called inside the runtime.
-pub fn spawn(spec: Spawn) -> io::Result<Child> {
-    start(spec, Terminal::Shared, Prepare::Nothing)
+pub fn spawn(spec: SpawnSpec) -> io::Result<ChildProcess> {
+    start(spec, TerminalAccess::Shared, ChildPreparation::Nothing)
 }
 
 /// As [`spawn`], with or without our terminal.
-pub fn spawn_in(spec: Spawn, terminal: Terminal) -> io::Result<Child> {
-    start(spec, terminal, Prepare::Nothing)
+pub fn spawn_in(spec: SpawnSpec, terminal: TerminalAccess) -> io::Result<ChildProcess> {
+    start(spec, terminal, ChildPreparation::Nothing)
 }
 
 /// What happens in the child between fork and exec.
-pub(crate) enum Prepare {
+pub(crate) enum ChildPreparation {
     Nothing,
     /// These descriptors stay open; in this process they are closed.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox hands descriptors on"))]
@@ -132,9 +132,9 @@ pub const REPORT_FD: i32 = 198;
 
 /// What a child writes to [`REPORT_FD`]. Never waits: descendants may hold the other end for ever.
 #[derive(Debug)]
-pub struct Report(std::fs::File);
+pub struct ChildReport(std::fs::File);
 
-impl Report {
+impl ChildReport {
     /// What is there now, at most `limit` bytes.
     pub fn take(self, limit: usize) -> Vec<u8> {
         use std::io::Read;
@@ -154,27 +154,27 @@ impl Report {
 }
 
 /// As [`spawn`], with a pipe through which the child can tell a few bytes beside its output.
-pub fn spawn_reporting(spec: Spawn) -> io::Result<(Child, Report)> {
+pub fn spawn_reporting(spec: SpawnSpec) -> io::Result<(ChildProcess, ChildReport)> {
     let (reader, writer) = io::pipe()?;
     let reader = OwnedFd::from(reader);
     let flags = rustix::fs::fcntl_getfl(&reader)?;
     rustix::fs::fcntl_setfl(&reader, flags | rustix::fs::OFlags::NONBLOCK)?;
-    let child = start(spec, Terminal::Shared, Prepare::Report(writer.into()))?;
-    Ok((child, Report(reader.into())))
+    let child = start(spec, TerminalAccess::Shared, ChildPreparation::Report(writer.into()))?;
+    Ok((child, ChildReport(reader.into())))
 }
 
-pub(crate) fn spawn_prepared(spec: Spawn, prepare: Prepare) -> io::Result<Child> {
-    start(spec, Terminal::Shared, prepare)
+pub(crate) fn spawn_prepared(spec: SpawnSpec, prepare: ChildPreparation) -> io::Result<ChildProcess> {
+    start(spec, TerminalAccess::Shared, prepare)
 }
 
-fn start(spec: Spawn, terminal: Terminal, prepare: Prepare) -> io::Result<Child> {
+fn start(spec: SpawnSpec, terminal: TerminalAccess, prepare: ChildPreparation) -> io::Result<ChildProcess> {
     let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
-    let is_ours = spec.stdin == Input::Inherit;
+    let is_ours = spec.stdin == ChildInput::Inherit;
     let (mut command, pipes) = command(spec)?;
     match terminal {
-        Terminal::Shared if is_ours => {}
-        Terminal::Shared => drop(command.process_group(0)),
-        Terminal::None => own_session(&mut command),
+        TerminalAccess::Shared if is_ours => {}
+        TerminalAccess::Shared => drop(command.process_group(0)),
+        TerminalAccess::None => own_session(&mut command),
     }
     apply(&mut command, prepare);
     let mut registry = registry::lock();
@@ -188,16 +188,16 @@ fn start(spec: Spawn, terminal: Terminal, prepare: Prepare) -> io::Result<Child>
     registry.insert(leader);
     drop(registry);
     let stdin = inner.stdin.take();
-    let tree = Tree { leader, marker };
-    Ok(Child { inner, tree, stdin, stdout: pipes.stdout, stderr: pipes.stderr, released: false })
+    let tree = ProcessTree { leader, marker };
+    Ok(ChildProcess { inner, tree, stdin, stdout: pipes.stdout, stderr: pipes.stderr, released: false })
 }
 
-fn apply(command: &mut tokio::process::Command, prepare: Prepare) {
+fn apply(command: &mut tokio::process::Command, prepare: ChildPreparation) {
     let work: Box<dyn FnMut() -> io::Result<()> + Send + Sync> = match prepare {
-        Prepare::Nothing => return,
-        Prepare::Inherit(fds) => Box::new(move || fds.iter().try_for_each(keep_open)),
-        Prepare::Report(fd) => Box::new(move || duplicate(&fd)),
-        Prepare::Restrict(work) => work,
+        ChildPreparation::Nothing => return,
+        ChildPreparation::Inherit(fds) => Box::new(move || fds.iter().try_for_each(keep_open)),
+        ChildPreparation::Report(fd) => Box::new(move || duplicate(&fd)),
+        ChildPreparation::Restrict(work) => work,
     };
     // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks nothing.
     unsafe {
@@ -218,28 +218,28 @@ fn keep_open(fd: &OwnedFd) -> io::Result<()> {
 }
 
 #[derive(Default)]
-struct Pipes {
+struct ChildPipes {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
-fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
+fn command(spec: SpawnSpec) -> io::Result<(tokio::process::Command, ChildPipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
     command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd);
     command.stdin(match spec.stdin {
-        Input::Null => Stdio::null(),
-        Input::Pipe => Stdio::piped(),
-        Input::Inherit => Stdio::inherit(),
+        ChildInput::Null => Stdio::null(),
+        ChildInput::Pipe => Stdio::piped(),
+        ChildInput::Inherit => Stdio::inherit(),
     });
-    let mut pipes = Pipes::default();
+    let mut pipes = ChildPipes::default();
     match spec.output {
-        Output::Merged => {
+        ChildOutput::Merged => {
             let (reader, writer) = io::pipe()?;
             command.stdout(writer.try_clone()?).stderr(writer);
             pipes.stdout = Some(receiver(reader)?);
         }
-        Output::Split => {
+        ChildOutput::Split => {
             let (reader, writer) = io::pipe()?;
             command.stdout(writer);
             pipes.stdout = Some(receiver(reader)?);
@@ -247,10 +247,10 @@ fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
             command.stderr(writer);
             pipes.stderr = Some(receiver(reader)?);
         }
-        Output::Null => {
+        ChildOutput::Null => {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        Output::Inherit => {
+        ChildOutput::Inherit => {
             command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         }
     }
@@ -287,30 +287,30 @@ fn chain(outer: Option<OsString>, own: &str) -> OsString {
     value
 }
 
-impl Child {
+impl ChildProcess {
     /// The child's pid, which is also its group.
     pub fn pid(&self) -> i32 {
         self.tree.leader
     }
 
     /// Waits for the direct child only; grandchildren may live on and hold pipes.
-    pub async fn wait(&mut self) -> io::Result<Exit> {
+    pub async fn wait(&mut self) -> io::Result<ExitOutcome> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.inner.wait().await?;
-        Ok(Exit { code: status.code(), signal: status.signal() })
+        Ok(ExitOutcome { code: status.code(), signal: status.signal() })
     }
 
     /// SIGTERM to the whole tree, up to `grace` for it to go, then SIGKILL. Returns how the child ended.
-    pub async fn stop(&mut self, grace: Duration) -> io::Result<Exit> {
+    pub async fn stop(&mut self, grace: Duration) -> io::Result<ExitOutcome> {
         let deadline = tokio::time::Instant::now() + grace;
         let mut asked = BTreeSet::new();
         let mut pause = Duration::from_millis(1);
         let mut empty_looks = 0;
         while empty_looks < 2 {
-            empty_looks = if self.tree.ask(self.leader(), &mut asked) { 0 } else { empty_looks + 1 };
+            empty_looks = if self.tree.terminate(self.leader(), &mut asked) { 0 } else { empty_looks + 1 };
             let pause_end = (tokio::time::Instant::now() + pause).min(deadline);
             // The exit of the child itself is noticed at once, that of its descendants at the next look.
-            if self.leader() == Leader::Reaped || tokio::time::timeout_at(pause_end, self.wait()).await.is_err() {
+            if self.leader() == LeaderState::Reaped || tokio::time::timeout_at(pause_end, self.wait()).await.is_err() {
                 tokio::time::sleep_until(pause_end).await;
             }
             if tokio::time::Instant::now() >= deadline {
@@ -322,7 +322,7 @@ impl Child {
         match tokio::time::timeout(Duration::from_secs(2), self.wait()).await {
             Ok(exit) => exit,
             // Stuck in the kernel; it cannot run any more code of its own.
-            Err(_) => Ok(Exit { code: None, signal: Some(libc::SIGKILL) }),
+            Err(_) => Ok(ExitOutcome { code: None, signal: Some(libc::SIGKILL) }),
         }
     }
 
@@ -336,8 +336,8 @@ impl Child {
         self.released = true;
     }
 
-    fn leader(&self) -> Leader {
-        if self.inner.id().is_some() { Leader::Unreaped } else { Leader::Reaped }
+    fn leader(&self) -> LeaderState {
+        if self.inner.id().is_some() { LeaderState::Unreaped } else { LeaderState::Reaped }
     }
 
     /// Collects the exit status of a child that was just killed, so that no zombie stays.
@@ -353,11 +353,11 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if self.released {
             // The runtime reaps what still runs; its group stays with the keeper.
-            if self.leader() == Leader::Reaped {
+            if self.leader() == LeaderState::Reaped {
                 registry::lock().forget_leader(self.tree.leader);
             }
             return;

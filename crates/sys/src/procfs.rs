@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The few fields of `/proc/<pid>/stat` we use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     pub(crate) state: u8,
     pub(crate) group: i32,
     pub(crate) session: i32,
@@ -13,18 +13,18 @@ pub(crate) struct Stat {
     pub(crate) start: String,
 }
 
-impl Stat {
+impl ProcessStat {
     /// A zombie holds a pid but runs no code.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
 }
 
-pub(crate) fn stat(pid: i32) -> Option<Stat> {
+pub(crate) fn stat(pid: i32) -> Option<ProcessStat> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-fn parse_stat(text: &str) -> Option<Stat> {
+fn parse_stat(text: &str) -> Option<ProcessStat> {
     // The command name stands in parentheses and may itself hold spaces and parentheses.
     let rest = &text[text.rfind(')')? + 1..];
     let mut fields = rest.split_ascii_whitespace();
@@ -33,7 +33,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let group = fields.next()?.parse().ok()?;
     let session = fields.next()?.parse().ok()?;
     let start = fields.nth(15)?.to_owned();
-    Some(Stat { state, group, session, start })
+    Some(ProcessStat { state, group, session, start })
 }
 
 pub(crate) fn is_live(pid: i32) -> bool {
@@ -76,7 +76,7 @@ fn numbered(dir: &Path) -> Vec<i32> {
 }
 
 /// Whether the environment `pid` was started with has `token` among the colon-separated values of `name`.
-pub(crate) fn carries(pid: i32, name: &str, token: &str) -> bool {
+pub(crate) fn has_marker(pid: i32, name: &str, token: &str) -> bool {
     environ(pid).is_some_and(|environ| has_token(&environ, name, token))
 }
 
@@ -113,7 +113,7 @@ mod tests {
     fn stat_survives_hostile_names() {
         let line = "77 (a) S 1 (b) R 5 70 60 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2 3";
         let stat = parse_stat(line).unwrap();
-        assert_eq!(stat, Stat { state: b'R', group: 70, session: 60, start: "987654".into() });
+        assert_eq!(stat, ProcessStat { state: b'R', group: 70, session: 60, start: "987654".into() });
         assert!(parse_stat("garbage").is_none());
     }
 

@@ -8,23 +8,23 @@
 #[cfg(target_os = "linux")]
 mod bwrap;
 #[cfg(target_os = "linux")]
-mod door;
-#[cfg(target_os = "linux")]
-pub mod inner;
+pub mod first_program;
 #[cfg(target_os = "linux")]
 mod landlock;
-mod place;
+#[cfg(target_os = "linux")]
+mod listener_socket;
 mod plan;
 mod probe;
 pub mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
 mod spawn;
+mod stand_ins;
 mod sweep;
 
-pub use probe::{Detected, Wanted, detect};
-pub use spawn::{Caged, Door, spawn};
-pub use sweep::Sweep;
+pub use probe::{BackendRequest, DetectedBackend, detect};
+pub use spawn::{ProxyDoor, SandboxedChild, spawn};
+pub use sweep::SandboxSweep;
 
 use std::path::{Path, PathBuf};
 
@@ -33,26 +33,26 @@ pub const PROXY_PORT: u16 = 33128;
 
 /// Where the kernel shows its objects.
 #[cfg(target_os = "linux")]
-pub(crate) const SYS: &str = "/sys";
+pub(crate) const SYS_PATH: &str = "/sys";
 /// The file systems through which the kernel is changed: no profile lets a command write there.
 #[cfg(target_os = "linux")]
-pub(crate) const KERNEL: [&str; 2] = ["/proc", SYS];
+pub(crate) const KERNEL_PATHS: [&str; 2] = ["/proc", SYS_PATH];
 
 /// What a caged command may touch. Paths are absolute and resolved.
 #[derive(Clone, Debug)]
-pub struct Profile {
-    pub files: Files,
+pub struct SandboxProfile {
+    pub files: FileConfinement,
     /// Removed again when the command made them: what cannot be kept from coming into being.
-    pub never: Vec<PathBuf>,
+    pub removed_if_made: Vec<PathBuf>,
     pub unix_sockets: UnixSockets,
     /// A directory of ours that no command can write.
     pub private: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Files {
+pub enum FileConfinement {
     /// Everything may be read and nothing written, except as the rules say.
-    Confined(Vec<Rule>),
+    Confined(Vec<SandboxRule>),
     /// Files are not confined.
     Free,
 }
@@ -64,14 +64,14 @@ pub enum UnixSockets {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct SandboxRule {
     pub path: PathBuf,
-    pub effect: Effect,
+    pub effect: RuleEffect,
 }
 
 /// The rule with the longest path decides, a denial on a tie; `Protect` is stronger than any `AllowWrite` below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
+pub enum RuleEffect {
     AllowRead,
     DenyRead,
     AllowWrite,
@@ -80,17 +80,17 @@ pub enum Effect {
     Protect,
 }
 
-impl Rule {
-    pub fn new(effect: Effect, path: impl Into<PathBuf>) -> Self {
+impl SandboxRule {
+    pub fn new(effect: RuleEffect, path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), effect }
     }
 }
 
-impl Profile {
-    pub fn rules(&self) -> &[Rule] {
+impl SandboxProfile {
+    pub fn rules(&self) -> &[SandboxRule] {
         match &self.files {
-            Files::Confined(rules) => rules,
-            Files::Free => &[],
+            FileConfinement::Confined(rules) => rules,
+            FileConfinement::Free => &[],
         }
     }
 }
@@ -105,13 +105,13 @@ pub enum ProcMount {
 
 /// A way of enforcing a profile that works here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backend {
+pub enum SandboxBackend {
     Bwrap { program: PathBuf, proc: ProcMount },
     Landlock { abi: u32 },
     Seatbelt,
 }
 
-impl Backend {
+impl SandboxBackend {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bwrap { .. } => "bwrap",
@@ -141,15 +141,18 @@ impl Backend {
     }
 
     /// Paths that `profile` closes and this backend leaves open.
-    pub fn leaves_open(&self, profile: &Profile) -> Vec<PathBuf> {
+    pub fn leaves_open(&self, profile: &SandboxProfile) -> Vec<PathBuf> {
         match self {
             Self::Bwrap { .. } | Self::Seatbelt => Vec::new(),
             Self::Landlock { .. } => {
                 let rules = profile.rules();
                 let inside = |path: &Path| {
-                    rules.iter().any(|r| r.effect == Effect::AllowWrite && path.starts_with(&r.path) && r.path != path)
+                    rules
+                        .iter()
+                        .any(|r| r.effect == RuleEffect::AllowWrite && path.starts_with(&r.path) && r.path != path)
                 };
-                let closed = rules.iter().filter(|rule| matches!(rule.effect, Effect::DenyRead | Effect::DenyWrite));
+                let closed =
+                    rules.iter().filter(|rule| matches!(rule.effect, RuleEffect::DenyRead | RuleEffect::DenyWrite));
                 closed.filter(|rule| inside(&rule.path) && rule.path.exists()).map(|rule| rule.path.clone()).collect()
             }
         }

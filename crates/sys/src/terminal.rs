@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 pub fn read_secret(question: &str) -> io::Result<String> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     // Silent before the question: who answers at once must not be shown either.
-    let quiet = Quiet::new(&terminal)?;
+    let quiet = EchoGuard::new(&terminal)?;
     (&terminal).write_all(question.as_bytes())?;
     let mut line = String::new();
     let read = BufReader::new(&terminal).read_line(&mut line);
@@ -19,12 +19,12 @@ pub fn read_secret(question: &str) -> io::Result<String> {
 }
 
 /// Echo is off while this lives.
-struct Quiet<'a> {
+struct EchoGuard<'a> {
     terminal: &'a File,
     before: libc::termios,
 }
 
-impl<'a> Quiet<'a> {
+impl<'a> EchoGuard<'a> {
     fn new(terminal: &'a File) -> io::Result<Self> {
         // SAFETY: all-zero is a valid termios; tcgetattr fills it for a descriptor we hold open.
         let before = unsafe {
@@ -44,7 +44,7 @@ impl<'a> Quiet<'a> {
     }
 }
 
-impl Drop for Quiet<'_> {
+impl Drop for EchoGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the descriptor is still open; the structure is the one the terminal gave us.
         unsafe { libc::tcsetattr(self.terminal.as_raw_fd(), libc::TCSAFLUSH, &raw const self.before) };

@@ -8,14 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 /// What `restore` has to undo.
-struct Undo {
+struct TerminalUndo {
     input: RawFd,
     output: RawFd,
     before: libc::termios,
     bytes: Vec<u8>,
 }
 
-static UNDO: Mutex<Option<Undo>> = Mutex::new(None);
+static UNDO: Mutex<Option<TerminalUndo>> = Mutex::new(None);
 
 /// Puts the terminal back as it was before `Tty::enter`; does nothing when there is nothing to undo. Safe to call twice.
 pub fn restore() {
@@ -78,8 +78,12 @@ impl Tty {
             }
             before
         };
-        let undo =
-            Undo { input: self.input.as_raw_fd(), output: self.output.as_raw_fd(), before, bytes: leave.to_vec() };
+        let undo = TerminalUndo {
+            input: self.input.as_raw_fd(),
+            output: self.output.as_raw_fd(),
+            before,
+            bytes: leave.to_vec(),
+        };
         *UNDO.lock().unwrap_or_else(PoisonError::into_inner) = Some(undo);
         let mut raw = before;
         // SAFETY: cfmakeraw only changes the structure it is given.
@@ -103,11 +107,11 @@ impl Tty {
 
     /// Reads on a thread of its own until `Reader` is dropped; what is read goes into `bytes`. The end of input is an
     /// empty buffer.
-    pub fn read(&self, bytes: mpsc::Sender<Vec<u8>>) -> io::Result<Reader> {
+    pub fn read(&self, bytes: mpsc::Sender<Vec<u8>>) -> io::Result<TtyReader> {
         let (stopped, stop) = io::pipe()?;
         let input = File::from(self.input.try_clone()?);
         let thread = std::thread::Builder::new().name("keys".into()).spawn(move || pump(input, &stopped, &bytes))?;
-        Ok(Reader { stop: Some(stop), thread: Some(thread) })
+        Ok(TtyReader { stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -119,12 +123,12 @@ impl Drop for Tty {
 
 /// The reading thread; dropping this ends it.
 #[derive(Debug)]
-pub struct Reader {
+pub struct TtyReader {
     stop: Option<PipeWriter>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Drop for Reader {
+impl Drop for TtyReader {
     fn drop(&mut self) {
         // The closed pipe wakes the thread.
         self.stop = None;
@@ -138,8 +142,8 @@ fn pump(mut input: File, stopped: &PipeReader, bytes: &mpsc::Sender<Vec<u8>>) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match wait(input.as_fd(), stopped.as_fd()) {
-            Ok(Ready::Input) => {}
-            Ok(Ready::Stop) => return,
+            Ok(PollResult::Input) => {}
+            Ok(PollResult::Stop) => return,
             Err(_) => {
                 bytes.try_send(Vec::new()).ok();
                 return;
@@ -164,12 +168,12 @@ fn pump(mut input: File, stopped: &PipeReader, bytes: &mpsc::Sender<Vec<u8>>) {
     }
 }
 
-enum Ready {
+enum PollResult {
     Input,
     Stop,
 }
 
-fn wait(input: BorrowedFd<'_>, stopped: BorrowedFd<'_>) -> io::Result<Ready> {
+fn wait(input: BorrowedFd<'_>, stopped: BorrowedFd<'_>) -> io::Result<PollResult> {
     use rustix::event::{PollFd, PollFlags, poll};
     let mut fds = [PollFd::from_borrowed_fd(input, PollFlags::IN), PollFd::from_borrowed_fd(stopped, PollFlags::IN)];
     loop {
@@ -179,7 +183,7 @@ fn wait(input: BorrowedFd<'_>, stopped: BorrowedFd<'_>) -> io::Result<Ready> {
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(if fds[1].revents().is_empty() { Ready::Input } else { Ready::Stop })
+    Ok(if fds[1].revents().is_empty() { PollResult::Input } else { PollResult::Stop })
 }
 
 /// Waits a moment for the stop.

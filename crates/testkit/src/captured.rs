@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::time::Instant;
 
 #[derive(Clone, Debug)]
-pub struct Captured {
+pub struct CapturedRequest {
     pub method: String,
     /// Path without the query.
     pub path: String,
@@ -17,7 +17,7 @@ pub struct Captured {
     pub received_at: Instant,
 }
 
-impl Captured {
+impl CapturedRequest {
     /// First value of a header, by any spelling.
     pub fn header(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();

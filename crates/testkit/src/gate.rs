@@ -5,26 +5,28 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 #[derive(Clone, Debug)]
-pub struct Gate {
-    inner: Arc<Inner>,
+pub struct ReplyGate {
+    inner: Arc<GateInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct GateInner {
     permits: Semaphore,
     reached: Mutex<usize>,
     changed: Condvar,
 }
 
-impl Default for Gate {
+impl Default for ReplyGate {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Gate {
+impl ReplyGate {
     pub fn new() -> Self {
-        Self { inner: Arc::new(Inner { permits: Semaphore::new(0), reached: Mutex::new(0), changed: Condvar::new() }) }
+        Self {
+            inner: Arc::new(GateInner { permits: Semaphore::new(0), reached: Mutex::new(0), changed: Condvar::new() }),
+        }
     }
 
     /// Lets one more chunk through.

@@ -1,6 +1,6 @@
 //! Just enough HTTP/1.1: one request from a connection, with a length, chunks or no body.
 
-use crate::captured::Captured;
+use crate::captured::CapturedRequest;
 use serde_json::Value;
 use std::io;
 use std::time::Instant;
@@ -8,13 +8,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Bytes read ahead of the request being parsed.
 #[derive(Default)]
-pub(crate) struct Reader {
+pub(crate) struct RequestReader {
     buffer: Vec<u8>,
 }
 
-impl Reader {
+impl RequestReader {
     /// The next request; `None` when the client closed between requests.
-    pub(crate) async fn next<R: AsyncRead + Unpin>(&mut self, stream: &mut R) -> io::Result<Option<Captured>> {
+    pub(crate) async fn next<R: AsyncRead + Unpin>(&mut self, stream: &mut R) -> io::Result<Option<CapturedRequest>> {
         let Some(head_end) = self.fill_until_head(stream).await? else { return Ok(None) };
         let head = String::from_utf8_lossy(&self.buffer[..head_end]).into_owned();
         self.buffer.drain(..head_end + 4);
@@ -27,7 +27,7 @@ impl Reader {
             .collect();
         let body = self.body(stream, &headers).await?;
         let (path, query) = target.split_once('?').map_or((target, None), |(p, q)| (p, Some(q.to_owned())));
-        Ok(Some(Captured {
+        Ok(Some(CapturedRequest {
             method: method.to_owned(),
             path: path.to_owned(),
             query,

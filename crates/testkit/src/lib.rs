@@ -17,10 +17,10 @@ mod serve;
 mod server;
 mod terminal;
 
-pub use captured::Captured;
-pub use gate::Gate;
-pub use message::{Block, Event, Message};
-pub use reply::Reply;
-pub use sandbox::{Finished, Run, Running, Sandbox, stream_lines};
+pub use captured::CapturedRequest;
+pub use gate::ReplyGate;
+pub use message::{ScriptedBlock, ScriptedEvent, ScriptedMessage};
+pub use reply::ScriptedReply;
+pub use sandbox::{FinishedRun, GimletRun, RunningGimlet, Sandbox, stream_lines};
 pub use server::ModelServer;
-pub use terminal::Terminal;
+pub use terminal::TestTerminal;

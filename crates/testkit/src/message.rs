@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 /// One server-sent event. `data` is sent as it stands, so that it may be malformed.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct ScriptedEvent {
     pub name: Option<String>,
     pub data: String,
 }
 
-impl Event {
+impl ScriptedEvent {
     /// An event named after the value's `type`, as the API sends them.
     pub fn json(value: &Value) -> Self {
         Self { name: value["type"].as_str().map(str::to_owned), data: value.to_string() }
@@ -37,7 +37,7 @@ impl Event {
 
 /// One content block of an answer.
 #[derive(Clone, Debug)]
-pub enum Block {
+pub enum ScriptedBlock {
     Text(String),
     /// Streamed in the given pieces.
     TextPieces(Vec<String>),
@@ -55,7 +55,7 @@ pub enum Block {
     Whole(Value),
 }
 
-impl Block {
+impl ScriptedBlock {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
@@ -75,10 +75,10 @@ impl Block {
 
 /// A whole answer.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct ScriptedMessage {
     pub id: Option<String>,
     pub model: Option<String>,
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ScriptedBlock>,
     /// `tool_use` when there is a tool block, else `end_turn`.
     pub stop_reason: Option<String>,
     /// The `usage` of `message_start`; `output_tokens` comes again in `message_delta` with its final value.
@@ -88,8 +88,8 @@ pub struct Message {
     pub ping: bool,
 }
 
-impl Message {
-    pub fn new(blocks: Vec<Block>) -> Self {
+impl ScriptedMessage {
+    pub fn new(blocks: Vec<ScriptedBlock>) -> Self {
         Self {
             id: None,
             model: None,
@@ -103,7 +103,7 @@ impl Message {
     }
 
     fn stop_reason(&self) -> &str {
-        let has_tool = self.blocks.iter().any(|b| matches!(b, Block::Tool { .. }));
+        let has_tool = self.blocks.iter().any(|b| matches!(b, ScriptedBlock::Tool { .. }));
         self.stop_reason.as_deref().unwrap_or(if has_tool { "tool_use" } else { "end_turn" })
     }
 
@@ -114,17 +114,18 @@ impl Message {
     }
 
     /// The stream of events; `number` makes ids unique within a server.
-    pub(crate) fn events(&self, number: usize, model: &str) -> Vec<Event> {
-        let mut events = vec![Event::json(&json!({"type": "message_start", "message": self.head(number, model)}))];
+    pub(crate) fn events(&self, number: usize, model: &str) -> Vec<ScriptedEvent> {
+        let mut events =
+            vec![ScriptedEvent::json(&json!({"type": "message_start", "message": self.head(number, model)}))];
         if self.ping {
-            events.push(Event::ping());
+            events.push(ScriptedEvent::ping());
         }
         for (index, block) in self.blocks.iter().enumerate() {
             block_events(block, index, &call_id(number, index), &mut events);
         }
-        events.push(Event::json(&json!({"type": "message_delta",
+        events.push(ScriptedEvent::json(&json!({"type": "message_delta",
             "delta": {"stop_reason": self.stop_reason(), "stop_sequence": null}, "usage": self.final_usage})));
-        events.push(Event::json(&json!({"type": "message_stop"})));
+        events.push(ScriptedEvent::json(&json!({"type": "message_stop"})));
         events
     }
 
@@ -145,30 +146,30 @@ fn call_id(number: usize, index: usize) -> String {
     format!("toolu_test_{number:04}_{index}")
 }
 
-fn block_events(block: &Block, index: usize, call_id: &str, out: &mut Vec<Event>) {
+fn block_events(block: &ScriptedBlock, index: usize, call_id: &str, out: &mut Vec<ScriptedEvent>) {
     let delta = |kind: &str, key: &str, value: &str| json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: value}});
     let (start, deltas) = match block {
-        Block::Text(text) => (json!({"type": "text", "text": ""}), vec![delta("text_delta", "text", text)]),
-        Block::TextPieces(pieces) => {
+        ScriptedBlock::Text(text) => (json!({"type": "text", "text": ""}), vec![delta("text_delta", "text", text)]),
+        ScriptedBlock::TextPieces(pieces) => {
             let deltas = pieces.iter().map(|p| delta("text_delta", "text", p)).collect();
             (json!({"type": "text", "text": ""}), deltas)
         }
-        Block::Thinking { text, signature } => (
+        ScriptedBlock::Thinking { text, signature } => (
             json!({"type": "thinking", "thinking": "", "signature": ""}),
             vec![delta("thinking_delta", "thinking", text), delta("signature_delta", "signature", signature)],
         ),
-        Block::Tool { id, name, input } => {
+        ScriptedBlock::Tool { id, name, input } => {
             let id = id.as_deref().unwrap_or(call_id);
             let start = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
             let (head, tail) = halves(input);
             let pieces = ["", head, tail];
             (start, pieces.iter().map(|p| delta("input_json_delta", "partial_json", p)).collect())
         }
-        Block::Whole(value) => (value.clone(), Vec::new()),
+        ScriptedBlock::Whole(value) => (value.clone(), Vec::new()),
     };
-    out.push(Event::json(&json!({"type": "content_block_start", "index": index, "content_block": start})));
-    out.extend(deltas.iter().map(Event::json));
-    out.push(Event::json(&json!({"type": "content_block_stop", "index": index})));
+    out.push(ScriptedEvent::json(&json!({"type": "content_block_start", "index": index, "content_block": start})));
+    out.extend(deltas.iter().map(ScriptedEvent::json));
+    out.push(ScriptedEvent::json(&json!({"type": "content_block_stop", "index": index})));
 }
 
 /// Tool input arrives in pieces; two are enough to catch a reader that parses too early.
@@ -177,15 +178,17 @@ fn halves(text: &str) -> (&str, &str) {
     text.split_at(middle)
 }
 
-fn whole_block(block: &Block, call_id: &str) -> Value {
+fn whole_block(block: &ScriptedBlock, call_id: &str) -> Value {
     match block {
-        Block::Text(text) => json!({"type": "text", "text": text}),
-        Block::TextPieces(pieces) => json!({"type": "text", "text": pieces.concat()}),
-        Block::Thinking { text, signature } => json!({"type": "thinking", "thinking": text, "signature": signature}),
-        Block::Tool { id, name, input } => {
+        ScriptedBlock::Text(text) => json!({"type": "text", "text": text}),
+        ScriptedBlock::TextPieces(pieces) => json!({"type": "text", "text": pieces.concat()}),
+        ScriptedBlock::Thinking { text, signature } => {
+            json!({"type": "thinking", "thinking": text, "signature": signature})
+        }
+        ScriptedBlock::Tool { id, name, input } => {
             let input = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
             json!({"type": "tool_use", "id": id.as_deref().unwrap_or(call_id), "name": name, "input": input})
         }
-        Block::Whole(value) => value.clone(),
+        ScriptedBlock::Whole(value) => value.clone(),
     }
 }

@@ -20,7 +20,7 @@ const SIXTEEN: [&str; 16] = [
 
 /// What a run of cells has in common.
 #[derive(Clone, PartialEq)]
-struct Look {
+struct CellLook {
     ink: String,
     paper: Option<String>,
     bold: bool,
@@ -29,8 +29,8 @@ struct Look {
     underline: bool,
 }
 
-struct Run {
-    look: Look,
+struct StyledRun {
+    look: CellLook,
     column: usize,
     columns: usize,
     text: String,
@@ -39,7 +39,7 @@ struct Run {
 /// The rows that are not empty at the end, in a window with this title.
 pub(crate) fn svg(screen: &Screen, title: &str) -> String {
     let (rows, columns) = screen.size();
-    let lines: Vec<Vec<Run>> = (0..rows).map(|row| runs(screen, row, columns)).collect();
+    let lines: Vec<Vec<StyledRun>> = (0..rows).map(|row| runs(screen, row, columns)).collect();
     let used = lines.iter().rposition(|line| !line.is_empty()).map_or(1, |last| last + 1);
     let width = MARGIN * 2 + (f64::from(columns) * CHARACTER) as usize;
     let height = TITLE_BAR + MARGIN * 2 + used * LINE;
@@ -81,7 +81,7 @@ fn at(column: usize) -> f64 {
     MARGIN as f64 + column as f64 * CHARACTER
 }
 
-fn draw(run: &Run, top: usize, out: &mut String) {
+fn draw(run: &StyledRun, top: usize, out: &mut String) {
     let (x, width) = (at(run.column), run.columns as f64 * CHARACTER);
     if let Some(paper) = &run.look.paper {
         writeln!(out, "<rect x=\"{x:.2}\" y=\"{top}\" width=\"{width:.2}\" height=\"{LINE}\" fill=\"{paper}\"/>")
@@ -119,14 +119,14 @@ fn draw(run: &Run, top: usize, out: &mut String) {
 }
 
 /// Words of equal look in one run; blanks without colour are left out.
-fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<StyledRun> {
+    let mut runs: Vec<StyledRun> = Vec::new();
     for column in 0..columns {
         let Some(cell) = screen.cell(row, column).filter(|cell| !cell.is_wide_continuation()) else { continue };
         let (look, column) = (look(cell), usize::from(column));
         let columns = if cell.is_wide() { 2 } else { 1 };
         let text = if cell.has_contents() { cell.contents() } else { " " };
-        let joins = |run: &Run| {
+        let joins = |run: &StyledRun| {
             run.look == look && run.column + run.columns == column && run.text.trim() != CORNER && text != CORNER
         };
         match runs.last_mut().filter(|run| joins(run)) {
@@ -134,7 +134,7 @@ fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<Run> {
                 run.text.push_str(text);
                 run.columns += columns;
             }
-            None => runs.push(Run { look, column, columns, text: text.to_owned() }),
+            None => runs.push(StyledRun { look, column, columns, text: text.to_owned() }),
         }
     }
     for run in runs.iter_mut().filter(|run| run.look.paper.is_none() && !run.look.underline) {
@@ -150,14 +150,14 @@ fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<Run> {
     runs
 }
 
-fn look(cell: &Cell) -> Look {
+fn look(cell: &Cell) -> CellLook {
     let (ink, paper) = (colour(cell.fgcolor()), colour(cell.bgcolor()));
     let (ink, paper) = if cell.inverse() {
         (Some(paper.unwrap_or_else(|| PAPER.to_owned())), Some(ink.unwrap_or_else(|| INK.to_owned())))
     } else {
         (ink, paper)
     };
-    Look {
+    CellLook {
         ink: ink.unwrap_or_else(|| INK.to_owned()),
         paper,
         bold: cell.bold(),

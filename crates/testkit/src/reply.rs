@@ -1,23 +1,23 @@
 //! What the server answers to one request, and how the bytes leave it.
 
-use crate::gate::Gate;
-use crate::message::{Block, Event, Message};
+use crate::gate::ReplyGate;
+use crate::message::{ScriptedBlock, ScriptedEvent, ScriptedMessage};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct ScriptedReply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Body,
-    pub(crate) shape: Shape,
+    pub(crate) body: ReplyBody,
+    pub(crate) shape: ReplyShape,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Body {
+pub(crate) enum ReplyBody {
     /// SSE or one object, as the request asks.
-    Message(Box<Message>),
-    Sse(Vec<Event>),
+    Message(Box<ScriptedMessage>),
+    Sse(Vec<ScriptedEvent>),
     Bytes {
         content_type: String,
         bytes: Vec<u8>,
@@ -30,25 +30,25 @@ pub(crate) enum Body {
 
 /// Faults and timing. Byte counts are of the body, before chunking.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shape {
+pub(crate) struct ReplyShape {
     pub(crate) delay: Option<Duration>,
     pub(crate) split: Option<usize>,
     pub(crate) pause: Option<Duration>,
-    pub(crate) cut: Option<Cut>,
-    pub(crate) end: End,
-    pub(crate) corrupt: Vec<Corrupt>,
-    pub(crate) gate: Option<Gate>,
+    pub(crate) cut: Option<ReplyCut>,
+    pub(crate) end: CutEnd,
+    pub(crate) corrupt: Vec<ReplyCorruption>,
+    pub(crate) gate: Option<ReplyGate>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Cut {
+pub(crate) enum ReplyCut {
     Bytes(usize),
     Events(usize),
 }
 
 /// How a cut reply ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CutEnd {
     /// The connection is closed without the final chunk.
     #[default]
     Close,
@@ -61,45 +61,45 @@ pub(crate) enum End {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Corrupt {
+pub(crate) enum ReplyCorruption {
     Byte(usize),
     Event(usize, String),
 }
 
-impl Reply {
-    fn new(status: u16, body: Body) -> Self {
-        Self { status, headers: Vec::new(), body, shape: Shape::default() }
+impl ScriptedReply {
+    fn new(status: u16, body: ReplyBody) -> Self {
+        Self { status, headers: Vec::new(), body, shape: ReplyShape::default() }
     }
 
     /// One text block, `end_turn`.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::message(vec![Block::text(text)])
+        Self::message(vec![ScriptedBlock::text(text)])
     }
 
     /// One call, `tool_use`.
     #[expect(clippy::needless_pass_by_value, reason = "reads as json!({..}) at the call site")]
     pub fn tool(name: &str, input: Value) -> Self {
-        Self::message(vec![Block::tool(name, &input)])
+        Self::message(vec![ScriptedBlock::tool(name, &input)])
     }
 
     /// Any blocks: parallel calls, thinking, text.
-    pub fn message(blocks: Vec<Block>) -> Self {
-        Self::new(200, Body::Message(Box::new(Message::new(blocks))))
+    pub fn message(blocks: Vec<ScriptedBlock>) -> Self {
+        Self::new(200, ReplyBody::Message(Box::new(ScriptedMessage::new(blocks))))
     }
 
     /// Raw events, sent as they stand.
-    pub fn sse(events: Vec<Event>) -> Self {
-        Self::new(200, Body::Sse(events))
+    pub fn sse(events: Vec<ScriptedEvent>) -> Self {
+        Self::new(200, ReplyBody::Sse(events))
     }
 
     /// The events a message would be sent as, for tests that edit them.
-    pub fn events(blocks: Vec<Block>) -> Vec<Event> {
-        Message::new(blocks).events(0, "claude-test")
+    pub fn events(blocks: Vec<ScriptedBlock>) -> Vec<ScriptedEvent> {
+        ScriptedMessage::new(blocks).events(0, "claude-test")
     }
 
     /// A status with an empty JSON object; add a body with `json` or `error`.
     pub fn status(status: u16) -> Self {
-        Self::new(status, Body::Bytes { content_type: "application/json".into(), bytes: b"{}".to_vec() })
+        Self::new(status, ReplyBody::Bytes { content_type: "application/json".into(), bytes: b"{}".to_vec() })
     }
 
     /// The API's error envelope.
@@ -109,12 +109,12 @@ impl Reply {
 
     /// Connection reset before the first byte.
     pub fn reset() -> Self {
-        Self::new(200, Body::Reset)
+        Self::new(200, ReplyBody::Reset)
     }
 
     /// Never answered; the connection stays open until the client leaves.
     pub fn hang() -> Self {
-        Self::new(200, Body::Hang)
+        Self::new(200, ReplyBody::Hang)
     }
 
     #[must_use]
@@ -130,7 +130,7 @@ impl Reply {
 
     #[must_use]
     pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
-        self.body = Body::Bytes { content_type: content_type.to_owned(), bytes: bytes.into() };
+        self.body = ReplyBody::Bytes { content_type: content_type.to_owned(), bytes: bytes.into() };
         self
     }
 
@@ -167,8 +167,8 @@ impl Reply {
         self.edit(|m| m.model = Some(model.to_owned()))
     }
 
-    fn edit(mut self, change: impl FnOnce(&mut Message)) -> Self {
-        let Body::Message(message) = &mut self.body else { panic!("only message replies have this property") };
+    fn edit(mut self, change: impl FnOnce(&mut ScriptedMessage)) -> Self {
+        let ReplyBody::Message(message) = &mut self.body else { panic!("only message replies have this property") };
         change(message);
         self
     }
@@ -176,35 +176,35 @@ impl Reply {
     /// Ends the connection after that many body bytes.
     #[must_use]
     pub fn cut_after_bytes(mut self, bytes: usize) -> Self {
-        self.shape.cut = Some(Cut::Bytes(bytes));
+        self.shape.cut = Some(ReplyCut::Bytes(bytes));
         self
     }
 
     /// Ends the connection after that many events.
     #[must_use]
     pub fn cut_after_events(mut self, events: usize) -> Self {
-        self.shape.cut = Some(Cut::Events(events));
+        self.shape.cut = Some(ReplyCut::Events(events));
         self
     }
 
     /// A cut reply resets the connection instead of closing it.
     #[must_use]
     pub fn cut_by_reset(mut self) -> Self {
-        self.shape.end = End::Reset;
+        self.shape.end = CutEnd::Reset;
         self
     }
 
     /// A cut reply goes silent with the connection open.
     #[must_use]
     pub fn cut_by_stall(mut self) -> Self {
-        self.shape.end = End::Stall;
+        self.shape.end = CutEnd::Stall;
         self
     }
 
     /// A cut reply ends its body properly: only the events are missing.
     #[must_use]
     pub fn cut_cleanly(mut self) -> Self {
-        self.shape.end = End::Clean;
+        self.shape.end = CutEnd::Clean;
         self
     }
 
@@ -238,20 +238,20 @@ impl Reply {
     /// Flips the body byte at this offset.
     #[must_use]
     pub fn corrupt_byte(mut self, at: usize) -> Self {
-        self.shape.corrupt.push(Corrupt::Byte(at));
+        self.shape.corrupt.push(ReplyCorruption::Byte(at));
         self
     }
 
     /// Replaces the data of the event with this index.
     #[must_use]
     pub fn corrupt_event(mut self, index: usize, data: &str) -> Self {
-        self.shape.corrupt.push(Corrupt::Event(index, data.to_owned()));
+        self.shape.corrupt.push(ReplyCorruption::Event(index, data.to_owned()));
         self
     }
 
     /// The test releases each event (or, with `split_every`, each piece). The status line is not held back.
     #[must_use]
-    pub fn gate(mut self, gate: &Gate) -> Self {
+    pub fn gate(mut self, gate: &ReplyGate) -> Self {
         self.shape.gate = Some(gate.clone());
         self
     }

@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Temporary directories and the environment every run in them gets.
 pub struct Sandbox {
@@ -90,15 +90,15 @@ impl Sandbox {
     }
 
     /// A run of the binary in the project directory, stdin at its end.
-    pub fn gimlet<S: AsRef<OsStr>>(&self, args: &[S]) -> Run {
-        Run {
+    pub fn gimlet<S: AsRef<OsStr>>(&self, args: &[S]) -> GimletRun {
+        GimletRun {
             exe: self.exe.clone(),
             args: args.iter().map(|a| a.as_ref().to_owned()).collect(),
             env: self.env.clone(),
             cwd: self.project(),
-            stdin: Input::Closed,
+            stdin: GimletInput::Closed,
             reader_waits: false,
-            timeout: PATIENCE,
+            timeout: WAIT_TIMEOUT,
         }
     }
 
@@ -150,24 +150,24 @@ pub fn stream_lines(text: &str) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-enum Input {
+enum GimletInput {
     Closed,
     Bytes(Vec<u8>),
     Open,
 }
 
 /// A run being prepared.
-pub struct Run {
+pub struct GimletRun {
     exe: PathBuf,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
-    stdin: Input,
+    stdin: GimletInput,
     reader_waits: bool,
     timeout: Duration,
 }
 
-impl Run {
+impl GimletRun {
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self = self.env_remove(name);
@@ -203,7 +203,7 @@ impl Run {
     /// These bytes, then end of file.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = Input::Bytes(bytes.into());
+        self.stdin = GimletInput::Bytes(bytes.into());
         self
     }
 
@@ -217,7 +217,7 @@ impl Run {
     /// A pipe that stays open and silent until the run is over.
     #[must_use]
     pub fn stdin_open(mut self) -> Self {
-        self.stdin = Input::Open;
+        self.stdin = GimletInput::Open;
         self
     }
 
@@ -239,23 +239,23 @@ impl Run {
         };
         command.args(&self.args).env_clear().envs(self.env.iter().cloned()).current_dir(&self.cwd);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(match self.stdin {
-            Input::Closed => Stdio::null(),
-            Input::Bytes(_) | Input::Open => Stdio::piped(),
+            GimletInput::Closed => Stdio::null(),
+            GimletInput::Bytes(_) | GimletInput::Open => Stdio::piped(),
         });
         command
     }
 
     /// Runs to the end; panics when the time limit passes.
-    pub fn run(self) -> Finished {
+    pub fn run(self) -> FinishedRun {
         let timeout = self.timeout;
         self.spawn().finish_within(timeout)
     }
 
     /// Starts the run and hands over its streams.
-    pub fn spawn(self) -> Running {
+    pub fn spawn(self) -> RunningGimlet {
         let mut child = self.command().spawn().unwrap_or_else(|e| panic!("{}: {e}", self.exe.display()));
         let mut stdin = child.stdin.take();
-        if let Input::Bytes(bytes) = self.stdin {
+        if let GimletInput::Bytes(bytes) = self.stdin {
             let mut pipe = stdin.take().unwrap();
             // A thread of its own: the child may write before it has read everything. It may also exit early.
             std::thread::spawn(move || pipe.write_all(&bytes).ok());
@@ -271,7 +271,7 @@ impl Run {
             stderr_pipe.read_to_end(&mut text).ok();
             String::from_utf8_lossy(&text).into_owned()
         });
-        Running { child, stdin, stdout, begin, seen: String::new(), stderr: Some(stderr) }
+        RunningGimlet { child, stdin, stdout, begin, seen: String::new(), stderr: Some(stderr) }
     }
 }
 
@@ -302,7 +302,7 @@ fn lines_of(stdout: impl Read + Send + 'static, may_begin: mpsc::Receiver<()>) -
 }
 
 /// A run under way. Dropping it kills the process.
-pub struct Running {
+pub struct RunningGimlet {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: mpsc::Receiver<String>,
@@ -312,7 +312,7 @@ pub struct Running {
     stderr: Option<std::thread::JoinHandle<String>>,
 }
 
-impl Running {
+impl RunningGimlet {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -345,13 +345,13 @@ impl Running {
 
     /// The next line of stdout without its newline; `None` at the end. Panics after 30 s.
     pub fn next_line(&mut self) -> Option<String> {
-        match self.stdout.recv_timeout(PATIENCE) {
+        match self.stdout.recv_timeout(WAIT_TIMEOUT) {
             Ok(line) => {
                 self.seen.push_str(&line);
                 Some(line.trim_end_matches('\n').to_owned())
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => None,
-            Err(mpsc::RecvTimeoutError::Timeout) => panic!("no line within {PATIENCE:?}; so far: {}", self.seen),
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("no line within {WAIT_TIMEOUT:?}; so far: {}", self.seen),
         }
     }
 
@@ -388,11 +388,11 @@ impl Running {
     }
 
     /// Reads the rest and waits for the end (30 s at most).
-    pub fn finish(self) -> Finished {
-        self.finish_within(PATIENCE)
+    pub fn finish(self) -> FinishedRun {
+        self.finish_within(WAIT_TIMEOUT)
     }
 
-    pub fn finish_within(mut self, limit: Duration) -> Finished {
+    pub fn finish_within(mut self, limit: Duration) -> FinishedRun {
         let deadline = std::time::Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(std::time::Instant::now());
@@ -409,7 +409,7 @@ impl Running {
         // An open stdin is let go only when the output has ended: the process must not have waited for it.
         let status = self.child.wait().unwrap();
         self.stdin = None;
-        Finished { stdout: std::mem::take(&mut self.seen), stderr: self.take_stderr(), status }
+        FinishedRun { stdout: std::mem::take(&mut self.seen), stderr: self.take_stderr(), status }
     }
 
     fn take_stderr(&mut self) -> String {
@@ -417,7 +417,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGimlet {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -426,13 +426,13 @@ impl Drop for Running {
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     pub stdout: String,
     pub stderr: String,
     pub status: ExitStatus,
 }
 
-impl Finished {
+impl FinishedRun {
     /// Exit code; 128 + n for a death by signal n, as shells say.
     pub fn code(&self) -> i32 {
         use std::os::unix::process::ExitStatusExt;

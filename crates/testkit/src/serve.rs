@@ -1,10 +1,10 @@
 //! One connection: reads requests, asks the script for a reply, and lets its bytes out as the reply's shape says.
 
-use crate::captured::Captured;
-use crate::http::{Reader, reason};
-use crate::message::Event;
-use crate::reply::{Body, Corrupt, Cut, End, Reply, Shape};
-use crate::server::Shared;
+use crate::captured::CapturedRequest;
+use crate::http::{RequestReader, reason};
+use crate::message::ScriptedEvent;
+use crate::reply::{CutEnd, ReplyBody, ReplyCorruption, ReplyCut, ReplyShape, ScriptedReply};
+use crate::server::ServerShared;
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,20 +12,20 @@ use tokio::net::TcpStream;
 
 /// What becomes of the connection after a reply.
 #[derive(PartialEq, Eq)]
-enum After {
+enum ConnectionFate {
     Keep,
     Close,
 }
 
-pub(crate) async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
+pub(crate) async fn connection(mut stream: TcpStream, shared: Arc<ServerShared>) {
     stream.set_nodelay(true).ok();
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     while let Ok(Some(request)) = reader.next(&mut stream).await {
         let (number, reply) = shared.answer(&request);
         let sending = send(&mut stream, &request, reply, number);
         match sending.await {
-            Ok(After::Keep) => {}
-            Ok(After::Close) => return,
+            Ok(ConnectionFate::Keep) => {}
+            Ok(ConnectionFate::Close) => return,
             Err(_) => {
                 shared.count_abort();
                 return;
@@ -34,50 +34,55 @@ pub(crate) async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-async fn send(stream: &mut TcpStream, request: &Captured, reply: Reply, number: usize) -> io::Result<After> {
+async fn send(
+    stream: &mut TcpStream,
+    request: &CapturedRequest,
+    reply: ScriptedReply,
+    number: usize,
+) -> io::Result<ConnectionFate> {
     if let Some(delay) = reply.shape.delay {
         unless_client_leaves(stream, tokio::time::sleep(delay)).await?;
     }
-    let Reply { status, mut headers, body, shape } = reply;
+    let ScriptedReply { status, mut headers, body, shape } = reply;
     headers.push(("request-id".into(), format!("req_test_{number:04}")));
     let (content_type, pieces) = match body {
-        Body::Reset => {
+        ReplyBody::Reset => {
             stream.set_zero_linger()?;
-            return Ok(After::Close);
+            return Ok(ConnectionFate::Close);
         }
-        Body::Hang => {
+        ReplyBody::Hang => {
             unless_client_leaves(stream, std::future::pending::<()>()).await?;
-            return Ok(After::Close);
+            return Ok(ConnectionFate::Close);
         }
-        Body::Message(message) if !request.is_streaming() => {
+        ReplyBody::Message(message) if !request.is_streaming() => {
             ("application/json".to_owned(), vec![message.whole(number, request.model()).to_string().into_bytes()])
         }
-        Body::Message(message) => {
+        ReplyBody::Message(message) => {
             ("text/event-stream".to_owned(), event_pieces(message.events(number, request.model()), &shape))
         }
-        Body::Sse(events) => ("text/event-stream".to_owned(), event_pieces(events, &shape)),
-        Body::Bytes { content_type, bytes } => (content_type, vec![bytes]),
+        ReplyBody::Sse(events) => ("text/event-stream".to_owned(), event_pieces(events, &shape)),
+        ReplyBody::Bytes { content_type, bytes } => (content_type, vec![bytes]),
     };
     headers.insert(0, ("content-type".into(), content_type));
     let head_only = request.method == "HEAD";
     write_head(stream, status, &headers, &pieces, &shape).await?;
     if head_only {
-        return Ok(After::Close);
+        return Ok(ConnectionFate::Close);
     }
     write_body(stream, pieces, &shape).await
 }
 
-fn event_pieces(mut events: Vec<Event>, shape: &Shape) -> Vec<Vec<u8>> {
+fn event_pieces(mut events: Vec<ScriptedEvent>, shape: &ReplyShape) -> Vec<Vec<u8>> {
     for corrupt in &shape.corrupt {
-        if let Corrupt::Event(index, data) = corrupt {
+        if let ReplyCorruption::Event(index, data) = corrupt {
             events[*index].data.clone_from(data);
         }
     }
-    events.iter().map(Event::bytes).collect()
+    events.iter().map(ScriptedEvent::bytes).collect()
 }
 
 /// A reply that is sent plainly has a length; everything else is chunked.
-fn is_plain(pieces: &[Vec<u8>], shape: &Shape) -> bool {
+fn is_plain(pieces: &[Vec<u8>], shape: &ReplyShape) -> bool {
     pieces.len() <= 1 && shape.cut.is_none() && shape.split.is_none() && shape.gate.is_none()
 }
 
@@ -86,7 +91,7 @@ async fn write_head(
     status: u16,
     headers: &[(String, String)],
     pieces: &[Vec<u8>],
-    shape: &Shape,
+    shape: &ReplyShape,
 ) -> io::Result<()> {
     let framing = if is_plain(pieces, shape) {
         format!("content-length: {}", pieces.iter().map(Vec::len).sum::<usize>())
@@ -98,12 +103,12 @@ async fn write_head(
     stream.write_all(head.as_bytes()).await
 }
 
-async fn write_body(stream: &mut TcpStream, pieces: Vec<Vec<u8>>, shape: &Shape) -> io::Result<After> {
+async fn write_body(stream: &mut TcpStream, pieces: Vec<Vec<u8>>, shape: &ReplyShape) -> io::Result<ConnectionFate> {
     if is_plain(&pieces, shape) {
         for piece in pieces {
             stream.write_all(&piece).await?;
         }
-        return Ok(After::Keep);
+        return Ok(ConnectionFate::Keep);
     }
     let was_cut = shape.cut.is_some();
     for piece in shaped(pieces, shape) {
@@ -118,28 +123,28 @@ async fn write_body(stream: &mut TcpStream, pieces: Vec<Vec<u8>>, shape: &Shape)
             unless_client_leaves(stream, tokio::time::sleep(pause)).await?;
         }
     }
-    if !was_cut || shape.end == End::Clean {
+    if !was_cut || shape.end == CutEnd::Clean {
         stream.write_all(b"0\r\n\r\n").await?;
-        return Ok(After::Keep);
+        return Ok(ConnectionFate::Keep);
     }
     match shape.end {
-        End::Reset => stream.set_zero_linger()?,
-        End::Stall => unless_client_leaves(stream, std::future::pending::<()>()).await?,
-        End::Close | End::Clean => {}
+        CutEnd::Reset => stream.set_zero_linger()?,
+        CutEnd::Stall => unless_client_leaves(stream, std::future::pending::<()>()).await?,
+        CutEnd::Close | CutEnd::Clean => {}
     }
-    Ok(After::Close)
+    Ok(ConnectionFate::Close)
 }
 
 /// The body as it will be written: corrupted, cut, then split.
-fn shaped(mut pieces: Vec<Vec<u8>>, shape: &Shape) -> Vec<Vec<u8>> {
+fn shaped(mut pieces: Vec<Vec<u8>>, shape: &ReplyShape) -> Vec<Vec<u8>> {
     for corrupt in &shape.corrupt {
-        if let Corrupt::Byte(at) = corrupt {
+        if let ReplyCorruption::Byte(at) = corrupt {
             flip(&mut pieces, *at);
         }
     }
     match shape.cut {
-        Some(Cut::Events(count)) => pieces.truncate(count),
-        Some(Cut::Bytes(count)) => cut_bytes(&mut pieces, count),
+        Some(ReplyCut::Events(count)) => pieces.truncate(count),
+        Some(ReplyCut::Bytes(count)) => cut_bytes(&mut pieces, count),
         None => {}
     }
     match shape.split {

@@ -1,7 +1,7 @@
 //! The scripted model server. It runs on a thread of its own; dropping it ends that thread.
 
-use crate::captured::Captured;
-use crate::reply::Reply;
+use crate::captured::CapturedRequest;
+use crate::reply::ScriptedReply;
 use crate::serve::connection;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -9,27 +9,27 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-type Handler = Box<dyn FnMut(&Captured) -> Reply + Send>;
+type ReplyHandler = Box<dyn FnMut(&CapturedRequest) -> ScriptedReply + Send>;
 
 /// Answers `POST /v1/messages` from a script, one reply per request, then from a handler if there is one.
 /// `/v1/messages/count_tokens` and `/v1/models` have plain answers; `route` adds others.
 pub struct ModelServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     url: String,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct ServerShared {
+    state: Mutex<ServerState>,
     changed: Condvar,
 }
 
-struct State {
-    script: VecDeque<Reply>,
-    handler: Option<Handler>,
-    routes: Vec<(String, Reply)>,
-    requests: Vec<Captured>,
+struct ServerState {
+    script: VecDeque<ScriptedReply>,
+    handler: Option<ReplyHandler>,
+    routes: Vec<(String, ScriptedReply)>,
+    requests: Vec<CapturedRequest>,
     answered: usize,
     aborts: usize,
 }
@@ -46,7 +46,7 @@ impl ModelServer {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let state = State {
+        let state = ServerState {
             script: VecDeque::new(),
             handler: None,
             routes: Vec::new(),
@@ -54,7 +54,7 @@ impl ModelServer {
             answered: 0,
             aborts: 0,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(ServerShared { state: Mutex::new(state), changed: Condvar::new() });
         let (stop, stopped) = oneshot::channel();
         let for_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || serve(listener, for_thread, stopped));
@@ -62,26 +62,26 @@ impl ModelServer {
     }
 
     /// A server that gives these replies in order.
-    pub fn script(replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub fn script(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let server = Self::start();
         server.shared.state.lock().unwrap().script.extend(replies);
         server
     }
 
     /// A server whose replies are computed from the request. Replies pushed as well come first.
-    pub fn with_handler(handler: impl FnMut(&Captured) -> Reply + Send + 'static) -> Self {
+    pub fn with_handler(handler: impl FnMut(&CapturedRequest) -> ScriptedReply + Send + 'static) -> Self {
         let server = Self::start();
         server.shared.state.lock().unwrap().handler = Some(Box::new(handler));
         server
     }
 
     /// Appends to the script.
-    pub fn push(&self, reply: Reply) {
+    pub fn push(&self, reply: ScriptedReply) {
         self.shared.state.lock().unwrap().script.push_back(reply);
     }
 
     /// A standing answer for another path, whatever the method; with a query for that query alone.
-    pub fn route(&self, path: &str, reply: Reply) {
+    pub fn route(&self, path: &str, reply: ScriptedReply) {
         self.shared.state.lock().unwrap().routes.insert(0, (path.to_owned(), reply));
     }
 
@@ -91,28 +91,28 @@ impl ModelServer {
     }
 
     /// `POST /v1/messages` requests so far.
-    pub fn requests(&self) -> Vec<Captured> {
+    pub fn requests(&self) -> Vec<CapturedRequest> {
         self.all_requests().into_iter().filter(is_message).collect()
     }
 
     /// Requests to any path.
-    pub fn all_requests(&self) -> Vec<Captured> {
+    pub fn all_requests(&self) -> Vec<CapturedRequest> {
         self.shared.state.lock().unwrap().requests.clone()
     }
 
     /// The message request with this index; panics when it has not come.
-    pub fn request(&self, index: usize) -> Captured {
+    pub fn request(&self, index: usize) -> CapturedRequest {
         let requests = self.requests();
         let count = requests.len();
         requests.into_iter().nth(index).unwrap_or_else(|| panic!("request {index} never came ({count} did)"))
     }
 
-    pub fn last_request(&self) -> Captured {
+    pub fn last_request(&self) -> CapturedRequest {
         self.requests().pop().expect("a request was made")
     }
 
     /// Blocks until `count` message requests have come (20 s at most, then panics).
-    pub fn wait_for_requests(&self, count: usize) -> Vec<Captured> {
+    pub fn wait_for_requests(&self, count: usize) -> Vec<CapturedRequest> {
         self.wait("requests", |state| state.requests.iter().filter(|r| is_message(r)).count() >= count);
         self.requests()
     }
@@ -132,7 +132,7 @@ impl ModelServer {
         self.shared.state.lock().unwrap().script.len()
     }
 
-    fn wait(&self, what: &str, mut done: impl FnMut(&State) -> bool) {
+    fn wait(&self, what: &str, mut done: impl FnMut(&ServerState) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut state = self.shared.state.lock().unwrap();
         while !done(&state) {
@@ -152,7 +152,7 @@ impl Drop for ModelServer {
     }
 }
 
-fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<()>) {
+fn serve(listener: std::net::TcpListener, shared: Arc<ServerShared>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let accept = async move {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
@@ -168,9 +168,9 @@ fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stopped: oneshot:
     });
 }
 
-impl Shared {
+impl ServerShared {
     /// Records the request and picks its reply, with a number that makes ids unique.
-    pub(crate) fn answer(&self, request: &Captured) -> (usize, Reply) {
+    pub(crate) fn answer(&self, request: &CapturedRequest) -> (usize, ScriptedReply) {
         let mut state = self.state.lock().unwrap();
         state.requests.push(request.clone());
         state.answered += 1;
@@ -187,10 +187,10 @@ impl Shared {
     }
 }
 
-impl State {
-    fn pick(&mut self, request: &Captured) -> Reply {
+impl ServerState {
+    fn pick(&mut self, request: &CapturedRequest) -> ScriptedReply {
         let full = request.query.as_ref().map(|query| format!("{}?{query}", request.path));
-        let is_meant = |(path, _): &&(String, Reply)| *path == request.path || Some(path) == full.as_ref();
+        let is_meant = |(path, _): &&(String, ScriptedReply)| *path == request.path || Some(path) == full.as_ref();
         if let Some((_, reply)) = self.routes.iter().find(is_meant) {
             return reply.clone();
         }
@@ -203,21 +203,21 @@ impl State {
         match &mut self.handler {
             Some(handler) => handler(request),
             // A status that no client retries, so that a test with too short a script fails at once.
-            None => Reply::error(400, "invalid_request_error", "testkit: the script has no reply left"),
+            None => ScriptedReply::error(400, "invalid_request_error", "testkit: the script has no reply left"),
         }
     }
 }
 
-fn is_message(request: &Captured) -> bool {
+fn is_message(request: &CapturedRequest) -> bool {
     request.method == "POST" && request.path == "/v1/messages"
 }
 
-fn plain_answer(request: &Captured) -> Reply {
+fn plain_answer(request: &CapturedRequest) -> ScriptedReply {
     match (request.method.as_str(), request.path.as_str()) {
-        ("POST", "/v1/messages/count_tokens") => Reply::status(200).json(&json!({"input_tokens": 10})),
-        ("GET", "/v1/models") => Reply::status(200).json(&models()),
-        ("HEAD", "/") => Reply::status(200),
-        _ => Reply::error(404, "not_found_error", "testkit: no such path"),
+        ("POST", "/v1/messages/count_tokens") => ScriptedReply::status(200).json(&json!({"input_tokens": 10})),
+        ("GET", "/v1/models") => ScriptedReply::status(200).json(&models()),
+        ("HEAD", "/") => ScriptedReply::status(200),
+        _ => ScriptedReply::error(404, "not_found_error", "testkit: no such path"),
     }
 }
 

@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary from outside, as a user does")]
 
-use crate::sandbox::Run;
+use crate::sandbox::GimletRun;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
@@ -13,31 +13,31 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 const SCROLLBACK: usize = 10_000;
 
 /// What has come out so far.
-struct Seen {
+struct TerminalOutput {
     parser: vt100::Parser,
     bytes: Vec<u8>,
     ended: bool,
 }
 
-struct Shared {
-    seen: Mutex<Seen>,
+struct TerminalShared {
+    seen: Mutex<TerminalOutput>,
     changed: Condvar,
 }
 
 /// A run in a terminal. Dropping it kills the process.
-pub struct Terminal {
+pub struct TestTerminal {
     keyboard: File,
     child: Child,
-    shared: Arc<Shared>,
+    shared: Arc<TerminalShared>,
 }
 
-impl Run {
+impl GimletRun {
     /// Starts the run in a terminal of this size, as its controlling terminal.
-    pub fn terminal(&self, columns: u16, rows: u16) -> Terminal {
+    pub fn terminal(&self, columns: u16, rows: u16) -> TestTerminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -54,11 +54,12 @@ impl Run {
         command.stdin(Stdio::from(side.try_clone().unwrap())).stdout(Stdio::from(side.try_clone().unwrap()));
         command.stderr(Stdio::from(side));
         let child = command.spawn().unwrap();
-        let seen = Seen { parser: vt100::Parser::new(rows, columns, SCROLLBACK), bytes: Vec::new(), ended: false };
-        let shared = Arc::new(Shared { seen: Mutex::new(seen), changed: Condvar::new() });
+        let seen =
+            TerminalOutput { parser: vt100::Parser::new(rows, columns, SCROLLBACK), bytes: Vec::new(), ended: false };
+        let shared = Arc::new(TerminalShared { seen: Mutex::new(seen), changed: Condvar::new() });
         let (reader, watched) = (keyboard.try_clone().unwrap(), Arc::clone(&shared));
         std::thread::spawn(move || watch(reader, &watched));
-        Terminal { keyboard, child, shared }
+        TestTerminal { keyboard, child, shared }
     }
 }
 
@@ -66,7 +67,7 @@ fn set_size(terminal: &File, columns: u16, rows: u16) {
     tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
 }
 
-fn watch(mut reader: File, shared: &Shared) {
+fn watch(mut reader: File, shared: &TerminalShared) {
     let mut buffer = [0; 16 * 1024];
     loop {
         let read = reader.read(&mut buffer).unwrap_or(0);
@@ -81,7 +82,7 @@ fn watch(mut reader: File, shared: &Shared) {
     }
 }
 
-impl Terminal {
+impl TestTerminal {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -135,7 +136,7 @@ impl Terminal {
 
     /// Waits until the screen is as wanted; returns it. Panics after 30 s or when the program ends first.
     pub fn wait_until(&self, wanted: &str, is_so: impl Fn(&str) -> bool) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         let mut seen = self.shared.seen.lock().unwrap();
         loop {
             let screen = seen.parser.screen().contents();
@@ -163,7 +164,7 @@ impl Terminal {
 
     /// Waits for the end; returns the exit code and everything written.
     pub fn finish(mut self) -> (i32, Vec<u8>) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         let mut seen = self.shared.seen.lock().unwrap();
         while !seen.ended {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -178,7 +179,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TestTerminal {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();

@@ -5,7 +5,7 @@
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use testkit::{Block, Gate, ModelServer, Reply};
+use testkit::{ModelServer, ReplyGate, ScriptedBlock, ScriptedReply};
 
 fn post(server: &ModelServer, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.url().trim_start_matches("http://")).unwrap();
@@ -36,11 +36,11 @@ const STREAMING: &str =
 
 #[test]
 fn a_message_is_streamed_as_the_api_does() {
-    let server = ModelServer::script([Reply::message(vec![
-        Block::thinking("hm", "sig"),
-        Block::text("Hé"),
-        Block::tool("Bash", &json!({"command": "ls"})),
-        Block::tool("Read", &json!({"file_path": "/x"})),
+    let server = ModelServer::script([ScriptedReply::message(vec![
+        ScriptedBlock::thinking("hm", "sig"),
+        ScriptedBlock::text("Hé"),
+        ScriptedBlock::tool("Bash", &json!({"command": "ls"})),
+        ScriptedBlock::tool("Read", &json!({"file_path": "/x"})),
     ])]);
     let text = read_until(&mut post(&server, STREAMING), "0\r\n\r\n");
     assert!(text.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"));
@@ -56,7 +56,7 @@ fn a_message_is_streamed_as_the_api_does() {
 
 #[test]
 fn a_request_without_stream_gets_one_object() {
-    let server = ModelServer::script([Reply::text("whole").tokens(7, 9)]);
+    let server = ModelServer::script([ScriptedReply::text("whole").tokens(7, 9)]);
     let text = read_until(&mut post(&server, r#"{"model":"m","messages":[]}"#), "}}");
     assert!(
         text.contains("content-length") && text.contains(r#""text":"whole""#) && text.contains(r#""output_tokens":9"#)
@@ -66,9 +66,9 @@ fn a_request_without_stream_gets_one_object() {
 #[test]
 fn cut_split_and_corruption_change_the_bytes() {
     let server = ModelServer::script([
-        Reply::text("hello").cut_after_events(3),
-        Reply::text("hello").cut_after_bytes(30).split_every(7),
-        Reply::text("hello").corrupt_event(0, "{broken"),
+        ScriptedReply::text("hello").cut_after_events(3),
+        ScriptedReply::text("hello").cut_after_bytes(30).split_every(7),
+        ScriptedReply::text("hello").corrupt_event(0, "{broken"),
     ]);
     let mut cut = String::new();
     post(&server, STREAMING).read_to_string(&mut cut).unwrap();
@@ -81,8 +81,8 @@ fn cut_split_and_corruption_change_the_bytes() {
 
 #[test]
 fn a_gate_holds_each_event() {
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("hello").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("hello").gate(&gate)]);
     let mut stream = post(&server, STREAMING);
     gate.open();
     let start = read_until(&mut stream, "message_start");
@@ -95,9 +95,9 @@ fn a_gate_holds_each_event() {
 #[test]
 fn hang_reset_and_status() {
     let server = ModelServer::script([
-        Reply::hang(),
-        Reply::reset(),
-        Reply::error(429, "rate_limit_error", "slow down").header("retry-after", "1"),
+        ScriptedReply::hang(),
+        ScriptedReply::reset(),
+        ScriptedReply::error(429, "rate_limit_error", "slow down").header("retry-after", "1"),
     ]);
     let hung = post(&server, STREAMING);
     server.wait_for_requests(1);
@@ -111,8 +111,8 @@ fn hang_reset_and_status() {
 
 #[test]
 fn handler_answers_when_the_script_is_empty_and_exhaustion_is_an_error() {
-    let server = ModelServer::with_handler(|request| Reply::text(format!("echo {}", request.last_user_text())));
-    server.push(Reply::text("first"));
+    let server = ModelServer::with_handler(|request| ScriptedReply::text(format!("echo {}", request.last_user_text())));
+    server.push(ScriptedReply::text("first"));
     assert!(read_until(&mut post(&server, STREAMING), "message_stop").contains("first"));
     assert!(read_until(&mut post(&server, STREAMING), "message_stop").contains("echo hi"));
     let empty = ModelServer::start();

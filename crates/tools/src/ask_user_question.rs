@@ -1,8 +1,8 @@
 //! AskUserQuestion: the answers are put into the input by whoever could ask the person. The tool itself only checks the
 //! questions and words the result; it never makes an answer up.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -12,21 +12,24 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-static SPEC: Spec =
-    Spec::of("AskUserQuestion", include_str!("ask_user_question.md"), include_str!("ask_user_question.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of(
+    "AskUserQuestion",
+    include_str!("ask_user_question.md"),
+    include_str!("ask_user_question.schema.json"),
+);
 
-pub struct AskUserQuestion;
+pub struct AskUserQuestionTool;
 
 /// What only the person, or whoever stands in for them, may fill in.
 pub const ANSWER_FIELDS: [&str; 4] = ["answers", "annotations", "response", "afkTimeoutMs"];
 
-impl Tool for AskUserQuestion {
-    fn spec(&self) -> &Spec {
+impl Tool for AskUserQuestionTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("AskUserQuestion", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("AskUserQuestion", input)?;
         let questions = input.objects("questions")?;
         if !(1..=4).contains(&questions.len()) {
             return Err(input.refuse("questions", "must have 1 to 4 entries"));
@@ -41,8 +44,8 @@ impl Tool for AskUserQuestion {
             asked.push(text);
         }
         let raw = |name| input.raw(name).map(RawValue::to_owned);
-        Ok(Box::new(Asked {
-            asked,
+        Ok(Box::new(AskUserQuestionCall {
+            question_texts: asked,
             questions: input.raw("questions").map(RawValue::to_owned).ok_or_else(|| input.missing("questions"))?,
             answers: answers(&input)?,
             response: input.opt_string("response")?.filter(|text| !text.trim().is_empty()),
@@ -52,7 +55,7 @@ impl Tool for AskUserQuestion {
     }
 }
 
-fn check(question: &Input<'_>) -> Result<String, InputError> {
+fn check(question: &ToolInput<'_>) -> Result<String, InputError> {
     let text = question.string("question")?;
     if text.trim().is_empty() {
         return Err(question.refuse("question", "must not be empty"));
@@ -70,7 +73,7 @@ fn check(question: &Input<'_>) -> Result<String, InputError> {
 }
 
 /// By question. Several choices are one text.
-fn answers(input: &Input<'_>) -> Result<Map<String, Value>, InputError> {
+fn answers(input: &ToolInput<'_>) -> Result<Map<String, Value>, InputError> {
     let Some(raw) = input.raw("answers") else { return Ok(Map::new()) };
     let given: Map<String, Value> =
         serde_json::from_str(raw.get()).map_err(|_| input.refuse("answers", "must be an object"))?;
@@ -84,9 +87,9 @@ fn answers(input: &Input<'_>) -> Result<Map<String, Value>, InputError> {
     Ok(given.into_iter().map(|(question, answer)| (question, text(answer))).collect())
 }
 
-struct Asked {
+struct AskUserQuestionCall {
     /// The questions' texts, in order.
-    asked: Vec<String>,
+    question_texts: Vec<String>,
     questions: Box<RawValue>,
     answers: Map<String, Value>,
     /// The person answered in words instead of choosing.
@@ -95,22 +98,22 @@ struct Asked {
     afk_timeout_ms: Option<u64>,
 }
 
-impl Call for Asked {
+impl ToolCall for AskUserQuestionCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Interact]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, _: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, _: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move { self.outcome() }.boxed()
     }
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct AskUserQuestionOutput<'a> {
     questions: &'a RawValue,
     answers: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,16 +124,16 @@ struct Output<'a> {
     afk_timeout_ms: Option<u64>,
 }
 
-impl Asked {
-    fn outcome(&self) -> Outcome {
-        let output = Output {
+impl AskUserQuestionCall {
+    fn outcome(&self) -> ToolOutcome {
+        let output = AskUserQuestionOutput {
             questions: &self.questions,
             answers: &self.answers,
             response: self.response.as_deref(),
             annotations: self.annotations.as_deref(),
             afk_timeout_ms: self.afk_timeout_ms,
         };
-        Outcome::text(self.text(), wire::raw::to_raw(&output).ok())
+        ToolOutcome::text(self.text(), wire::raw::to_raw(&output).ok())
     }
 
     fn text(&self) -> String {
@@ -144,7 +147,7 @@ impl Asked {
                 .into();
         }
         let mut text = format!("The user answered your questions: {}.", pairs.join(", "));
-        if pairs.len() < self.asked.len() {
+        if pairs.len() < self.question_texts.len() {
             text.push_str(" The other questions were left open.");
         }
         text.push_str(" Go on with these answers in mind.");
@@ -153,11 +156,11 @@ impl Asked {
 
     /// In the order of the questions; answers to questions nobody asked come last.
     fn pairs(&self) -> Vec<String> {
-        let others = self.answers.keys().filter(|question| !self.asked.contains(question));
-        let answered = self.asked.iter().chain(others).filter_map(|question| {
+        let others = self.answers.keys().filter(|question| !self.question_texts.contains(question));
+        let answered = self.question_texts.iter().chain(others).filter_map(|question| {
             let answer = self.answers.get(question)?.as_str().filter(|answer| !answer.is_empty())?;
             let mut pair = format!("\"{question}\"=\"{answer}\"");
-            if let Some(notes) = self.note(question) {
+            if let Some(notes) = self.annotation_text(question) {
                 write!(pair, " (note of the user: {notes})").ok();
             }
             Some(pair)
@@ -165,7 +168,7 @@ impl Asked {
         answered.collect()
     }
 
-    fn note(&self, question: &str) -> Option<String> {
+    fn annotation_text(&self, question: &str) -> Option<String> {
         let all: Value = serde_json::from_str(self.annotations.as_ref()?.get()).ok()?;
         let notes = all.get(question)?.get("notes")?.as_str()?;
         (!notes.trim().is_empty()).then(|| notes.to_owned())
@@ -187,14 +190,14 @@ mod tests {
             input[key] = value.clone();
         }
         let raw = RawValue::from_string(input.to_string()).unwrap();
-        let call = AskUserQuestion.parse(&raw).map_err(|e| e.to_string())?;
+        let call = AskUserQuestionTool.parse(&raw).map_err(|e| e.to_string())?;
         assert_eq!(
             call.access(&Workspace { cwd: "/".into(), project: "/".into(), additional: Vec::new(), home: None }),
             [Access::Interact]
         );
-        let parsed = Input::of("AskUserQuestion", &raw).unwrap();
-        let asked = Asked {
-            asked: vec!["One?".into(), "Two?".into()],
+        let parsed = ToolInput::of("AskUserQuestion", &raw).unwrap();
+        let asked = AskUserQuestionCall {
+            question_texts: vec!["One?".into(), "Two?".into()],
             questions: RawValue::NULL.to_owned(),
             answers: answers(&parsed).unwrap(),
             response: parsed.opt_string("response").unwrap(),

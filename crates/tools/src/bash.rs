@@ -3,53 +3,53 @@
 //! call returns. No call waits for a grandchild.
 
 mod capture;
+pub(crate) mod command_hints;
 mod directory;
 mod git;
 mod guard;
 pub(crate) mod launch;
-pub(crate) mod meaning;
 mod report;
 pub(crate) mod running;
 pub mod shell;
 mod words;
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
 use crate::spill;
-use crate::tasks::{NewTask, Task, Tasks};
-use capture::{Capture, Limits};
-use directory::Via;
+use crate::tasks::{NewTask, SessionTasks, TaskRecord};
+use capture::{CaptureLimits, OutputCapture};
+use command_hints::ShownExtent;
+use directory::DirectoryReport;
 use futures_util::future::BoxFuture;
-use launch::{Launch, Launched};
-use meaning::Shown;
+use launch::{CommandLaunch, LaunchedCommand};
 use permission::Access;
-use report::{Finished, Structured};
-use running::{Pause, Running};
+use report::{BashOutput, FinishedCommand};
+use running::{RunningCommand, WaitEnd};
 use serde_json::value::RawValue;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::Env;
 use tokio::time::Instant;
-use wire::block::Content;
+use wire::block::MessageContent;
 
 pub(crate) use capture::read_end;
 
 /// Files that a command showed count as seen up to this size.
-const NOTED_BYTES: usize = 1 << 20;
+const MAX_RECORDED_BYTES: usize = 1 << 20;
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
-pub struct Bash;
+pub struct BashTool;
 
-static SPEC: Spec = Spec::of("Bash", include_str!("bash.md"), include_str!("bash.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of("Bash", include_str!("bash.md"), include_str!("bash.schema.json"));
 
-impl Tool for Bash {
-    fn spec(&self) -> &Spec {
+impl Tool for BashTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("Bash", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("Bash", input)?;
         Ok(Box::new(BashCall {
             command: input.string("command")?,
             timeout_ms: input.opt_number("timeout")?,
@@ -68,97 +68,106 @@ struct BashCall {
     unsandboxed: bool,
 }
 
-impl Call for BashCall {
+impl ToolCall for BashCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Run(self.command.clone())]
     }
 
-    fn sharing(&self) -> Sharing {
-        if !self.background && meaning::only_looks(&self.command) { Sharing::Shared } else { Sharing::Exclusive }
+    fn concurrency(&self) -> CallConcurrency {
+        if !self.background && command_hints::is_read_only(&self.command) {
+            CallConcurrency::Shared
+        } else {
+            CallConcurrency::Exclusive
+        }
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        Box::pin(async move { self.execute(&cx).await.unwrap_or_else(|error| Outcome::failed(error.to_string())) })
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.execute(&cx).await.unwrap_or_else(|error| ToolOutcome::failed(error.to_string())) })
     }
 }
 
 impl BashCall {
-    async fn execute(&self, cx: &CallCx) -> io::Result<Outcome> {
+    async fn execute(&self, cx: &CallContext) -> io::Result<ToolOutcome> {
         if cx.cancel.is_cancelled() {
-            let mut nothing = Capture::new(limits(&cx.state.facts.env), PathBuf::new());
-            return Ok(report::ended(&mut nothing, INTERRUPTED, Structured::default()).await);
+            let mut nothing = OutputCapture::new(limits(&cx.state.facts.env), PathBuf::new());
+            return Ok(report::ended_outcome(&mut nothing, INTERRUPTED, BashOutput::default()).await);
         }
-        let place = directory::place(cx);
+        let place = directory::start_directory(cx);
         let mut running = self.start(cx, &place.cwd).await?;
         let env = &cx.state.facts.env;
-        if self.background && meaning::background_allowed(env) {
+        if self.background && command_hints::background_allowed(env) {
             let limit = background_timeout(self.timeout_ms);
-            return Ok(self.in_background(cx, running, limit).await);
+            return Ok(self.start_in_background(cx, running, limit).await);
         }
         let timeout = foreground_timeout(env, self.timeout_ms);
         let place_in_front = cx.state.tasks.foreground.enter(&cx.id);
         let pause = tokio::select! {
             biased;
-            pause = running.until(&cx.cancel, Instant::now() + timeout) => pause?,
-            () = place_in_front.released() => return Ok(self.let_go(cx, running).await),
+            pause = running.wait_until(&cx.cancel, Instant::now() + timeout) => pause?,
+            () = place_in_front.released() => return Ok(self.move_to_background(cx, running).await),
         };
         drop(place_in_front);
         Ok(match pause {
-            Pause::Exited(exit) => {
+            WaitEnd::Exited(exit) => {
                 running.drain().await;
                 // Death by a signal is reported as 1, as the reference does.
-                self.finished(cx, running, exit.code.unwrap_or(1), place.reset).await
+                self.finished_outcome(cx, running, exit.code.unwrap_or(1), place.reset).await
             }
-            Pause::Deadline if meaning::may_go_on(&self.command, env) => self.timed_out(cx, running, timeout).await,
-            Pause::Deadline => {
+            WaitEnd::Deadline if command_hints::may_continue_in_background(&self.command, env) => {
+                self.timed_out(cx, running, timeout).await
+            }
+            WaitEnd::Deadline => {
                 let why = format!(
                     "Command did not complete within its {} timeout and was terminated (commands that sleep, use git \
                      or cannot be parsed do not go on in the background).",
                     seconds(timeout)
                 );
-                self.end(cx, running, &why, Some(timeout)).await
+                self.end_command(cx, running, &why, Some(timeout)).await
             }
-            Pause::Cancelled => self.end(cx, running, INTERRUPTED, None).await,
-            Pause::Excess => self.end(cx, running, "[Terminated: the command printed more than 5 GB.]", None).await,
+            WaitEnd::Cancelled => self.end_command(cx, running, INTERRUPTED, None).await,
+            WaitEnd::Excess => {
+                self.end_command(cx, running, "[Terminated: the command printed more than 5 GB.]", None).await
+            }
         })
     }
 
-    async fn start(&self, cx: &CallCx, cwd: &Path) -> io::Result<Running> {
+    async fn start(&self, cx: &CallContext, cwd: &Path) -> io::Result<RunningCommand> {
         let facts = &cx.state.facts;
         let shell = &cx.state.shell;
         let snapshot = tokio::select! {
             snapshot = shell.snapshot(facts, cwd) => snapshot,
             () = cx.cancel.cancelled() => None,
         };
-        let cage = cx.cage.as_deref();
+        let cage = cx.sandbox.as_deref();
         let (scratch, tracked) = directory::scratch(cx, &sys::id::base36(9));
         let via = match (tracked, cage) {
-            (true, _) => Via::File(&scratch[0]),
-            (false, None) => Via::Pipe,
-            (false, Some(_)) => Via::Nothing,
+            (true, _) => DirectoryReport::File(&scratch[0]),
+            (false, None) => DirectoryReport::Pipe,
+            (false, Some(_)) => DirectoryReport::Nothing,
         };
         let prelude = match &cx.git_guard {
             Some(guard) => guard::prelude(guard, &facts.env)?,
             None => String::new(),
         };
-        let launch = Launch {
+        let launch = CommandLaunch {
             program: shell.program(facts),
             env: shell.environment(facts),
             cwd,
             snapshot: snapshot.as_deref(),
             env_file: facts.env.non_empty("CLAUDE_ENV_FILE"),
             prefix: facts.env.non_empty("CLAUDE_CODE_SHELL_PREFIX"),
-            via,
-            cage,
+            directory_report: via,
+            sandbox: cage,
             prelude: &prelude,
         };
-        let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
-            .masked(cx.state.masking.mask().stream());
+        let capture = OutputCapture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
+            .with_mask(cx.state.masking.mask().stream());
         match launch.start(&self.command, &scratch[1]) {
-            Ok(Launched { child, confined, report }) => {
-                let mut running = Running::new(child, capture, scratch.to_vec()).confined(confined);
+            Ok(LaunchedCommand { child, sandbox_run: confined, report }) => {
+                let mut running = RunningCommand::new(child, capture, scratch.to_vec()).with_sandbox(confined);
                 running.report = report;
-                running.untracked = via == Via::Nothing && meaning::changes_directory(&self.command);
+                running.is_directory_untracked =
+                    via == DirectoryReport::Nothing && command_hints::changes_directory(&self.command);
                 Ok(running)
             }
             Err(error) => {
@@ -169,13 +178,19 @@ impl BashCall {
         }
     }
 
-    async fn finished(&self, cx: &CallCx, mut running: Running, code: i32, reset: Option<String>) -> Outcome {
-        if let Some(pipe) = running.leftover() {
-            cx.state.tasks.read_on(pipe);
+    async fn finished_outcome(
+        &self,
+        cx: &CallContext,
+        mut running: RunningCommand,
+        code: i32,
+        reset: Option<String>,
+    ) -> ToolOutcome {
+        if let Some(pipe) = running.take_open_pipe() {
+            cx.state.tasks.drain_pipe(pipe);
         }
-        let moved = directory::settle(cx, std::mem::take(&mut running.scratch), running.report.take()).await;
+        let moved = directory::apply_directory(cx, std::mem::take(&mut running.scratch), running.report.take()).await;
         let mut notices: Vec<String> = moved.or(reset).into_iter().collect();
-        if running.untracked {
+        if running.is_directory_untracked {
             notices.push(format!(
                 "The directory this command ended in could not be recorded: nothing can be written to the temporary \
                  folder. The next command starts in {}.",
@@ -183,47 +198,53 @@ impl BashCall {
             ));
         }
         notices.extend(self.violations(cx, &mut running, code).await);
-        let unsandboxed = self.left_out(cx);
-        let report = Finished { command: &self.command, unsandboxed, code, notices: &notices };
+        let unsandboxed = self.ran_outside_sandbox(cx);
+        let report = FinishedCommand { command: &self.command, unsandboxed, code, notices: &notices };
         let outcome = report.outcome(&mut running.capture).await;
         if code == 0 && !running.capture.is_long() {
-            note_shown(cx, &self.command, running.capture.head()).await;
+            record_shown_file(cx, &self.command, running.capture.head()).await;
         }
         outcome
     }
 
     /// What the sandbox kept the command from doing.
-    async fn violations(&self, cx: &CallCx, running: &mut Running, code: i32) -> Option<String> {
-        let (cage, confined) = (cx.cage.as_deref()?, running.take_confined()?);
+    async fn violations(&self, cx: &CallContext, running: &mut RunningCommand, code: i32) -> Option<String> {
+        let (cage, confined) = (cx.sandbox.as_deref()?, running.take_sandbox()?);
         let mut found = confined.finish().await;
         if code != 0 {
-            found.extend(crate::cage::suspected(&report::excerpt(&running.capture)));
+            found.extend(crate::sandbox::suspected_violations(&report::excerpt(&running.capture)));
         }
         cage.report(&self.command, found)
     }
 
     /// Whether the command ran outside a sandbox because it asked to.
-    fn left_out(&self, cx: &CallCx) -> bool {
-        self.unsandboxed && cx.cage.is_none()
+    fn ran_outside_sandbox(&self, cx: &CallContext) -> bool {
+        self.unsandboxed && cx.sandbox.is_none()
     }
 
-    async fn end(&self, cx: &CallCx, mut running: Running, why: &str, timeout: Option<Duration>) -> Outcome {
+    async fn end_command(
+        &self,
+        cx: &CallContext,
+        mut running: RunningCommand,
+        why: &str,
+        timeout: Option<Duration>,
+    ) -> ToolOutcome {
         if let Err(error) = running.kill().await {
             tracing::debug!(%error, "a command could not be ended cleanly");
         }
         remove_scratch(std::mem::take(&mut running.scratch)).await;
-        let result = Structured {
+        let result = BashOutput {
             timed_out_after_ms: timeout.map(millis),
-            dangerously_disable_sandbox: self.left_out(cx),
-            ..Structured::default()
+            dangerously_disable_sandbox: self.ran_outside_sandbox(cx),
+            ..BashOutput::default()
         };
-        report::ended(&mut running.capture, why, result).await
+        report::ended_outcome(&mut running.capture, why, result).await
     }
 
-    async fn timed_out(&self, cx: &CallCx, running: Running, timeout: Duration) -> Outcome {
+    async fn timed_out(&self, cx: &CallContext, running: RunningCommand, timeout: Duration) -> ToolOutcome {
         let stdout = report::excerpt(&running.capture);
         let task = self.adopt(cx, running, background_timeout(None)).await;
-        let hint = meaning::changes_directory(&self.command).then(|| {
+        let hint = command_hints::changes_directory(&self.command).then(|| {
             format!(
                 "Session cwd remains {}; directory changes made by the backgrounded command do not apply to \
                  subsequent commands.",
@@ -237,19 +258,19 @@ impl BashCall {
             output_sentence(&task, "Its output continues in", ".")
         );
         let text = report::join(&[&stdout, &moved, hint.as_deref().unwrap_or_default()]);
-        Structured {
+        BashOutput {
             stdout,
             background_task_id: Some(task.id),
             timed_out_after_ms: Some(millis(timeout)),
             background_cwd_hint: hint,
-            dangerously_disable_sandbox: self.left_out(cx),
-            ..Structured::default()
+            dangerously_disable_sandbox: self.ran_outside_sandbox(cx),
+            ..BashOutput::default()
         }
-        .outcome(Content::Text(text), false)
+        .outcome(MessageContent::Text(text), false)
     }
 
     /// A person wants it in the background.
-    async fn let_go(&self, cx: &CallCx, running: Running) -> Outcome {
+    async fn move_to_background(&self, cx: &CallContext, running: RunningCommand) -> ToolOutcome {
         let stdout = report::excerpt(&running.capture);
         let task = self.adopt(cx, running, background_timeout(None)).await;
         let moved = format!(
@@ -258,35 +279,35 @@ impl BashCall {
             output_sentence(&task, "Its output continues in", "; you will be told when it ends.")
         );
         let text = report::join(&[&stdout, &moved]);
-        Structured {
+        BashOutput {
             stdout,
             background_task_id: Some(task.id),
             backgrounded_by_user: true,
-            dangerously_disable_sandbox: self.left_out(cx),
-            ..Structured::default()
+            dangerously_disable_sandbox: self.ran_outside_sandbox(cx),
+            ..BashOutput::default()
         }
-        .outcome(Content::Text(text), false)
+        .outcome(MessageContent::Text(text), false)
     }
 
-    async fn in_background(&self, cx: &CallCx, running: Running, limit: Duration) -> Outcome {
+    async fn start_in_background(&self, cx: &CallContext, running: RunningCommand, limit: Duration) -> ToolOutcome {
         let task = self.adopt(cx, running, limit).await;
         let text = format!(
             "Running in the background as task {}. {} You will be told when the task ends.",
             task.id,
             output_sentence(&task, "Output goes to", "; read that file to look at it.")
         );
-        Structured {
+        BashOutput {
             background_task_id: Some(task.id),
-            dangerously_disable_sandbox: self.left_out(cx),
-            ..Structured::default()
+            dangerously_disable_sandbox: self.ran_outside_sandbox(cx),
+            ..BashOutput::default()
         }
-        .outcome(Content::Text(text), false)
+        .outcome(MessageContent::Text(text), false)
     }
 
-    async fn adopt(&self, cx: &CallCx, mut running: Running, deadline: Duration) -> Task {
+    async fn adopt(&self, cx: &CallContext, mut running: RunningCommand, deadline: Duration) -> TaskRecord {
         let facts = &cx.state.facts;
-        let id = Tasks::new_id();
-        running.capture.watch(output_paths(cx, &id)).await;
+        let id = SessionTasks::new_id();
+        running.capture.write_through(output_paths(cx, &id)).await;
         let output = running.capture.file().map(Path::to_path_buf).unwrap_or_default();
         let note = running.capture.write_error().map(|error| format!("its output could not be saved: {error}"));
         let new = NewTask {
@@ -304,16 +325,16 @@ impl BashCall {
 }
 
 /// Where the output of a task may go, best first.
-fn output_paths(cx: &CallCx, id: &str) -> Vec<PathBuf> {
+fn output_paths(cx: &CallContext, id: &str) -> Vec<PathBuf> {
     let facts = &cx.state.facts;
-    let held = cx.state.folders.hold(&facts.tasks_dir).is_ok() && sys::fs::has_room(&facts.tasks_dir);
-    let usual = Tasks::output_path(&facts.tasks_dir, id);
-    let other = Tasks::output_path(&facts.session_dir.join("tool-results"), id);
+    let held = cx.state.folders.lock_folder(&facts.tasks_dir).is_ok() && sys::fs::has_room(&facts.tasks_dir);
+    let usual = SessionTasks::output_path(&facts.tasks_dir, id);
+    let other = SessionTasks::output_path(&facts.session_dir.join("tool-results"), id);
     if held { vec![usual, other] } else { vec![other, usual] }
 }
 
 /// Where a task's output is found, or why it is not kept.
-fn output_sentence(task: &Task, opening: &str, closing: &str) -> String {
+fn output_sentence(task: &TaskRecord, opening: &str, closing: &str) -> String {
     match &task.note {
         Some(note) => format!("Not kept: {note}. Only the last lines will be told when it ends."),
         None => format!("{opening} {}{closing}", task.output.display()),
@@ -325,11 +346,11 @@ fn agent_limit(env: &Env) -> Duration {
     Duration::from_millis(env.number("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS").unwrap_or(3_600_000))
 }
 
-fn limits(env: &Env) -> Limits {
-    Limits {
+fn limits(env: &Env) -> CaptureLimits {
+    CaptureLimits {
         inline_chars: env.number("BASH_MAX_OUTPUT_LENGTH").filter(|n| *n > 0).unwrap_or(30_000).min(150_000),
-        file_bytes: Limits::FILE_BYTES,
-        kill_bytes: Limits::KILL_BYTES,
+        file_bytes: CaptureLimits::FILE_BYTES,
+        kill_bytes: CaptureLimits::KILL_BYTES,
     }
 }
 
@@ -354,17 +375,17 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// `cat file` shows a file as well as Read does, when what was printed is what is there.
-async fn note_shown(cx: &CallCx, command: &str, output: &[u8]) {
-    let Some((path, shown)) = meaning::shown_file(command, &cx.workspace) else { return };
+async fn record_shown_file(cx: &CallContext, command: &str, output: &[u8]) {
+    let Some((path, shown)) = command_hints::shown_file(command, &cx.workspace) else { return };
     let verbatim = command.trim_start().starts_with("cat ") && !command.contains(" -");
     let output = output.to_vec();
     let state = std::sync::Arc::clone(&cx.state);
     let noted = tokio::task::spawn_blocking(move || {
-        let Ok(content) = sys::fs::read_whole(&path, NOTED_BYTES) else { return };
+        let Ok(content) = sys::fs::read_whole(&path, MAX_RECORDED_BYTES) else { return };
         match shown {
-            Shown::Whole if verbatim && content != output => {}
-            Shown::Whole => state.reads.note_shown(&path, &content),
-            Shown::Part => state.reads.note_part_shown(&path, &content),
+            ShownExtent::Whole if verbatim && content != output => {}
+            ShownExtent::Whole => state.reads.record_shown(&path, &content),
+            ShownExtent::Part => state.reads.record_part_shown(&path, &content),
         }
     });
     if let Err(error) = noted.await {

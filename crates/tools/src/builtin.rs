@@ -4,49 +4,49 @@ use crate::contract::Tool;
 use std::sync::Arc;
 
 /// A row of the table.
-pub struct Builtin {
+pub struct BuiltinTool {
     pub tool: Arc<dyn Tool>,
     /// Listed in requests. The others run when called, so that older names and transcripts keep working.
-    pub offered: bool,
+    pub is_offered: bool,
 }
 
-fn offered(tool: impl Tool + 'static) -> Builtin {
-    Builtin { tool: Arc::new(tool), offered: true }
+fn offered(tool: impl Tool + 'static) -> BuiltinTool {
+    BuiltinTool { tool: Arc::new(tool), is_offered: true }
 }
 
-fn callable(tool: impl Tool + 'static) -> Builtin {
-    Builtin { tool: Arc::new(tool), offered: false }
+fn callable(tool: impl Tool + 'static) -> BuiltinTool {
+    BuiltinTool { tool: Arc::new(tool), is_offered: false }
 }
 
 /// Every built-in tool, in table order.
-pub fn table() -> Vec<Builtin> {
+pub fn table() -> Vec<BuiltinTool> {
     vec![
         // Shell and background tasks.
-        offered(crate::bash::Bash),
-        offered(crate::task_output::TaskOutput),
-        offered(crate::task_stop::TaskStop),
+        offered(crate::bash::BashTool),
+        offered(crate::task_output::TaskOutputTool),
+        offered(crate::task_stop::TaskStopTool),
         // Files.
-        offered(crate::read::Read),
-        offered(crate::edit::Edit),
-        callable(crate::multi_edit::MultiEdit),
-        offered(crate::write::Write),
-        offered(crate::notebook_edit::NotebookEdit),
+        offered(crate::read::ReadTool),
+        offered(crate::edit::EditTool),
+        callable(crate::multi_edit::MultiEditTool),
+        offered(crate::write::WriteTool),
+        offered(crate::notebook_edit::NotebookEditTool),
         // Search.
-        offered(crate::glob::Glob),
-        offered(crate::grep::Grep),
+        offered(crate::glob::GlobTool),
+        offered(crate::grep::GrepTool),
         // Web.
-        offered(crate::web_fetch::WebFetch),
-        offered(crate::web_search::WebSearch),
+        offered(crate::web_fetch::WebFetchTool),
+        offered(crate::web_search::WebSearchTool),
         // Lists.
-        offered(crate::todo_write::TodoWrite),
-        offered(crate::task_list::TaskCreate),
-        offered(crate::task_list::TaskGet),
-        offered(crate::task_list::TaskUpdate),
-        offered(crate::task_list::TaskList),
+        offered(crate::todo_write::TodoWriteTool),
+        offered(crate::task_list::TaskCreateTool),
+        offered(crate::task_list::TaskGetTool),
+        offered(crate::task_list::TaskUpdateTool),
+        offered(crate::task_list::TaskListTool),
         // The person: offered where somebody can answer.
-        callable(crate::ask_user_question::AskUserQuestion),
-        callable(crate::plan_mode::EnterPlanMode),
-        callable(crate::plan_mode::ExitPlanMode),
+        callable(crate::ask_user_question::AskUserQuestionTool),
+        callable(crate::plan_mode::EnterPlanModeTool),
+        callable(crate::plan_mode::ExitPlanModeTool),
     ]
 }
 

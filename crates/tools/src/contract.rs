@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use wire::block::Content;
+use wire::block::MessageContent;
 
 /// Facts that never change within a session: they are part of the cached request prefix.
 #[derive(Debug)]
-pub struct Spec {
+pub struct ToolSpec {
     pub name: Cow<'static, str>,
     /// Model-facing text.
     pub description: Cow<'static, str>,
@@ -21,7 +21,7 @@ pub struct Spec {
     pub schema: Cow<'static, str>,
 }
 
-impl Spec {
+impl ToolSpec {
     /// A built-in's facts from its files: `Spec::of("Read", include_str!("read.md"), include_str!("read.schema.json"))`.
     pub const fn of(name: &'static str, description: &'static str, schema: &'static str) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Spec {
 
 /// Whether a call may run beside others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub enum CallConcurrency {
     /// Read-only: runs together with other shared calls.
     Shared,
     /// Changes something: runs alone, in the order the model listed.
@@ -42,30 +42,30 @@ pub enum Sharing {
 }
 
 pub trait Tool: Send + Sync {
-    fn spec(&self) -> &Spec;
+    fn spec(&self) -> &ToolSpec;
     /// Its name for people, when that is not the one the model uses.
     fn title(&self) -> Option<&str> {
         None
     }
     /// Checks and reads the input. Lenient as specified: numeric strings, `"true"`, unknown keys.
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError>;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError>;
 }
 
-pub trait Call: Send + Sync {
+pub trait ToolCall: Send + Sync {
     /// Pure: what this call would do.
     fn access(&self, at: &Workspace) -> Vec<Access>;
-    fn sharing(&self) -> Sharing;
+    fn concurrency(&self) -> CallConcurrency;
     /// A person must agree, whatever rules and modes say.
-    fn insists(&self) -> bool {
+    fn needs_person(&self) -> bool {
         false
     }
     /// What the call would be refused with before it changed anything: asked before a person is, so that nobody agrees to
     /// what cannot be done. Reads only the files the call names; may block.
-    fn check(&self, _cx: &CallCx) -> Option<Outcome> {
+    fn check(&self, _cx: &CallContext) -> Option<ToolOutcome> {
         None
     }
     /// Runs to its end. Cancelled calls return a normal outcome that says so.
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome>;
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome>;
 }
 
 /// The input did not fit the schema. The text names the tool and the field.
@@ -98,7 +98,7 @@ impl Workspace {
 
 /// Everything a running call may use.
 #[derive(Clone)]
-pub struct CallCx {
+pub struct CallContext {
     /// The `tool_use` id.
     pub id: String,
     pub workspace: Workspace,
@@ -108,7 +108,7 @@ pub struct CallCx {
     pub model: Arc<dyn SideModel>,
     pub may_read: MayRead,
     /// The sandbox a command must run in.
-    pub cage: Option<Arc<crate::cage::Cage>>,
+    pub sandbox: Option<Arc<crate::sandbox::CommandSandbox>>,
     /// The person changed the input before agreeing to it.
     pub changed_by_user: bool,
     /// Git calls of a command that run with powerless configuration.
@@ -116,11 +116,11 @@ pub struct CallCx {
 }
 
 /// Whether rules let the model see this path; search results leave the others out.
-pub type MayRead = Arc<dyn Fn(&Path, Met) -> bool + Send + Sync>;
+pub type MayRead = Arc<dyn Fn(&Path, PathDiscovery) -> bool + Send + Sync>;
 
 /// How a tool came to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Met {
+pub enum PathDiscovery {
     /// By its name, which may lead anywhere.
     Named,
     /// On a walk that follows no links, as a file that is none itself: only its folder needs to be looked at.
@@ -131,8 +131,8 @@ pub enum Met {
 
 /// What a call came to. There is no Rust error: failures are outcomes the model reads.
 #[derive(Debug)]
-pub struct Outcome {
-    pub content: Content,
+pub struct ToolOutcome {
+    pub content: MessageContent,
     pub is_error: bool,
     /// The structured twin of `content` (`toolUseResult`). `None` on failure: the engine then stores `"Error: …"`.
     pub structured: Option<Box<RawValue>>,
@@ -140,14 +140,14 @@ pub struct Outcome {
     pub mcp_meta: Option<Box<RawValue>>,
 }
 
-impl Outcome {
+impl ToolOutcome {
     pub fn text(text: impl Into<String>, structured: Option<Box<RawValue>>) -> Self {
-        Self { content: Content::Text(text.into()), is_error: false, structured, mcp_meta: None }
+        Self { content: MessageContent::Text(text.into()), is_error: false, structured, mcp_meta: None }
     }
 
     /// A failure while running: the text reaches the model as it is.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { content: Content::Text(text.into()), is_error: true, structured: None, mcp_meta: None }
+        Self { content: MessageContent::Text(text.into()), is_error: true, structured: None, mcp_meta: None }
     }
 
     /// A failed check before anything ran: wrapped the way models and readers know it.

@@ -4,45 +4,48 @@
 mod apply;
 pub(crate) mod change;
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
-use crate::file_change::{self, Changing, FileChange};
-use crate::file_work::{self, original, structured};
-use crate::input::Input;
-use crate::patch::{self, Hunk};
-use crate::read_state::Standing;
+use crate::contract::{CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::file_change::{self, FileChange, FileChangeCall};
+use crate::file_work::{self, original_file, structured};
+use crate::input::ToolInput;
+use crate::patch::{self, DiffHunk};
+use crate::read_state::FileFreshness;
 use crate::text_file;
-pub use apply::{Applied, Matched, Mismatch, Scope, apply};
-use change::{Found, Opened};
+pub use apply::{AppliedEdit, EditMismatch, MatchKind, ReplaceScope, apply};
+use change::{EditTarget, EditableFile};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
-pub struct Edit;
+pub struct EditTool;
 
-static SPEC: Spec = Spec::of("Edit", include_str!("edit.md"), include_str!("edit.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of("Edit", include_str!("edit.md"), include_str!("edit.schema.json"));
 
-impl Tool for Edit {
-    fn spec(&self) -> &Spec {
+impl Tool for EditTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("Edit", input)?;
-        Ok(Box::new(Changing(EditCall { file_path: input.string("file_path")?, step: Step::read(&input)? })))
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("Edit", input)?;
+        Ok(Box::new(FileChangeCall(EditCall {
+            file_path: input.string("file_path")?,
+            replacement: TextReplacement::read(&input)?,
+        })))
     }
 }
 
 /// One replacement.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Step {
+pub(crate) struct TextReplacement {
     pub(crate) old_string: String,
     pub(crate) new_string: String,
     pub(crate) replace_all: bool,
 }
 
-impl Step {
-    pub(crate) fn read(input: &Input<'_>) -> Result<Self, InputError> {
+impl TextReplacement {
+    pub(crate) fn read(input: &ToolInput<'_>) -> Result<Self, InputError> {
         Ok(Self {
             old_string: input.string("old_string")?,
             new_string: input.string("new_string")?,
@@ -50,18 +53,18 @@ impl Step {
         })
     }
 
-    fn scope(&self) -> Scope {
-        if self.replace_all { Scope::All } else { Scope::One }
+    fn scope(&self) -> ReplaceScope {
+        if self.replace_all { ReplaceScope::All } else { ReplaceScope::One }
     }
 
     /// Applies to `text`; the error is a sentence for the model.
-    pub(crate) fn apply(&self, text: &str, path: &Path) -> Result<Applied, String> {
+    pub(crate) fn apply(&self, text: &str, path: &Path) -> Result<AppliedEdit, String> {
         if self.old_string == self.new_string {
             return Err("`old_string` and `new_string` are the same: there is nothing to change.".into());
         }
         if self.old_string.is_empty() {
             return match text {
-                "" => Ok(Applied { text: self.new_string.clone(), count: 1, matched: Matched::Exactly }),
+                "" => Ok(AppliedEdit { text: self.new_string.clone(), count: 1, matched: MatchKind::Exactly }),
                 _ => Err(format!(
                     "`old_string` is empty, but {} already has content. Give the text to replace, or use Write.",
                     path.display()
@@ -69,8 +72,8 @@ impl Step {
             };
         }
         apply(text, &self.old_string, &self.new_string, self.scope()).map_err(|why| match why {
-            Mismatch::NotFound => format!("`old_string` was not found in {}:\n{}", path.display(), self.old_string),
-            Mismatch::Ambiguous(count) => format!(
+            EditMismatch::NotFound => format!("`old_string` was not found in {}:\n{}", path.display(), self.old_string),
+            EditMismatch::Ambiguous(count) => format!(
                 "`old_string` occurs {count} times in {}. Add surrounding lines to make it unique, or set \
                  `replace_all`:\n{}",
                 path.display(),
@@ -82,7 +85,7 @@ impl Step {
 
 struct EditCall {
     file_path: String,
-    step: Step,
+    replacement: TextReplacement,
 }
 
 impl FileChange for EditCall {
@@ -90,14 +93,14 @@ impl FileChange for EditCall {
         &self.file_path
     }
 
-    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+    fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome> {
         match self.find(cx, path)? {
             Some(opened) => self.applied(path, &opened).map(drop),
             None => Ok(()),
         }
     }
 
-    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+    fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
         match self.find(cx, path)? {
             Some(opened) => self.change(cx, path, &opened),
             None => self.create(cx, path),
@@ -107,12 +110,12 @@ impl FileChange for EditCall {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Output<'a> {
+struct EditOutput<'a> {
     file_path: Cow<'a, str>,
     old_string: &'a str,
     new_string: &'a str,
     original_file: Option<&'a str>,
-    structured_patch: Vec<Hunk>,
+    structured_patch: Vec<DiffHunk>,
     user_modified: bool,
     replace_all: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -120,70 +123,75 @@ struct Output<'a> {
 }
 
 /// What the file was, and how it differs.
-struct Before<'a> {
+struct EditedFile<'a> {
     text: &'a str,
-    patch: Vec<Hunk>,
-    standing: Standing,
+    patch: Vec<DiffHunk>,
+    standing: FileFreshness,
 }
 
 impl EditCall {
     /// The file to change; `None` when it is to be made.
-    fn find(&self, cx: &CallCx, path: &Path) -> Result<Option<Box<Opened>>, Outcome> {
-        if self.step.old_string == self.step.new_string {
-            return Err(Outcome::invalid("`old_string` and `new_string` are the same: there is nothing to change."));
+    fn find(&self, cx: &CallContext, path: &Path) -> Result<Option<Box<EditableFile>>, ToolOutcome> {
+        if self.replacement.old_string == self.replacement.new_string {
+            return Err(ToolOutcome::invalid(
+                "`old_string` and `new_string` are the same: there is nothing to change.",
+            ));
         }
         match change::find(cx, path)? {
-            Found::File(opened) => Ok(Some(opened)),
-            Found::Nothing if self.step.old_string.is_empty() => Ok(None),
-            Found::Nothing => Err(Outcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::File(opened) => Ok(Some(opened)),
+            EditTarget::Nothing if self.replacement.old_string.is_empty() => Ok(None),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
         }
     }
 
-    fn create(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
-        let content = self.step.new_string.as_bytes();
-        text_file::create(path, content).map_err(|e| file_work::io_failed("create", path, &e))?;
-        cx.state.reads.note_shown(path, content);
-        let patch = patch::structured("", &self.step.new_string);
+    fn create(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
+        let content = self.replacement.new_string.as_bytes();
+        text_file::create(path, content).map_err(|e| file_work::io_error("create", path, &e))?;
+        cx.state.reads.record_shown(path, content);
+        let patch = patch::structured("", &self.replacement.new_string);
         let text = format!("The file {} has been created.", path.display());
-        Ok(self.outcome(cx, path, text, Before { text: "", patch, standing: Standing::Unseen }))
+        Ok(self.outcome(cx, path, text, EditedFile { text: "", patch, standing: FileFreshness::Unseen }))
     }
 
-    fn applied(&self, path: &Path, opened: &Opened) -> Result<Applied, Outcome> {
-        let done = self.step.apply(&opened.text, path).map_err(|why| match opened.standing {
-            Standing::Stale => Outcome::invalid(format!("{why}\n{}", change::STALE)),
-            Standing::Unseen | Standing::Current(_) => Outcome::invalid(why),
+    fn applied(&self, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
+        let done = self.replacement.apply(&opened.text, path).map_err(|why| match opened.standing {
+            FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
+            FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
         })?;
-        let certain = done.matched == Matched::Exactly && done.count == 1;
-        if opened.standing == Standing::Stale && !certain {
-            return Err(Outcome::invalid(change::STALE));
+        let certain = done.matched == MatchKind::Exactly && done.count == 1;
+        if opened.standing == FileFreshness::Stale && !certain {
+            return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
         }
         Ok(done)
     }
 
-    fn change(&self, cx: &CallCx, path: &Path, opened: &Opened) -> Result<Outcome, Outcome> {
+    fn change(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<ToolOutcome, ToolOutcome> {
         let done = self.applied(path, opened)?;
         let patch = opened.save(cx, path, &done.text)?;
         let mut text = match done.count {
             1 => format!("The file {} has been updated.", path.display()),
             n => format!("The file {} has been updated: {n} occurrences replaced.", path.display()),
         };
-        if opened.standing == Standing::Stale {
+        if opened.standing == FileFreshness::Stale {
             text.push_str(" It also holds changes made since you read it: read it again before relying on the rest.");
         }
-        Ok(self.outcome(cx, path, text, Before { text: &opened.text, patch, standing: opened.standing }))
+        Ok(self.outcome(cx, path, text, EditedFile { text: &opened.text, patch, standing: opened.standing }))
     }
 
-    fn outcome(&self, cx: &CallCx, path: &Path, text: String, before: Before<'_>) -> Outcome {
-        let output = Output {
+    fn outcome(&self, cx: &CallContext, path: &Path, text: String, before: EditedFile<'_>) -> ToolOutcome {
+        let output = EditOutput {
             file_path: path.to_string_lossy(),
-            old_string: &self.step.old_string,
-            new_string: &self.step.new_string,
-            original_file: original(before.text),
+            old_string: &self.replacement.old_string,
+            new_string: &self.replacement.new_string,
+            original_file: original_file(before.text),
             structured_patch: before.patch,
             user_modified: cx.changed_by_user,
-            replace_all: self.step.replace_all,
-            content_not_in_model_context: before.standing == Standing::Unseen && !before.text.is_empty(),
+            replace_all: self.replacement.replace_all,
+            content_not_in_model_context: before.standing == FileFreshness::Unseen && !before.text.is_empty(),
         };
-        Outcome::text(file_change::told(cx, text, &self.step.new_string), structured(&output))
+        ToolOutcome::text(
+            file_change::change_acknowledgement(cx, text, &self.replacement.new_string),
+            structured(&output),
+        )
     }
 }

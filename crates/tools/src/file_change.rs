@@ -1,6 +1,6 @@
 //! Calls that change one file: they name the path, run alone, off the async thread, and to their end.
 
-use crate::contract::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use crate::contract::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
 use crate::file_work;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -12,31 +12,31 @@ pub(crate) trait FileChange: Send + Sync + 'static {
     /// As the model gave it.
     fn path(&self) -> &str;
     /// The checks that come before any change.
-    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome>;
+    fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome>;
     /// Does the work. `Err` is a refusal: nothing was changed.
-    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome>;
+    fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome>;
 }
 
-pub(crate) struct Changing<T>(pub(crate) T);
+pub(crate) struct FileChangeCall<T>(pub(crate) T);
 
-impl<T: FileChange> Call for Changing<T> {
+impl<T: FileChange> ToolCall for FileChangeCall<T> {
     fn access(&self, at: &Workspace) -> Vec<Access> {
         vec![Access::WritePath(at.absolute(self.0.path()))]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
     }
 
-    fn check(&self, cx: &CallCx) -> Option<Outcome> {
+    fn check(&self, cx: &CallContext) -> Option<ToolOutcome> {
         self.0.check(cx, &cx.workspace.absolute(self.0.path())).err()
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        file_work::to_the_end(move || {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        file_work::run_uncancelled(move || {
             let path = cx.workspace.absolute(self.0.path());
-            if !(cx.may_read)(&path, Met::Changed) {
-                return file_work::moved(&path);
+            if !(cx.may_read)(&path, PathDiscovery::Changed) {
+                return file_work::moved_error(&path);
             }
             self.0.change(&cx, &path).unwrap_or_else(|refused| refused)
         })
@@ -45,14 +45,14 @@ impl<T: FileChange> Call for Changing<T> {
 }
 
 /// More than this is better read from the file.
-const RETOLD: usize = 8_000;
+const MAX_REPEATED_BYTES: usize = 8_000;
 
 /// The acknowledgement of a change; when the person changed the proposal, with what was accepted in its place.
-pub(crate) fn told(cx: &CallCx, text: String, accepted: &str) -> String {
+pub(crate) fn change_acknowledgement(cx: &CallContext, text: String, accepted: &str) -> String {
     if !cx.changed_by_user {
         return text;
     }
-    if accepted.len() > RETOLD {
+    if accepted.len() > MAX_REPEATED_BYTES {
         return format!(
             "{text}\nThe user changed your proposal before accepting it. Read the file before you rely on what it says."
         );

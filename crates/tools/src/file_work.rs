@@ -1,7 +1,7 @@
 //! What the file tools share: looking at a path without opening it, the errors for what is found there, and running
 //! off the async thread. A panic in a decoder or a file system that hangs ends the call, never the session.
 
-use crate::contract::{CallCx, Outcome};
+use crate::contract::{CallContext, ToolOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fs::Metadata;
@@ -10,11 +10,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Larger files are refused by tools that must hold them in memory.
-pub(crate) const HELD_LIMIT: u64 = 1 << 30;
+pub(crate) const MAX_LOADED_BYTES: u64 = 1 << 30;
 
 /// What is at a path. Symlinks are followed.
 #[derive(Debug)]
-pub(crate) enum At {
+pub(crate) enum PathKind {
     Nothing,
     File(Metadata),
     Directory,
@@ -23,57 +23,60 @@ pub(crate) enum At {
 }
 
 /// Looks without opening.
-pub(crate) fn look(path: &Path) -> io::Result<At> {
+pub(crate) fn inspect(path: &Path) -> io::Result<PathKind> {
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(At::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathKind::Nothing),
         Err(error) => return Err(error),
     };
     let kind = meta.file_type();
     Ok(if kind.is_file() {
-        At::File(meta)
+        PathKind::File(meta)
     } else if kind.is_dir() {
-        At::Directory
+        PathKind::Directory
     } else if kind.is_fifo() {
-        At::Special("FIFO")
+        PathKind::Special("FIFO")
     } else if kind.is_socket() {
-        At::Special("socket")
+        PathKind::Special("socket")
     } else {
-        At::Special("device")
+        PathKind::Special("device")
     })
 }
 
-pub(crate) fn special(path: &Path, kind: &str) -> Outcome {
-    Outcome::invalid(format!("{} is a {kind}, not a file. It was not opened.", path.display()))
+pub(crate) fn special_file_error(path: &Path, kind: &str) -> ToolOutcome {
+    ToolOutcome::invalid(format!("{} is a {kind}, not a file. It was not opened.", path.display()))
 }
 
-pub(crate) fn denied(path: &Path) -> Outcome {
-    Outcome::invalid(format!("{} is covered by a rule that denies reading it.", path.display()))
+pub(crate) fn denied_error(path: &Path) -> ToolOutcome {
+    ToolOutcome::invalid(format!("{} is covered by a rule that denies reading it.", path.display()))
 }
 
 /// A link was put in the way after the change was allowed.
-pub(crate) fn moved(path: &Path) -> Outcome {
-    Outcome::invalid(format!("{} leads elsewhere since the change was allowed. Nothing was written.", path.display()))
+pub(crate) fn moved_error(path: &Path) -> ToolOutcome {
+    ToolOutcome::invalid(format!(
+        "{} leads elsewhere since the change was allowed. Nothing was written.",
+        path.display()
+    ))
 }
 
-pub(crate) fn io_failed(doing: &str, path: &Path, error: &io::Error) -> Outcome {
-    Outcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
+pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> ToolOutcome {
+    ToolOutcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
 }
 
 /// Names the current directory, and a file the caller may have meant.
-pub(crate) fn missing_text(path: &Path, cx: &CallCx) -> String {
+pub(crate) fn missing_text(path: &Path, cx: &CallContext) -> String {
     let hint = near_name(path).map(|name| format!(" Did you mean {}?", path.with_file_name(name).display()));
     let cwd = cx.workspace.cwd.display();
     format!("File does not exist: {}. The current directory is {cwd}.{}", path.display(), hint.unwrap_or_default())
 }
 
 /// Directories larger than this are not searched for near names.
-const LISTED: usize = 5_000;
+const MAX_SEARCHED_ENTRIES: usize = 5_000;
 
 /// A file beside `path` whose name is nearly the same.
 fn near_name(path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?.to_lowercase();
-    let entries = std::fs::read_dir(path.parent()?).ok()?.take(LISTED).flatten();
+    let entries = std::fs::read_dir(path.parent()?).ok()?.take(MAX_SEARCHED_ENTRIES).flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).min().map(|(_, name)| name)
 }
@@ -110,17 +113,17 @@ pub(crate) fn is_notebook(path: &Path) -> bool {
 }
 
 /// In Perforce mode a file without write bits is one that was not opened for edit.
-pub(crate) fn perforce_refusal(path: &Path, meta: &Metadata, cx: &CallCx) -> Option<Outcome> {
+pub(crate) fn perforce_refusal(path: &Path, meta: &Metadata, cx: &CallContext) -> Option<ToolOutcome> {
     let refused = meta.permissions().readonly() && cx.state.facts.env.is_on("CLAUDE_CODE_PERFORCE_MODE");
     let path = path.display();
-    refused.then(|| Outcome::invalid(format!("{path} is read-only. Run `p4 edit {path}` first, then try again.")))
+    refused.then(|| ToolOutcome::invalid(format!("{path} is read-only. Run `p4 edit {path}` first, then try again.")))
 }
 
 /// Files above this are not repeated in the structured result.
 const ORIGINAL_LIMIT: usize = 1 << 20;
 
 /// `originalFile`: the text before, unless it is very large.
-pub(crate) fn original(text: &str) -> Option<&str> {
+pub(crate) fn original_file(text: &str) -> Option<&str> {
     (text.len() <= ORIGINAL_LIMIT).then_some(text)
 }
 
@@ -129,25 +132,25 @@ pub(crate) fn structured<T: Serialize>(value: &T) -> Option<Box<RawValue>> {
 }
 
 /// Runs work that changes files to its end: cancelling halfway would leave the model guessing what happened.
-pub(crate) async fn to_the_end(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| broken(&error))
+pub(crate) async fn run_uncancelled(work: impl FnOnce() -> ToolOutcome + Send + 'static) -> ToolOutcome {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| panicked_outcome(&error))
 }
 
 /// Runs work that only reads; a cancelled call does not wait for a file system that hangs.
-pub(crate) async fn until_cancelled<T: Send + 'static>(
-    cx: &CallCx,
-    work: impl FnOnce() -> Result<T, Outcome> + Send + 'static,
-) -> Result<T, Outcome> {
+pub(crate) async fn run_until_cancelled<T: Send + 'static>(
+    cx: &CallContext,
+    work: impl FnOnce() -> Result<T, ToolOutcome> + Send + 'static,
+) -> Result<T, ToolOutcome> {
     tokio::select! {
         biased;
-        () = cx.cancel.cancelled() => Err(Outcome::failed("The call was cancelled before it ended.")),
-        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|error| Err(broken(&error))),
+        () = cx.cancel.cancelled() => Err(ToolOutcome::failed("The call was cancelled before it ended.")),
+        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|error| Err(panicked_outcome(&error))),
     }
 }
 
-fn broken(error: &tokio::task::JoinError) -> Outcome {
+fn panicked_outcome(error: &tokio::task::JoinError) -> ToolOutcome {
     tracing::error!(%error, "file tool panicked");
-    Outcome::failed("The file could not be processed because of an internal error.")
+    ToolOutcome::failed("The file could not be processed because of an internal error.")
 }
 
 #[cfg(test)]

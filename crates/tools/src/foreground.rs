@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-type Waiting = Mutex<BTreeMap<String, CancellationToken>>;
+type WaitingCalls = Mutex<BTreeMap<String, CancellationToken>>;
 
 #[derive(Clone, Debug, Default)]
-pub struct Foreground(Arc<Waiting>);
+pub struct ForegroundCalls(Arc<WaitingCalls>);
 
 /// A call that is waited for, until this is dropped.
 #[derive(Debug)]
-pub struct Place {
-    waiting: Arc<Waiting>,
+pub struct ForegroundCall {
+    waiting: Arc<WaitingCalls>,
     id: String,
-    wish: CancellationToken,
+    release_token: CancellationToken,
 }
 
-fn lock(waiting: &Waiting) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Foreground {
+impl ForegroundCalls {
     /// The call `id` can be let go from now on.
-    pub fn enter(&self, id: &str) -> Place {
+    pub fn enter(&self, id: &str) -> ForegroundCall {
         let wish = CancellationToken::new();
         lock(&self.0).insert(id.to_owned(), wish.clone());
-        Place { waiting: Arc::clone(&self.0), id: id.to_owned(), wish }
+        ForegroundCall { waiting: Arc::clone(&self.0), id: id.to_owned(), release_token: wish }
     }
 
     /// Lets go of one call, or of all; `false` when there was none.
@@ -43,14 +43,14 @@ impl Foreground {
     }
 }
 
-impl Place {
+impl ForegroundCall {
     /// Ends when a person wants the call in the background.
     pub async fn released(&self) {
-        self.wish.cancelled().await;
+        self.release_token.cancelled().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ForegroundCall {
     fn drop(&mut self) {
         lock(&self.waiting).remove(&self.id);
     }
@@ -62,12 +62,12 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_is_waited_for_can_be_let_go() {
-        let foreground = Foreground::default();
+        let foreground = ForegroundCalls::default();
         assert!(!foreground.release(None));
         let (a, b) = (foreground.enter("a"), foreground.enter("b"));
         assert!(!foreground.release(Some("c")) && foreground.release(Some("a")));
         a.released().await;
-        assert!(!b.wish.is_cancelled());
+        assert!(!b.release_token.is_cancelled());
         drop((a, b));
         assert!(!foreground.release(None));
     }

@@ -2,9 +2,9 @@
 //! in the reference (its documentation says newest first; observed behaviour decides), plus the number of all
 //! matches. Patterns read as in a gitignore file: without a slash they match at any depth.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
-use crate::walk::{self, Best, Ended, Halt};
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
+use crate::walk::{self, HaltFlag, SmallestItems, WalkEnd};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -19,17 +19,17 @@ use sys::Env;
 
 const LIMIT: usize = 100;
 
-static SPEC: Spec = Spec::of("Glob", include_str!("glob.md"), include_str!("glob.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of("Glob", include_str!("glob.md"), include_str!("glob.schema.json"));
 
-pub struct Glob;
+pub struct GlobTool;
 
-impl Tool for Glob {
-    fn spec(&self) -> &Spec {
+impl Tool for GlobTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("Glob", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("Glob", input)?;
         let pattern = input.string("pattern")?;
         let path = input.opt_string("path")?.filter(|p| !p.is_empty());
         if pattern.is_empty() {
@@ -50,34 +50,34 @@ struct GlobCall {
     path: Option<String>,
 }
 
-impl Call for GlobCall {
+impl ToolCall for GlobCall {
     fn access(&self, at: &Workspace) -> Vec<Access> {
         vec![Access::ReadPath(self.scope(at).root)]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move { self.search(cx).await.unwrap_or_else(|failure| failure) }.boxed()
     }
 }
 
 /// Where to start walking, and what a path below it must look like.
 #[derive(Debug, PartialEq)]
-struct Scope {
+struct GlobScope {
     root: PathBuf,
     pattern: String,
 }
 
 impl GlobCall {
-    fn scope(&self, at: &Workspace) -> Scope {
+    fn scope(&self, at: &Workspace) -> GlobScope {
         let base = self.path.as_ref().map_or_else(|| at.cwd.clone(), |p| at.absolute(p));
-        Scope::of(&base, &self.pattern, at)
+        GlobScope::of(&base, &self.pattern, at)
     }
 
-    async fn search(self, cx: CallCx) -> Result<Outcome, Outcome> {
+    async fn search(self, cx: CallContext) -> Result<ToolOutcome, ToolOutcome> {
         let started = Instant::now();
         let scope = self.scope(&cx.workspace);
         let matcher = compile(&scope.pattern)?;
@@ -94,7 +94,8 @@ impl GlobCall {
             base.map_or(Ok(()), |base| check_directory(&base, &at))?;
             Ok(collect(builder, ignores, halt, |entry| {
                 let path = entry.path();
-                path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest)) && may_read(path, walk::met(entry))
+                path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest))
+                    && may_read(path, walk::discovery(entry))
             }))
         })
         .await?;
@@ -102,7 +103,7 @@ impl GlobCall {
     }
 }
 
-impl Scope {
+impl GlobScope {
     /// Moves the leading plain components of `pattern` into the root: nothing beside them can match, and a pattern
     /// that leaves `base` (absolute, `~/`, `..`) declares where it really looks.
     fn of(base: &Path, pattern: &str, at: &Workspace) -> Self {
@@ -129,11 +130,11 @@ impl Scope {
     }
 }
 
-fn check_directory(path: &Path, at: &Workspace) -> Result<(), Outcome> {
+fn check_directory(path: &Path, at: &Workspace) -> Result<(), ToolOutcome> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => Ok(()),
-        Ok(_) => Err(Outcome::invalid(format!("Path is not a directory: {}", path.display()))),
-        Err(_) => Err(walk::missing("Directory", path, at)),
+        Ok(_) => Err(ToolOutcome::invalid(format!("Path is not a directory: {}", path.display()))),
+        Err(_) => Err(walk::missing_error("Directory", path, at)),
     }
 }
 
@@ -143,10 +144,10 @@ fn is_file(entry: &DirEntry) -> bool {
 }
 
 /// A set of one: unlike a single matcher it compares names and extensions without a regular expression.
-fn compile(pattern: &str) -> Result<GlobSet, Outcome> {
+fn compile(pattern: &str) -> Result<GlobSet, ToolOutcome> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
     let set = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build());
-    set.map_err(|e| Outcome::invalid(format!("Invalid glob pattern: {e}")))
+    set.map_err(|e| ToolOutcome::invalid(format!("Invalid glob pattern: {e}")))
 }
 
 fn honours_ignores(env: &Env) -> bool {
@@ -161,25 +162,30 @@ fn walker(root: &Path, env: &Env) -> WalkBuilder {
 }
 
 /// Ordered by age, then by path, so that equal times still give one answer.
-type Hits = Best<(SystemTime, PathBuf)>;
+type GlobHits = SmallestItems<(SystemTime, PathBuf)>;
 
 /// Hands one thread's finds over when the walk drops its visitor.
-struct Share<'a> {
-    mine: Hits,
-    all: &'a Mutex<Hits>,
+struct GlobWorker<'a> {
+    mine: GlobHits,
+    all: &'a Mutex<GlobHits>,
 }
 
-impl Drop for Share<'_> {
+impl Drop for GlobWorker<'_> {
     fn drop(&mut self) {
-        let mine = std::mem::replace(&mut self.mine, Hits::new(0));
+        let mine = std::mem::replace(&mut self.mine, GlobHits::new(0));
         self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(mine);
     }
 }
 
-fn collect(mut builder: WalkBuilder, ignores: bool, halt: &Halt, wanted: impl Fn(&DirEntry) -> bool + Sync) -> Hits {
-    let all = Mutex::new(Hits::new(LIMIT));
-    walk::parallel(&mut builder, ignores).run(|| {
-        let mut share = Share { mine: Hits::new(LIMIT), all: &all };
+fn collect(
+    mut builder: WalkBuilder,
+    ignores: bool,
+    halt: &HaltFlag,
+    wanted: impl Fn(&DirEntry) -> bool + Sync,
+) -> GlobHits {
+    let all = Mutex::new(GlobHits::new(LIMIT));
+    walk::build_parallel(&mut builder, ignores).run(|| {
+        let mut share = GlobWorker { mine: GlobHits::new(LIMIT), all: &all };
         let wanted = &wanted;
         Box::new(move |entry| {
             if halt.is_set() {
@@ -199,7 +205,7 @@ fn collect(mut builder: WalkBuilder, ignores: bool, halt: &Halt, wanted: impl Fn
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct GlobOutput {
     filenames: Vec<String>,
     duration_ms: u64,
     num_files: usize,
@@ -210,22 +216,22 @@ struct Report {
     timed_out: Option<bool>,
 }
 
-fn report(found: Hits, at: &Workspace, ended: Ended, started: Instant) -> Report {
+fn report(found: GlobHits, at: &Workspace, ended: WalkEnd, started: Instant) -> GlobOutput {
     let total = found.total;
-    let filenames: Vec<String> = found.into_sorted().iter().map(|(_, path)| walk::shown(path, at)).collect();
-    Report {
+    let filenames: Vec<String> = found.into_sorted().iter().map(|(_, path)| walk::display_path(path, at)).collect();
+    GlobOutput {
         duration_ms: started.elapsed().as_millis() as u64,
         num_files: filenames.len(),
         truncated: total > filenames.len() as u64,
         total_matches: total,
-        count_is_complete: ended == Ended::Complete,
-        timed_out: (ended == Ended::TimedOut).then_some(true),
+        count_is_complete: ended == WalkEnd::Complete,
+        timed_out: (ended == WalkEnd::TimedOut).then_some(true),
         filenames,
     }
 }
 
-impl Report {
-    fn outcome(&self, note: Option<String>) -> Outcome {
+impl GlobOutput {
+    fn outcome(&self, note: Option<String>) -> ToolOutcome {
         let mut lines = self.filenames.clone();
         if lines.is_empty() {
             lines.push("No files found".to_owned());
@@ -235,7 +241,7 @@ impl Report {
             lines.push(format!("(Showing {shown} of {total} matching files. Use a narrower pattern or path.)"));
         }
         lines.extend(note);
-        Outcome::text(lines.join("\n"), wire::raw::to_raw(self).ok())
+        ToolOutcome::text(lines.join("\n"), wire::raw::to_raw(self).ok())
     }
 }
 
@@ -246,7 +252,7 @@ mod tests {
     fn scope(base: &str, pattern: &str) -> (String, String) {
         let at =
             Workspace { cwd: "/w".into(), project: "/w".into(), additional: Vec::new(), home: Some("/home/u".into()) };
-        let scope = Scope::of(Path::new(base), pattern, &at);
+        let scope = GlobScope::of(Path::new(base), pattern, &at);
         (scope.root.display().to_string(), scope.pattern)
     }
 

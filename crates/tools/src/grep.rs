@@ -7,8 +7,8 @@ mod plan;
 mod render;
 mod sink;
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
 use crate::walk;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,17 +18,17 @@ use std::path::PathBuf;
 
 const DEFAULT_LIMIT: u64 = 250;
 
-static SPEC: Spec = Spec::of("Grep", include_str!("grep.md"), include_str!("grep.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of("Grep", include_str!("grep.md"), include_str!("grep.schema.json"));
 
-pub struct Grep;
+pub struct GrepTool;
 
-impl Tool for Grep {
-    fn spec(&self) -> &Spec {
+impl Tool for GrepTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("Grep", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("Grep", input)?;
         for name in ["pattern", "path", "glob"] {
             if input.opt_string(name)?.is_some_and(|text| text.contains('\0')) {
                 return Err(input.refuse(name, "contains a NUL character"));
@@ -39,19 +39,19 @@ impl Tool for Grep {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum GrepMode {
     Files,
     Content,
     Count,
 }
 
 #[derive(Clone, Debug)]
-struct Query {
+struct GrepQuery {
     pattern: String,
     path: Option<String>,
     glob: Option<String>,
     file_type: Option<String>,
-    mode: Mode,
+    mode: GrepMode,
     before: usize,
     after: usize,
     line_numbers: bool,
@@ -63,11 +63,11 @@ struct Query {
     offset: usize,
 }
 
-fn query(input: &Input<'_>) -> Result<Query, InputError> {
+fn query(input: &ToolInput<'_>) -> Result<GrepQuery, InputError> {
     let mode = match input.opt_choice("output_mode", &["files_with_matches", "content", "count"])? {
-        Some("content") => Mode::Content,
-        Some("count") => Mode::Count,
-        _ => Mode::Files,
+        Some("content") => GrepMode::Content,
+        Some("count") => GrepMode::Count,
+        _ => GrepMode::Files,
     };
     let number = |name| input.opt_number(name).map(|n| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
     let switch = |name| input.opt_bool(name).map(|on| on.unwrap_or(false));
@@ -75,14 +75,14 @@ fn query(input: &Input<'_>) -> Result<Query, InputError> {
         None => number("context")?,
         set => set,
     };
-    let only_matching = mode == Mode::Content && switch("-o")?;
+    let only_matching = mode == GrepMode::Content && switch("-o")?;
     // Parts of lines have no surroundings.
     let context = |own: Option<usize>| match mode {
-        Mode::Content if !only_matching => own.or(around).unwrap_or(0),
-        Mode::Content | Mode::Files | Mode::Count => 0,
+        GrepMode::Content if !only_matching => own.or(around).unwrap_or(0),
+        GrepMode::Content | GrepMode::Files | GrepMode::Count => 0,
     };
     let limit = number("head_limit")?.unwrap_or(DEFAULT_LIMIT as usize);
-    Ok(Query {
+    Ok(GrepQuery {
         pattern: input.string("pattern")?,
         path: input.opt_string("path")?.filter(|p| !p.is_empty()),
         glob: input.opt_string("glob")?.filter(|g| !g.trim().is_empty()),
@@ -99,7 +99,7 @@ fn query(input: &Input<'_>) -> Result<Query, InputError> {
     })
 }
 
-impl Query {
+impl GrepQuery {
     fn root(&self, at: &Workspace) -> PathBuf {
         self.path.as_ref().map_or_else(|| at.cwd.clone(), |p| at.absolute(p))
     }
@@ -114,28 +114,28 @@ impl Query {
     }
 }
 
-struct GrepCall(Query);
+struct GrepCall(GrepQuery);
 
-impl Call for GrepCall {
+impl ToolCall for GrepCall {
     fn access(&self, at: &Workspace) -> Vec<Access> {
         vec![Access::ReadPath(self.0.root(at))]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move { search(self.0, cx).await.unwrap_or_else(|failure| failure) }.boxed()
     }
 }
 
-async fn search(query: Query, cx: CallCx) -> Result<Outcome, Outcome> {
+async fn search(query: GrepQuery, cx: CallContext) -> Result<ToolOutcome, ToolOutcome> {
     let limit = walk::time_limit(&cx.state.facts.env);
     let (asked, at, may_read) = (query.clone(), cx.workspace.clone(), cx.may_read.clone());
     let (found, ended) = walk::run(&cx, limit, move |halt| {
-        let plan = plan::Plan::new(&asked, &at)?;
-        plan.run(&asked, halt, &may_read).map_err(Outcome::failed)
+        let plan = plan::GrepPlan::new(&asked, &at)?;
+        plan.run(&asked, halt, &may_read).map_err(ToolOutcome::failed)
     })
     .await?;
     Ok(render::outcome(&query, found?, &cx.workspace, walk::time_note(ended, limit)))

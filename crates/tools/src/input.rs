@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 /// The fields of one input object, still raw.
 #[derive(Debug)]
-pub struct Input<'a> {
+pub struct ToolInput<'a> {
     tool: &'a str,
     /// Where this object stands in the input: empty at the top, `edits[0].` inside a list.
     prefix: String,
     fields: BTreeMap<String, &'a RawValue>,
 }
 
-impl<'a> Input<'a> {
+impl<'a> ToolInput<'a> {
     pub fn of(tool: &'a str, raw: &'a RawValue) -> Result<Self, InputError> {
         Self::nested(tool, String::new(), raw)
     }
@@ -31,7 +31,7 @@ impl<'a> Input<'a> {
             Err(_) if prefix.is_empty() => Err(InputError(format!("{tool}: the input must be a JSON object"))),
             Err(_) => {
                 let at = prefix.trim_end_matches('.');
-                Err(InputError(format!("{tool}: `{at}` must be an object, got {}", shown(raw))))
+                Err(InputError(format!("{tool}: `{at}` must be an object, got {}", describe_value(raw))))
             }
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
     }
 
     /// An array of objects, each with its own fields.
-    pub fn objects(&self, name: &str) -> Result<Vec<Input<'a>>, InputError> {
+    pub fn objects(&self, name: &str) -> Result<Vec<ToolInput<'a>>, InputError> {
         let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
         let items: Vec<&'a RawValue> =
             serde_json::from_str(raw.get()).map_err(|_| self.wrong(name, "an array of objects", raw))?;
@@ -98,7 +98,7 @@ impl<'a> Input<'a> {
     }
 
     fn wrong(&self, name: &str, expected: &str, got: &RawValue) -> InputError {
-        let got = shown(got);
+        let got = describe_value(got);
         InputError(format!("{}: the field `{}{name}` must be {expected}, got {got}", self.tool, self.prefix))
     }
 
@@ -149,7 +149,7 @@ fn decode_bool(raw: &RawValue) -> Option<bool> {
 }
 
 /// The value, short enough for an error message.
-fn shown(raw: &RawValue) -> Cow<'_, str> {
+fn describe_value(raw: &RawValue) -> Cow<'_, str> {
     let text = raw.get();
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
@@ -169,7 +169,7 @@ mod tests {
     fn numbers_and_booleans_are_lenient() {
         // [TST-5]
         let json = raw(r#"{"a":" 12 ","b":"+7","c":3,"d":4.0,"t":"true","f":"False","x":{"unknown":1},"n":null}"#);
-        let input = Input::of("T", &json).unwrap();
+        let input = ToolInput::of("T", &json).unwrap();
         assert_eq!(input.opt_number("a").unwrap(), Some(12));
         assert_eq!(input.opt_number("b").unwrap(), Some(7));
         assert_eq!(input.opt_number("c").unwrap(), Some(3));
@@ -184,7 +184,7 @@ mod tests {
     fn errors_name_tool_and_field() {
         // [TST-5]
         let json = raw(r#"{"a":"x","b":-1,"l":[{"k":1}],"m":"slow","v":"++1","e":"","i":"inf"}"#);
-        let input = Input::of("Read", &json).unwrap();
+        let input = ToolInput::of("Read", &json).unwrap();
         assert_eq!(input.string("file_path").unwrap_err().0, "Read: the required field `file_path` is missing");
         let wrong = input.opt_number("a").unwrap_err().0;
         assert_eq!(wrong, "Read: the field `a` must be a whole number, zero or more, got \"x\"");
@@ -194,13 +194,13 @@ mod tests {
         let list = input.objects("l").unwrap();
         assert!(list[0].string("k").unwrap_err().0.contains("`l[0].k` must be a string"));
         assert!(input.opt_choice("m", &["fast", "safe"]).unwrap_err().0.contains("one of fast, safe"));
-        assert!(Input::of("Read", &raw("[1]")).unwrap_err().0.contains("Read: the input must be a JSON object"));
+        assert!(ToolInput::of("Read", &raw("[1]")).unwrap_err().0.contains("Read: the input must be a JSON object"));
     }
 
     #[test]
     fn lone_surrogates_do_not_fail_a_call() {
         // [TST-12]
         let json = raw("{\"s\":\"a\\ud800b\"}");
-        assert_eq!(Input::of("T", &json).unwrap().string("s").unwrap(), "a\u{fffd}b");
+        assert_eq!(ToolInput::of("T", &json).unwrap().string("s").unwrap(), "a\u{fffd}b");
     }
 }

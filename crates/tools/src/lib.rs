@@ -4,7 +4,6 @@
 pub mod ask_user_question;
 pub mod bash;
 pub mod builtin;
-pub mod cage;
 pub mod compare;
 pub mod contract;
 pub mod edit;
@@ -23,6 +22,7 @@ pub mod plan_mode;
 pub mod read;
 pub mod read_state;
 pub mod registry;
+pub mod sandbox;
 mod shell_snapshot;
 pub mod spill;
 pub mod state;
@@ -39,7 +39,8 @@ pub mod web_search;
 pub mod write;
 
 pub use contract::{
-    Call, CallCx, InputError, MayRead, Met, Outcome, Sharing, SideModel, SideReply, SideRequest, Spec, Tool, Workspace,
+    CallConcurrency, CallContext, InputError, MayRead, PathDiscovery, SideModel, SideReply, SideRequest, Tool,
+    ToolCall, ToolOutcome, ToolSpec, Workspace,
 };
-pub use input::Input;
-pub use registry::Registry;
+pub use input::ToolInput;
+pub use registry::ToolRegistry;

@@ -2,14 +2,14 @@
 //! secrets in its outcome; the output of commands is hidden earlier still, ahead of memory and files. A mask that the
 //! model sends back in something it writes is refused: it would take the place of the secret it stands for.
 
-use crate::contract::{Call, CallCx, Outcome};
-use permission::{Known, Mask};
+use crate::contract::{CallContext, ToolCall, ToolOutcome};
+use permission::{KnownSecret, Mask};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sys::Env;
-use wire::block::{Block, Content};
+use wire::block::{ContentBlock, MessageContent};
 
 /// A helper may make a new key for every request; older ones have run out.
 const MOST_LEARNED: usize = 32;
@@ -17,20 +17,20 @@ const MOST_LEARNED: usize = 32;
 const MOST_KEPT: usize = 1_000;
 
 /// Keys that are kept in files and not in variables; looked up when the first result is masked.
-pub type Stored = Box<dyn Fn() -> Vec<Known> + Send + Sync>;
+pub type StoredSecrets = Box<dyn Fn() -> Vec<KnownSecret> + Send + Sync>;
 
 /// What a session hides. Built when it is first needed, then only when it learns of another key.
 pub struct Masking {
     env: Env,
-    stored: Stored,
-    parts: Mutex<Parts>,
+    stored: StoredSecrets,
+    parts: Mutex<MaskingState>,
 }
 
 #[derive(Default)]
-struct Parts {
-    off: bool,
-    learned: Vec<Known>,
-    kept: Vec<Known>,
+struct MaskingState {
+    is_off: bool,
+    learned: Vec<KnownSecret>,
+    server_secrets: Vec<KnownSecret>,
     built: Option<Mask>,
 }
 
@@ -39,20 +39,20 @@ impl Masking {
         Self::with_stored(env, Box::new(Vec::new))
     }
 
-    pub fn with_stored(env: Env, stored: Stored) -> Self {
+    pub fn with_stored(env: Env, stored: StoredSecrets) -> Self {
         Self { env, stored, parts: Mutex::default() }
     }
 
     /// Hides nothing: the user said so.
     pub fn off() -> Self {
         let masking = Self::new(Env::default());
-        masking.parts().off = true;
+        masking.parts().is_off = true;
         masking
     }
 
     /// From now on `value` is hidden as well, under `name`.
     pub fn learn(&self, name: &str, value: &str) {
-        let known = Known { name: name.to_owned(), value: value.as_bytes().to_vec() };
+        let known = KnownSecret { name: name.to_owned(), value: value.as_bytes().to_vec() };
         let mut parts = self.parts();
         if !parts.learned.contains(&known) {
             if parts.learned.len() == MOST_LEARNED {
@@ -64,11 +64,11 @@ impl Masking {
     }
 
     /// The same for credentials that are known from the start and stay few: those of servers.
-    pub fn learn_all(&self, known: Vec<Known>) {
+    pub fn learn_all(&self, known: Vec<KnownSecret>) {
         let mut parts = self.parts();
         for one in known {
-            if !parts.kept.contains(&one) && parts.kept.len() < MOST_KEPT {
-                parts.kept.push(one);
+            if !parts.server_secrets.contains(&one) && parts.server_secrets.len() < MOST_KEPT {
+                parts.server_secrets.push(one);
                 parts.built = None;
             }
         }
@@ -76,34 +76,35 @@ impl Masking {
 
     pub fn mask(&self) -> Mask {
         let mut parts = self.parts();
-        if parts.off {
-            return Mask::off();
+        if parts.is_off {
+            return Mask::disabled();
         }
         if let Some(built) = &parts.built {
             return built.clone();
         }
-        let known: Vec<Known> = parts.learned.iter().chain(&parts.kept).cloned().chain((self.stored)()).collect();
+        let known: Vec<KnownSecret> =
+            parts.learned.iter().chain(&parts.server_secrets).cloned().chain((self.stored)()).collect();
         let mask = Mask::of(self.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &known);
         parts.built = Some(mask.clone());
         mask
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    fn parts(&self) -> MutexGuard<'_, MaskingState> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why a call must not run: its input holds a mask that would be written somewhere.
-    pub fn refusal(&self, tool: &str, input: &RawValue) -> Option<Outcome> {
+    pub fn refusal(&self, tool: &str, input: &RawValue) -> Option<ToolOutcome> {
         if !writes(tool) || !input.get().contains("hidden by gimlet") && !input.get().contains("\\u") {
             return None;
         }
-        let mask = self.mask().returned(input)?;
+        let mask = self.mask().find_mask_in_input(input)?;
         let advice = match tool {
             "Bash" => "Let the shell supply the value, for example from its variable or file.",
             "Edit" | "MultiEdit" => "Choose old_string and new_string so that they leave the secret out.",
             _ => "Change the file with Edit and leave the part with the secret out, or refer to a variable.",
         };
-        Some(Outcome::invalid(format!(
+        Some(ToolOutcome::invalid(format!(
             "Nothing was done: the input contains {mask}, which stands for a secret that is not shown to you. Writing it \
              would destroy the secret. {advice}"
         )))
@@ -115,31 +116,33 @@ fn writes(tool: &str) -> bool {
 }
 
 /// Runs a call and hides secrets in what it returns.
-pub async fn run(call: Box<dyn Call>, cx: CallCx) -> Outcome {
+pub async fn run(call: Box<dyn ToolCall>, cx: CallContext) -> ToolOutcome {
     let state = Arc::clone(&cx.state);
     let outcome = call.run(cx).await;
     hide(outcome, &state.masking.mask())
 }
 
-fn hide(outcome: Outcome, mask: &Mask) -> Outcome {
-    if mask.is_off() {
+fn hide(outcome: ToolOutcome, mask: &Mask) -> ToolOutcome {
+    if mask.is_disabled() {
         return outcome;
     }
-    let Outcome { content, is_error, structured, mcp_meta } = outcome;
+    let ToolOutcome { content, is_error, structured, mcp_meta } = outcome;
     let content = match content {
-        Content::Text(text) => Content::Text(hide_text(text, mask)),
-        Content::Blocks(blocks) => Content::Blocks(
+        MessageContent::Text(text) => MessageContent::Text(hide_text(text, mask)),
+        MessageContent::Blocks(blocks) => MessageContent::Blocks(
             blocks
                 .into_iter()
                 .map(|block| match block {
-                    Block::Text { text } => Block::Text { text: hide_text(text, mask) },
-                    Block::Image { .. } | Block::Document { .. } | Block::ToolReference { .. } => block,
+                    ContentBlock::Text { text } => ContentBlock::Text { text: hide_text(text, mask) },
+                    ContentBlock::Image { .. } | ContentBlock::Document { .. } | ContentBlock::ToolReference { .. } => {
+                        block
+                    }
                 })
                 .collect(),
         ),
     };
     let hidden = |raw: Box<RawValue>| mask.json(&raw).unwrap_or(raw);
-    Outcome { content, is_error, structured: structured.map(hidden), mcp_meta: mcp_meta.map(hidden) }
+    ToolOutcome { content, is_error, structured: structured.map(hidden), mcp_meta: mcp_meta.map(hidden) }
 }
 
 fn hide_text(text: String, mask: &Mask) -> String {

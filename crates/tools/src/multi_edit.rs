@@ -1,41 +1,42 @@
 //! MultiEdit (legacy, not offered): several Edit replacements in one file, in order, all or none.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
-use crate::edit::change::{self, Found, Opened};
-use crate::edit::{Matched, Step};
-use crate::file_change::{self, Changing, FileChange};
-use crate::file_work::{self, original, structured};
-use crate::input::Input;
-use crate::patch::{self, Hunk};
-use crate::read_state::Standing;
+use crate::contract::{CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::edit::change::{self, EditTarget, EditableFile};
+use crate::edit::{MatchKind, TextReplacement};
+use crate::file_change::{self, FileChange, FileChangeCall};
+use crate::file_work::{self, original_file, structured};
+use crate::input::ToolInput;
+use crate::patch::{self, DiffHunk};
+use crate::read_state::FileFreshness;
 use crate::text_file;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
-pub struct MultiEdit;
+pub struct MultiEditTool;
 
-static SPEC: Spec = Spec::of("MultiEdit", include_str!("multi_edit.md"), include_str!("multi_edit.schema.json"));
+static SPEC: ToolSpec =
+    ToolSpec::of("MultiEdit", include_str!("multi_edit.md"), include_str!("multi_edit.schema.json"));
 
-impl Tool for MultiEdit {
-    fn spec(&self) -> &Spec {
+impl Tool for MultiEditTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("MultiEdit", input)?;
-        let edits = input.objects("edits")?.iter().map(Step::read).collect::<Result<Vec<_>, _>>()?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("MultiEdit", input)?;
+        let edits = input.objects("edits")?.iter().map(TextReplacement::read).collect::<Result<Vec<_>, _>>()?;
         if edits.is_empty() {
             return Err(input.refuse("edits", "must hold at least one edit"));
         }
-        Ok(Box::new(Changing(MultiEditCall { file_path: input.string("file_path")?, edits })))
+        Ok(Box::new(FileChangeCall(MultiEditCall { file_path: input.string("file_path")?, edits })))
     }
 }
 
 struct MultiEditCall {
     file_path: String,
-    edits: Vec<Step>,
+    edits: Vec<TextReplacement>,
 }
 
 impl FileChange for MultiEditCall {
@@ -43,80 +44,84 @@ impl FileChange for MultiEditCall {
         &self.file_path
     }
 
-    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+    fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome> {
         match change::find(cx, path)? {
-            Found::File(opened) => self.apply(&opened, path).map(drop),
-            Found::Nothing if self.edits[0].old_string.is_empty() => {
-                self.apply_all("", path, Standing::Unseen).map(drop)
+            EditTarget::File(opened) => self.apply(&opened, path).map(drop),
+            EditTarget::Nothing if self.edits[0].old_string.is_empty() => {
+                self.apply_all("", path, FileFreshness::Unseen).map(drop)
             }
-            Found::Nothing => Err(Outcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
         }
     }
 
-    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+    fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
         self.edit(cx, path)
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Output<'a> {
+struct MultiEditOutput<'a> {
     file_path: Cow<'a, str>,
-    edits: &'a [Step],
+    edits: &'a [TextReplacement],
     original_file: Option<&'a str>,
-    structured_patch: Vec<Hunk>,
+    structured_patch: Vec<DiffHunk>,
     user_modified: bool,
 }
 
 impl MultiEditCall {
-    fn edit(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+    fn edit(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
         let creates = self.edits[0].old_string.is_empty();
         match change::find(cx, path)? {
-            Found::File(opened) => {
+            EditTarget::File(opened) => {
                 let text = self.apply(&opened, path)?;
                 let patch = opened.save(cx, path, &text)?;
                 Ok(self.outcome(cx, path, "updated", &opened.text, patch))
             }
-            Found::Nothing if creates => {
-                let text = self.apply_all("", path, Standing::Unseen)?;
-                text_file::create(path, text.as_bytes()).map_err(|e| file_work::io_failed("create", path, &e))?;
-                cx.state.reads.note_shown(path, text.as_bytes());
+            EditTarget::Nothing if creates => {
+                let text = self.apply_all("", path, FileFreshness::Unseen)?;
+                text_file::create(path, text.as_bytes()).map_err(|e| file_work::io_error("create", path, &e))?;
+                cx.state.reads.record_shown(path, text.as_bytes());
                 Ok(self.outcome(cx, path, "created", "", patch::structured("", &text)))
             }
-            Found::Nothing => Err(Outcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
         }
     }
 
-    fn apply(&self, opened: &Opened, path: &Path) -> Result<String, Outcome> {
+    fn apply(&self, opened: &EditableFile, path: &Path) -> Result<String, ToolOutcome> {
         self.apply_all(&opened.text, path, opened.standing)
     }
 
-    fn apply_all(&self, before: &str, path: &Path, standing: Standing) -> Result<String, Outcome> {
+    fn apply_all(&self, before: &str, path: &Path, standing: FileFreshness) -> Result<String, ToolOutcome> {
         let mut text = before.to_owned();
         for (i, step) in self.edits.iter().enumerate() {
             let done = step.apply(&text, path).map_err(|why| {
-                Outcome::invalid(format!("Edit {} of {} failed, nothing was changed. {why}", i + 1, self.edits.len()))
+                ToolOutcome::invalid(format!(
+                    "Edit {} of {} failed, nothing was changed. {why}",
+                    i + 1,
+                    self.edits.len()
+                ))
             })?;
-            let certain = done.matched == Matched::Exactly && done.count == 1;
-            if standing == Standing::Stale && !certain {
-                return Err(Outcome::invalid(change::STALE));
+            let certain = done.matched == MatchKind::Exactly && done.count == 1;
+            if standing == FileFreshness::Stale && !certain {
+                return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
             }
             text = done.text;
         }
         Ok(text)
     }
 
-    fn outcome(&self, cx: &CallCx, path: &Path, verb: &str, before: &str, patch: Vec<Hunk>) -> Outcome {
+    fn outcome(&self, cx: &CallContext, path: &Path, verb: &str, before: &str, patch: Vec<DiffHunk>) -> ToolOutcome {
         let count = self.edits.len();
-        let output = Output {
+        let output = MultiEditOutput {
             file_path: path.to_string_lossy(),
             edits: &self.edits,
-            original_file: original(before),
+            original_file: original_file(before),
             structured_patch: patch,
             user_modified: cx.changed_by_user,
         };
         let accepted: Vec<&str> = self.edits.iter().map(|edit| edit.new_string.as_str()).collect();
         let text = format!("The file {} has been {verb}: {count} edits applied.", path.display());
-        Outcome::text(file_change::told(cx, text, &accepted.join("\n")), structured(&output))
+        ToolOutcome::text(file_change::change_acknowledgement(cx, text, &accepted.join("\n")), structured(&output))
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Notebook<'a> {
 }
 
 #[derive(Deserialize)]
-struct Top<'a> {
+struct NotebookDocument<'a> {
     #[serde(borrow)]
     cells: &'a RawValue,
     #[serde(default)]
@@ -29,11 +29,11 @@ struct Top<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Cell {
+pub(crate) struct NotebookCell {
     pub(crate) id: Option<String>,
     pub(crate) cell_type: String,
     #[serde(default)]
-    pub(crate) source: Lines,
+    pub(crate) source: NotebookText,
     #[serde(default)]
     pub(crate) outputs: Vec<Value>,
     pub(crate) execution_count: Option<u64>,
@@ -42,18 +42,18 @@ pub(crate) struct Cell {
 /// Notebook text: a string, or a list of pieces to be joined.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Lines {
+pub(crate) enum NotebookText {
     One(String),
     Many(Vec<String>),
 }
 
-impl Default for Lines {
+impl Default for NotebookText {
     fn default() -> Self {
         Self::Many(Vec::new())
     }
 }
 
-impl Lines {
+impl NotebookText {
     pub(crate) fn join(&self) -> String {
         match self {
             Self::One(text) => text.clone(),
@@ -64,7 +64,7 @@ impl Lines {
 
 impl<'a> Notebook<'a> {
     pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        let top: Top<'a> = serde_json::from_str(text)?;
+        let top: NotebookDocument<'a> = serde_json::from_str(text)?;
         let cells: Vec<&'a RawValue> = serde_json::from_str(top.cells.get())?;
         let meta = &top.metadata;
         let language = meta["language_info"]["name"].as_str().or_else(|| meta["kernelspec"]["language"].as_str());
@@ -81,7 +81,7 @@ impl<'a> Notebook<'a> {
         self.cells.len()
     }
 
-    pub(crate) fn cell(&self, index: usize) -> Result<Cell, serde_json::Error> {
+    pub(crate) fn cell(&self, index: usize) -> Result<NotebookCell, serde_json::Error> {
         serde_json::from_str(self.cells[index].get())
     }
 
@@ -131,8 +131,8 @@ impl<'a> Notebook<'a> {
         format!("{}{with}{}", &self.text[..range.start], &self.text[range.end..])
     }
 
-    fn layout(&self) -> Layout {
-        Layout::of(self.text)
+    fn layout(&self) -> NotebookLayout {
+        NotebookLayout::of(self.text)
     }
 }
 
@@ -143,12 +143,12 @@ fn span(text: &str, part: &RawValue) -> Range<usize> {
 }
 
 /// How the file is laid out.
-enum Layout {
+enum NotebookLayout {
     OneLine,
     Indented { unit: String, newline: &'static str },
 }
 
-impl Layout {
+impl NotebookLayout {
     fn of(text: &str) -> Self {
         let Some((_, after)) = text.split_once('\n') else { return Self::OneLine };
         let unit: String = after.chars().take_while(|c| *c == ' ' || *c == '\t').collect();

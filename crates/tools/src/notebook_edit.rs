@@ -1,11 +1,11 @@
 //! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file stays.
 
-use crate::contract::{Call, CallCx, InputError, Met, Outcome, Spec, Tool};
-use crate::file_change::{Changing, FileChange};
-use crate::file_work::{self, At, HELD_LIMIT, structured};
-use crate::input::Input;
+use crate::contract::{CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::file_change::{FileChange, FileChangeCall};
+use crate::file_work::{self, MAX_LOADED_BYTES, PathKind, structured};
+use crate::input::ToolInput;
 use crate::notebook::Notebook;
-use crate::read_state::{Coverage, Standing};
+use crate::read_state::{Coverage, FileFreshness};
 use crate::text_file::TextFile;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,42 +13,44 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;
 
-pub struct NotebookEdit;
+pub struct NotebookEditTool;
 
-static SPEC: Spec =
-    Spec::of("NotebookEdit", include_str!("notebook_edit.md"), include_str!("notebook_edit.schema.json"));
+static SPEC: ToolSpec =
+    ToolSpec::of("NotebookEdit", include_str!("notebook_edit.md"), include_str!("notebook_edit.schema.json"));
 
-impl Tool for NotebookEdit {
-    fn spec(&self) -> &Spec {
+impl Tool for NotebookEditTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("NotebookEdit", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("NotebookEdit", input)?;
         let mode = match input.opt_choice("edit_mode", &["replace", "insert", "delete"])? {
-            Some("insert") => Mode::Insert,
-            Some("delete") => Mode::Delete,
-            _ => Mode::Replace,
+            Some("insert") => CellEditMode::Insert,
+            Some("delete") => CellEditMode::Delete,
+            _ => CellEditMode::Replace,
         };
         let cell_type = input.opt_choice("cell_type", &["code", "markdown"])?;
         let cell_id = input.opt_string("cell_id")?.filter(|id| !id.is_empty());
         match mode {
-            Mode::Insert if cell_type.is_none() => return Err(input.refuse("cell_type", "is required for an insert")),
-            Mode::Replace | Mode::Delete if cell_id.is_none() => return Err(input.missing("cell_id")),
-            Mode::Insert | Mode::Replace | Mode::Delete => {}
+            CellEditMode::Insert if cell_type.is_none() => {
+                return Err(input.refuse("cell_type", "is required for an insert"));
+            }
+            CellEditMode::Replace | CellEditMode::Delete if cell_id.is_none() => return Err(input.missing("cell_id")),
+            CellEditMode::Insert | CellEditMode::Replace | CellEditMode::Delete => {}
         }
         let new_source = match mode {
-            Mode::Delete => input.opt_string("new_source")?.unwrap_or_default(),
-            Mode::Insert | Mode::Replace => input.string("new_source")?,
+            CellEditMode::Delete => input.opt_string("new_source")?.unwrap_or_default(),
+            CellEditMode::Insert | CellEditMode::Replace => input.string("new_source")?,
         };
         let notebook_path = input.string("notebook_path")?;
-        Ok(Box::new(Changing(NotebookEditCall { notebook_path, cell_id, new_source, cell_type, mode })))
+        Ok(Box::new(FileChangeCall(NotebookEditCall { notebook_path, cell_id, new_source, cell_type, mode })))
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Mode {
+enum CellEditMode {
     Replace,
     Insert,
     Delete,
@@ -59,7 +61,7 @@ struct NotebookEditCall {
     cell_id: Option<String>,
     new_source: String,
     cell_type: Option<&'static str>,
-    mode: Mode,
+    mode: CellEditMode,
 }
 
 impl FileChange for NotebookEditCall {
@@ -67,19 +69,19 @@ impl FileChange for NotebookEditCall {
         &self.notebook_path
     }
 
-    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+    fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome> {
         let file = open(cx, path)?;
         let Some(Ok(notebook)) = file.text.as_deref().map(Notebook::parse) else { return Ok(()) };
         self.change(&notebook, path).map(drop)
     }
 
-    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+    fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
         self.edit(cx, path)
     }
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct NotebookEditOutput<'a> {
     new_source: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     old_source: Option<String>,
@@ -87,14 +89,14 @@ struct Output<'a> {
     cell_id: Option<String>,
     cell_type: String,
     language: String,
-    edit_mode: Mode,
+    edit_mode: CellEditMode,
     notebook_path: Cow<'a, str>,
     original_file: &'a str,
     updated_file: &'a str,
 }
 
 /// What became of the cell.
-struct Changed {
+struct CellChange {
     text: String,
     cell_id: Option<String>,
     cell_type: String,
@@ -102,15 +104,15 @@ struct Changed {
 }
 
 impl NotebookEditCall {
-    fn edit(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+    fn edit(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
         let file = open(cx, path)?;
-        let broken = |why: &str| Outcome::failed(format!("{} is not a readable notebook: {why}", path.display()));
+        let broken = |why: &str| ToolOutcome::failed(format!("{} is not a readable notebook: {why}", path.display()));
         let before = file.text.as_deref().ok_or_else(|| broken("it is not UTF-8 text"))?;
         let notebook = Notebook::parse(before).map_err(|e| broken(&e.to_string()))?;
         let changed = self.change(&notebook, path)?;
-        let bytes = file.save(&changed.text).map_err(|e| file_work::io_failed("write", path, &e))?;
-        cx.state.reads.rewritten(path, &bytes);
-        let output = Output {
+        let bytes = file.save(&changed.text).map_err(|e| file_work::io_error("write", path, &e))?;
+        cx.state.reads.record_rewrite(path, &bytes);
+        let output = NotebookEditOutput {
             new_source: &self.new_source,
             old_source: changed.old_source,
             cell_id: changed.cell_id.clone(),
@@ -122,30 +124,30 @@ impl NotebookEditCall {
             updated_file: &changed.text,
         };
         let verb = match self.mode {
-            Mode::Replace => "replaced",
-            Mode::Insert => "inserted",
-            Mode::Delete => "deleted",
+            CellEditMode::Replace => "replaced",
+            CellEditMode::Insert => "inserted",
+            CellEditMode::Delete => "deleted",
         };
         let cell = changed.cell_id.unwrap_or_default();
-        Ok(Outcome::text(format!("Cell {cell} has been {verb} in {}.", path.display()), structured(&output)))
+        Ok(ToolOutcome::text(format!("Cell {cell} has been {verb} in {}.", path.display()), structured(&output)))
     }
 
-    fn change(&self, notebook: &Notebook<'_>, path: &Path) -> Result<Changed, Outcome> {
+    fn change(&self, notebook: &Notebook<'_>, path: &Path) -> Result<CellChange, ToolOutcome> {
         let at = match &self.cell_id {
             None => None,
             Some(id) => Some(notebook.find(id).ok_or_else(|| {
-                Outcome::invalid(format!("There is no cell `{id}` in {}. Read it for its cells.", path.display()))
+                ToolOutcome::invalid(format!("There is no cell `{id}` in {}. Read it for its cells.", path.display()))
             })?),
         };
         match (self.mode, at) {
-            (Mode::Insert, after) => Ok(self.insert(notebook, after.map_or(0, |i| i + 1))),
-            (Mode::Replace, Some(index)) => self.replace(notebook, index),
-            (Mode::Delete, Some(index)) => self.delete(notebook, index),
-            (Mode::Replace | Mode::Delete, None) => Err(Outcome::invalid("`cell_id` is required.")),
+            (CellEditMode::Insert, after) => Ok(self.insert(notebook, after.map_or(0, |i| i + 1))),
+            (CellEditMode::Replace, Some(index)) => self.replace(notebook, index),
+            (CellEditMode::Delete, Some(index)) => self.delete(notebook, index),
+            (CellEditMode::Replace | CellEditMode::Delete, None) => Err(ToolOutcome::invalid("`cell_id` is required.")),
         }
     }
 
-    fn insert(&self, notebook: &Notebook<'_>, index: usize) -> Changed {
+    fn insert(&self, notebook: &Notebook<'_>, index: usize) -> CellChange {
         let cell_type = self.cell_type.unwrap_or("code");
         let id = notebook.has_ids.then(|| sys::id::base36(8));
         let mut cell = json!({ "cell_type": cell_type });
@@ -161,10 +163,10 @@ impl NotebookEditCall {
         }
         cell["source"] = source_lines(&self.new_source);
         let cell_id = Some(id.unwrap_or_else(|| format!("cell-{index}")));
-        Changed { text: notebook.inserted(index, &cell), cell_id, cell_type: cell_type.into(), old_source: None }
+        CellChange { text: notebook.inserted(index, &cell), cell_id, cell_type: cell_type.into(), old_source: None }
     }
 
-    fn replace(&self, notebook: &Notebook<'_>, index: usize) -> Result<Changed, Outcome> {
+    fn replace(&self, notebook: &Notebook<'_>, index: usize) -> Result<CellChange, ToolOutcome> {
         let old = notebook.cell(index).map_err(|e| unreadable(index, &e))?;
         let mut cell: Value = serde_json::from_str(notebook.raw_cell(index)).map_err(|e| unreadable(index, &e))?;
         let cell_type = self.cell_type.map_or(old.cell_type.clone(), str::to_owned);
@@ -178,7 +180,7 @@ impl NotebookEditCall {
             fields.shift_remove("execution_count");
             fields.shift_remove("outputs");
         }
-        Ok(Changed {
+        Ok(CellChange {
             text: notebook.replaced(index, &cell),
             cell_id: Some(old.id.unwrap_or_else(|| format!("cell-{index}"))),
             cell_type,
@@ -186,9 +188,9 @@ impl NotebookEditCall {
         })
     }
 
-    fn delete(&self, notebook: &Notebook<'_>, index: usize) -> Result<Changed, Outcome> {
+    fn delete(&self, notebook: &Notebook<'_>, index: usize) -> Result<CellChange, ToolOutcome> {
         let old = notebook.cell(index).map_err(|e| unreadable(index, &e))?;
-        Ok(Changed {
+        Ok(CellChange {
             text: notebook.deleted(index),
             cell_id: self.cell_id.clone(),
             cell_type: old.cell_type,
@@ -197,38 +199,38 @@ impl NotebookEditCall {
     }
 }
 
-fn unreadable(index: usize, error: &serde_json::Error) -> Outcome {
-    Outcome::failed(format!("Cell {index} of the notebook cannot be read: {error}"))
+fn unreadable(index: usize, error: &serde_json::Error) -> ToolOutcome {
+    ToolOutcome::failed(format!("Cell {index} of the notebook cannot be read: {error}"))
 }
 
 /// The notebook, if it is one and the model knows what is in it.
-fn open(cx: &CallCx, path: &Path) -> Result<TextFile, Outcome> {
-    if !(cx.may_read)(path, Met::Named) {
-        return Err(file_work::denied(path));
+fn open(cx: &CallContext, path: &Path) -> Result<TextFile, ToolOutcome> {
+    if !(cx.may_read)(path, PathDiscovery::Named) {
+        return Err(file_work::denied_error(path));
     }
     if !file_work::is_notebook(path) {
-        return Err(Outcome::invalid(format!("{} is not a notebook (.ipynb). Use Edit.", path.display())));
+        return Err(ToolOutcome::invalid(format!("{} is not a notebook (.ipynb). Use Edit.", path.display())));
     }
-    let meta = match file_work::look(path).map_err(|e| file_work::io_failed("read", path, &e))? {
-        At::File(meta) => meta,
-        At::Nothing => return Err(Outcome::invalid(file_work::missing_text(path, cx))),
-        At::Directory => return Err(Outcome::invalid(format!("{} is a directory.", path.display()))),
-        At::Special(kind) => return Err(file_work::special(path, kind)),
+    let meta = match file_work::inspect(path).map_err(|e| file_work::io_error("read", path, &e))? {
+        PathKind::File(meta) => meta,
+        PathKind::Nothing => return Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
+        PathKind::Directory => return Err(ToolOutcome::invalid(format!("{} is a directory.", path.display()))),
+        PathKind::Special(kind) => return Err(file_work::special_file_error(path, kind)),
     };
-    if meta.len() > HELD_LIMIT {
-        return Err(Outcome::invalid(format!("{} is too large to edit.", path.display())));
+    if meta.len() > MAX_LOADED_BYTES {
+        return Err(ToolOutcome::invalid(format!("{} is too large to edit.", path.display())));
     }
     if let Some(refused) = file_work::perforce_refusal(path, &meta, cx) {
         return Err(refused);
     }
-    let file = TextFile::load(path).map_err(|e| file_work::io_failed("read", path, &e))?;
-    let why = match cx.state.reads.standing(path, &file.bytes, &file.meta) {
-        Standing::Current(Coverage::Whole | Coverage::Range) => return Ok(file),
-        Standing::Unseen => "has not been read yet. Read it",
-        Standing::Current(Coverage::Clipped) => "has been read only in part. Read all of it",
-        Standing::Stale => "has changed since you read it. Read it again",
+    let file = TextFile::load(path).map_err(|e| file_work::io_error("read", path, &e))?;
+    let why = match cx.state.reads.freshness(path, &file.bytes, &file.meta) {
+        FileFreshness::Current(Coverage::Whole | Coverage::Range) => return Ok(file),
+        FileFreshness::Unseen => "has not been read yet. Read it",
+        FileFreshness::Current(Coverage::Clipped) => "has been read only in part. Read all of it",
+        FileFreshness::Stale => "has changed since you read it. Read it again",
     };
-    Err(Outcome::invalid(format!("{} {why} before you edit it.", path.display())))
+    Err(ToolOutcome::invalid(format!("{} {why} before you edit it.", path.display())))
 }
 
 /// The form notebooks have on disk: lines, each with its newline.

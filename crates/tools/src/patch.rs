@@ -13,7 +13,7 @@ pub const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// One hunk. Line numbers count from 1; `lines` carry the prefixes space, `+` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Hunk {
+pub struct DiffHunk {
     pub old_start: usize,
     pub old_lines: usize,
     pub new_start: usize,
@@ -21,11 +21,11 @@ pub struct Hunk {
     pub lines: Vec<String>,
 }
 
-pub fn structured(old: &str, new: &str) -> Vec<Hunk> {
+pub fn structured(old: &str, new: &str) -> Vec<DiffHunk> {
     if old == new {
         return Vec::new();
     }
-    let window = Window::around_change(old, new);
+    let window = ChangedRegion::around_change(old, new);
     let old_lines: Vec<&str> = old[window.start..window.old_end].split_inclusive('\n').collect();
     let new_lines: Vec<&str> = new[window.start..window.new_end].split_inclusive('\n').collect();
     let skipped = memchr::memchr_iter(b'\n', &old.as_bytes()[..window.start]).count();
@@ -35,13 +35,13 @@ pub fn structured(old: &str, new: &str) -> Vec<Hunk> {
 }
 
 /// The part of two texts that differs, widened to whole lines and the context around them.
-struct Window {
+struct ChangedRegion {
     start: usize,
     old_end: usize,
     new_end: usize,
 }
 
-impl Window {
+impl ChangedRegion {
     fn around_change(old: &str, new: &str) -> Self {
         let (a, b) = (old.as_bytes(), new.as_bytes());
         let prefix = a.iter().zip(b).take_while(|(x, y)| x == y).count();
@@ -63,7 +63,7 @@ fn forward_lines(text: &[u8], lines: usize) -> usize {
     memchr::memchr_iter(b'\n', text).nth(lines - 1).map_or(text.len(), |at| at + 1)
 }
 
-fn hunk(group: &[DiffOp], skipped: usize, old: &[&str], new: &[&str]) -> Hunk {
+fn hunk(group: &[DiffOp], skipped: usize, old: &[&str], new: &[&str]) -> DiffHunk {
     let old_range = span(group.iter().map(DiffOp::old_range));
     let new_range = span(group.iter().map(DiffOp::new_range));
     let mut lines = Vec::new();
@@ -76,7 +76,7 @@ fn hunk(group: &[DiffOp], skipped: usize, old: &[&str], new: &[&str]) -> Hunk {
             }
         }
     }
-    Hunk {
+    DiffHunk {
         old_start: skipped + old_range.start + 1,
         old_lines: old_range.len(),
         new_start: skipped + new_range.start + 1,

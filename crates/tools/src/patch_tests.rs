@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Applies hunks the way a patch reader does, checking every context and removed line.
-fn apply(old: &str, hunks: &[Hunk]) -> String {
+fn apply(old: &str, hunks: &[DiffHunk]) -> String {
     let lines: Vec<&str> = old.split_inclusive('\n').collect();
     let mut out = String::new();
     let mut at = 0;

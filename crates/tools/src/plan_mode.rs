@@ -1,8 +1,8 @@
 //! EnterPlanMode and ExitPlanMode. The mode itself is the engine's; these word what the model reads, and keep the plan's
 //! file the same as what was approved.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -14,65 +14,65 @@ use std::path::Path;
 /// A longer file is no plan.
 const MAX_PLAN: usize = 4 << 20;
 
-static ENTER: Spec =
-    Spec::of("EnterPlanMode", include_str!("plan_mode/enter.md"), include_str!("plan_mode/enter.schema.json"));
-static EXIT: Spec =
-    Spec::of("ExitPlanMode", include_str!("plan_mode/exit.md"), include_str!("plan_mode/exit.schema.json"));
+static ENTER: ToolSpec =
+    ToolSpec::of("EnterPlanMode", include_str!("plan_mode/enter.md"), include_str!("plan_mode/enter.schema.json"));
+static EXIT: ToolSpec =
+    ToolSpec::of("ExitPlanMode", include_str!("plan_mode/exit.md"), include_str!("plan_mode/exit.schema.json"));
 
-pub struct EnterPlanMode;
-pub struct ExitPlanMode;
+pub struct EnterPlanModeTool;
+pub struct ExitPlanModeTool;
 
-impl Tool for EnterPlanMode {
-    fn spec(&self) -> &Spec {
+impl Tool for EnterPlanModeTool {
+    fn spec(&self) -> &ToolSpec {
         &ENTER
     }
 
-    fn parse(&self, _: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        Ok(Box::new(Enter))
+    fn parse(&self, _: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        Ok(Box::new(EnterPlanModeCall))
     }
 }
 
-impl Tool for ExitPlanMode {
-    fn spec(&self) -> &Spec {
+impl Tool for ExitPlanModeTool {
+    fn spec(&self) -> &ToolSpec {
         &EXIT
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("ExitPlanMode", input)?;
-        Ok(Box::new(Exit { plan: input.opt_string("plan")?.filter(|plan| !plan.trim().is_empty()) }))
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("ExitPlanMode", input)?;
+        Ok(Box::new(ExitPlanModeCall { plan: input.opt_string("plan")?.filter(|plan| !plan.trim().is_empty()) }))
     }
 }
 
-struct Enter;
+struct EnterPlanModeCall;
 
-impl Call for Enter {
+impl ToolCall for EnterPlanModeCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
     }
 
-    fn run(self: Box<Self>, _: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, _: CallContext) -> BoxFuture<'static, ToolOutcome> {
         #[derive(Serialize)]
-        struct Output {
+        struct ExitPlanModeOutput {
             message: &'static str,
         }
         let message =
             "Plan mode is on. Look around and design; nothing may be changed until the user has approved a plan.";
-        async move { Outcome::text(message, wire::raw::to_raw(&Output { message }).ok()) }.boxed()
+        async move { ToolOutcome::text(message, wire::raw::to_raw(&ExitPlanModeOutput { message }).ok()) }.boxed()
     }
 }
 
 /// The plan as it was approved, perhaps with changes of the user.
-struct Exit {
+struct ExitPlanModeCall {
     plan: Option<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Output<'a> {
+struct EnterPlanModeOutput<'a> {
     plan: Option<&'a str>,
     is_agent: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,29 +81,29 @@ struct Output<'a> {
     plan_was_edited: bool,
 }
 
-impl Call for Exit {
+impl ToolCall for ExitPlanModeCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Interact]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move {
             let file = cx.state.facts.plan_file.clone();
             let is_agent = cx.state.facts.agent_id.is_some();
-            let work = tokio::task::spawn_blocking(move || self.settle(file.as_deref(), is_agent));
-            work.await.unwrap_or_else(|error| Outcome::failed(format!("The plan could not be kept: {error}")))
+            let work = tokio::task::spawn_blocking(move || self.save_plan(file.as_deref(), is_agent));
+            work.await.unwrap_or_else(|error| ToolOutcome::failed(format!("The plan could not be kept: {error}")))
         }
         .boxed()
     }
 }
 
-impl Exit {
+impl ExitPlanModeCall {
     /// What was approved is what stands in the file.
-    fn settle(&self, file: Option<&Path>, is_agent: bool) -> Outcome {
+    fn save_plan(&self, file: Option<&Path>, is_agent: bool) -> ToolOutcome {
         let before = file.and_then(|file| sys::fs::read_text(file, MAX_PLAN).ok());
         let edited =
             self.plan.is_some() && before.as_deref().map(str::trim_end) != self.plan.as_deref().map(str::trim_end);
@@ -114,13 +114,13 @@ impl Exit {
                 tracing::warn!(%error, file = %file.display(), "the approved plan could not be saved");
             }
         }
-        let output = Output {
+        let output = EnterPlanModeOutput {
             plan: self.plan.as_deref(),
             is_agent,
             file_path: file.map(|file| file.display().to_string()),
             plan_was_edited: edited && before.is_some(),
         };
-        Outcome::text(self.text(file, edited), wire::raw::to_raw(&output).ok())
+        ToolOutcome::text(self.text(file, edited), wire::raw::to_raw(&output).ok())
     }
 
     fn text(&self, file: Option<&Path>, edited: bool) -> String {

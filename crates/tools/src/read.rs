@@ -8,9 +8,11 @@ mod pdf;
 mod scale;
 mod text;
 
-use crate::contract::{Call, CallCx, InputError, Met, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::file_work::{self, At};
-use crate::input::Input;
+use crate::contract::{
+    CallConcurrency, CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace,
+};
+use crate::file_work::{self, PathKind};
+use crate::input::ToolInput;
 use crate::text_file;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -20,25 +22,25 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
 
-pub struct Read;
+pub struct ReadTool;
 
-static SPEC: Spec = Spec::of("Read", include_str!("read.md"), include_str!("read.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of("Read", include_str!("read.md"), include_str!("read.schema.json"));
 
 /// A picture for a prompt: its media type and base64 data, no larger than a request takes. The error completes "the
 /// picture …".
 pub fn picture(bytes: &[u8]) -> Result<(&'static str, String), String> {
-    let kind = image::Kind::sniff(bytes).ok_or("is in no format that can be sent")?;
+    let kind = image::ImageKind::sniff(bytes).ok_or("is in no format that can be sent")?;
     let fitted = image::fit(bytes, kind)?;
     Ok((fitted.kind.media_type(), fitted.data))
 }
 
-impl Tool for Read {
-    fn spec(&self) -> &Spec {
+impl Tool for ReadTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("Read", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("Read", input)?;
         let limit = input.opt_number("limit")?;
         if limit == Some(0) {
             return Err(input.refuse("limit", "must be 1 or more"));
@@ -47,7 +49,7 @@ impl Tool for Read {
             Some(text) => Some(pdf::PageRange::parse(&text).map_err(|why| input.refuse("pages", &why))?),
             None => None,
         };
-        Ok(Box::new(ReadCall {
+        Ok(Box::new(ReadFileCall {
             file_path: input.string("file_path")?,
             offset: input.opt_number("offset")?,
             limit,
@@ -58,7 +60,7 @@ impl Tool for Read {
 }
 
 #[derive(Clone, Debug)]
-struct ReadCall {
+struct ReadFileCall {
     file_path: String,
     offset: Option<u64>,
     limit: Option<u64>,
@@ -66,25 +68,25 @@ struct ReadCall {
     allow_large: bool,
 }
 
-impl Call for ReadCall {
+impl ToolCall for ReadFileCall {
     fn access(&self, at: &Workspace) -> Vec<Access> {
         vec![Access::ReadPath(at.absolute(&self.file_path))]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move {
             let path = cx.workspace.absolute(&self.file_path);
             let work = {
                 let cx = cx.clone();
                 move || self.read(&cx, &path)
             };
-            match file_work::until_cancelled(&cx, work).await {
-                Ok(Step::Done(outcome)) => outcome,
-                Ok(Step::Render(job)) => pdf::render(&cx, job).await.unwrap_or_else(|failed| failed),
+            match file_work::run_until_cancelled(&cx, work).await {
+                Ok(ReadStep::Done(outcome)) => outcome,
+                Ok(ReadStep::Render(job)) => pdf::render(&cx, job).await.unwrap_or_else(|failed| failed),
                 Err(refused) => refused,
             }
         }
@@ -93,14 +95,14 @@ impl Call for ReadCall {
 }
 
 /// Where the blocking part of a read leaves off.
-enum Step {
-    Done(Outcome),
+enum ReadStep {
+    Done(ToolOutcome),
     /// PDF pages wait for an installed program.
     Render(pdf::RenderJob),
 }
 
 /// A regular file that is open, with its first bytes.
-struct Source {
+struct OpenFile {
     path: PathBuf,
     file: File,
     meta: Metadata,
@@ -108,74 +110,77 @@ struct Source {
 }
 
 /// Enough to tell what a file is.
-const HEAD: u64 = 8 * 1024;
+const HEAD_BYTES: u64 = 8 * 1024;
 
-impl Source {
+impl OpenFile {
     fn open(path: PathBuf, meta: Metadata) -> io::Result<Self> {
         let (mut file, _) = sys::fs::open_regular(&path)?;
         let mut head = Vec::new();
-        file.by_ref().take(HEAD).read_to_end(&mut head)?;
+        file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
         file.rewind()?;
         Ok(Self { path, file, meta, head })
     }
 
     /// All bytes, but an error above `limit`: a file may grow, and `/proc` files state no size.
-    fn all(&mut self, limit: u64) -> Result<Vec<u8>, Outcome> {
+    fn all(&mut self, limit: u64) -> Result<Vec<u8>, ToolOutcome> {
         let mut bytes = Vec::with_capacity(self.meta.len().min(limit) as usize);
         let taken = self.file.by_ref().take(limit + 1).read_to_end(&mut bytes);
-        taken.map_err(|e| file_work::io_failed("read", &self.path, &e))?;
+        taken.map_err(|e| file_work::io_error("read", &self.path, &e))?;
         if bytes.len() as u64 > limit {
             let path = self.path.display();
-            return Err(Outcome::failed(format!("{path} is larger than {} MB and cannot be read whole.", limit >> 20)));
+            return Err(ToolOutcome::failed(format!(
+                "{path} is larger than {} MB and cannot be read whole.",
+                limit >> 20
+            )));
         }
         Ok(bytes)
     }
 }
 
-impl ReadCall {
-    fn read(&self, cx: &CallCx, path: &Path) -> Result<Step, Outcome> {
-        if !(cx.may_read)(path, Met::Named) {
-            return Err(file_work::denied(path));
+impl ReadFileCall {
+    fn read(&self, cx: &CallContext, path: &Path) -> Result<ReadStep, ToolOutcome> {
+        if !(cx.may_read)(path, PathDiscovery::Named) {
+            return Err(file_work::denied_error(path));
         }
-        let meta = match file_work::look(path).map_err(|e| file_work::io_failed("read", path, &e))? {
-            At::File(meta) => meta,
-            At::Nothing => return Err(Outcome::failed(file_work::missing_text(path, cx))),
-            At::Special(kind) => return Err(file_work::special(path, kind)),
-            At::Directory => {
-                return Err(Outcome::failed(format!(
+        let meta = match file_work::inspect(path).map_err(|e| file_work::io_error("read", path, &e))? {
+            PathKind::File(meta) => meta,
+            PathKind::Nothing => return Err(ToolOutcome::failed(file_work::missing_text(path, cx))),
+            PathKind::Special(kind) => return Err(file_work::special_file_error(path, kind)),
+            PathKind::Directory => {
+                return Err(ToolOutcome::failed(format!(
                     "EISDIR: {} is a directory. List it with Glob or `ls`.",
                     path.display()
                 )));
             }
         };
-        let source = Source::open(path.to_path_buf(), meta).map_err(|e| file_work::io_failed("read", path, &e))?;
+        let source = OpenFile::open(path.to_path_buf(), meta).map_err(|e| file_work::io_error("read", path, &e))?;
         self.show(cx, source)
     }
 
-    fn show(&self, cx: &CallCx, source: Source) -> Result<Step, Outcome> {
-        if let Some(kind) = image::Kind::sniff(&source.head) {
-            return image::show(cx, source, kind).map(Step::Done);
+    fn show(&self, cx: &CallContext, source: OpenFile) -> Result<ReadStep, ToolOutcome> {
+        if let Some(kind) = image::ImageKind::sniff(&source.head) {
+            return image::show(cx, source, kind).map(ReadStep::Done);
         }
         if source.head.starts_with(b"%PDF-") {
             return pdf::show(cx, source, self.pages);
         }
         if source.head.is_empty() && source.meta.len() == 0 && has_image_name(&source.path) {
-            return Err(Outcome::failed(format!("{} is an empty file, not an image.", source.path.display())));
+            return Err(ToolOutcome::failed(format!("{} is an empty file, not an image.", source.path.display())));
         }
         if file_work::is_notebook(&source.path) && !source.head.is_empty() {
             let cap = text::token_cap(&cx.state.facts.env, self.allow_large);
-            return notebook::show(cx, source, cap).map(Step::Done);
+            return notebook::show(cx, source, cap).map(ReadStep::Done);
         }
         if text_file::looks_binary(&source.head) {
             return Err(binary(&source.path));
         }
-        text::show(cx, source, self).map(Step::Done)
+        text::show(cx, source, self).map(ReadStep::Done)
     }
 }
 
-fn binary(path: &Path) -> Outcome {
+fn binary(path: &Path) -> ToolOutcome {
     let kind = path.extension().map_or("no extension".into(), |e| format!("extension .{}", e.to_string_lossy()));
-    Outcome::invalid(format!(
+    ToolOutcome::invalid(format!(
         "{} is a binary file ({kind}) and cannot be shown as text. Use a program that understands it.",
         path.display()
     ))

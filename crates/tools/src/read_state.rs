@@ -40,14 +40,14 @@ impl Fingerprint {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenFile {
     pub fingerprint: Fingerprint,
     pub coverage: Coverage,
 }
 
 /// How what was seen compares with what is there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileFreshness {
     Unseen,
     /// Seen, and unchanged since.
     Current(Coverage),
@@ -57,38 +57,38 @@ pub enum Standing {
 
 #[derive(Debug, Default)]
 pub struct ReadState {
-    seen: Mutex<Known>,
+    seen: Mutex<SeenFiles>,
 }
 
 /// What was seen, each with the moment it was last looked at.
 #[derive(Debug, Default)]
-struct Known {
-    files: HashMap<PathBuf, (u64, Seen)>,
-    moment: u64,
+struct SeenFiles {
+    files: HashMap<PathBuf, (u64, SeenFile)>,
+    sequence: u64,
 }
 
 impl ReadState {
     /// The whole file was shown, as by Read or by `cat file`. `content` is the bytes on disk.
-    pub fn note_shown(&self, path: &Path, content: &[u8]) {
-        self.note(path, Seen { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole });
+    pub fn record_shown(&self, path: &Path, content: &[u8]) {
+        self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole });
     }
 
     /// Part of the file was shown, as by `head file`. `content` is all the bytes on disk.
-    pub fn note_part_shown(&self, path: &Path, content: &[u8]) {
-        self.note(path, Seen { fingerprint: Fingerprint::of(content), coverage: Coverage::Range });
+    pub fn record_part_shown(&self, path: &Path, content: &[u8]) {
+        self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Range });
     }
 
     /// Seeing less of the same content than before takes nothing away.
-    pub fn note(&self, path: &Path, seen: Seen) {
+    pub fn record_seen(&self, path: &Path, seen: SeenFile) {
         let key = real(path);
         let mut known = self.lock();
-        known.moment += 1;
-        let moment = known.moment;
+        known.sequence += 1;
+        let moment = known.sequence;
         let coverage = match known.files.get(&key) {
             Some((_, old)) if old.fingerprint == seen.fingerprint => old.coverage.max(seen.coverage),
             _ => seen.coverage,
         };
-        known.files.insert(key, (moment, Seen { coverage, ..seen }));
+        known.files.insert(key, (moment, SeenFile { coverage, ..seen }));
     }
 
     /// The files looked at last, the newest first.
@@ -110,28 +110,28 @@ impl ReadState {
         *self.lock() = known;
     }
 
-    pub fn get(&self, path: &Path) -> Option<Seen> {
+    pub fn get(&self, path: &Path) -> Option<SeenFile> {
         self.lock().files.get(&real(path)).map(|(_, seen)| *seen)
     }
 
     /// Compares with the file as it is: its bytes and its metadata.
-    pub fn standing(&self, path: &Path, content: &[u8], meta: &std::fs::Metadata) -> Standing {
-        let Some(seen) = self.get(path) else { return Standing::Unseen };
+    pub fn freshness(&self, path: &Path, content: &[u8], meta: &std::fs::Metadata) -> FileFreshness {
+        let Some(seen) = self.get(path) else { return FileFreshness::Unseen };
         let now = match seen.fingerprint {
             Fingerprint::Hash(_) => Fingerprint::of(content),
             Fingerprint::Stat { .. } => Fingerprint::of_stat(meta),
         };
-        if now == seen.fingerprint { Standing::Current(seen.coverage) } else { Standing::Stale }
+        if now == seen.fingerprint { FileFreshness::Current(seen.coverage) } else { FileFreshness::Stale }
     }
 
     /// We changed the file ourselves: what was known of it stays known.
-    pub fn rewritten(&self, path: &Path, content: &[u8]) {
+    pub fn record_rewrite(&self, path: &Path, content: &[u8]) {
         if let Some((_, seen)) = self.lock().files.get_mut(&real(path)) {
             seen.fingerprint = Fingerprint::of(content);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, SeenFiles> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -159,21 +159,21 @@ mod tests {
         std::fs::write(&file, "one").unwrap();
         std::os::unix::fs::symlink(&file, dir.path().join("link")).unwrap();
         let reads = ReadState::default();
-        reads.note_shown(&dir.path().join("link"), b"one");
+        reads.record_shown(&dir.path().join("link"), b"one");
         std::fs::File::open(&file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let meta = std::fs::metadata(&file).unwrap();
-        assert_eq!(reads.standing(&file, b"one", &meta), Standing::Current(Coverage::Whole));
-        assert_eq!(reads.standing(&file, b"two", &meta), Standing::Stale);
+        assert_eq!(reads.freshness(&file, b"one", &meta), FileFreshness::Current(Coverage::Whole));
+        assert_eq!(reads.freshness(&file, b"two", &meta), FileFreshness::Stale);
     }
 
     #[test]
     fn a_smaller_view_of_the_same_content_takes_nothing_away() {
         let reads = ReadState::default();
         let path = Path::new("/nonexistent/file");
-        reads.note_shown(path, b"x");
-        reads.note_part_shown(path, b"x");
+        reads.record_shown(path, b"x");
+        reads.record_part_shown(path, b"x");
         assert_eq!(reads.get(path).unwrap().coverage, Coverage::Whole);
-        reads.note_part_shown(path, b"y");
+        reads.record_part_shown(path, b"y");
         assert_eq!(reads.get(path).unwrap().coverage, Coverage::Range);
     }
 }

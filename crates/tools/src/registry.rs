@@ -1,18 +1,18 @@
 //! The tools of one session. Order is fixed when the registry is built, and the request fragments are the same bytes
 //! every time: they are part of the cached prefix.
 
-use crate::builtin::{self, Builtin};
-use crate::contract::{Spec, Tool};
+use crate::builtin::{self, BuiltinTool};
+use crate::contract::{Tool, ToolSpec};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub struct Registry {
-    rows: Vec<Builtin>,
+pub struct ToolRegistry {
+    rows: Vec<BuiltinTool>,
 }
 
-impl Registry {
+impl ToolRegistry {
     /// The built-in tools whose name passes `keep`.
     pub fn new(keep: impl Fn(&str) -> bool) -> Self {
         let mut rows = builtin::table();
@@ -24,7 +24,7 @@ impl Registry {
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> bool {
         let free = !self.rows.iter().any(|row| row.tool.spec().name == tool.spec().name);
         if free {
-            self.rows.push(Builtin { tool, offered: true });
+            self.rows.push(BuiltinTool { tool, is_offered: true });
         }
         free
     }
@@ -33,15 +33,15 @@ impl Registry {
     #[must_use]
     pub fn only(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept = self.rows.iter().filter(|row| keep(&row.tool.spec().name));
-        Self { rows: kept.map(|row| Builtin { tool: Arc::clone(&row.tool), offered: row.offered }).collect() }
+        Self { rows: kept.map(|row| BuiltinTool { tool: Arc::clone(&row.tool), is_offered: row.is_offered }).collect() }
     }
 
     /// A copy with further tools behind the others. Names that are taken are left out.
     #[must_use]
-    pub fn with(&self, further: Vec<Builtin>) -> Self {
+    pub fn with(&self, further: Vec<BuiltinTool>) -> Self {
         let mut taken: HashSet<String> = self.names().map(str::to_owned).collect();
-        let copy = |row: &Builtin| Builtin { tool: Arc::clone(&row.tool), offered: row.offered };
-        let mut rows: Vec<Builtin> = self.rows.iter().map(copy).collect();
+        let copy = |row: &BuiltinTool| BuiltinTool { tool: Arc::clone(&row.tool), is_offered: row.is_offered };
+        let mut rows: Vec<BuiltinTool> = self.rows.iter().map(copy).collect();
         rows.extend(further.into_iter().filter(|row| taken.insert(row.tool.spec().name.to_string())));
         Self { rows }
     }
@@ -49,7 +49,7 @@ impl Registry {
     /// Offers a tool of the table that is only callable otherwise.
     pub fn offer(&mut self, name: &str) {
         for row in self.rows.iter_mut().filter(|row| row.tool.spec().name == name) {
-            row.offered = true;
+            row.is_offered = true;
         }
     }
 
@@ -65,12 +65,12 @@ impl Registry {
     }
 
     pub fn is_offered(&self, name: &str) -> bool {
-        self.rows.iter().any(|row| row.offered && row.tool.spec().name == name)
+        self.rows.iter().any(|row| row.is_offered && row.tool.spec().name == name)
     }
 
     /// What the model is offered, in order.
-    pub fn specs(&self) -> impl Iterator<Item = &Spec> {
-        self.rows.iter().filter(|row| row.offered).map(|row| row.tool.spec())
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.rows.iter().filter(|row| row.is_offered).map(|row| row.tool.spec())
     }
 
     /// `{"name","description","input_schema"}` per offered tool, in order.
@@ -80,16 +80,16 @@ impl Registry {
 }
 
 #[derive(Serialize)]
-struct Fragment<'a> {
+struct ToolFragment<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a RawValue,
 }
 
 /// `None` only for a schema that is not JSON, which a built-in never has and an adapter checks before it adds.
-fn fragment(spec: &Spec) -> Option<Box<RawValue>> {
+fn fragment(spec: &ToolSpec) -> Option<Box<RawValue>> {
     let input_schema: &RawValue = serde_json::from_str(&spec.schema).ok()?;
-    wire::raw::to_raw(&Fragment { name: &spec.name, description: &spec.description, input_schema }).ok()
+    wire::raw::to_raw(&ToolFragment { name: &spec.name, description: &spec.description, input_schema }).ok()
 }
 
 #[cfg(test)]
@@ -114,21 +114,24 @@ mod tests {
 
     #[test]
     fn the_tool_block_stays_small() {
-        let block: usize = Registry::new(|_| true).tool_fragments().iter().map(|f| f.get().len()).sum();
+        let block: usize = ToolRegistry::new(|_| true).tool_fragments().iter().map(|f| f.get().len()).sum();
         assert!(block < 24 * 1024, "tool block is {block} bytes");
     }
 
     #[test]
     fn fragments_are_stable_and_filtered() {
         // [TST-15]
-        let all = Registry::new(|_| true);
-        assert_eq!(format!("{:?}", all.tool_fragments()), format!("{:?}", Registry::new(|_| true).tool_fragments()));
+        let all = ToolRegistry::new(|_| true);
+        assert_eq!(
+            format!("{:?}", all.tool_fragments()),
+            format!("{:?}", ToolRegistry::new(|_| true).tool_fragments())
+        );
         assert!(all.find("MultiEdit").is_some());
         assert!(all.specs().all(|s| s.name != "MultiEdit"));
-        let some = Registry::new(|name| name == "Read");
+        let some = ToolRegistry::new(|name| name == "Read");
         assert_eq!(some.specs().map(|s| &*s.name).collect::<Vec<_>>(), ["Read"]);
         assert!(some.tool_fragments()[0].get().starts_with(r#"{"name":"Read","description":""#));
         assert!(some.find("Write").is_none());
-        assert!(Registry::new(|_| false).tool_fragments().is_empty());
+        assert!(ToolRegistry::new(|_| false).tool_fragments().is_empty());
     }
 }

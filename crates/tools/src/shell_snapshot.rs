@@ -2,27 +2,27 @@
 //! side and bounded: a slow or broken rc file costs the first command at most a second, later ones nothing. The file
 //! is removed by [`Snapshot::remove`] at the session's end.
 
-use crate::bash::launch::{Kind, Program, quote};
+use crate::bash::launch::{ShellKind, ShellProgram, quote};
 use crate::spill;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use sys::process::{self, Input, Output, Spawn};
+use sys::process::{self, ChildInput, ChildOutput, SpawnSpec};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Longest time an rc file may take; after that commands run without it.
-const BOUND: Duration = Duration::from_secs(10);
+const SNAPSHOT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    state: watch::Sender<State>,
+pub(crate) struct ShellSnapshot {
+    state: watch::Sender<SnapshotState>,
     work: Mutex<JoinSet<()>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum SnapshotState {
     Idle,
     Taking,
     Ready(PathBuf),
@@ -31,26 +31,26 @@ enum State {
 }
 
 /// What taking a snapshot needs.
-pub(crate) struct Source<'a> {
-    pub(crate) program: &'a Program,
+pub(crate) struct SnapshotSource<'a> {
+    pub(crate) program: &'a ShellProgram,
     pub(crate) env: &'a [(OsString, OsString)],
     pub(crate) cwd: &'a Path,
     pub(crate) config_home: &'a Path,
 }
 
-impl Default for Snapshot {
+impl Default for ShellSnapshot {
     fn default() -> Self {
-        Self { state: watch::Sender::new(State::Idle), work: Mutex::default() }
+        Self { state: watch::Sender::new(SnapshotState::Idle), work: Mutex::default() }
     }
 }
 
-impl Snapshot {
+impl ShellSnapshot {
     /// Starts taking it, once. Does not wait. Must be called inside the runtime.
-    pub(crate) fn begin(&self, source: &Source<'_>) {
+    pub(crate) fn begin(&self, source: &SnapshotSource<'_>) {
         let first = self.state.send_if_modified(|state| {
-            let first = *state == State::Idle;
+            let first = *state == SnapshotState::Idle;
             if first {
-                *state = State::Taking;
+                *state = SnapshotState::Taking;
             }
             first
         });
@@ -58,7 +58,7 @@ impl Snapshot {
             return;
         }
         let Some(rc) = rc_file(source) else {
-            self.state.send_replace(State::Nothing);
+            self.state.send_replace(SnapshotState::Nothing);
             return;
         };
         let state = self.state.clone();
@@ -66,18 +66,18 @@ impl Snapshot {
         let spawn = spawn_spec(source, &rc, &target);
         self.work.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
             let made = take(spawn, &target).await;
-            state.send_replace(if made { State::Ready(target) } else { State::Nothing });
+            state.send_replace(if made { SnapshotState::Ready(target) } else { SnapshotState::Nothing });
         });
     }
 
     /// The file, waiting up to `patience` for it.
     pub(crate) async fn file(&self, patience: Duration) -> Option<PathBuf> {
         let mut seen = self.state.subscribe();
-        let settled = seen.wait_for(|state| *state != State::Taking);
+        let settled = seen.wait_for(|state| *state != SnapshotState::Taking);
         match tokio::time::timeout(patience, settled).await {
             Ok(Ok(state)) => match &*state {
-                State::Ready(path) => Some(path.clone()),
-                State::Idle | State::Taking | State::Nothing => None,
+                SnapshotState::Ready(path) => Some(path.clone()),
+                SnapshotState::Idle | SnapshotState::Taking | SnapshotState::Nothing => None,
             },
             Ok(Err(_)) | Err(_) => None,
         }
@@ -86,7 +86,7 @@ impl Snapshot {
     /// Stops taking it and deletes the file. Blocking, but short.
     pub(crate) fn remove(&self) {
         self.work.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
-        if let State::Ready(path) = self.state.send_replace(State::Nothing) {
+        if let SnapshotState::Ready(path) = self.state.send_replace(SnapshotState::Nothing) {
             remove_quietly(&path);
         }
     }
@@ -98,53 +98,53 @@ fn remove_quietly(path: &Path) {
     }
 }
 
-fn rc_file(source: &Source<'_>) -> Option<PathBuf> {
+fn rc_file(source: &SnapshotSource<'_>) -> Option<PathBuf> {
     let var = |name: &str| source.env.iter().find(|(n, v)| n == name && !v.is_empty()).map(|(_, v)| PathBuf::from(v));
     let rc = match source.program.kind {
-        Kind::Bash => var("HOME")?.join(".bashrc"),
-        Kind::Zsh => var("ZDOTDIR").or_else(|| var("HOME"))?.join(".zshrc"),
-        Kind::Posix => return None,
+        ShellKind::Bash => var("HOME")?.join(".bashrc"),
+        ShellKind::Zsh => var("ZDOTDIR").or_else(|| var("HOME"))?.join(".zshrc"),
+        ShellKind::Posix => return None,
     };
     rc.is_file().then_some(rc)
 }
 
-fn target(source: &Source<'_>) -> PathBuf {
+fn target(source: &SnapshotSource<'_>) -> PathBuf {
     let shell = match source.program.kind {
-        Kind::Bash => "bash",
-        Kind::Zsh => "zsh",
-        Kind::Posix => "sh",
+        ShellKind::Bash => "bash",
+        ShellKind::Zsh => "zsh",
+        ShellKind::Posix => "sh",
     };
     let name = format!("snapshot-{shell}-{}-{}.sh", sys::clock::now_ms(), sys::id::base36(6));
     source.config_home.join("shell-snapshots").join(name)
 }
 
 /// The shell that reads the rc file and writes what it defined.
-fn spawn_spec(source: &Source<'_>, rc: &Path, target: &Path) -> Spawn {
+fn spawn_spec(source: &SnapshotSource<'_>, rc: &Path, target: &Path) -> SpawnSpec {
     let dump = match source.program.kind {
-        Kind::Bash | Kind::Posix => BASH_DUMP,
-        Kind::Zsh => ZSH_DUMP,
+        ShellKind::Bash | ShellKind::Posix => BASH_DUMP,
+        ShellKind::Zsh => ZSH_DUMP,
     };
     let write = format!("{{ {dump}\n}} >|{}", quote(&target.to_string_lossy()));
     // Many rc files end early in a shell that is not interactive. One that is would fight for the terminal, so it is
     // used only where there is none.
-    let interactive = source.program.kind == Kind::Bash && std::fs::File::open("/dev/tty").is_err();
+    let interactive = source.program.kind == ShellKind::Bash && std::fs::File::open("/dev/tty").is_err();
     let args = if interactive {
         vec!["-i".into(), "-c".into(), format!("unset HISTFILE; {write}").into()]
     } else {
         vec!["-c".into(), format!(". {}; {write}", quote(&rc.to_string_lossy())).into()]
     };
-    Spawn {
+    SpawnSpec {
         program: source.program.path.clone().into(),
         args,
         env: source.env.to_vec(),
         cwd: source.cwd.to_path_buf(),
-        stdin: Input::Null,
-        output: Output::Null,
+        stdin: ChildInput::Null,
+        output: ChildOutput::Null,
     }
 }
 
 /// Whether the file was made.
-async fn take(spawn: Spawn, target: &Path) -> bool {
+async fn take(spawn: SpawnSpec, target: &Path) -> bool {
     // The empty file is created by us, so that it is private whatever the user's umask is.
     if spill::create_private(target).is_err() {
         return false;
@@ -156,9 +156,9 @@ async fn take(spawn: Spawn, target: &Path) -> bool {
     made
 }
 
-async fn run(spawn: Spawn) -> bool {
+async fn run(spawn: SpawnSpec) -> bool {
     let Ok(mut child) = process::spawn(spawn) else { return false };
-    match tokio::time::timeout(BOUND, child.wait()).await {
+    match tokio::time::timeout(SNAPSHOT_LIMIT, child.wait()).await {
         Ok(Ok(exit)) => exit.code == Some(0),
         Ok(Err(_)) | Err(_) => false,
     }

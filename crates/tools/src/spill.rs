@@ -13,7 +13,7 @@ const PREVIEW_BYTES: usize = 2_000;
 
 /// A result that was replaced by its wrapper.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spilled {
+pub struct SpilledResult {
     /// What the model reads instead.
     pub content: String,
     pub path: PathBuf,
@@ -22,14 +22,14 @@ pub struct Spilled {
 }
 
 /// Spills `text` when it is longer than [`GENERIC_LIMIT`]; `None` means it may be sent whole. Blocking.
-pub fn bound(session_dir: &Path, text: &str) -> io::Result<Option<Spilled>> {
+pub fn spill_if_large(session_dir: &Path, text: &str) -> io::Result<Option<SpilledResult>> {
     if text.len() <= GENERIC_LIMIT || text.chars().nth(GENERIC_LIMIT).is_none() {
         return Ok(None);
     }
     let (mut file, path) = create(session_dir)?;
     file.write_all(text.as_bytes())?;
     let size = text.len() as u64;
-    Ok(Some(Spilled { content: wrapper(&path, size, text), path, size }))
+    Ok(Some(SpilledResult { content: wrapper(&path, size, text), path, size }))
 }
 
 /// Opens a new file under the session's `tool-results`. Blocking.
@@ -75,7 +75,7 @@ pub(crate) fn wrapper_with(path: &Path, size: u64, start: &str, gap: Option<&str
     format!(
         "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}{gap}\n\nPreview (first 2 KB):\n\
          {preview}{more}\n</persisted-output>",
-        human(size),
+        human_size(size),
         path.display(),
     )
 }
@@ -93,7 +93,7 @@ fn preview(text: &str) -> &str {
 }
 
 /// `58.6 KB`, `1.2 MB`: one decimal, units of 1024.
-pub(crate) fn human(bytes: u64) -> String {
+pub(crate) fn human_size(bytes: u64) -> String {
     let kb = bytes as f64 / 1024.0;
     match kb {
         kb if kb < 1024.0 => format!("{kb:.1} KB"),
@@ -112,7 +112,7 @@ mod tests {
         // [TST-10]
         let dir = tempfile::tempdir().unwrap();
         let text = "0123456789abcde\n".repeat(3_750);
-        let spilled = bound(dir.path(), &text).unwrap().expect("60,000 characters spill");
+        let spilled = spill_if_large(dir.path(), &text).unwrap().expect("60,000 characters spill");
         assert!(spilled.content.starts_with("<persisted-output>\n"));
         assert!(spilled.content.ends_with("\n</persisted-output>"));
         let line = spilled.content.lines().find_map(|l| l.split_once("Full output saved to: ")).unwrap().1;
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn the_limit_counts_characters() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(bound(dir.path(), &"é".repeat(GENERIC_LIMIT)).unwrap(), None);
-        assert!(bound(dir.path(), &"é".repeat(GENERIC_LIMIT + 1)).unwrap().is_some());
+        assert_eq!(spill_if_large(dir.path(), &"é".repeat(GENERIC_LIMIT)).unwrap(), None);
+        assert!(spill_if_large(dir.path(), &"é".repeat(GENERIC_LIMIT + 1)).unwrap().is_some());
     }
 
     #[test]

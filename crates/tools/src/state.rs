@@ -1,9 +1,9 @@
 //! What tools remember within one session. Each part guards itself; no lock is held across an await.
 
-use crate::bash::shell::Shell;
+use crate::bash::shell::SessionShell;
 use crate::masking::Masking;
 use crate::read_state::ReadState;
-use crate::tasks::Tasks;
+use crate::tasks::SessionTasks;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use sys::Env;
@@ -43,15 +43,15 @@ pub struct ToolState {
     /// What the model has seen of which file.
     pub reads: ReadState,
     /// Background tasks.
-    pub tasks: Arc<Tasks>,
-    pub shell: Arc<Shell>,
+    pub tasks: Arc<SessionTasks>,
+    pub shell: Arc<SessionShell>,
     /// The folders its files lie in while commands run.
     pub folders: Arc<crate::task_folder::TaskFolders>,
     /// The model's checklist.
-    pub todos: crate::todo_write::Todos,
+    pub todos: crate::todo_write::TodoItems,
     /// Pages seen, and the client that fetches them.
-    pub web: Arc<crate::web_fetch::Web>,
-    pub searches: crate::web_search::Searches,
+    pub web: Arc<crate::web_fetch::WebCache>,
+    pub searches: crate::web_search::SearchCounter,
 }
 
 impl ToolState {
@@ -64,9 +64,9 @@ impl ToolState {
             tasks: Arc::default(),
             shell: Arc::default(),
             folders: Arc::default(),
-            todos: crate::todo_write::Todos::default(),
+            todos: crate::todo_write::TodoItems::default(),
             web: Arc::default(),
-            searches: crate::web_search::Searches::default(),
+            searches: crate::web_search::SearchCounter::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl ToolState {
 
     /// The same conversation in another place: what was read, listed and started before still counts.
     #[must_use]
-    pub fn going_on(self, before: &Self) -> Self {
+    pub fn continue_from(self, before: &Self) -> Self {
         self.reads.take_over(&before.reads);
         self.todos.take_over(&before.todos);
         Self {

@@ -16,12 +16,12 @@ pub(crate) const MAX_PATH: usize = 8192;
 /// Folders of this session, locked. More than one after the conversation began anew or moved.
 #[derive(Debug, Default)]
 pub struct TaskFolders {
-    held: Mutex<BTreeMap<PathBuf, sys::fs::Lock>>,
+    held: Mutex<BTreeMap<PathBuf, sys::fs::FileLock>>,
 }
 
 impl TaskFolders {
     /// Creates and locks `dir`. Blocking, but only for moments.
-    pub(crate) fn hold(&self, dir: &Path) -> io::Result<()> {
+    pub(crate) fn lock_folder(&self, dir: &Path) -> io::Result<()> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.contains_key(dir) {
             return Ok(());
@@ -55,7 +55,7 @@ impl TaskFolders {
 
 /// In the session's own folder, beside the files of its tasks.
 fn lock_of(dir: &Path) -> PathBuf {
-    dir.with_file_name(sys::fs::IN_USE)
+    dir.with_file_name(sys::fs::LOCK_FILE_NAME)
 }
 
 /// A file for a shell to report its directory in. Its space is taken up front, so that a disk that fills up while the

@@ -5,8 +5,8 @@ pub mod offer;
 mod store;
 mod update;
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
 use crate::state::SessionFacts;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,32 +16,34 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io;
-use store::{Status, Store, Task};
+use store::{ListedTask, ListedTaskStatus, TaskListStore};
 
-static CREATE: Spec =
-    Spec::of("TaskCreate", include_str!("task_list/create.md"), include_str!("task_list/create.schema.json"));
-static GET: Spec = Spec::of("TaskGet", include_str!("task_list/get.md"), include_str!("task_list/get.schema.json"));
-static UPDATE: Spec =
-    Spec::of("TaskUpdate", include_str!("task_list/update.md"), include_str!("task_list/update.schema.json"));
-static LIST: Spec = Spec::of("TaskList", include_str!("task_list/list.md"), include_str!("task_list/list.schema.json"));
+static CREATE: ToolSpec =
+    ToolSpec::of("TaskCreate", include_str!("task_list/create.md"), include_str!("task_list/create.schema.json"));
+static GET: ToolSpec =
+    ToolSpec::of("TaskGet", include_str!("task_list/get.md"), include_str!("task_list/get.schema.json"));
+static UPDATE: ToolSpec =
+    ToolSpec::of("TaskUpdate", include_str!("task_list/update.md"), include_str!("task_list/update.schema.json"));
+static LIST: ToolSpec =
+    ToolSpec::of("TaskList", include_str!("task_list/list.md"), include_str!("task_list/list.schema.json"));
 
-pub struct TaskCreate;
-pub struct TaskGet;
-pub struct TaskUpdate;
-pub struct TaskList;
+pub struct TaskCreateTool;
+pub struct TaskGetTool;
+pub struct TaskUpdateTool;
+pub struct TaskListTool;
 
-impl Tool for TaskCreate {
-    fn spec(&self) -> &Spec {
+impl Tool for TaskCreateTool {
+    fn spec(&self) -> &ToolSpec {
         &CREATE
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("TaskCreate", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("TaskCreate", input)?;
         let subject = input.string("subject")?;
         if subject.trim().is_empty() {
             return Err(input.refuse("subject", "must not be empty"));
         }
-        Ok(Box::new(Action::Create {
+        Ok(Box::new(TaskListCall::Create {
             subject,
             description: input.string("description")?,
             active_form: input.opt_string("activeForm")?,
@@ -50,39 +52,39 @@ impl Tool for TaskCreate {
     }
 }
 
-impl Tool for TaskGet {
-    fn spec(&self) -> &Spec {
+impl Tool for TaskGetTool {
+    fn spec(&self) -> &ToolSpec {
         &GET
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        Ok(Box::new(Action::Get { id: task_id(&Input::of("TaskGet", input)?)? }))
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        Ok(Box::new(TaskListCall::Get { id: task_id(&ToolInput::of("TaskGet", input)?)? }))
     }
 }
 
-impl Tool for TaskUpdate {
-    fn spec(&self) -> &Spec {
+impl Tool for TaskUpdateTool {
+    fn spec(&self) -> &ToolSpec {
         &UPDATE
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("TaskUpdate", input)?;
-        Ok(Box::new(Action::Update(Box::new(update::Change::read(&input)?))))
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("TaskUpdate", input)?;
+        Ok(Box::new(TaskListCall::Update(Box::new(update::TaskChange::read(&input)?))))
     }
 }
 
-impl Tool for TaskList {
-    fn spec(&self) -> &Spec {
+impl Tool for TaskListTool {
+    fn spec(&self) -> &ToolSpec {
         &LIST
     }
 
-    fn parse(&self, _: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        Ok(Box::new(Action::List))
+    fn parse(&self, _: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        Ok(Box::new(TaskListCall::List))
     }
 }
 
 /// Models write ids as numbers, too.
-fn task_id(input: &Input<'_>) -> Result<String, InputError> {
+fn task_id(input: &ToolInput<'_>) -> Result<String, InputError> {
     let id = match input.opt_number("taskId") {
         Ok(Some(number)) => number.to_string(),
         Ok(None) => return Err(input.missing("taskId")),
@@ -91,37 +93,37 @@ fn task_id(input: &Input<'_>) -> Result<String, InputError> {
     Ok(store::parse_id(&id).map_or(id, |number| number.to_string()))
 }
 
-fn object(input: &Input<'_>, name: &str) -> Result<Option<Map<String, Value>>, InputError> {
+fn object(input: &ToolInput<'_>, name: &str) -> Result<Option<Map<String, Value>>, InputError> {
     let Some(raw) = input.raw(name) else { return Ok(None) };
     serde_json::from_str(raw.get()).map(Some).map_err(|_| input.refuse(name, "must be an object"))
 }
 
-enum Action {
+enum TaskListCall {
     Create { subject: String, description: String, active_form: Option<String>, metadata: Option<Map<String, Value>> },
     Get { id: String },
-    Update(Box<update::Change>),
+    Update(Box<update::TaskChange>),
     List,
 }
 
-impl Call for Action {
+impl ToolCall for TaskListCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
+    fn concurrency(&self) -> CallConcurrency {
         match self {
-            Self::Get { .. } | Self::List => Sharing::Shared,
-            Self::Create { .. } | Self::Update(_) => Sharing::Exclusive,
+            Self::Get { .. } | Self::List => CallConcurrency::Shared,
+            Self::Create { .. } | Self::Update(_) => CallConcurrency::Exclusive,
         }
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move {
             let store = store_of(&cx.state.facts);
             match tokio::task::spawn_blocking(move || self.perform(&store)).await {
                 Ok(Ok(outcome)) => outcome,
-                Ok(Err(error)) => Outcome::failed(format!("The task list could not be read or written: {error}")),
-                Err(error) => Outcome::failed(format!("The task list failed: {error}")),
+                Ok(Err(error)) => ToolOutcome::failed(format!("The task list could not be read or written: {error}")),
+                Err(error) => ToolOutcome::failed(format!("The task list failed: {error}")),
             }
         }
         .boxed()
@@ -129,17 +131,17 @@ impl Call for Action {
 }
 
 /// The list's name comes from outside: only plain characters reach the path.
-fn store_of(facts: &SessionFacts) -> Store {
+fn store_of(facts: &SessionFacts) -> TaskListStore {
     let list = facts.env.non_empty("CLAUDE_CODE_TASK_LIST_ID").unwrap_or(&facts.session_id);
     let name: String =
         list.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect();
-    Store::new(facts.config_home.join("tasks").join(name))
+    TaskListStore::new(facts.config_home.join("tasks").join(name))
 }
 
 /// Lines of the tasks that are not done.
 pub fn open_tasks(facts: &SessionFacts) -> Vec<String> {
     let all = store_of(facts).all().unwrap_or_default();
-    let open = all.values().filter(|task| task.status != Status::Completed);
+    let open = all.values().filter(|task| task.status != ListedTaskStatus::Completed);
     open.map(|task| format!("#{} [{}] {}", task.id, task.status.name(), task.subject)).collect()
 }
 
@@ -151,7 +153,7 @@ pub struct ListChange {
     pub subject: String,
     pub description: String,
     /// The status before.
-    from: Option<Status>,
+    from: Option<ListedTaskStatus>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,16 +164,16 @@ pub enum ListChangeKind {
 
 impl ListChange {
     /// Reads it from what a call of `tool` left; `None` when it neither made nor finished a task.
-    pub fn of(tool: &str, outcome: &Outcome, facts: &SessionFacts) -> Option<Self> {
+    pub fn of(tool: &str, outcome: &ToolOutcome, facts: &SessionFacts) -> Option<Self> {
         let output: Value = serde_json::from_str(outcome.structured.as_ref()?.get()).ok()?;
-        let change = |kind, task: Task, from| {
-            let Task { id, subject, description, .. } = task;
+        let change = |kind, task: ListedTask, from| {
+            let ListedTask { id, subject, description, .. } = task;
             Self { kind, id, subject, description, from }
         };
         let task = |id: &Value| store_of(facts).get(id.as_str()?).ok().flatten();
         match tool {
             "TaskCreate" => Some(change(ListChangeKind::Created, task(&output["task"]["id"])?, None)),
-            "TaskUpdate" if output["statusChange"]["to"] == Status::Completed.name() => {
+            "TaskUpdate" if output["statusChange"]["to"] == ListedTaskStatus::Completed.name() => {
                 let from = serde_json::from_value(output["statusChange"]["from"].clone()).ok()?;
                 Some(change(ListChangeKind::Completed, task(&output["taskId"])?, Some(from)))
             }
@@ -180,74 +182,75 @@ impl ListChange {
     }
 
     /// The task is not on the list, or not finished, after all.
-    pub fn take_back(&self, facts: &SessionFacts) -> io::Result<()> {
+    pub fn revert(&self, facts: &SessionFacts) -> io::Result<()> {
         let list = store_of(facts).lock()?;
         let Some(status) = self.from else { return list.delete(&self.id) };
         let Some(task) = list.get(&self.id)? else { return Ok(()) };
-        list.put(&Task { status, ..task })
+        list.put(&ListedTask { status, ..task })
     }
 }
 
-impl Action {
-    fn perform(self, store: &Store) -> io::Result<Outcome> {
+impl TaskListCall {
+    fn perform(self, store: &TaskListStore) -> io::Result<ToolOutcome> {
         match self {
             Self::Create { subject, description, active_form, metadata } => {
                 let list = store.lock()?;
-                let task = Task {
+                let task = ListedTask {
                     id: list.next_id()?,
                     subject,
                     description,
                     active_form,
                     owner: None,
-                    status: Status::Pending,
+                    status: ListedTaskStatus::Pending,
                     blocks: Vec::new(),
                     blocked_by: Vec::new(),
                     metadata,
                     rest: Map::new(),
                 };
                 list.put(&task)?;
-                Ok(created(&task))
+                Ok(created_outcome(&task))
             }
-            Self::Get { id } => Ok(shown(store.get(&id)?.as_ref())),
+            Self::Get { id } => Ok(shown_outcome(store.get(&id)?.as_ref())),
             Self::Update(change) => change.apply(store),
-            Self::List => Ok(listed(&store.all()?)),
+            Self::List => Ok(list_outcome(&store.all()?)),
         }
     }
 }
 
-fn created(task: &Task) -> Outcome {
+fn created_outcome(task: &ListedTask) -> ToolOutcome {
     #[derive(Serialize)]
-    struct Head<'a> {
+    struct TaskHead<'a> {
         id: &'a str,
         subject: &'a str,
         description: &'a str,
     }
     #[derive(Serialize)]
-    struct Output<'a> {
-        task: Head<'a>,
+    struct TaskCreateOutput<'a> {
+        task: TaskHead<'a>,
     }
-    let output = Output { task: Head { id: &task.id, subject: &task.subject, description: &task.description } };
+    let output =
+        TaskCreateOutput { task: TaskHead { id: &task.id, subject: &task.subject, description: &task.description } };
     let text = format!("Task #{} created successfully: {}", task.id, task.subject);
-    Outcome::text(text, wire::raw::to_raw(&output).ok())
+    ToolOutcome::text(text, wire::raw::to_raw(&output).ok())
 }
 
-fn shown(task: Option<&Task>) -> Outcome {
+fn shown_outcome(task: Option<&ListedTask>) -> ToolOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Whole<'a> {
+    struct TaskDetail<'a> {
         id: &'a str,
         subject: &'a str,
         description: &'a str,
-        status: Status,
+        status: ListedTaskStatus,
         blocks: &'a [String],
         blocked_by: &'a [String],
     }
     #[derive(Serialize)]
-    struct Output<'a> {
-        task: Option<Whole<'a>>,
+    struct TaskGetOutput<'a> {
+        task: Option<TaskDetail<'a>>,
     }
     let text = task.map_or_else(|| "Task not found".to_owned(), full_text);
-    let task = task.map(|t| Whole {
+    let task = task.map(|t| TaskDetail {
         id: &t.id,
         subject: &t.subject,
         description: &t.description,
@@ -255,10 +258,10 @@ fn shown(task: Option<&Task>) -> Outcome {
         blocks: &t.blocks,
         blocked_by: &t.blocked_by,
     });
-    Outcome::text(text, wire::raw::to_raw(&Output { task }).ok())
+    ToolOutcome::text(text, wire::raw::to_raw(&TaskGetOutput { task }).ok())
 }
 
-fn full_text(task: &Task) -> String {
+fn full_text(task: &ListedTask) -> String {
     let mut lines = vec![format!("Task #{}: {}", task.id, task.subject), format!("Status: {}", task.status.name())];
     lines.extend(task.owner.as_ref().map(|owner| format!("Owner: {owner}")));
     lines.push(format!("Description: {}", task.description));
@@ -276,27 +279,27 @@ fn numbered(ids: &[String]) -> String {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row<'a> {
+struct TaskListRow<'a> {
     id: &'a str,
     subject: &'a str,
-    status: Status,
+    status: ListedTaskStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<&'a str>,
     blocked_by: Vec<String>,
 }
 
-fn listed(tasks: &BTreeMap<u64, Task>) -> Outcome {
+fn list_outcome(tasks: &BTreeMap<u64, ListedTask>) -> ToolOutcome {
     #[derive(Serialize)]
-    struct Output<'a> {
-        tasks: Vec<Row<'a>>,
+    struct TaskListOutput<'a> {
+        tasks: Vec<TaskListRow<'a>>,
     }
     // What is done no longer blocks anything.
     let open = |id: &&String| {
-        store::parse_id(id).and_then(|n| tasks.get(&n)).is_some_and(|task| task.status != Status::Completed)
+        store::parse_id(id).and_then(|n| tasks.get(&n)).is_some_and(|task| task.status != ListedTaskStatus::Completed)
     };
-    let rows: Vec<Row<'_>> = tasks
+    let rows: Vec<TaskListRow<'_>> = tasks
         .values()
-        .map(|task| Row {
+        .map(|task| TaskListRow {
             id: &task.id,
             subject: &task.subject,
             status: task.status,
@@ -305,11 +308,11 @@ fn listed(tasks: &BTreeMap<u64, Task>) -> Outcome {
         })
         .collect();
     let text = if rows.is_empty() { "No tasks found".to_owned() } else { list_text(&rows) };
-    Outcome::text(text, wire::raw::to_raw(&Output { tasks: rows }).ok())
+    ToolOutcome::text(text, wire::raw::to_raw(&TaskListOutput { tasks: rows }).ok())
 }
 
 /// Rows have a fixed form that readers match; what blocks what follows below them.
-fn list_text(rows: &[Row<'_>]) -> String {
+fn list_text(rows: &[TaskListRow<'_>]) -> String {
     let mut lines: Vec<String> = rows
         .iter()
         .map(|row| {

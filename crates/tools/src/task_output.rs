@@ -2,26 +2,27 @@
 //! then says that the task still runs.
 
 use crate::bash::read_end;
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
-use crate::tasks::{Task, TaskStatus, Tasks};
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
+use crate::tasks::{SessionTasks, TaskRecord, TaskStatus};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-pub struct TaskOutput;
+pub struct TaskOutputTool;
 
-static SPEC: Spec = Spec::of("TaskOutput", include_str!("task_output.md"), include_str!("task_output.schema.json"));
+static SPEC: ToolSpec =
+    ToolSpec::of("TaskOutput", include_str!("task_output.md"), include_str!("task_output.schema.json"));
 
-impl Tool for TaskOutput {
-    fn spec(&self) -> &Spec {
+impl Tool for TaskOutputTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("TaskOutput", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("TaskOutput", input)?;
         // Older names of the tool called it `bash_id`.
         let id = match input.opt_string("bash_id")? {
             Some(id) if input.raw("task_id").is_none() => id,
@@ -29,29 +30,29 @@ impl Tool for TaskOutput {
         };
         let timeout_ms = input.opt_number("timeout")?.unwrap_or(30_000).min(600_000);
         let block = input.opt_bool("block")?.unwrap_or(true);
-        Ok(Box::new(TaskOutputCall { id, patience: block.then_some(Duration::from_millis(timeout_ms)) }))
+        Ok(Box::new(TaskOutputCall { id, timeout: block.then_some(Duration::from_millis(timeout_ms)) }))
     }
 }
 
 struct TaskOutputCall {
     id: String,
     /// `None`: do not wait.
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
 }
 
-impl Call for TaskOutputCall {
+impl ToolCall for TaskOutputCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             let tasks = &cx.state.tasks;
-            let task = match self.patience {
+            let task = match self.timeout {
                 None => tasks.get(&self.id),
                 Some(patience) => tokio::select! {
                     task = tasks.wait(&self.id, patience) => task,
@@ -60,20 +61,20 @@ impl Call for TaskOutputCall {
             };
             match task {
                 Some(task) => self.report(&cx, task).await,
-                None => Outcome::failed(unknown(&self.id, tasks)),
+                None => ToolOutcome::failed(unknown_task_message(&self.id, tasks)),
             }
         })
     }
 }
 
 #[derive(Serialize)]
-struct Structured<'a> {
+struct TaskOutputResult<'a> {
     retrieval_status: &'static str,
-    task: Shown<'a>,
+    task: TaskReport<'a>,
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct TaskReport<'a> {
     task_id: &'a str,
     task_type: &'a str,
     status: &'a str,
@@ -84,8 +85,8 @@ struct Shown<'a> {
 }
 
 impl TaskOutputCall {
-    async fn report(&self, cx: &CallCx, task: Task) -> Outcome {
-        let retrieval = match (task.status, self.patience) {
+    async fn report(&self, cx: &CallContext, task: TaskRecord) -> ToolOutcome {
+        let retrieval = match (task.status, self.timeout) {
             (TaskStatus::Running, Some(_)) => "timeout",
             (TaskStatus::Running, None) => "not_ready",
             (TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Killed, _) => "success",
@@ -101,7 +102,7 @@ impl TaskOutputCall {
             task.kind,
             task.status.as_str(),
         );
-        let shown = Shown {
+        let shown = TaskReport {
             task_id: &task.id,
             task_type: task.kind,
             status: task.status.as_str(),
@@ -109,11 +110,11 @@ impl TaskOutputCall {
             output: &output,
             exit_code: task.exit_code,
         };
-        Outcome::text(text, wire::raw::to_raw(&Structured { retrieval_status: retrieval, task: shown }).ok())
+        ToolOutcome::text(text, wire::raw::to_raw(&TaskOutputResult { retrieval_status: retrieval, task: shown }).ok())
     }
 }
 
-async fn end_of_output(task: &Task, limit: usize) -> String {
+async fn end_of_output(task: &TaskRecord, limit: usize) -> String {
     let path = task.output.clone();
     let read = tokio::task::spawn_blocking(move || read_end(&path, limit as u64 * 4)).await;
     let (bytes, len) = match read {
@@ -131,7 +132,7 @@ async fn end_of_output(task: &Task, limit: usize) -> String {
 }
 
 /// What to say about an id nobody has, with those that exist.
-pub(crate) fn unknown(id: &str, tasks: &Tasks) -> String {
+pub(crate) fn unknown_task_message(id: &str, tasks: &SessionTasks) -> String {
     let running = tasks.running();
     if running.is_empty() {
         return format!("There is no background task with the id {id}, and none is running.");

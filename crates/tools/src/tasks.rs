@@ -2,7 +2,7 @@
 //! it kills what still runs. Each task settles exactly once, and each event is delivered exactly once, to whoever
 //! takes it first.
 
-use crate::bash::running::{Pause, Running};
+use crate::bash::running::{RunningCommand, WaitEnd};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use wire::sdk::TaskUsage;
 
 /// Whether anything may go on in the background.
 pub fn may_background(env: &sys::Env) -> bool {
-    crate::bash::meaning::background_allowed(env)
+    crate::bash::command_hints::background_allowed(env)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl TaskStatus {
 
 /// One task, as it stood when asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct TaskRecord {
     pub id: String,
     /// `local_bash`, `local_agent` or `mcp_task`.
     pub kind: &'static str,
@@ -77,7 +77,7 @@ pub struct AgentTask {
     pub stopped_by_user: bool,
 }
 
-impl Task {
+impl TaskRecord {
     pub fn is_agent(&self) -> bool {
         self.agent.is_some()
     }
@@ -85,7 +85,7 @@ impl Task {
 
 /// How a task ended.
 #[derive(Debug)]
-pub struct End {
+pub struct TaskEnd {
     pub status: TaskStatus,
     pub exit_code: Option<i32>,
     pub note: Option<String>,
@@ -94,7 +94,7 @@ pub struct End {
     pub usage: TaskUsage,
 }
 
-impl End {
+impl TaskEnd {
     pub fn new(status: TaskStatus) -> Self {
         Self { status, exit_code: None, note: None, report: None, usage: TaskUsage::default() }
     }
@@ -102,19 +102,19 @@ impl End {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskEvent {
-    Started(Task),
+    Started(TaskRecord),
     /// Once per task.
-    Settled(Task),
+    Settled(TaskRecord),
 }
 
 impl TaskEvent {
-    pub fn task(&self) -> &Task {
+    pub fn task(&self) -> &TaskRecord {
         match self {
             Self::Started(task) | Self::Settled(task) => task,
         }
     }
 
-    fn is_of(&self, owner: Option<&str>) -> bool {
+    fn is_for(&self, owner: Option<&str>) -> bool {
         self.task().owner.as_deref() == owner
     }
 }
@@ -134,52 +134,52 @@ pub(crate) struct NewTask {
 }
 
 #[derive(Debug, Default)]
-pub struct Tasks {
+pub struct SessionTasks {
     /// Calls that are waited for and could go on here.
-    pub foreground: crate::foreground::Foreground,
-    shared: Arc<Shared>,
+    pub foreground: crate::foreground::ForegroundCalls,
+    shared: Arc<TasksShared>,
     /// Supervisors of running tasks, and readers of pipes that outlived their command.
     work: Mutex<JoinSet<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    table: Mutex<Table>,
+struct TasksShared {
+    table: Mutex<TaskTable>,
     /// Counts changes; waiters look at the table again.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    rows: Vec<Row>,
+struct TaskTable {
+    rows: Vec<TaskRow>,
     /// Not yet taken. At most two per task.
     events: VecDeque<TaskEvent>,
 }
 
 #[derive(Debug)]
-struct Row {
-    task: Task,
+struct TaskRow {
+    task: TaskRecord,
     stop: CancellationToken,
 }
 
-impl Default for Shared {
+impl Default for TasksShared {
     fn default() -> Self {
         Self { table: Mutex::default(), changed: watch::Sender::new(0) }
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Table> {
+impl TasksShared {
+    fn lock(&self) -> MutexGuard<'_, TaskTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut TaskTable) -> T) -> T {
         let out = change(&mut self.lock());
         self.changed.send_modify(|n| *n += 1);
         out
     }
 
-    fn settle(&self, id: &str, end: End) {
+    fn record_end(&self, id: &str, end: TaskEnd) {
         self.change(|table| {
             let Some(row) = table.rows.iter_mut().find(|row| row.task.id == id) else { return };
             if row.task.status != TaskStatus::Running {
@@ -200,28 +200,28 @@ impl Shared {
 }
 
 /// Settles a task whose future went away without an end: a panic, or the end of the process.
-struct Settle {
-    shared: Arc<Shared>,
+struct SettleGuard {
+    shared: Arc<TasksShared>,
     id: String,
-    end: Option<End>,
+    end: Option<TaskEnd>,
 }
 
-impl Drop for Settle {
+impl Drop for SettleGuard {
     fn drop(&mut self) {
-        let lost = || End { note: Some("an internal error".into()), ..End::new(TaskStatus::Failed) };
-        self.shared.settle(&self.id, self.end.take().unwrap_or_else(lost));
+        let lost = || TaskEnd { note: Some("an internal error".into()), ..TaskEnd::new(TaskStatus::Failed) };
+        self.shared.record_end(&self.id, self.end.take().unwrap_or_else(lost));
     }
 }
 
-impl Tasks {
+impl SessionTasks {
     /// `b` and 8 characters of base 36.
     pub fn new_id() -> String {
         format!("b{}", sys::id::base36(8))
     }
 
     /// Takes over a running command. Its output file exists already.
-    pub(crate) fn adopt(&self, new: NewTask, running: Running) -> Task {
-        let task = Task {
+    pub(crate) fn adopt(&self, new: NewTask, running: RunningCommand) -> TaskRecord {
+        let task = TaskRecord {
             id: new.id.clone(),
             kind: "local_bash",
             command: new.command,
@@ -238,14 +238,14 @@ impl Tasks {
         };
         let stop = CancellationToken::new();
         self.shared.change(|table| {
-            table.rows.push(Row { task: task.clone(), stop: stop.clone() });
+            table.rows.push(TaskRow { task: task.clone(), stop: stop.clone() });
             table.events.push_back(TaskEvent::Started(task.clone()));
         });
         let shared = Arc::clone(&self.shared);
         let deadline = Instant::now() + new.deadline;
         self.work().spawn(async move {
             let end = supervise(running, &stop, deadline).await;
-            shared.settle(&new.id, end);
+            shared.record_end(&new.id, end);
         });
         task
     }
@@ -253,16 +253,16 @@ impl Tasks {
     /// Runs an agent as a task. Its token is cancelled with `scope` or by `stop`; it then ends by itself.
     pub fn spawn(
         &self,
-        task: Task,
+        task: TaskRecord,
         scope: &CancellationToken,
-        work: impl FnOnce(CancellationToken) -> BoxFuture<'static, End>,
+        work: impl FnOnce(CancellationToken) -> BoxFuture<'static, TaskEnd>,
     ) {
         let stop = scope.child_token();
-        let mut settle = Settle { shared: Arc::clone(&self.shared), id: task.id.clone(), end: None };
+        let mut settle = SettleGuard { shared: Arc::clone(&self.shared), id: task.id.clone(), end: None };
         self.shared.change(|table| {
             // An agent that is taken up again keeps its id.
             table.rows.retain(|row| row.task.id != task.id);
-            table.rows.push(Row { task, stop: stop.clone() });
+            table.rows.push(TaskRow { task, stop: stop.clone() });
         });
         let work = work(stop);
         self.work().spawn(async move {
@@ -272,7 +272,7 @@ impl Tasks {
     }
 
     /// Lets a call go on as a task: both its ends are told like those of a command.
-    pub fn take_over(&self, task: Task, work: impl FnOnce(CancellationToken) -> BoxFuture<'static, End>) {
+    pub fn take_over(&self, task: TaskRecord, work: impl FnOnce(CancellationToken) -> BoxFuture<'static, TaskEnd>) {
         let started = TaskEvent::Started(task.clone());
         self.shared.change(|table| table.events.push_back(started));
         self.spawn(task, &CancellationToken::new(), work);
@@ -281,7 +281,7 @@ impl Tasks {
     /// A person wants the task to end. Does not wait for that; `false` when no such task runs.
     pub fn cancel_for_user(&self, id: &str) -> bool {
         let mut table = self.shared.lock();
-        let running = |row: &&mut Row| row.task.id == id && row.task.status == TaskStatus::Running;
+        let running = |row: &&mut TaskRow| row.task.id == id && row.task.status == TaskStatus::Running;
         let Some(row) = table.rows.iter_mut().find(running) else { return false };
         if let Some(agent) = &mut row.task.agent {
             agent.stopped_by_user = true;
@@ -291,14 +291,14 @@ impl Tasks {
     }
 
     /// Ends the running tasks that `which` picks and waits for that.
-    pub async fn stop_where(&self, which: impl Fn(&Task) -> bool) {
+    pub async fn stop_where(&self, which: impl Fn(&TaskRecord) -> bool) {
         for task in self.running().into_iter().filter(which) {
             self.stop(&task.id).await;
         }
     }
 
     /// Reads and drops what a descendant prints after its command has ended.
-    pub(crate) fn read_on(&self, mut pipe: pipe::Receiver) {
+    pub(crate) fn drain_pipe(&self, mut pipe: pipe::Receiver) {
         self.work().spawn(async move {
             let mut buffer = vec![0; 4096];
             while matches!(pipe.read(&mut buffer).await, Ok(1..)) {}
@@ -311,16 +311,16 @@ impl Tasks {
         work
     }
 
-    pub fn get(&self, id: &str) -> Option<Task> {
+    pub fn get(&self, id: &str) -> Option<TaskRecord> {
         self.shared.lock().rows.iter().find(|row| row.task.id == id).map(|row| row.task.clone())
     }
 
     /// All tasks of the session, oldest first.
-    pub fn all(&self) -> Vec<Task> {
+    pub fn all(&self) -> Vec<TaskRecord> {
         self.shared.lock().rows.iter().map(|row| row.task.clone()).collect()
     }
 
-    pub fn running(&self) -> Vec<Task> {
+    pub fn running(&self) -> Vec<TaskRecord> {
         let mut all = self.all();
         all.retain(|task| task.status == TaskStatus::Running);
         all
@@ -332,7 +332,7 @@ impl Tasks {
     }
 
     /// Waits until the task has settled, at most `patience`; returns how it stands then.
-    pub async fn wait(&self, id: &str, patience: Duration) -> Option<Task> {
+    pub async fn wait(&self, id: &str, patience: Duration) -> Option<TaskRecord> {
         let mut changed = self.shared.changed.subscribe();
         let settled = changed.wait_for(|_| self.get(id).is_none_or(|task| task.status != TaskStatus::Running));
         // Running out of patience is an answer too.
@@ -341,10 +341,10 @@ impl Tasks {
     }
 
     /// Ends the task's whole process tree and waits for that. `None` when there is no such task.
-    pub async fn stop(&self, id: &str) -> Option<Task> {
+    pub async fn stop(&self, id: &str) -> Option<TaskRecord> {
         let stop = self.shared.lock().rows.iter().find(|row| row.task.id == id).map(|row| row.stop.clone())?;
         stop.cancel();
-        self.wait(id, STOP_BOUND).await
+        self.wait(id, STOP_TIMEOUT).await
     }
 
     /// Ends everything; nothing of it runs when this returns.
@@ -354,7 +354,7 @@ impl Tasks {
         }
         let mut changed = self.shared.changed.subscribe();
         let quiet = changed.wait_for(|_| self.running().is_empty());
-        drop(tokio::time::timeout(STOP_BOUND, quiet).await);
+        drop(tokio::time::timeout(STOP_TIMEOUT, quiet).await);
         let mut work = std::mem::take(&mut *self.work.lock().unwrap_or_else(PoisonError::into_inner));
         work.shutdown().await;
     }
@@ -362,25 +362,25 @@ impl Tasks {
     /// Events of `owner`'s tasks that nobody has taken yet, oldest first.
     pub fn take_events(&self, owner: Option<&str>) -> Vec<TaskEvent> {
         let mut table = self.shared.lock();
-        let (mine, others) = table.events.drain(..).partition(|event: &TaskEvent| event.is_of(owner));
+        let (mine, others) = table.events.drain(..).partition(|event: &TaskEvent| event.is_for(owner));
         table.events = others;
         Vec::from(mine)
     }
 
     /// Whether `owner` will still hear of a task: one runs, or its end was not taken yet.
-    pub fn owes(&self, owner: Option<&str>) -> bool {
+    pub fn has_pending_events(&self, owner: Option<&str>) -> bool {
         let table = self.shared.lock();
-        let runs = |row: &Row| row.task.status == TaskStatus::Running && row.task.owner.as_deref() == owner;
-        table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_of(owner))
+        let runs = |row: &TaskRow| row.task.status == TaskStatus::Running && row.task.owner.as_deref() == owner;
+        table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_for(owner))
     }
 
     /// The same, for agents only.
-    pub fn owes_agents(&self, owner: Option<&str>) -> bool {
+    pub fn has_pending_agents(&self, owner: Option<&str>) -> bool {
         let table = self.shared.lock();
-        let runs = |row: &Row| {
+        let runs = |row: &TaskRow| {
             row.task.is_agent() && row.task.status == TaskStatus::Running && row.task.owner.as_deref() == owner
         };
-        table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_of(owner) && event.task().is_agent())
+        table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_for(owner) && event.task().is_agent())
     }
 
     /// The next event of `owner`'s tasks that nobody has taken. Cancel-safe.
@@ -390,7 +390,7 @@ impl Tasks {
             changed.mark_unchanged();
             let next = {
                 let mut table = self.shared.lock();
-                let at = table.events.iter().position(|event| event.is_of(owner));
+                let at = table.events.iter().position(|event| event.is_for(owner));
                 at.and_then(|at| table.events.remove(at))
             };
             if let Some(event) = next {
@@ -409,20 +409,20 @@ impl Tasks {
 }
 
 /// Longer than TERM, grace, KILL and the last bytes take.
-const STOP_BOUND: Duration = Duration::from_secs(4);
+const STOP_TIMEOUT: Duration = Duration::from_secs(4);
 
-async fn supervise(mut running: Running, stop: &CancellationToken, deadline: Instant) -> End {
-    let pause = running.until(stop, deadline).await;
+async fn supervise(mut running: RunningCommand, stop: &CancellationToken, deadline: Instant) -> TaskEnd {
+    let pause = running.wait_until(stop, deadline).await;
     let (status, exit_code, note) = match pause {
-        Ok(Pause::Exited(exit)) => {
+        Ok(WaitEnd::Exited(exit)) => {
             running.drain().await;
             // A signal is reported as 1, as for foreground commands.
             let code = exit.code.unwrap_or(1);
             (if code == 0 { TaskStatus::Completed } else { TaskStatus::Failed }, Some(code), None)
         }
-        Ok(Pause::Cancelled) => (TaskStatus::Killed, None, None),
-        Ok(Pause::Deadline) => (TaskStatus::Killed, None, Some("its time limit was reached".to_owned())),
-        Ok(Pause::Excess) => (TaskStatus::Killed, None, Some("it printed more than 5 GB".to_owned())),
+        Ok(WaitEnd::Cancelled) => (TaskStatus::Killed, None, None),
+        Ok(WaitEnd::Deadline) => (TaskStatus::Killed, None, Some("its time limit was reached".to_owned())),
+        Ok(WaitEnd::Excess) => (TaskStatus::Killed, None, Some("it printed more than 5 GB".to_owned())),
         Err(error) => (TaskStatus::Failed, None, Some(format!("waiting for it failed: {error}"))),
     };
     if status == TaskStatus::Killed {
@@ -430,5 +430,5 @@ async fn supervise(mut running: Running, stop: &CancellationToken, deadline: Ins
     }
     let note = note.or_else(|| running.capture.incomplete());
     crate::bash::remove_scratch(std::mem::take(&mut running.scratch)).await;
-    End { exit_code, note, ..End::new(status) }
+    TaskEnd { exit_code, note, ..TaskEnd::new(status) }
 }

@@ -1,14 +1,14 @@
 //! Text files that go back to disk the way they came: encoding, BOM, line endings, mode, owner and symlinks are kept.
 //! A failed write leaves the old bytes in place. Bytes that are not valid text are never rewritten.
 
-use crate::file_work::HELD_LIMIT;
+use crate::file_work::MAX_LOADED_BYTES;
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Encodings we can read and write back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub enum TextEncoding {
     Utf8,
     Utf8Bom,
     /// With BOM; without one the bytes count as binary.
@@ -20,7 +20,7 @@ const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_LE_BOM: &[u8] = b"\xFF\xFE";
 const UTF16_BE_BOM: &[u8] = b"\xFE\xFF";
 
-impl Encoding {
+impl TextEncoding {
     /// From the first bytes of a file.
     pub fn sniff(head: &[u8]) -> Self {
         if head.starts_with(UTF8_BOM) {
@@ -91,8 +91,8 @@ impl LineEnding {
 
 /// Whether the first bytes of a file say it is not text.
 pub fn looks_binary(head: &[u8]) -> bool {
-    if matches!(Encoding::sniff(head), Encoding::Utf16Le | Encoding::Utf16Be) {
-        return Encoding::sniff(head).decode(&head[..head.len() & !1]).is_none_or(|text| text.contains('\0'));
+    if matches!(TextEncoding::sniff(head), TextEncoding::Utf16Le | TextEncoding::Utf16Be) {
+        return TextEncoding::sniff(head).decode(&head[..head.len() & !1]).is_none_or(|text| text.contains('\0'));
     }
     if head.contains(&0)
         || head.starts_with(b"%PDF-")
@@ -112,7 +112,7 @@ pub struct TextFile {
     pub target: PathBuf,
     pub bytes: Vec<u8>,
     pub meta: Metadata,
-    pub encoding: Encoding,
+    pub encoding: TextEncoding,
     /// Without BOM, line endings untouched. `None` when the bytes are not text in a known encoding.
     pub text: Option<String>,
 }
@@ -122,13 +122,13 @@ impl TextFile {
     pub fn load(path: &Path) -> io::Result<Self> {
         let target = path.canonicalize()?;
         let (file, meta) = sys::fs::open_regular(&target)?;
-        let mut bytes = Vec::with_capacity(meta.len().min(HELD_LIMIT) as usize);
+        let mut bytes = Vec::with_capacity(meta.len().min(MAX_LOADED_BYTES) as usize);
         // It may grow while it is read.
-        file.take(HELD_LIMIT + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > HELD_LIMIT {
+        file.take(MAX_LOADED_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_LOADED_BYTES {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
-        let encoding = Encoding::sniff(&bytes);
+        let encoding = TextEncoding::sniff(&bytes);
         let text = encoding.decode(&bytes);
         Ok(Self { target, bytes, meta, encoding, text })
     }
@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn encodings_round_trip() {
         // [TST-29]
-        for encoding in [Encoding::Utf8, Encoding::Utf8Bom, Encoding::Utf16Le, Encoding::Utf16Be] {
+        for encoding in [TextEncoding::Utf8, TextEncoding::Utf8Bom, TextEncoding::Utf16Le, TextEncoding::Utf16Be] {
             let bytes = encoding.encode("a\r\nß😀");
-            assert_eq!(Encoding::sniff(&bytes), encoding);
+            assert_eq!(TextEncoding::sniff(&bytes), encoding);
             assert_eq!(encoding.decode(&bytes).as_deref(), Some("a\r\nß😀"));
         }
-        assert_eq!(Encoding::Utf8.decode(b"\xff\x00"), None);
-        assert_eq!(Encoding::Utf16Le.decode(b"\xff\xfea"), None);
+        assert_eq!(TextEncoding::Utf8.decode(b"\xff\x00"), None);
+        assert_eq!(TextEncoding::Utf16Le.decode(b"\xff\xfea"), None);
     }
 
     #[test]

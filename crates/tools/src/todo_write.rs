@@ -1,7 +1,7 @@
 //! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a finished list is forgotten.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use crate::input::Input;
+use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -9,13 +9,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::sync::{Mutex, PoisonError};
 
-static SPEC: Spec = Spec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"));
+static SPEC: ToolSpec =
+    ToolSpec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"));
 
-pub struct TodoWrite;
+pub struct TodoWriteTool;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Todo {
+pub struct TodoItem {
     pub content: String,
     pub status: &'static str,
     pub active_form: String,
@@ -23,11 +24,11 @@ pub struct Todo {
 
 /// The session's list as it stands.
 #[derive(Debug, Default)]
-pub struct Todos(Mutex<Vec<Todo>>);
+pub struct TodoItems(Mutex<Vec<TodoItem>>);
 
-impl Todos {
+impl TodoItems {
     /// Stores `new` and returns what stood there before.
-    fn replace(&self, new: Vec<Todo>) -> Vec<Todo> {
+    fn replace(&self, new: Vec<TodoItem>) -> Vec<TodoItem> {
         let done = new.iter().all(|todo| todo.status == "completed");
         let kept = if done { Vec::new() } else { new };
         std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), kept)
@@ -38,30 +39,30 @@ impl Todos {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = list;
     }
 
-    pub fn snapshot(&self) -> Vec<Todo> {
+    pub fn snapshot(&self) -> Vec<TodoItem> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Tool for TodoWrite {
-    fn spec(&self) -> &Spec {
+impl Tool for TodoWriteTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let items = Input::of("TodoWrite", input)?.objects("todos")?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let items = ToolInput::of("TodoWrite", input)?.objects("todos")?;
         let todos = items.iter().map(todo).collect::<Result<Vec<_>, _>>()?;
         Ok(Box::new(TodoWriteCall { todos }))
     }
 }
 
-fn todo(item: &Input<'_>) -> Result<Todo, InputError> {
+fn todo(item: &ToolInput<'_>) -> Result<TodoItem, InputError> {
     let filled = |name| match item.string(name)? {
         text if text.trim().is_empty() => Err(item.refuse(name, "must not be empty")),
         text => Ok(text),
     };
     let status = item.opt_choice("status", &["pending", "in_progress", "completed"])?;
-    Ok(Todo {
+    Ok(TodoItem {
         content: filled("content")?,
         status: status.ok_or_else(|| item.missing("status"))?,
         active_form: filled("activeForm")?,
@@ -69,31 +70,31 @@ fn todo(item: &Input<'_>) -> Result<Todo, InputError> {
 }
 
 struct TodoWriteCall {
-    todos: Vec<Todo>,
+    todos: Vec<TodoItem>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Output {
-    old_todos: Vec<Todo>,
-    new_todos: Vec<Todo>,
+struct TodoWriteOutput {
+    old_todos: Vec<TodoItem>,
+    new_todos: Vec<TodoItem>,
 }
 
-impl Call for TodoWriteCall {
+impl ToolCall for TodoWriteCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         async move {
             let old_todos = cx.state.todos.replace(self.todos.clone());
-            let output = Output { old_todos, new_todos: self.todos };
+            let output = TodoWriteOutput { old_todos, new_todos: self.todos };
             let text = "Todos have been modified successfully. Go on with the item in progress.";
-            Outcome::text(text, wire::raw::to_raw(&output).ok())
+            ToolOutcome::text(text, wire::raw::to_raw(&output).ok())
         }
         .boxed()
     }

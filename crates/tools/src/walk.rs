@@ -2,7 +2,7 @@
 //! them. Walks never follow links, never enter version-control directories, and end when the call is cancelled or its
 //! time is up; whatever was found until then is kept.
 
-use crate::contract::{CallCx, Met, Outcome, Workspace};
+use crate::contract::{CallContext, PathDiscovery, ToolOutcome, Workspace};
 use ignore::{DirEntry, WalkBuilder, WalkParallel};
 use std::collections::BinaryHeap;
 use std::path::Path;
@@ -17,7 +17,7 @@ const MAX_THREADS: usize = 12;
 
 /// How a walk came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum WalkEnd {
     Complete,
     TimedOut,
     Cancelled,
@@ -25,51 +25,51 @@ pub(crate) enum Ended {
 
 /// Told to workers by a flag, so that they need neither clock nor lock per file.
 #[derive(Debug, Default)]
-pub(crate) struct Halt(AtomicU8);
+pub(crate) struct HaltFlag(AtomicU8);
 
-impl Halt {
+impl HaltFlag {
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    fn set(&self, why: Ended) {
+    fn set(&self, why: WalkEnd) {
         self.0.store(why as u8, Ordering::Relaxed);
     }
 
-    fn ended(&self) -> Ended {
+    fn ended(&self) -> WalkEnd {
         match self.0.load(Ordering::Relaxed) {
-            x if x == Ended::TimedOut as u8 => Ended::TimedOut,
-            x if x == Ended::Cancelled as u8 => Ended::Cancelled,
-            _ => Ended::Complete,
+            x if x == WalkEnd::TimedOut as u8 => WalkEnd::TimedOut,
+            x if x == WalkEnd::Cancelled as u8 => WalkEnd::Cancelled,
+            _ => WalkEnd::Complete,
         }
     }
 }
 
 /// Runs `work` off the runtime until it ends, the call is cancelled, or `limit` has passed.
-pub(crate) async fn run<T, W>(cx: &CallCx, limit: Duration, work: W) -> Result<(T, Ended), Outcome>
+pub(crate) async fn run<T, W>(cx: &CallContext, limit: Duration, work: W) -> Result<(T, WalkEnd), ToolOutcome>
 where
     T: Send + 'static,
-    W: FnOnce(&Halt) -> T + Send + 'static,
+    W: FnOnce(&HaltFlag) -> T + Send + 'static,
 {
-    let halt = Arc::new(Halt::default());
+    let halt = Arc::new(HaltFlag::default());
     let flag = Arc::clone(&halt);
     let mut task = tokio::task::spawn_blocking(move || work(&flag));
     let joined = tokio::select! {
         biased;
         () = cx.cancel.cancelled() => {
-            halt.set(Ended::Cancelled);
+            halt.set(WalkEnd::Cancelled);
             task.await
         }
         joined = &mut task => joined,
         () = tokio::time::sleep(limit) => {
-            halt.set(Ended::TimedOut);
+            halt.set(WalkEnd::TimedOut);
             task.await
         }
     };
     match (joined, halt.ended()) {
-        (Ok(_), Ended::Cancelled) => Err(Outcome::failed("The search was interrupted before it finished.")),
+        (Ok(_), WalkEnd::Cancelled) => Err(ToolOutcome::failed("The search was interrupted before it finished.")),
         (Ok(found), ended) => Ok((found, ended)),
-        (Err(error), _) => Err(Outcome::failed(format!("The search failed: {error}"))),
+        (Err(error), _) => Err(ToolOutcome::failed(format!("The search failed: {error}"))),
     }
 }
 
@@ -84,16 +84,16 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
 }
 
 /// Finishes `builder` with what all walks have in common. `honours_ignores`: the walk reads ignore files.
-pub(crate) fn parallel(builder: &mut WalkBuilder, honours_ignores: bool) -> WalkParallel {
+pub(crate) fn build_parallel(builder: &mut WalkBuilder, honours_ignores: bool) -> WalkParallel {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let wanted = move |entry: &DirEntry| !(is_vcs_dir(entry) || honours_ignores && is_odd(entry));
+    let wanted = move |entry: &DirEntry| !(is_vcs_dir(entry) || honours_ignores && has_unreadable_ignores(entry));
     builder.threads(cores.min(MAX_THREADS)).filter_entry(wanted).build_parallel()
 }
 
 /// The walking library reads ignore files whole, whatever they are: a folder that holds such a trap is not entered.
-fn is_odd(entry: &DirEntry) -> bool {
+fn has_unreadable_ignores(entry: &DirEntry) -> bool {
     let is_dir = entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_dir());
-    let odd = if is_dir { sys::fs::odd_ignore_file(entry.path()) } else { None };
+    let odd = if is_dir { sys::fs::unreadable_ignore_file(entry.path()) } else { None };
     if let Some(file) = &odd {
         tracing::debug!(file = %file.display(), "its folder was not searched: this is no regular file");
     }
@@ -101,10 +101,10 @@ fn is_odd(entry: &DirEntry) -> bool {
 }
 
 /// Refuses a root whose ignore files, or those of the folders above it, cannot be read.
-pub(crate) fn check_ignores(root: &Path) -> Result<(), Outcome> {
-    match root.ancestors().find_map(sys::fs::odd_ignore_file) {
+pub(crate) fn check_ignores(root: &Path) -> Result<(), ToolOutcome> {
+    match root.ancestors().find_map(sys::fs::unreadable_ignore_file) {
         None => Ok(()),
-        Some(file) => Err(Outcome::invalid(format!(
+        Some(file) => Err(ToolOutcome::invalid(format!(
             "{} is not a regular file of ordinary size, so the ignore rules cannot be read. Remove it, or name a file.",
             file.display()
         ))),
@@ -112,9 +112,9 @@ pub(crate) fn check_ignores(root: &Path) -> Result<(), Outcome> {
 }
 
 /// A root may be a link that was named; below it links are not followed, so a file is where it seems to be.
-pub(crate) fn met(entry: &DirEntry) -> Met {
+pub(crate) fn discovery(entry: &DirEntry) -> PathDiscovery {
     let plain = entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_file());
-    if plain { Met::Walked } else { Met::Named }
+    if plain { PathDiscovery::Walked } else { PathDiscovery::Named }
 }
 
 /// The root itself may be anything: it was named.
@@ -127,7 +127,7 @@ pub(crate) fn is_vcs_name(name: &std::ffi::OsStr) -> bool {
 }
 
 /// Relative to the working directory when inside it, absolute otherwise.
-pub(crate) fn shown(path: &Path, at: &Workspace) -> String {
+pub(crate) fn display_path(path: &Path, at: &Workspace) -> String {
     match path.strip_prefix(&at.cwd) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => rest.to_string_lossy().into_owned(),
@@ -135,26 +135,26 @@ pub(crate) fn shown(path: &Path, at: &Workspace) -> String {
     }
 }
 
-pub(crate) fn missing(what: &str, path: &Path, at: &Workspace) -> Outcome {
+pub(crate) fn missing_error(what: &str, path: &Path, at: &Workspace) -> ToolOutcome {
     let (path, cwd) = (path.display(), at.cwd.display());
-    Outcome::invalid(format!("{what} does not exist: {path}. The current working directory is {cwd}."))
+    ToolOutcome::invalid(format!("{what} does not exist: {path}. The current working directory is {cwd}."))
 }
 
 /// A closing remark when the result is not the whole answer.
-pub(crate) fn time_note(ended: Ended, limit: Duration) -> Option<String> {
-    (ended == Ended::TimedOut)
+pub(crate) fn time_note(ended: WalkEnd, limit: Duration) -> Option<String> {
+    (ended == WalkEnd::TimedOut)
         .then(|| format!("(The search stopped after {limit:?}; results are incomplete. Search a narrower path.)"))
 }
 
 /// The `keep` smallest of all items offered, and how many were offered: memory does not grow with the tree.
 #[derive(Debug)]
-pub(crate) struct Best<T> {
+pub(crate) struct SmallestItems<T> {
     heap: BinaryHeap<T>,
     keep: usize,
     pub(crate) total: u64,
 }
 
-impl<T: Ord> Best<T> {
+impl<T: Ord> SmallestItems<T> {
     pub(crate) fn new(keep: usize) -> Self {
         Self { heap: BinaryHeap::new(), keep, total: 0 }
     }
@@ -192,11 +192,11 @@ mod tests {
 
     #[test]
     fn best_keeps_the_smallest_and_counts_all() {
-        let mut best = Best::new(3);
+        let mut best = SmallestItems::new(3);
         for n in [5, 1, 9, 2] {
             best.add(n);
         }
-        let mut other = Best::new(3);
+        let mut other = SmallestItems::new(3);
         for n in [0, 7, 8, 6] {
             other.add(n);
         }

@@ -2,9 +2,10 @@
 //! number of calls; beyond it the call says so instead of failing.
 
 use crate::contract::{
-    Call, CallCx, InputError, Outcome, Sharing, SidePurpose, SideReply, SideRequest, Spec, Tool, Workspace,
+    CallConcurrency, CallContext, InputError, SidePurpose, SideReply, SideRequest, Tool, ToolCall, ToolOutcome,
+    ToolSpec, Workspace,
 };
-use crate::input::Input;
+use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -19,13 +20,14 @@ const DEFAULT_PER_SESSION: u64 = 200;
 const MAX_TOKENS: u32 = 8192;
 const TIMEOUT: Duration = Duration::from_mins(3);
 
-static SPEC: Spec = Spec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
+static SPEC: ToolSpec =
+    ToolSpec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
 
 /// How many searches the session has made, over all its agents.
 #[derive(Debug, Default)]
-pub struct Searches(AtomicU64);
+pub struct SearchCounter(AtomicU64);
 
-impl Searches {
+impl SearchCounter {
     /// Takes one of the session's searches; `false` when they are used up.
     fn take(&self, limit: u64) -> bool {
         let within = |used| (used < limit).then_some(used + 1);
@@ -42,15 +44,15 @@ fn per_session(env: &Env) -> u64 {
     env.number("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION").unwrap_or(DEFAULT_PER_SESSION)
 }
 
-pub struct WebSearch;
+pub struct WebSearchTool;
 
-impl Tool for WebSearch {
-    fn spec(&self) -> &Spec {
+impl Tool for WebSearchTool {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of("WebSearch", input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of("WebSearch", input)?;
         let domains = |name| input.opt_strings(name).map(|list| list.filter(|list| !list.is_empty()));
         let call = WebSearchCall {
             query: input.string("query")?,
@@ -73,21 +75,24 @@ struct WebSearchCall {
     blocked_domains: Option<Vec<String>>,
 }
 
-impl Call for WebSearchCall {
+impl ToolCall for WebSearchCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Use]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         let cancel = cx.cancel.clone();
         async move {
-            let interrupted = || Outcome::failed("The search was interrupted before it finished.");
+            let interrupted = || ToolOutcome::failed("The search was interrupted before it finished.");
             let work = self.search(&cx);
-            cancel.run_until_cancelled(work).await.map_or_else(interrupted, |done| done.unwrap_or_else(Outcome::failed))
+            cancel
+                .run_until_cancelled(work)
+                .await
+                .map_or_else(interrupted, |done| done.unwrap_or_else(ToolOutcome::failed))
         }
         .boxed()
     }
@@ -95,7 +100,7 @@ impl Call for WebSearchCall {
 
 /// The declaration of the provider's tool.
 #[derive(Serialize)]
-struct ServerTool<'a> {
+struct WebSearchDeclaration<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,
@@ -107,7 +112,7 @@ struct ServerTool<'a> {
 }
 
 impl WebSearchCall {
-    async fn search(&self, cx: &CallCx) -> Result<Outcome, String> {
+    async fn search(&self, cx: &CallContext) -> Result<ToolOutcome, String> {
         let started = Instant::now();
         let limit = per_session(&cx.state.facts.env);
         if !cx.state.searches.take(limit) {
@@ -115,7 +120,7 @@ impl WebSearchCall {
                 "This session has used all of its {limit} web searches. Go on with what is known, or ask the user; \
                  CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION sets the number."
             );
-            return Ok(self.outcome(vec![Piece::Text(notice.clone())], notice, started));
+            return Ok(self.outcome(vec![SearchPiece::Text(notice.clone())], notice, started));
         }
         let reply = cx.model.ask(self.request()?).await.map_err(|error| format!("The web search failed: {error}"))?;
         let pieces = pieces(&reply);
@@ -124,7 +129,7 @@ impl WebSearchCall {
     }
 
     fn request(&self) -> Result<SideRequest, String> {
-        let tool = ServerTool {
+        let tool = WebSearchDeclaration {
             kind: "web_search_20250305",
             name: "web_search",
             max_uses: MAX_USES,
@@ -143,14 +148,14 @@ impl WebSearchCall {
     }
 
     /// Links directly follow the heading: readers match that. What the model said before searching is left out.
-    fn text(&self, pieces: &[Piece]) -> String {
+    fn text(&self, pieces: &[SearchPiece]) -> String {
         let mut text = format!("Web search results for query: \"{}\"", self.query);
-        let first = pieces.iter().position(|piece| matches!(piece, Piece::Links { .. })).unwrap_or(0);
+        let first = pieces.iter().position(|piece| matches!(piece, SearchPiece::Links { .. })).unwrap_or(0);
         for piece in &pieces[first..] {
             text.push_str("\n\n");
             match piece {
-                Piece::Text(words) => text.push_str(words.trim()),
-                Piece::Links { content, .. } => {
+                SearchPiece::Text(words) => text.push_str(words.trim()),
+                SearchPiece::Links { content, .. } => {
                     text.push_str("Links: ");
                     text.push_str(&wire::raw::to_line(content).unwrap_or_else(|_| "[]".to_owned()));
                 }
@@ -162,42 +167,42 @@ impl WebSearchCall {
         text
     }
 
-    fn outcome(&self, results: Vec<Piece>, text: String, started: Instant) -> Outcome {
+    fn outcome(&self, results: Vec<SearchPiece>, text: String, started: Instant) -> ToolOutcome {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Output<'a> {
+        struct WebSearchOutput<'a> {
             query: &'a str,
             search_count: usize,
-            results: Vec<Piece>,
+            results: Vec<SearchPiece>,
             duration_seconds: f64,
         }
-        let output = Output {
+        let output = WebSearchOutput {
             query: &self.query,
-            search_count: results.iter().filter(|piece| matches!(piece, Piece::Links { .. })).count(),
+            search_count: results.iter().filter(|piece| matches!(piece, SearchPiece::Links { .. })).count(),
             results,
             duration_seconds: started.elapsed().as_secs_f64(),
         };
-        Outcome::text(text, wire::raw::to_raw(&output).ok())
+        ToolOutcome::text(text, wire::raw::to_raw(&output).ok())
     }
 }
 
 /// One element of the answer: the hits of one search, or words.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Piece {
-    Links { tool_use_id: String, content: Vec<Link> },
+enum SearchPiece {
+    Links { tool_use_id: String, content: Vec<SearchLink> },
     Text(String),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Link {
+struct SearchLink {
     #[serde(default)]
     title: String,
     url: String,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct SearchBlock<'a> {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -211,15 +216,15 @@ struct SearchError {
     error_code: String,
 }
 
-fn pieces(reply: &SideReply) -> Vec<Piece> {
+fn pieces(reply: &SideReply) -> Vec<SearchPiece> {
     let mut pieces = Vec::new();
     for raw in &reply.blocks {
-        let Ok(block) = serde_json::from_str::<Block<'_>>(raw.get()) else { continue };
+        let Ok(block) = serde_json::from_str::<SearchBlock<'_>>(raw.get()) else { continue };
         match (block.kind.as_str(), block.text, block.content) {
             // Citations split a sentence into several blocks.
             ("text", Some(words), _) => match pieces.last_mut() {
-                Some(Piece::Text(before)) => before.push_str(&words),
-                _ => pieces.push(Piece::Text(words)),
+                Some(SearchPiece::Text(before)) => before.push_str(&words),
+                _ => pieces.push(SearchPiece::Text(words)),
             },
             ("web_search_tool_result", _, Some(content)) => {
                 pieces.push(hits(block.tool_use_id.unwrap_or_default(), content));
@@ -227,15 +232,15 @@ fn pieces(reply: &SideReply) -> Vec<Piece> {
             _ => {}
         }
     }
-    pieces.retain(|piece| !matches!(piece, Piece::Text(words) if words.trim().is_empty()));
+    pieces.retain(|piece| !matches!(piece, SearchPiece::Text(words) if words.trim().is_empty()));
     pieces
 }
 
-fn hits(tool_use_id: String, content: &RawValue) -> Piece {
+fn hits(tool_use_id: String, content: &RawValue) -> SearchPiece {
     if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(content.get()) {
         let content = items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
-        return Piece::Links { tool_use_id, content };
+        return SearchPiece::Links { tool_use_id, content };
     }
     let code = serde_json::from_str::<SearchError>(content.get()).map_or_else(|_| "unknown".into(), |e| e.error_code);
-    Piece::Text(format!("Web search error: {code}"))
+    SearchPiece::Text(format!("Web search error: {code}"))
 }

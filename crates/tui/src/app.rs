@@ -3,72 +3,72 @@
 
 pub mod agents;
 pub mod alerts;
-pub mod answer;
-pub mod aside;
 pub mod calls;
+pub mod confirm;
 pub mod dialog;
-pub mod feed;
+pub mod dialog_keys;
+pub mod engine_events;
 pub mod form;
-pub mod gate;
+pub mod interface_settings;
 pub mod keys;
-pub mod local;
+pub mod local_commands;
 pub mod menu;
-pub mod offer;
 pub mod onboarding;
 pub mod pager;
 pub mod panel;
-pub mod pick;
 pub mod pictures;
 pub mod print;
+pub mod prompt_history;
 pub mod question;
 pub mod queue;
-pub mod recall;
 pub mod reply;
+pub mod rule_suggestions;
+pub mod screen_reader;
 pub mod select;
 pub mod session;
+pub mod session_switch;
+pub mod side_questions;
 pub mod spinner;
-pub mod spoken;
 pub mod status;
 pub mod todos;
 pub mod tools;
 pub mod transcript;
 pub mod view;
-pub mod wishes;
 
 use crate::editor::vim::Vim;
 use crate::editor::{Editor, Submission};
-use crate::keys::bindings::Bindings;
-use crate::keys::{Code, Focus, Key};
+use crate::keys::bindings::KeyBindings;
+use crate::keys::{FocusChange, KeyCode, KeyPress};
 use crate::markdown;
-use crate::notify::Channel;
-use crate::picker::{News, Picker, Request};
-use crate::reader::Via;
-use crate::style::Line;
-use crate::surface::Size;
-use crate::theme::{Base, Theme, Token};
-use calls::Calls;
+use crate::notify::AlertChannel;
+use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
+use crate::screen_reader::ScreenReaderSource;
+use crate::style::StyledLine;
+use crate::surface::TerminalSize;
+use crate::theme::{BaseTheme, Theme, ThemeToken};
+use calls::CallTracker;
+use confirm::ConfirmDialog;
 use dialog::Dialog;
 use engine::query::SessionInfo;
-use gate::Gate;
 use menu::Menu;
 use onboarding::Onboarding;
-use panel::{Awaited, Brought, Errand, Panel};
-use recall::{Recall, Search};
-use reply::Reply;
-use session::Session;
-use spinner::{Turn, Waits};
+use panel::{Panel, PanelJob, PanelJobResult, PendingResponse};
+use prompt_history::{HistorySearch, PromptHistory};
+use reply::StreamingReply;
+use session::SessionDisplay;
+use spinner::{RunningTurn, TurnWait};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
-use todos::Todo;
-use transcript::Transcript;
+use todos::TodoRow;
+use transcript::TranscriptView;
 
 /// What comes in.
 #[derive(Debug)]
-pub enum Input {
-    Key(Key),
+pub enum AppInput {
+    Key(KeyPress),
     Paste(String),
-    Focus(Focus),
+    Focus(FocusChange),
     /// From the engine.
     Event(engine::Event),
     /// Prompts of earlier sessions, newest first.
@@ -80,7 +80,7 @@ pub enum Input {
     },
     /// What a paste of paths, or the clipboard, held; `None` when the paste is a text.
     Pictures {
-        found: Option<Vec<crate::images::Picture>>,
+        found: Option<Vec<crate::images::PictureResult>>,
         text: String,
     },
     /// How something was copied, or why not.
@@ -88,11 +88,11 @@ pub enum Input {
     /// The key was stored there.
     SignedIn(String),
     NotSignedIn(String),
-    Picker(News),
+    Picker(PickerUpdate),
     /// What came back from the external editor.
     Edited(String),
     /// What an errand for a screen brought.
-    Brought(Brought),
+    Brought(PanelJobResult),
     /// The session could not be opened, or has ended by itself.
     Gone(String),
     /// Time has passed.
@@ -101,8 +101,8 @@ pub enum Input {
 
 /// What is to be done outside.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Effect {
-    Submit(Prompt),
+pub enum AppEffect {
+    Submit(PromptMessage),
     Interrupt,
     /// A `control_request`: its id and its `request` object as JSON.
     Control {
@@ -117,12 +117,12 @@ pub enum Effect {
     LoadHistory,
     /// A prompt for later sessions.
     Remember {
-        typed: engine::recall::Typed,
+        typed: engine::prompt_history::TypedPrompt,
         session_id: String,
     },
     ExternalEditor(String),
     /// Something the picker needs.
-    Picker(Request),
+    Picker(PickerRequest),
     /// A conversation was chosen, or none.
     Chosen(Option<Box<SessionInfo>>),
     /// A copy of this session takes its place and is told this first.
@@ -136,9 +136,9 @@ pub enum Effect {
         cwd: String,
     },
     /// An answer that a start waits for.
-    Entry(gate::Answer),
+    Entry(confirm::StartAnswer),
     /// Something for a screen; answered by `Input::Brought`.
-    Errand(Errand),
+    Errand(PanelJob),
     /// Show a text in the editor; what becomes of it there does not matter.
     View(String),
     /// Store this key and open the session anew.
@@ -159,7 +159,7 @@ pub enum Effect {
     /// The person is called.
     Alert(String),
     /// For screen readers.
-    Mark(Mark),
+    Mark(ScreenReaderMark),
     /// A hook's sequence for the terminal, not checked yet.
     Sequence(String),
     /// Ask the terminal for its background; the answer comes through `set_background`.
@@ -171,7 +171,7 @@ pub enum Effect {
 
 /// What the terminal tells a screen reader besides text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum ScreenReaderMark {
     Bell,
     /// The prompt was sent: output follows.
     Sent,
@@ -180,7 +180,7 @@ pub enum Mark {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prompt {
+pub struct PromptMessage {
     pub text: String,
     /// Media type and base64 data.
     pub images: Vec<(String, String)>,
@@ -194,7 +194,7 @@ pub struct Prompt {
 
 /// A second press of the same key does something larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Armed {
+enum DoublePress {
     Interrupt,
     Exit,
     Escape,
@@ -212,9 +212,9 @@ pub enum Overlay {
 #[derive(Clone, Debug)]
 pub struct Preferences {
     pub theme: Theme,
-    pub bindings: Bindings,
-    pub syntax: markdown::Syntax,
-    pub motion: Motion,
+    pub bindings: KeyBindings,
+    pub syntax: markdown::SyntaxColouring,
+    pub motion: MotionLevel,
     pub vim: bool,
     /// Whether the model answers to commands typed after `!`.
     pub answers_shell: bool,
@@ -222,20 +222,20 @@ pub struct Preferences {
     pub question_timeout: Option<Duration>,
     /// `showClearContextOnPlanAccept`
     pub clears_on_plan: bool,
-    pub patience: alerts::Patience,
+    pub alert_delays: alerts::AlertDelays,
     /// How the person is called.
-    pub channel: Channel,
+    pub channel: AlertChannel,
     /// The window's progress mark follows the turn.
     pub progress: bool,
     pub home: Option<PathBuf>,
     /// Output for screen readers, and why.
-    pub reader: Option<Via>,
+    pub screen_reader: Option<ScreenReaderSource>,
     /// The cursor is always shown, at what counts.
     pub tracks_cursor: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Motion {
+pub enum MotionLevel {
     Full,
     Reduced,
 }
@@ -244,18 +244,18 @@ impl Default for Preferences {
     fn default() -> Self {
         Self {
             theme: Theme::default(),
-            bindings: Bindings::default(),
-            syntax: markdown::Syntax::Coloured,
-            motion: Motion::Full,
+            bindings: KeyBindings::default(),
+            syntax: markdown::SyntaxColouring::Coloured,
+            motion: MotionLevel::Full,
             vim: false,
             answers_shell: true,
             question_timeout: None,
             clears_on_plan: false,
-            patience: alerts::Patience::default(),
-            channel: Channel::Auto,
+            alert_delays: alerts::AlertDelays::default(),
+            channel: AlertChannel::Auto,
             progress: true,
             home: None,
-            reader: None,
+            screen_reader: None,
             tracks_cursor: false,
         }
     }
@@ -264,69 +264,69 @@ impl Default for Preferences {
 #[derive(Debug)]
 pub struct App {
     pub preferences: Preferences,
-    pub size: Size,
+    pub size: TerminalSize,
     /// Since the start.
     pub now: Duration,
     pub editor: Editor,
-    pub session: Session,
+    pub session: SessionDisplay,
     /// The theme is that of the terminal's background.
     pub follows_background: bool,
     pub overlay: Option<Overlay>,
     /// The engine has said what it can do.
     pub is_ready: bool,
     /// The request it answers then.
-    greeting: Option<String>,
+    initialize_request: Option<String>,
     vim: Option<Vim>,
     onboarding: Option<Onboarding>,
-    picker: Option<Picker>,
-    gate: Option<Gate>,
+    picker: Option<SessionPicker>,
+    confirm: Option<ConfirmDialog>,
     /// Part of a resumed conversation was not told.
-    has_earlier: bool,
-    recall: Recall,
-    search: Option<Search>,
+    has_earlier_messages: bool,
+    prompt_history: PromptHistory,
+    search: Option<HistorySearch>,
     menu: Option<Menu>,
-    turn: Option<Turn>,
-    reply: Reply,
-    calls: Calls,
-    todos: Vec<Todo>,
+    turn: Option<RunningTurn>,
+    reply: StreamingReply,
+    calls: CallTracker,
+    todos: Vec<TodoRow>,
     shows_todos: bool,
-    queue: queue::Queue,
-    status: status::Status,
-    asides: aside::Asides,
-    alerts: alerts::Alerts,
-    agents: agents::Agents,
-    pictures: pictures::Pictures,
+    queue: queue::MessageQueue,
+    status: status::StatusLineState,
+    side_questions: side_questions::SideQuestionLog,
+    alerts: alerts::AlertTimers,
+    agents: agents::AgentTracker,
+    pending_images: pictures::PendingImages,
     /// Hooks that run and have words of their own for it.
-    doing: Vec<(String, String)>,
-    wishes: wishes::Wishes,
+    hook_statuses: Vec<(String, String)>,
+    interface_settings: interface_settings::InterfaceSettings,
     /// What a hook wants shown in the place of the next text.
-    display: Option<String>,
+    replacement_text: Option<String>,
     dialogs: VecDeque<Dialog>,
     /// Screens in place of the prompt, the last one on top.
     panels: Vec<Panel>,
     /// Requests whose answers belong to a screen.
-    awaited: BTreeMap<String, Awaited>,
+    pending_responses: BTreeMap<String, PendingResponse>,
     /// What the external editor has, when it is not the prompt.
-    editing: Option<answer::Editing>,
+    external_edit: Option<dialog_keys::ExternalEdit>,
     /// Sent once another conversation has begun.
-    carried: Option<Submission>,
+    next_submission: Option<Submission>,
     stash: Option<String>,
-    transcript: Transcript,
-    chord: Vec<Key>,
-    armed: Option<(Armed, Duration)>,
+    transcript: TranscriptView,
+    chord: Vec<KeyPress>,
+    first_press: Option<(DoublePress, Duration)>,
     hint: Option<(String, Duration)>,
     /// When a key last went into the editor.
     typed_at: Duration,
     /// The permission mode last chosen by key, for a while.
-    wished_mode: Option<(wire::mode::PermissionMode, Duration)>,
-    finished: Vec<Line>,
+    pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
+    finished: Vec<StyledLine>,
     printed: bool,
-    effects: Vec<Effect>,
+    effects: Vec<AppEffect>,
     control_count: u64,
 }
 
 impl App {
-    pub fn new(preferences: Preferences, size: Size, session: Session) -> Self {
+    pub fn new(preferences: Preferences, size: TerminalSize, session: SessionDisplay) -> Self {
         let vim = preferences.vim.then(Vim::default);
         Self {
             preferences,
@@ -337,41 +337,41 @@ impl App {
             follows_background: false,
             overlay: None,
             is_ready: false,
-            greeting: None,
+            initialize_request: None,
             vim,
             onboarding: None,
             picker: None,
-            gate: None,
-            has_earlier: false,
-            recall: Recall::default(),
+            confirm: None,
+            has_earlier_messages: false,
+            prompt_history: PromptHistory::default(),
             search: None,
             menu: None,
             turn: None,
-            reply: Reply::default(),
-            calls: Calls::default(),
+            reply: StreamingReply::default(),
+            calls: CallTracker::default(),
             todos: Vec::new(),
             shows_todos: true,
-            queue: queue::Queue::default(),
-            asides: aside::Asides::default(),
-            status: status::Status::default(),
-            alerts: alerts::Alerts::default(),
-            agents: agents::Agents::default(),
-            pictures: pictures::Pictures::default(),
-            doing: Vec::new(),
-            display: None,
-            wishes: wishes::Wishes::default(),
+            queue: queue::MessageQueue::default(),
+            side_questions: side_questions::SideQuestionLog::default(),
+            status: status::StatusLineState::default(),
+            alerts: alerts::AlertTimers::default(),
+            agents: agents::AgentTracker::default(),
+            pending_images: pictures::PendingImages::default(),
+            hook_statuses: Vec::new(),
+            replacement_text: None,
+            interface_settings: interface_settings::InterfaceSettings::default(),
             dialogs: VecDeque::new(),
             panels: Vec::new(),
-            awaited: BTreeMap::new(),
-            editing: None,
-            carried: None,
+            pending_responses: BTreeMap::new(),
+            external_edit: None,
+            next_submission: None,
             stash: None,
-            transcript: Transcript::default(),
+            transcript: TranscriptView::default(),
             chord: Vec::new(),
-            armed: None,
+            first_press: None,
             hint: None,
             typed_at: Duration::ZERO,
-            wished_mode: None,
+            pending_mode: None,
             finished: Vec::new(),
             printed: false,
             effects: Vec::new(),
@@ -380,55 +380,55 @@ impl App {
     }
 
     /// Takes one input in; `now` must have been set.
-    pub fn update(&mut self, input: Input) -> Vec<Effect> {
-        self.forget_old();
-        let before = self.watched();
+    pub fn update(&mut self, input: AppInput) -> Vec<AppEffect> {
+        self.drop_expired();
+        let before = self.status_inputs();
         let mode_before = self.session.mode;
-        let text_before = matches!(input, Input::Key(key) if !matches!(key.code, Code::Enter))
-            .then(|| self.is_spoken().then(|| self.editor.text().to_owned()))
+        let text_before = matches!(input, AppInput::Key(key) if !matches!(key.code, KeyCode::Enter))
+            .then(|| self.has_screen_reader().then(|| self.editor.text().to_owned()))
             .flatten();
         match input {
-            Input::Key(key) => {
-                self.alerts.stirs();
+            AppInput::Key(key) => {
+                self.alerts.clear_idle();
                 self.key(key);
             }
-            Input::Paste(text) => {
-                self.alerts.stirs();
+            AppInput::Paste(text) => {
+                self.alerts.clear_idle();
                 self.paste(&text);
             }
-            Input::Tick => self.expire_questions(),
+            AppInput::Tick => self.expire_questions(),
             // Never an answer to anything.
-            Input::Focus(_) => {}
-            Input::Event(event) => self.event(event),
-            Input::History(prompts) => {
-                self.recall.load(prompts);
-                self.recall.show_awaited(&mut self.editor);
+            AppInput::Focus(_) => {}
+            AppInput::Event(event) => self.event(event),
+            AppInput::History(prompts) => {
+                self.prompt_history.load(prompts);
+                self.prompt_history.show_awaited(&mut self.editor);
             }
-            Input::Files { query, found } => self.files(&query, found),
-            Input::Pictures { found, text } => self.pictures_came(found, &text),
-            Input::Copied(outcome) => self.copied(outcome),
-            Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
-            Input::NotSignedIn(why) => self.note(&why, Token::Error),
-            Input::Picker(news) => self.picker_news(news),
-            Input::Edited(text) => self.edited(text),
-            Input::Brought(brought) => self.brought(brought),
-            Input::Gone(why) => {
-                self.note(&why, Token::Error);
-                self.effects.push(Effect::Exit);
+            AppInput::Files { query, found } => self.receive_files(&query, found),
+            AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
+            AppInput::Copied(outcome) => self.show_copy_result(outcome),
+            AppInput::SignedIn(place) => self.note(&format!("The key is stored in {place}."), ThemeToken::Success),
+            AppInput::NotSignedIn(why) => self.note(&why, ThemeToken::Error),
+            AppInput::Picker(news) => self.update_picker(news),
+            AppInput::Edited(text) => self.apply_external_edit(text),
+            AppInput::Brought(brought) => self.receive_panel_job(brought),
+            AppInput::Gone(why) => {
+                self.note(&why, ThemeToken::Error);
+                self.effects.push(AppEffect::Exit);
             }
         }
         self.announce_change(mode_before, text_before.as_deref());
-        if self.watched() != before {
-            self.status.changed(self.now);
+        if self.status_inputs() != before {
+            self.status.schedule_if_configured(self.now);
         }
-        self.renew_status();
-        self.ask_about_agents();
-        self.call_when_due();
+        self.request_status();
+        self.request_agent_rows();
+        self.alert_when_due();
         std::mem::take(&mut self.effects)
     }
 
     /// Lines that are done, to be printed once.
-    pub fn take_finished(&mut self) -> Vec<Line> {
+    pub fn take_finished(&mut self) -> Vec<StyledLine> {
         std::mem::take(&mut self.finished)
     }
 
@@ -438,13 +438,13 @@ impl App {
 
     /// When the picture changes by itself; `None` while nothing moves.
     pub fn next_change(&self) -> Option<Duration> {
-        let spins = self.turn.as_ref().filter(|_| !self.is_spoken()).map(|_| match self.preferences.motion {
-            Motion::Full => next_multiple(self.now, spinner::STEP),
-            Motion::Reduced => next_multiple(self.now, Duration::from_secs(1)),
+        let spins = self.turn.as_ref().filter(|_| !self.has_screen_reader()).map(|_| match self.preferences.motion {
+            MotionLevel::Full => next_multiple(self.now, spinner::STEP),
+            MotionLevel::Reduced => next_multiple(self.now, Duration::from_secs(1)),
         });
         let fades = [
             self.hint.as_ref().map(|(_, until)| *until),
-            self.armed.map(|(_, until)| until),
+            self.first_press.map(|(_, until)| until),
             self.questions_expire_at(),
         ];
         let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
@@ -453,11 +453,11 @@ impl App {
 
     /// Asks the engine for what it can do.
     pub fn initialize(&mut self) {
-        self.greeting = Some(self.control(&serde_json::json!({"subtype": "initialize"})));
+        self.initialize_request = Some(self.send_control_request(&serde_json::json!({"subtype": "initialize"})));
     }
 
     /// The terminal has said how its background is.
-    pub fn set_background(&mut self, base: Base) {
+    pub fn set_background(&mut self, base: BaseTheme) {
         if self.follows_background {
             self.preferences.theme = Theme::new(base);
         }
@@ -485,21 +485,24 @@ impl App {
     }
 
     fn send(&mut self, submission: Submission) {
-        self.alerts.stirs();
-        self.mark(Mark::Sent);
+        self.alerts.clear_idle();
+        self.mark(ScreenReaderMark::Sent);
         self.print_prompt(&submission.shown);
-        let mut turn = Turn::new(self.now);
+        let mut turn = RunningTurn::new(self.now);
         let command = submission.expanded.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
-        let mut prompt =
-            Prompt { text: submission.expanded.clone(), images: submission.images.clone(), ..Prompt::default() };
+        let mut prompt = PromptMessage {
+            text: submission.expanded.clone(),
+            images: submission.images.clone(),
+            ..PromptMessage::default()
+        };
         if let Some(command) = command {
-            turn.waits = Waits::Tool("your command".into());
-            prompt = Prompt { text: command.to_owned(), images: Vec::new(), is_shell: true, ..prompt };
+            turn.waits = TurnWait::Tool("your command".into());
+            prompt = PromptMessage { text: command.to_owned(), images: Vec::new(), is_shell: true, ..prompt };
         } else if !submission.expanded.trim_start().starts_with('/') {
             turn.prompt = Some(submission);
         }
         self.turn = Some(turn);
-        self.effects.push(Effect::Submit(prompt));
+        self.effects.push(AppEffect::Submit(prompt));
     }
 
     /// A remark that goes away.
@@ -508,28 +511,32 @@ impl App {
     }
 
     /// Sends a control request; the engine answers each.
-    pub(crate) fn control(&mut self, request: &serde_json::Value) -> String {
+    pub(crate) fn send_control_request(&mut self, request: &serde_json::Value) -> String {
         self.control_count += 1;
         let id = format!("tui-{}", self.control_count);
-        self.effects.push(Effect::Control { id: id.clone(), request: request.to_string() });
+        self.effects.push(AppEffect::Control { id: id.clone(), request: request.to_string() });
         id
     }
 
-    fn forget_old(&mut self) {
+    fn drop_expired(&mut self) {
         let now = self.now;
         self.hint.take_if(|(_, until)| *until <= now);
-        self.armed.take_if(|(_, until)| *until <= now);
+        self.first_press.take_if(|(_, until)| *until <= now);
     }
 
     /// Whether this is the second press within its time; else it counts as the first.
-    fn is_second(&mut self, what: Armed, within: Duration) -> bool {
-        let second = self.armed.is_some_and(|(armed, until)| armed == what && self.now < until);
-        self.armed = if second { None } else { Some((what, self.now + within)) };
+    fn is_second_press(&mut self, what: DoublePress, within: Duration) -> bool {
+        let second = self.first_press.is_some_and(|(armed, until)| armed == what && self.now < until);
+        self.first_press = if second { None } else { Some((what, self.now + within)) };
         second
     }
 
-    fn look(&self) -> markdown::Look<'_> {
-        markdown::Look { theme: &self.preferences.theme, columns: self.size.columns, syntax: self.preferences.syntax }
+    fn markdown_options(&self) -> markdown::MarkdownOptions<'_> {
+        markdown::MarkdownOptions {
+            theme: &self.preferences.theme,
+            columns: self.size.columns,
+            syntax: self.preferences.syntax,
+        }
     }
 }
 

@@ -1,31 +1,31 @@
 use super::*;
-use crate::keys::{Code, Mods};
+use crate::keys::{KeyCode, KeyMods};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use wire::mode::PermissionMode;
-use wire::sdk::{Message, StreamEvent};
+use wire::sdk::{SdkMessage, StreamEvent};
 
-const SIZE: Size = Size { columns: 60, rows: 20 };
+const SIZE: TerminalSize = TerminalSize { columns: 60, rows: 20 };
 
 fn app() -> App {
-    let session = Session { cwd: "/project".into(), place: "~/project".into(), ..Session::default() };
+    let session = SessionDisplay { cwd: "/project".into(), shown_cwd: "~/project".into(), ..SessionDisplay::default() };
     let mut app = App::new(Preferences::default(), SIZE, session);
     app.now = Duration::from_secs(10);
     app.is_ready = true;
     app
 }
 
-fn press(app: &mut App, keys: &[Key]) -> Vec<Effect> {
-    keys.iter().flat_map(|key| app.update(Input::Key(*key))).collect()
+fn press(app: &mut App, keys: &[KeyPress]) -> Vec<AppEffect> {
+    keys.iter().flat_map(|key| app.update(AppInput::Key(*key))).collect()
 }
 
-fn write(app: &mut App, text: &str) -> Vec<Effect> {
-    text.chars().flat_map(|c| app.update(Input::Key(Key::char(c)))).collect()
+fn write(app: &mut App, text: &str) -> Vec<AppEffect> {
+    text.chars().flat_map(|c| app.update(AppInput::Key(KeyPress::char(c)))).collect()
 }
 
-fn enter(app: &mut App) -> Vec<Effect> {
-    press(app, &[Key::plain(Code::Enter)])
+fn enter(app: &mut App) -> Vec<AppEffect> {
+    press(app, &[KeyPress::plain(KeyCode::Enter)])
 }
 
 fn raw(value: &serde_json::Value) -> Box<RawValue> {
@@ -44,7 +44,7 @@ fn stream(app: &mut App, event: &serde_json::Value) {
         thinking_display: None,
         abandoned_blocks: None,
     };
-    app.update(Input::Event(engine::Event::Message(Message::StreamEvent(event))));
+    app.update(AppInput::Event(engine::Event::Message(SdkMessage::StreamEvent(event))));
 }
 
 fn say(app: &mut App, text: &str) {
@@ -53,15 +53,15 @@ fn say(app: &mut App, text: &str) {
 
 fn ask(app: &mut App, request: &serde_json::Value) {
     let line = json!({"type": "control_request", "request_id": "q1", "request": request});
-    app.update(Input::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
 }
 
 fn shown(app: &App) -> Vec<String> {
-    app.view().lines.iter().map(Line::text).collect()
+    app.view().lines.iter().map(StyledLine::text).collect()
 }
 
 fn printed(app: &mut App) -> Vec<String> {
-    app.take_finished().iter().map(Line::text).collect()
+    app.take_finished().iter().map(StyledLine::text).collect()
 }
 
 #[test]
@@ -69,25 +69,28 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     let mut app = app();
     write(&mut app, "hello");
     let effects = enter(&mut app);
-    assert!(effects.contains(&Effect::Submit(Prompt { text: "hello".into(), ..Prompt::default() })), "{effects:?}");
+    assert!(
+        effects.contains(&AppEffect::Submit(PromptMessage { text: "hello".into(), ..PromptMessage::default() })),
+        "{effects:?}"
+    );
     assert!(app.is_busy());
     write(&mut app, "and then");
     let effects = enter(&mut app);
     let sent = effects.iter().find_map(|effect| match effect {
-        Effect::Submit(prompt) => prompt.uuid.clone(),
+        AppEffect::Submit(prompt) => prompt.uuid.clone(),
         _ => None,
     });
     let uuid = sent.expect("it goes to the engine, which may tell it in the middle of the turn");
     assert!(shown(&app).contains(&"> and then".to_owned()));
     // The engine says which messages it gives back.
-    let effects = press(&mut app, &[Key::plain(Code::Up)]);
-    let [Effect::Control { id, request }] = &effects[..] else { panic!("{effects:?}") };
+    let effects = press(&mut app, &[KeyPress::plain(KeyCode::Up)]);
+    let [AppEffect::Control { id, request }] = &effects[..] else { panic!("{effects:?}") };
     assert!(request.contains("cancel_async_message"));
     assert!(app.editor.is_empty());
     let body = json!({"cancelled": true, "message_uuids": [uuid]});
     let response = json!({"subtype": "success", "request_id": id, "response": body});
     let line = json!({"type": "control_response", "response": response});
-    app.update(Input::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
     assert_eq!(app.editor.text(), "and then");
     assert!(!shown(&app)[..3].contains(&"> and then".to_owned()));
 }
@@ -112,7 +115,11 @@ fn an_exclamation_mark_runs_a_command() {
     let mut app = app();
     write(&mut app, "! ls -l");
     let effects = enter(&mut app);
-    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), is_shell: true, ..Prompt::default() })));
+    assert!(effects.contains(&AppEffect::Submit(PromptMessage {
+        text: "ls -l".into(),
+        is_shell: true,
+        ..PromptMessage::default()
+    })));
     assert!(shown(&app).iter().any(|line| line.contains("Running your command")));
 }
 
@@ -121,7 +128,7 @@ fn escape_interrupts_at_once() {
     let mut app = app();
     write(&mut app, "x");
     enter(&mut app);
-    assert_eq!(press(&mut app, &[Key::plain(Code::Escape)]), [Effect::Interrupt]);
+    assert_eq!(press(&mut app, &[KeyPress::plain(KeyCode::Escape)]), [AppEffect::Interrupt]);
     assert!(shown(&app).iter().any(|line| line.contains("Stopping")));
 }
 
@@ -130,12 +137,12 @@ fn ctrl_c_clears_then_exits_on_the_second_press() {
     // [TST-232]
     let mut app = app();
     write(&mut app, "draft");
-    assert!(press(&mut app, &[Key::ctrl('c')]).is_empty());
+    assert!(press(&mut app, &[KeyPress::ctrl('c')]).is_empty());
     assert!(app.editor.is_empty());
-    assert!(press(&mut app, &[Key::ctrl('c')]).is_empty());
+    assert!(press(&mut app, &[KeyPress::ctrl('c')]).is_empty());
     app.now += Duration::from_secs(1);
-    assert!(press(&mut app, &[Key::ctrl('c')]).is_empty());
-    assert_eq!(press(&mut app, &[Key::ctrl('c')]), [Effect::Exit]);
+    assert!(press(&mut app, &[KeyPress::ctrl('c')]).is_empty());
+    assert_eq!(press(&mut app, &[KeyPress::ctrl('c')]), [AppEffect::Exit]);
 }
 
 #[test]
@@ -145,20 +152,20 @@ fn ctrl_c_stops_a_turn_and_keeps_the_draft_and_can_leave_one_that_does_not_end()
     write(&mut app, "go");
     enter(&mut app);
     write(&mut app, "draft");
-    assert_eq!(press(&mut app, &[Key::ctrl('c')]), [Effect::Interrupt]);
+    assert_eq!(press(&mut app, &[KeyPress::ctrl('c')]), [AppEffect::Interrupt]);
     assert_eq!(app.editor.text(), "draft");
-    assert!(press(&mut app, &[Key::ctrl('c'), Key::ctrl('c')]).is_empty());
-    assert_eq!(press(&mut app, &[Key::ctrl('c')]), [Effect::Exit]);
+    assert!(press(&mut app, &[KeyPress::ctrl('c'), KeyPress::ctrl('c')]).is_empty());
+    assert_eq!(press(&mut app, &[KeyPress::ctrl('c')]), [AppEffect::Exit]);
 }
 
 #[test]
 fn every_way_to_a_new_line() {
     // [TST-234]
     for keys in [
-        vec![Key::ctrl('j')],
-        vec![Key::new(Code::Enter, Mods::ALT)],
-        vec![Key::new(Code::Enter, Mods::SHIFT)],
-        vec![Key::char('\\'), Key::plain(Code::Enter)],
+        vec![KeyPress::ctrl('j')],
+        vec![KeyPress::new(KeyCode::Enter, KeyMods::ALT)],
+        vec![KeyPress::new(KeyCode::Enter, KeyMods::SHIFT)],
+        vec![KeyPress::char('\\'), KeyPress::plain(KeyCode::Enter)],
     ] {
         let mut app = app();
         write(&mut app, "a");
@@ -185,7 +192,7 @@ fn keys_on_their_way_do_not_answer_a_question() {
     app.now += Duration::from_millis(300);
     let effects = write(&mut app, "y");
     assert!(
-        matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("\"behavior\":\"allow\"")),
+        matches!(&effects[..], [AppEffect::Answer(answer)] if answer.contains("\"behavior\":\"allow\"")),
         "{effects:?}"
     );
 }
@@ -199,14 +206,14 @@ fn escape_says_no_and_a_comment_goes_along() {
     let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}});
     ask(&mut app, &request);
     app.now += Duration::from_secs(1);
-    let effects = press(&mut app, &[Key::plain(Code::Escape)]);
-    assert!(matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("deny")));
+    let effects = press(&mut app, &[KeyPress::plain(KeyCode::Escape)]);
+    assert!(matches!(&effects[..], [AppEffect::Answer(answer)] if answer.contains("deny")));
     ask(&mut app, &request);
     app.now += Duration::from_secs(1);
-    press(&mut app, &[Key::plain(Code::Down), Key::plain(Code::Tab)]);
+    press(&mut app, &[KeyPress::plain(KeyCode::Down), KeyPress::plain(KeyCode::Tab)]);
     write(&mut app, "use make");
     let effects = enter(&mut app);
-    assert!(matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("use make")), "{effects:?}");
+    assert!(matches!(&effects[..], [AppEffect::Answer(answer)] if answer.contains("use make")), "{effects:?}");
     assert!(app.dialogs.is_empty());
 }
 
@@ -215,7 +222,7 @@ fn a_withdrawn_question_goes_away() {
     let mut app = app();
     ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
     let line = json!({"type": "control_cancel_request", "request_id": "q1"});
-    app.update(Input::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
     assert!(app.dialogs.is_empty());
 }
 
@@ -224,14 +231,14 @@ fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
     // [TST-232]
     let mut app = app();
     app.session.background = vec![
-        session::Background { id: "a1".into(), is_agent: true, kind: "agent", description: String::new() },
-        session::Background { id: "b2".into(), is_agent: false, kind: "shell", description: String::new() },
+        session::BackgroundTaskRow { id: "a1".into(), is_agent: true, kind: "agent", description: String::new() },
+        session::BackgroundTaskRow { id: "b2".into(), is_agent: false, kind: "shell", description: String::new() },
     ];
-    let keys = [Key::ctrl('x'), Key::ctrl('k')];
+    let keys = [KeyPress::ctrl('x'), KeyPress::ctrl('k')];
     assert!(press(&mut app, &keys).is_empty());
     let effects = press(&mut app, &keys);
     assert!(
-        matches!(&effects[..], [Effect::Control { request, .. }] if request.contains("stop_task") && request.contains("a1")),
+        matches!(&effects[..], [AppEffect::Control { request, .. }] if request.contains("stop_task") && request.contains("a1")),
         "{effects:?}"
     );
 }
@@ -240,8 +247,8 @@ fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
 fn modes_cycle() {
     let mut app = app();
     for mode in ["acceptEdits", "plan", "default"] {
-        let effects = press(&mut app, &[Key::new(Code::Tab, Mods::SHIFT)]);
-        assert!(matches!(&effects[..], [Effect::Control { request, .. }] if request.contains(mode)), "{effects:?}");
+        let effects = press(&mut app, &[KeyPress::new(KeyCode::Tab, KeyMods::SHIFT)]);
+        assert!(matches!(&effects[..], [AppEffect::Control { request, .. }] if request.contains(mode)), "{effects:?}");
     }
 }
 
@@ -261,13 +268,13 @@ fn every_size_has_a_prompt() {
     let mut app = app();
     write(&mut app, "a prompt of some length that wraps in small windows");
     for (columns, rows) in [(20, 5), (40, 10), (400, 60), (1, 1), (5, 2)] {
-        app.size = Size { columns, rows };
+        app.size = TerminalSize { columns, rows };
         let frame = app.view();
         assert!(frame.lines.len() <= rows, "{columns}x{rows}");
         assert!(frame.caret.is_some_and(|caret| caret.row < rows), "{columns}x{rows}");
     }
     ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "a\nb\nc\nd\ne"}}));
-    app.size = Size { columns: 20, rows: 5 };
+    app.size = TerminalSize { columns: 20, rows: 5 };
     assert!(app.view().lines.len() <= 5);
 }
 
@@ -276,11 +283,11 @@ fn files_are_suggested_and_late_answers_ignored() {
     // [TST-237]
     let mut app = app();
     let effects = write(&mut app, "see @ma");
-    assert_eq!(effects.last(), Some(&Effect::FindFiles("ma".into())));
-    app.update(Input::Files { query: "m".into(), found: vec!["old".into()] });
+    assert_eq!(effects.last(), Some(&AppEffect::FindFiles("ma".into())));
+    app.update(AppInput::Files { query: "m".into(), found: vec!["old".into()] });
     assert!(app.menu.is_none());
-    app.update(Input::Files { query: "ma".into(), found: vec!["src/main.rs".into(), "my map.txt".into()] });
-    press(&mut app, &[Key::plain(Code::Down), Key::plain(Code::Tab)]);
+    app.update(AppInput::Files { query: "ma".into(), found: vec!["src/main.rs".into(), "my map.txt".into()] });
+    press(&mut app, &[KeyPress::plain(KeyCode::Down), KeyPress::plain(KeyCode::Tab)]);
     assert_eq!(app.editor.text(), "see @\"my map.txt\" ");
 }
 
@@ -288,16 +295,16 @@ fn files_are_suggested_and_late_answers_ignored() {
 fn a_history_search_finds_and_can_be_left() {
     // [TST-239]
     let mut app = app();
-    app.update(Input::History(vec!["build it".into(), "test it".into()]));
+    app.update(AppInput::History(vec!["build it".into(), "test it".into()]));
     write(&mut app, "draft");
-    press(&mut app, &[Key::ctrl('r')]);
+    press(&mut app, &[KeyPress::ctrl('r')]);
     write(&mut app, "te");
     assert!(shown(&app).contains(&"test it".to_owned()));
-    press(&mut app, &[Key::ctrl('c')]);
+    press(&mut app, &[KeyPress::ctrl('c')]);
     assert_eq!(app.editor.text(), "draft");
-    press(&mut app, &[Key::ctrl('r')]);
+    press(&mut app, &[KeyPress::ctrl('r')]);
     write(&mut app, "te");
-    press(&mut app, &[Key::plain(Code::Tab)]);
+    press(&mut app, &[KeyPress::plain(KeyCode::Tab)]);
     assert_eq!(app.editor.text(), "test it");
 }
 
@@ -307,19 +314,19 @@ fn what_is_sent_before_the_session_is_ready_is_sent_then() {
     app.is_ready = false;
     write(&mut app, "early");
     let effects = enter(&mut app);
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Submit(_))), "{effects:?}");
+    assert!(!effects.iter().any(|effect| matches!(effect, AppEffect::Submit(_))), "{effects:?}");
     app.begin_queued();
     assert!(!app.is_busy());
     app.is_ready = true;
     app.begin_queued();
-    let effects = app.update(Input::Tick);
-    assert!(matches!(&effects[..], [Effect::Submit(prompt)] if prompt.text == "early"), "{effects:?}");
+    let effects = app.update(AppInput::Tick);
+    assert!(matches!(&effects[..], [AppEffect::Submit(prompt)] if prompt.text == "early"), "{effects:?}");
 }
 
 #[test]
 fn modes_go_on_from_the_last_wish_although_older_answers_come_in() {
     let mut app = app();
-    let cycle = |app: &mut App| press(app, &[Key::new(Code::Tab, Mods::SHIFT)]);
+    let cycle = |app: &mut App| press(app, &[KeyPress::new(KeyCode::Tab, KeyMods::SHIFT)]);
     cycle(&mut app);
     cycle(&mut app);
     let wished = app.session.mode;

@@ -1,12 +1,12 @@
 //! Writing to the clipboard: through the program that the platform has for it, or through the terminal itself (OSC 52)
 //! where there is none or the person sits at another machine. Says how it was done, because only that tells where to look.
 
-use crate::notify::Between;
+use crate::notify::Multiplexer;
 use std::path::Path;
 use std::time::Duration;
 use sys::Env;
 
-const TIME: Duration = Duration::from_secs(3);
+const COPY_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longer sequences are dropped by terminals without a word.
 const OSC_LIMIT: usize = 100_000;
 /// GNU screen passes no more than this on at once.
@@ -14,20 +14,20 @@ const SCREEN_CHUNK: usize = 700;
 
 /// A way to the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyMethod {
     Program { program: &'static str, args: &'static [&'static str] },
     Terminal,
 }
 
-const PBCOPY: Way = Way::Program { program: "pbcopy", args: &[] };
-const WL_COPY: Way = Way::Program { program: "wl-copy", args: &[] };
-const XCLIP: Way = Way::Program { program: "xclip", args: &["-selection", "clipboard"] };
-const XSEL: Way = Way::Program { program: "xsel", args: &["--input", "--clipboard"] };
-const CLIP: Way = Way::Program { program: "clip.exe", args: &[] };
-const TMUX: Way = Way::Program { program: "tmux", args: &["load-buffer", "-w", "-"] };
+const PBCOPY: CopyMethod = CopyMethod::Program { program: "pbcopy", args: &[] };
+const WL_COPY: CopyMethod = CopyMethod::Program { program: "wl-copy", args: &[] };
+const XCLIP: CopyMethod = CopyMethod::Program { program: "xclip", args: &["-selection", "clipboard"] };
+const XSEL: CopyMethod = CopyMethod::Program { program: "xsel", args: &["--input", "--clipboard"] };
+const CLIP: CopyMethod = CopyMethod::Program { program: "clip.exe", args: &[] };
+const TMUX: CopyMethod = CopyMethod::Program { program: "tmux", args: &["load-buffer", "-w", "-"] };
 
 /// The ways to try, best first. Over SSH programs would write to the wrong machine.
-pub fn ways(env: &Env, os: &str) -> Vec<Way> {
+pub fn copy_methods(env: &Env, os: &str) -> Vec<CopyMethod> {
     let has = |name: &str| env.non_empty(name).is_some();
     let here = !has("SSH_TTY") && !has("SSH_CONNECTION");
     let rows = [
@@ -37,14 +37,14 @@ pub fn ways(env: &Env, os: &str) -> Vec<Way> {
         (here && has("DISPLAY"), XSEL),
         (here && (os == "windows" || has("WSL_DISTRO_NAME")), CLIP),
         (has("TMUX"), TMUX),
-        (true, Way::Terminal),
+        (true, CopyMethod::Terminal),
     ];
     rows.into_iter().filter(|(applies, _)| *applies).map(|(_, way)| way).collect()
 }
 
 /// What became of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Copied {
+pub enum CopyOutcome {
     /// This program has it.
     By(&'static str),
     /// These bytes must go to the terminal.
@@ -52,24 +52,24 @@ pub enum Copied {
 }
 
 /// Copies a text by the first way that works. Blocks.
-pub fn copy(text: &str, env: &Env, between: Between) -> Result<Copied, String> {
-    for way in ways(env, std::env::consts::OS) {
+pub fn copy(text: &str, env: &Env, between: Multiplexer) -> Result<CopyOutcome, String> {
+    for way in copy_methods(env, std::env::consts::OS) {
         match way {
-            Way::Program { program, args } => {
+            CopyMethod::Program { program, args } => {
                 let variables = env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                match sys::process::hand_over(Path::new(program), args, variables, text.as_bytes(), TIME) {
-                    Ok(()) => return Ok(Copied::By(program)),
+                match sys::process::hand_over(Path::new(program), args, variables, text.as_bytes(), COPY_TIMEOUT) {
+                    Ok(()) => return Ok(CopyOutcome::By(program)),
                     Err(error) => tracing::debug!(%error, "the clipboard was not written"),
                 }
             }
-            Way::Terminal => return sequence(text, between).map(Copied::Terminal),
+            CopyMethod::Terminal => return sequence(text, between).map(CopyOutcome::Terminal),
         }
     }
     Err("There is no clipboard here".into())
 }
 
 /// OSC 52, as what stands between us and the terminal needs it.
-pub fn sequence(text: &str, between: Between) -> Result<Vec<u8>, String> {
+pub fn sequence(text: &str, between: Multiplexer) -> Result<Vec<u8>, String> {
     let data = engine::picture::to_base64(text.as_bytes());
     if data.len() > OSC_LIMIT {
         return Err(format!(
@@ -79,9 +79,9 @@ pub fn sequence(text: &str, between: Between) -> Result<Vec<u8>, String> {
     }
     let plain = format!("\x1b]52;c;{data}\x07");
     Ok(match between {
-        Between::Nothing => plain.into_bytes(),
-        Between::Tmux => format!("\x1bPtmux;\x1b{plain}\x1b\\").into_bytes(),
-        Between::Screen => {
+        Multiplexer::Nothing => plain.into_bytes(),
+        Multiplexer::Tmux => format!("\x1bPtmux;\x1b{plain}\x1b\\").into_bytes(),
+        Multiplexer::Screen => {
             let chunks = plain.as_bytes().chunks(SCREEN_CHUNK);
             chunks.flat_map(|chunk| [b"\x1bP".as_slice(), chunk, b"\x1b\\"].concat()).collect()
         }
@@ -96,26 +96,29 @@ mod tests {
     fn the_way_follows_the_surroundings() {
         // [TST-253]
         let env = |names: &[&str]| Env::default().with(names.iter().map(|name| ((*name).to_owned(), "x".to_owned())));
-        assert_eq!(ways(&env(&[]), "linux"), [Way::Terminal]);
-        assert_eq!(ways(&env(&[]), "macos"), [PBCOPY, Way::Terminal]);
-        assert_eq!(ways(&env(&["WAYLAND_DISPLAY", "DISPLAY"]), "linux"), [WL_COPY, XCLIP, XSEL, Way::Terminal]);
-        assert_eq!(ways(&env(&["WSL_DISTRO_NAME"]), "linux"), [CLIP, Way::Terminal]);
-        assert_eq!(ways(&env(&["DISPLAY", "SSH_TTY", "TMUX"]), "linux"), [TMUX, Way::Terminal]);
+        assert_eq!(copy_methods(&env(&[]), "linux"), [CopyMethod::Terminal]);
+        assert_eq!(copy_methods(&env(&[]), "macos"), [PBCOPY, CopyMethod::Terminal]);
+        assert_eq!(
+            copy_methods(&env(&["WAYLAND_DISPLAY", "DISPLAY"]), "linux"),
+            [WL_COPY, XCLIP, XSEL, CopyMethod::Terminal]
+        );
+        assert_eq!(copy_methods(&env(&["WSL_DISTRO_NAME"]), "linux"), [CLIP, CopyMethod::Terminal]);
+        assert_eq!(copy_methods(&env(&["DISPLAY", "SSH_TTY", "TMUX"]), "linux"), [TMUX, CopyMethod::Terminal]);
     }
 
     #[test]
     fn the_sequence_passes_through_tmux_and_screen() {
         // [TST-253]
-        assert_eq!(sequence("hi", Between::Nothing).unwrap(), b"\x1b]52;c;aGk=\x07");
-        assert_eq!(sequence("hi", Between::Tmux).unwrap(), b"\x1bPtmux;\x1b\x1b]52;c;aGk=\x07\x1b\\");
+        assert_eq!(sequence("hi", Multiplexer::Nothing).unwrap(), b"\x1b]52;c;aGk=\x07");
+        assert_eq!(sequence("hi", Multiplexer::Tmux).unwrap(), b"\x1bPtmux;\x1b\x1b]52;c;aGk=\x07\x1b\\");
         let long = "x".repeat(3_000);
-        let chunked = String::from_utf8(sequence(&long, Between::Screen).unwrap()).unwrap();
+        let chunked = String::from_utf8(sequence(&long, Multiplexer::Screen).unwrap()).unwrap();
         let parts: Vec<&str> = chunked.split("\x1b\\").filter(|part| !part.is_empty()).collect();
         assert!(
             parts.len() > 1 && parts.iter().all(|part| part.starts_with("\x1bP") && part.len() <= SCREEN_CHUNK + 2)
         );
         let joined: String = parts.iter().map(|part| &part[2..]).collect();
-        assert_eq!(joined.as_bytes(), sequence(&long, Between::Nothing).unwrap());
-        assert!(sequence(&"x".repeat(200_000), Between::Nothing).is_err());
+        assert_eq!(joined.as_bytes(), sequence(&long, Multiplexer::Nothing).unwrap());
+        assert!(sequence(&"x".repeat(200_000), Multiplexer::Nothing).is_err());
     }
 }

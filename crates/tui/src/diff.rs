@@ -2,9 +2,9 @@
 //! stay in their columns.
 
 use crate::highlight::{highlight, language_of};
-use crate::style::{Line, Span, Style};
+use crate::style::{StyledLine, StyledSpan, TextStyle};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 use engine::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use std::time::{Duration, Instant};
 
@@ -14,15 +14,15 @@ const DEADLINE: Duration = Duration::from_millis(150);
 
 /// One line of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum DiffSign {
     Same,
     Added,
     Removed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    pub sign: Sign,
+pub struct DiffRow {
+    pub sign: DiffSign,
     /// In the new file; in the old one for what was removed.
     pub number: usize,
     pub text: String,
@@ -31,25 +31,25 @@ pub struct Row {
 }
 
 /// A run of rows; between hunks lines are left out.
-pub type Hunk = Vec<Row>;
+pub type DiffRowHunk = Vec<DiffRow>;
 
 /// How two texts differ. `first_line` is the number of the first line of both.
-pub fn between(old: &str, new: &str, first_line: usize) -> Vec<Hunk> {
+pub fn diff_texts(old: &str, new: &str, first_line: usize) -> Vec<DiffRowHunk> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let row = |sign, lines: &[&str], at: usize| {
         let text = lines[at].trim_end_matches(['\n', '\r']).to_owned();
-        Row { sign, number: at + first_line, text, marks: Vec::new() }
+        DiffRow { sign, number: at + first_line, text, marks: Vec::new() }
     };
     let ops = compare(&old, &new, Some(Instant::now() + DEADLINE));
     let hunk = |ops: &Vec<DiffOp>| {
-        let mut rows: Hunk = Vec::new();
+        let mut rows: DiffRowHunk = Vec::new();
         for op in ops {
             if op.tag() == DiffTag::Equal {
-                rows.extend(op.new_range().map(|at| row(Sign::Same, &new, at)));
+                rows.extend(op.new_range().map(|at| row(DiffSign::Same, &new, at)));
                 continue;
             }
-            rows.extend(op.old_range().map(|at| row(Sign::Removed, &old, at)));
-            rows.extend(op.new_range().map(|at| row(Sign::Added, &new, at)));
+            rows.extend(op.old_range().map(|at| row(DiffSign::Removed, &old, at)));
+            rows.extend(op.new_range().map(|at| row(DiffSign::Added, &new, at)));
         }
         mark_words(&mut rows);
         rows
@@ -58,11 +58,11 @@ pub fn between(old: &str, new: &str, first_line: usize) -> Vec<Hunk> {
 }
 
 /// Marks what differs between removed lines and the added lines that follow them.
-pub fn mark_words(rows: &mut [Row]) {
+pub fn mark_words(rows: &mut [DiffRow]) {
     let mut at = 0;
     while at < rows.len() {
-        let removed = rows[at..].iter().take_while(|row| row.sign == Sign::Removed).count();
-        let added = rows[at + removed..].iter().take_while(|row| row.sign == Sign::Added).count();
+        let removed = rows[at..].iter().take_while(|row| row.sign == DiffSign::Removed).count();
+        let added = rows[at + removed..].iter().take_while(|row| row.sign == DiffSign::Added).count();
         for pair in 0..removed.min(added) {
             let (before, after) = (&rows[at + pair].text, &rows[at + removed + pair].text);
             if let Some((old, new)) = word_marks(before, after) {
@@ -74,10 +74,10 @@ pub fn mark_words(rows: &mut [Row]) {
     }
 }
 
-type Marks = Vec<std::ops::Range<usize>>;
+type WordMarks = Vec<std::ops::Range<usize>>;
 
 /// `None` when the lines have too little in common for marks to help.
-fn word_marks(old: &str, new: &str) -> Option<(Marks, Marks)> {
+fn word_marks(old: &str, new: &str) -> Option<(WordMarks, WordMarks)> {
     let (old_words, new_words) = (words(old), words(new));
     let deadline = Some(Instant::now() + DEADLINE / 10);
     let ops = compare(&old_words, &new_words, deadline);
@@ -136,7 +136,7 @@ fn words(text: &str) -> Vec<&str> {
 
 /// How rows are drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct DiffOptions<'a> {
     pub theme: &'a Theme,
     pub columns: usize,
     /// For the colours of the language.
@@ -145,7 +145,7 @@ pub struct Look<'a> {
     pub limit: usize,
 }
 
-pub fn render(hunks: &[Hunk], look: &Look<'_>) -> Vec<Line> {
+pub fn render(hunks: &[DiffRowHunk], look: &DiffOptions<'_>) -> Vec<StyledLine> {
     let largest = hunks.iter().flatten().map(|row| row.number).max().unwrap_or(0);
     let digits = largest.to_string().len().max(3);
     let total: usize = hunks.iter().map(Vec::len).sum();
@@ -153,12 +153,12 @@ pub fn render(hunks: &[Hunk], look: &Look<'_>) -> Vec<Line> {
     let mut shown = 0;
     'all: for (index, hunk) in hunks.iter().enumerate() {
         if index > 0 {
-            lines.push(Line::styled(format!("{:>digits$}", "..."), look.theme.fg(Token::Inactive)));
+            lines.push(StyledLine::styled(format!("{:>digits$}", "..."), look.theme.fg(ThemeToken::Inactive)));
         }
         for row in hunk {
             if shown == look.limit {
                 let rest = total - shown;
-                lines.push(Line::styled(format!("… +{rest} lines"), look.theme.fg(Token::Inactive)));
+                lines.push(StyledLine::styled(format!("… +{rest} lines"), look.theme.fg(ThemeToken::Inactive)));
                 break 'all;
             }
             lines.extend(draw(row, digits, look));
@@ -169,17 +169,21 @@ pub fn render(hunks: &[Hunk], look: &Look<'_>) -> Vec<Line> {
 }
 
 /// Counts of added and removed lines.
-pub fn counts(hunks: &[Hunk]) -> (usize, usize) {
+pub fn counts(hunks: &[DiffRowHunk]) -> (usize, usize) {
     let count = |sign| hunks.iter().flatten().filter(|row| row.sign == sign).count();
-    (count(Sign::Added), count(Sign::Removed))
+    (count(DiffSign::Added), count(DiffSign::Removed))
 }
 
-fn draw(row: &Row, digits: usize, look: &Look<'_>) -> Vec<Line> {
+fn draw(row: &DiffRow, digits: usize, look: &DiffOptions<'_>) -> Vec<StyledLine> {
     let theme = look.theme;
     let (sign, fill, word, tone) = match row.sign {
-        Sign::Same => (' ', None, None, Token::Text),
-        Sign::Added => ('+', theme.colour(Token::DiffAdded), theme.colour(Token::DiffAddedWord), Token::Success),
-        Sign::Removed => ('-', theme.colour(Token::DiffRemoved), theme.colour(Token::DiffRemovedWord), Token::Error),
+        DiffSign::Same => (' ', None, None, ThemeToken::Text),
+        DiffSign::Added => {
+            ('+', theme.colour(ThemeToken::DiffAdded), theme.colour(ThemeToken::DiffAddedWord), ThemeToken::Success)
+        }
+        DiffSign::Removed => {
+            ('-', theme.colour(ThemeToken::DiffRemoved), theme.colour(ThemeToken::DiffRemovedWord), ThemeToken::Error)
+        }
     };
     let gutter = digits + 3;
     let room = look.columns.saturating_sub(gutter).max(8);
@@ -187,7 +191,7 @@ fn draw(row: &Row, digits: usize, look: &Look<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for part in body.wrapped(room, 0) {
         let number = if lines.is_empty() { row.number.to_string() } else { String::new() };
-        let mut line = Line::styled(format!("{number:>digits$} "), theme.fg(Token::Inactive));
+        let mut line = StyledLine::styled(format!("{number:>digits$} "), theme.fg(ThemeToken::Inactive));
         line.push(format!("{sign} "), theme.fg(tone));
         line.append(part);
         line.fill = fill;
@@ -197,9 +201,9 @@ fn draw(row: &Row, digits: usize, look: &Look<'_>) -> Vec<Line> {
 }
 
 /// The text with the colours of its language and its word marks. Tabs are widened after the marks were placed.
-fn coloured(row: &Row, word: Option<crate::style::Colour>, look: &Look<'_>) -> Line {
+fn coloured(row: &DiffRow, word: Option<crate::style::Colour>, look: &DiffOptions<'_>) -> StyledLine {
     let plain = highlight(&row.text, language_of(look.path), look.theme).into_iter().next().unwrap_or_default();
-    let mut out = Line::new();
+    let mut out = StyledLine::new();
     let mut at = 0;
     for span in plain.spans {
         let end = at + span.text.len();
@@ -210,7 +214,7 @@ fn coloured(row: &Row, word: Option<crate::style::Colour>, look: &Look<'_>) -> L
             let marked = row.marks.iter().any(|mark| mark.start <= pair[0] && pair[1] <= mark.end);
             let style = if marked { mark_style(span.style, word) } else { span.style };
             let text = text::clean(&span.text[pair[0] - at..pair[1] - at]);
-            out.push_span(Span { text, style, link: None });
+            out.push_span(StyledSpan { text, style, link: None });
         }
         at = end;
     }
@@ -218,7 +222,7 @@ fn coloured(row: &Row, word: Option<crate::style::Colour>, look: &Look<'_>) -> L
 }
 
 /// Underlined too, so that marks are seen without colours.
-fn mark_style(style: Style, word: Option<crate::style::Colour>) -> Style {
+fn mark_style(style: TextStyle, word: Option<crate::style::Colour>) -> TextStyle {
     style.on(word).bold()
 }
 
@@ -228,8 +232,8 @@ mod tests {
 
     fn shown(old: &str, new: &str, columns: usize) -> Vec<String> {
         let theme = Theme::default();
-        let look = Look { theme: &theme, columns, path: "a.rs", limit: 100 };
-        render(&between(old, new, 1), &look).iter().map(Line::text).collect()
+        let look = DiffOptions { theme: &theme, columns, path: "a.rs", limit: 100 };
+        render(&diff_texts(old, new, 1), &look).iter().map(StyledLine::text).collect()
     }
 
     #[test]
@@ -260,21 +264,21 @@ mod tests {
     fn hunks_are_set_apart_and_long_diffs_cut() {
         let old = (1..=40).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
         let new = old.replace("\n5\n", "\nfive\n").replace("\n30\n", "\nthirty\n");
-        let hunks = between(&old, &new, 1);
+        let hunks = diff_texts(&old, &new, 1);
         assert_eq!((hunks.len(), counts(&hunks)), (2, (2, 2)));
         let theme = Theme::default();
-        let lines = render(&hunks, &Look { theme: &theme, columns: 40, path: "", limit: 4 });
+        let lines = render(&hunks, &DiffOptions { theme: &theme, columns: 40, path: "", limit: 4 });
         assert_eq!(lines.last().unwrap().text(), "… +12 lines");
     }
 
     #[test]
     fn words_are_marked_when_lines_are_alike() {
         // [TST-242]
-        let hunks = between("let count = 1;\n", "let total = 1;\n", 1);
+        let hunks = diff_texts("let count = 1;\n", "let total = 1;\n", 1);
         let only = std::slice::from_ref(&(4..9));
         assert_eq!(hunks[0][0].marks, only);
         assert_eq!(hunks[0][1].marks, only);
-        assert!(between("abc\n", "xyz uvw\n", 1)[0].iter().all(|row| row.marks.is_empty()));
+        assert!(diff_texts("abc\n", "xyz uvw\n", 1)[0].iter().all(|row| row.marks.is_empty()));
     }
 
     #[test]

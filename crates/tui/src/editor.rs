@@ -7,22 +7,22 @@ pub mod layout;
 pub mod motion;
 pub mod vim;
 
-use chips::{Chip, Chips};
-use layout::Layout;
+use chips::{Chip, ChipSet};
+use layout::EditorLayout;
 use std::ops::Range;
 
 const UNDO_LIMIT: usize = 200;
 const KILL_LIMIT: usize = 30;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Moment {
+struct EditSnapshot {
     text: String,
     cursor: usize,
 }
 
 /// Consecutive edits of one kind are one step of undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum EditKind {
     Typing,
     Deleting,
     Other,
@@ -34,17 +34,17 @@ pub struct Editor {
     cursor: usize,
     /// The column that moves up and down aim at.
     goal: Option<usize>,
-    past: Vec<Moment>,
-    future: Vec<Moment>,
-    last: Option<Kind>,
+    past: Vec<EditSnapshot>,
+    future: Vec<EditSnapshot>,
+    last: Option<EditKind>,
     kills: Vec<String>,
     /// The last kill may be extended, or the last yank replaced.
-    chain: Chain,
-    pub chips: Chips,
+    chain: KillChain,
+    pub chips: ChipSet,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Chain {
+enum KillChain {
     #[default]
     None,
     Kill,
@@ -92,17 +92,17 @@ impl Editor {
 
     /// Replaces everything; the cursor goes to the end. Can be undone.
     pub fn set(&mut self, text: impl Into<String>) {
-        self.remember(Kind::Other);
+        self.push_undo(EditKind::Other);
         self.text = text.into();
         self.cursor = self.text.len();
-        self.moved();
+        self.end_edit_chain();
     }
 
     /// Puts a text back as it was, without a trace in undo.
     pub fn restore(&mut self, text: String, cursor: usize) {
         self.cursor = motion::boundary(&text, cursor);
         self.text = text;
-        self.moved();
+        self.end_edit_chain();
     }
 
     /// Takes the text out and forgets how it was made; kills stay.
@@ -116,7 +116,7 @@ impl Editor {
         self.future.clear();
         self.chips.clear();
         self.last = None;
-        self.moved();
+        self.end_edit_chain();
         Submission { shown, expanded, images, chips }
     }
 
@@ -130,11 +130,12 @@ impl Editor {
             return;
         }
         // A blank ends a step of undo, so that undo works by words.
-        let kind = if text.chars().all(char::is_whitespace) || text.len() > 8 { Kind::Other } else { Kind::Typing };
-        self.remember(kind);
+        let kind =
+            if text.chars().all(char::is_whitespace) || text.len() > 8 { EditKind::Other } else { EditKind::Typing };
+        self.push_undo(kind);
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
-        self.moved();
+        self.end_edit_chain();
     }
 
     /// Text from the clipboard; long text becomes a chip.
@@ -144,45 +145,45 @@ impl Editor {
             let label = self.chips.add_text(text);
             self.insert(&label);
         } else {
-            self.remember(Kind::Other);
+            self.push_undo(EditKind::Other);
             self.text.insert_str(self.cursor, &text);
             self.cursor += text.len();
-            self.moved();
+            self.end_edit_chain();
         }
     }
 
     pub fn remove(&mut self, range: Range<usize>) -> String {
-        self.remove_as(range, Kind::Other)
+        self.remove_as(range, EditKind::Other)
     }
 
-    fn remove_as(&mut self, range: Range<usize>, kind: Kind) -> String {
+    fn remove_as(&mut self, range: Range<usize>, kind: EditKind) -> String {
         let range = self.chips.widen(&self.text, range);
         if range.is_empty() {
             return String::new();
         }
-        self.remember(kind);
+        self.push_undo(kind);
         let gone = self.text[range.clone()].to_owned();
         self.text.replace_range(range.clone(), "");
         self.cursor = range.start;
-        self.moved();
+        self.end_edit_chain();
         gone
     }
 
     pub fn replace(&mut self, range: Range<usize>, with: &str) {
-        self.remember(Kind::Other);
+        self.push_undo(EditKind::Other);
         self.text.replace_range(range.clone(), with);
         self.cursor = range.start + with.len();
-        self.moved();
+        self.end_edit_chain();
     }
 
     pub fn backspace(&mut self) {
         let from = self.step_left(self.cursor);
-        self.remove_as(from..self.cursor, Kind::Deleting);
+        self.remove_as(from..self.cursor, EditKind::Deleting);
     }
 
     pub fn delete(&mut self) {
         let to = self.step_right(self.cursor);
-        self.remove_as(self.cursor..to, Kind::Deleting);
+        self.remove_as(self.cursor..to, EditKind::Deleting);
     }
 
     // Motions.
@@ -200,7 +201,7 @@ impl Editor {
     pub fn go(&mut self, at: usize) {
         let at = motion::boundary(&self.text, at);
         self.cursor = self.chips.around(&self.text, at).map_or(at, |chip| chip.end);
-        self.moved();
+        self.end_edit_chain();
     }
 
     pub fn left(&mut self) {
@@ -213,7 +214,7 @@ impl Editor {
 
     fn go_exactly(&mut self, at: usize) {
         self.cursor = at;
-        self.moved();
+        self.end_edit_chain();
     }
 
     pub fn word_left(&mut self) {
@@ -247,12 +248,12 @@ impl Editor {
     }
 
     fn vertical(&mut self, columns: usize, to: impl Fn(usize) -> Option<usize>) -> bool {
-        let layout = Layout::new(&self.text, columns);
+        let layout = EditorLayout::new(&self.text, columns);
         let (row, column) = layout.position(&self.text, self.cursor);
         let goal = self.goal.unwrap_or(column);
         let Some(at) = to(row).and_then(|row| layout.offset(&self.text, row, goal)) else { return false };
         self.cursor = self.chips.around(&self.text, at).map_or(at, |chip| chip.start);
-        self.chain = Chain::None;
+        self.chain = KillChain::None;
         self.last = None;
         self.goal = Some(goal);
         true
@@ -264,48 +265,48 @@ impl Editor {
         let end = motion::line_end(&self.text, self.cursor);
         // At the end of a line the line break itself goes.
         let end = if end == self.cursor { self.step_right(self.cursor) } else { end };
-        self.kill(self.cursor..end, Side::After);
+        self.kill(self.cursor..end, KillSide::After);
     }
 
     pub fn kill_to_start(&mut self) {
         let start = motion::line_start(&self.text, self.cursor);
         let start = if start == self.cursor { self.step_left(self.cursor) } else { start };
-        self.kill(start..self.cursor, Side::Before);
+        self.kill(start..self.cursor, KillSide::Before);
     }
 
     /// Back to the last blank, as Ctrl+W does.
     pub fn kill_big_word(&mut self) {
         let start = motion::big_word_left(&self.text, self.cursor);
-        self.kill(start..self.cursor, Side::Before);
+        self.kill(start..self.cursor, KillSide::Before);
     }
 
     pub fn kill_word_left(&mut self) {
-        self.kill(self.word_start()..self.cursor, Side::Before);
+        self.kill(self.word_start()..self.cursor, KillSide::Before);
     }
 
     pub fn kill_word_right(&mut self) {
         let end = motion::word_right(&self.text, self.cursor);
-        self.kill(self.cursor..end, Side::After);
+        self.kill(self.cursor..end, KillSide::After);
     }
 
-    fn kill(&mut self, range: Range<usize>, side: Side) {
-        let joins = self.chain == Chain::Kill;
+    fn kill(&mut self, range: Range<usize>, side: KillSide) {
+        let joins = self.chain == KillChain::Kill;
         let gone = self.remove(range);
         if gone.is_empty() {
             return;
         }
         match self.kills.last_mut().filter(|_| joins) {
             Some(last) => match side {
-                Side::Before => last.insert_str(0, &gone),
-                Side::After => last.push_str(&gone),
+                KillSide::Before => last.insert_str(0, &gone),
+                KillSide::After => last.push_str(&gone),
             },
-            None => self.keep(gone),
+            None => self.push_kill(gone),
         }
-        self.chain = Chain::Kill;
+        self.chain = KillChain::Kill;
     }
 
     /// Puts a text on the kill ring.
-    pub fn keep(&mut self, text: String) {
+    pub fn push_kill(&mut self, text: String) {
         self.kills.push(text);
         if self.kills.len() > KILL_LIMIT {
             self.kills.remove(0);
@@ -316,31 +317,31 @@ impl Editor {
         let Some(text) = self.kills.last().cloned() else { return };
         let start = self.cursor;
         self.insert_whole(&text);
-        self.chain = Chain::Yank { range: start..self.cursor, index: self.kills.len() - 1 };
+        self.chain = KillChain::Yank { range: start..self.cursor, index: self.kills.len() - 1 };
     }
 
     /// Replaces what was just yanked by the kill before it.
     pub fn yank_older(&mut self) {
-        let Chain::Yank { range, index } = self.chain.clone() else { return };
+        let KillChain::Yank { range, index } = self.chain.clone() else { return };
         let index = index.checked_sub(1).unwrap_or(self.kills.len() - 1);
         let text = self.kills[index].clone();
         let start = range.start;
         self.replace(range, &text);
-        self.chain = Chain::Yank { range: start..self.cursor, index };
+        self.chain = KillChain::Yank { range: start..self.cursor, index };
     }
 
     fn insert_whole(&mut self, text: &str) {
-        self.remember(Kind::Other);
+        self.push_undo(EditKind::Other);
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
-        self.moved();
+        self.end_edit_chain();
     }
 
     // Undo.
 
-    fn remember(&mut self, kind: Kind) {
-        if kind == Kind::Other || self.last != Some(kind) {
-            self.past.push(Moment { text: self.text.clone(), cursor: self.cursor });
+    fn push_undo(&mut self, kind: EditKind) {
+        if kind == EditKind::Other || self.last != Some(kind) {
+            self.past.push(EditSnapshot { text: self.text.clone(), cursor: self.cursor });
             if self.past.len() > UNDO_LIMIT {
                 self.past.remove(0);
             }
@@ -350,37 +351,37 @@ impl Editor {
     }
 
     pub fn undo(&mut self) -> bool {
-        let now = Moment { text: self.text.clone(), cursor: self.cursor };
+        let now = EditSnapshot { text: self.text.clone(), cursor: self.cursor };
         let Some(before) = self.past.pop() else { return false };
         self.future.push(now);
-        self.become_moment(before);
+        self.restore_snapshot(before);
         true
     }
 
     pub fn redo(&mut self) -> bool {
-        let now = Moment { text: self.text.clone(), cursor: self.cursor };
+        let now = EditSnapshot { text: self.text.clone(), cursor: self.cursor };
         let Some(after) = self.future.pop() else { return false };
         self.past.push(now);
-        self.become_moment(after);
+        self.restore_snapshot(after);
         true
     }
 
-    fn become_moment(&mut self, moment: Moment) {
+    fn restore_snapshot(&mut self, moment: EditSnapshot) {
         self.text = moment.text;
         self.cursor = moment.cursor;
         self.last = None;
         self.goal = None;
-        self.chain = Chain::None;
+        self.chain = KillChain::None;
     }
 
-    fn moved(&mut self) {
+    fn end_edit_chain(&mut self) {
         self.goal = None;
-        self.chain = Chain::None;
+        self.chain = KillChain::None;
     }
 }
 
 #[derive(Clone, Copy)]
-enum Side {
+enum KillSide {
     Before,
     After,
 }

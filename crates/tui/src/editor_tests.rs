@@ -156,7 +156,7 @@ proptest! {
         for op in &ops {
             run(&mut editor, op);
             prop_assert!(editor.text().is_char_boundary(editor.cursor()));
-            let layout = Layout::new(editor.text(), 7);
+            let layout = EditorLayout::new(editor.text(), 7);
             let (row, column) = layout.position(editor.text(), editor.cursor());
             prop_assert!(row < layout.rows.len() && column <= 7);
         }

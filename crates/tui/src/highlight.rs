@@ -3,8 +3,8 @@
 
 mod languages;
 
-use crate::style::{Line, Style};
-use crate::theme::{Theme, Token};
+use crate::style::{StyledLine, TextStyle};
+use crate::theme::{Theme, ThemeToken};
 use languages::{Language, find};
 
 /// Beyond this a block stays plain.
@@ -12,7 +12,7 @@ const LIMIT: usize = 256 * 1024;
 
 /// What a lexer is inside of between lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum LexerState {
     #[default]
     Code,
     BlockComment,
@@ -21,16 +21,16 @@ enum State {
 }
 
 /// `code` in lines with colours for the language a fence names.
-pub fn highlight(code: &str, language: &str, theme: &Theme) -> Vec<Line> {
+pub fn highlight(code: &str, language: &str, theme: &Theme) -> Vec<StyledLine> {
     let name = language.split([',', ' ', '{']).next().unwrap_or_default().to_ascii_lowercase();
     if name == "diff" || name == "patch" {
         return code.split('\n').map(|line| diff_line(line, theme)).collect();
     }
     let Some(language) = find(&name).filter(|_| code.len() <= LIMIT) else {
-        return code.split('\n').map(Line::plain).collect();
+        return code.split('\n').map(StyledLine::plain).collect();
     };
-    let mut state = State::Code;
-    code.split('\n').map(|line| Lexer { language, theme, rest: line, out: Line::new() }.run(&mut state)).collect()
+    let mut state = LexerState::Code;
+    code.split('\n').map(|line| Lexer { language, theme, rest: line, out: StyledLine::new() }.run(&mut state)).collect()
 }
 
 /// The language of a file, for a fence.
@@ -44,52 +44,52 @@ pub fn language_of(path: &str) -> &str {
     }
 }
 
-fn diff_line(line: &str, theme: &Theme) -> Line {
+fn diff_line(line: &str, theme: &Theme) -> StyledLine {
     let token = match line.as_bytes().first() {
-        Some(b'+') => Token::Success,
-        Some(b'-') => Token::Error,
-        Some(b'@') => Token::CodeName,
-        Some(_) | None => Token::Text,
+        Some(b'+') => ThemeToken::Success,
+        Some(b'-') => ThemeToken::Error,
+        Some(b'@') => ThemeToken::CodeName,
+        Some(_) | None => ThemeToken::Text,
     };
-    Line::styled(line, theme.fg(token))
+    StyledLine::styled(line, theme.fg(token))
 }
 
 struct Lexer<'a> {
     language: &'static Language,
     theme: &'a Theme,
     rest: &'a str,
-    out: Line,
+    out: StyledLine,
 }
 
 impl Lexer<'_> {
-    fn run(mut self, state: &mut State) -> Line {
+    fn run(mut self, state: &mut LexerState) -> StyledLine {
         while !self.rest.is_empty() {
             match *state {
-                State::BlockComment => {
+                LexerState::BlockComment => {
                     let end = self.language.block.map_or("", |(_, end)| end);
-                    if self.take_through(end, Token::CodeComment, Escapes::None) {
-                        *state = State::Code;
+                    if self.take_through(end, ThemeToken::CodeComment, EscapeStyle::None) {
+                        *state = LexerState::Code;
                     }
                 }
-                State::Text(end) => {
-                    if self.take_through(end, Token::CodeString, Escapes::Backslash) {
-                        *state = State::Code;
+                LexerState::Text(end) => {
+                    if self.take_through(end, ThemeToken::CodeString, EscapeStyle::Backslash) {
+                        *state = LexerState::Code;
                     }
                 }
-                State::Code => *state = self.step(),
+                LexerState::Code => *state = self.step(),
             }
         }
         self.out
     }
 
-    fn take(&mut self, len: usize, style: Style) {
+    fn take(&mut self, len: usize, style: TextStyle) {
         let (token, rest) = self.rest.split_at(len);
         self.out.push(token, style);
         self.rest = rest;
     }
 
     /// Up to and with `end`; `false` when the line ends first.
-    fn take_through(&mut self, end: &str, token: Token, escapes: Escapes) -> bool {
+    fn take_through(&mut self, end: &str, token: ThemeToken, escapes: EscapeStyle) -> bool {
         let style = self.theme.fg(token);
         let mut chars = self.rest.char_indices();
         while let Some((at, c)) = chars.next() {
@@ -97,7 +97,7 @@ impl Lexer<'_> {
                 self.take(at + end.len(), style);
                 return true;
             }
-            if c == '\\' && escapes == Escapes::Backslash {
+            if c == '\\' && escapes == EscapeStyle::Backslash {
                 chars.next();
             }
         }
@@ -105,34 +105,34 @@ impl Lexer<'_> {
         false
     }
 
-    fn step(&mut self) -> State {
+    fn step(&mut self) -> LexerState {
         let language = self.language;
         if let Some((start, _)) = language.block.filter(|(start, _)| self.rest.starts_with(start)) {
-            self.take(start.len(), self.theme.fg(Token::CodeComment));
-            return State::BlockComment;
+            self.take(start.len(), self.theme.fg(ThemeToken::CodeComment));
+            return LexerState::BlockComment;
         }
         if self.comment_begins() {
-            self.take(self.rest.len(), self.theme.fg(Token::CodeComment));
-            return State::Code;
+            self.take(self.rest.len(), self.theme.fg(ThemeToken::CodeComment));
+            return LexerState::Code;
         }
         for quote in language.long_strings {
             if self.rest.starts_with(quote) {
-                self.take(quote.len(), self.theme.fg(Token::CodeString));
-                return State::Text(quote);
+                self.take(quote.len(), self.theme.fg(ThemeToken::CodeString));
+                return LexerState::Text(quote);
             }
         }
-        let Some(first) = self.rest.chars().next() else { return State::Code };
+        let Some(first) = self.rest.chars().next() else { return LexerState::Code };
         if language.quotes.contains(first) {
             self.string(first);
         } else if first.is_ascii_digit() {
             let len = self.run_of(|c| c.is_alphanumeric() || c == '_' || c == '.');
-            self.take(len, self.theme.fg(Token::CodeNumber));
+            self.take(len, self.theme.fg(ThemeToken::CodeNumber));
         } else if first.is_alphabetic() || first == '_' || first == '@' || first == '$' {
             self.word(first);
         } else {
-            self.take(first.len_utf8(), Style::PLAIN);
+            self.take(first.len_utf8(), TextStyle::PLAIN);
         }
-        State::Code
+        LexerState::Code
     }
 
     fn comment_begins(&self) -> bool {
@@ -151,11 +151,11 @@ impl Lexer<'_> {
         let body = &self.rest[1..];
         if quote == '\'' && self.language.lifetimes && !is_char_literal(body) {
             let len = 1 + body.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(body.len());
-            return self.take(len, self.theme.fg(Token::CodeName));
+            return self.take(len, self.theme.fg(ThemeToken::CodeName));
         }
-        let style = self.theme.fg(Token::CodeString);
+        let style = self.theme.fg(ThemeToken::CodeString);
         self.take(1, style);
-        self.take_through(mark, Token::CodeString, Escapes::Backslash);
+        self.take_through(mark, ThemeToken::CodeString, EscapeStyle::Backslash);
     }
 
     fn word(&mut self, first: char) {
@@ -174,11 +174,11 @@ impl Lexer<'_> {
             }
         };
         let style = if known(word) {
-            self.theme.fg(Token::CodeKeyword)
+            self.theme.fg(ThemeToken::CodeKeyword)
         } else if self.rest[len..].starts_with('(') {
-            self.theme.fg(Token::CodeName)
+            self.theme.fg(ThemeToken::CodeName)
         } else {
-            Style::PLAIN
+            TextStyle::PLAIN
         };
         self.take(len, style);
     }
@@ -189,7 +189,7 @@ impl Lexer<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Escapes {
+enum EscapeStyle {
     Backslash,
     None,
 }
@@ -209,13 +209,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tokens(code: &str, language: &str) -> Vec<(String, Style)> {
+    fn tokens(code: &str, language: &str) -> Vec<(String, TextStyle)> {
         let theme = Theme::default();
         let lines = highlight(code, language, &theme);
         lines.into_iter().flat_map(|line| line.spans).map(|span| (span.text, span.style)).collect()
     }
 
-    fn has(code: &str, language: &str, text: &str, token: Token) {
+    fn has(code: &str, language: &str, text: &str, token: ThemeToken) {
         let wanted = (text.to_owned(), Theme::default().fg(token));
         let all = tokens(code, language);
         assert!(all.contains(&wanted), "{text:?} as {token:?} in {all:?}");
@@ -223,16 +223,16 @@ mod tests {
 
     #[test]
     fn common_languages_are_coloured() {
-        has("let x = 12; // why", "rust", "let", Token::CodeKeyword);
-        has("let x = 12; // why", "rust", "12", Token::CodeNumber);
-        has("let x = 12; // why", "rust", "// why", Token::CodeComment);
-        has("fn f<'a>(c: char) { g('x') }", "rs", "'a", Token::CodeName);
-        has("fn f<'a>(c: char) { g('x') }", "rs", "'x'", Token::CodeString);
-        has("s = \"\"\"a\nb\"\"\" # c", "python", "b\"\"\"", Token::CodeString);
-        has("/* a\nb */ int x;", "c", "b */", Token::CodeComment);
-        has("echo \"a \\\" b\" # c", "sh", "\"a \\\" b\"", Token::CodeString);
-        has("SELECT a from b", "sql", "SELECT", Token::CodeKeyword);
-        has("+new\n-old", "diff", "+new", Token::Success);
+        has("let x = 12; // why", "rust", "let", ThemeToken::CodeKeyword);
+        has("let x = 12; // why", "rust", "12", ThemeToken::CodeNumber);
+        has("let x = 12; // why", "rust", "// why", ThemeToken::CodeComment);
+        has("fn f<'a>(c: char) { g('x') }", "rs", "'a", ThemeToken::CodeName);
+        has("fn f<'a>(c: char) { g('x') }", "rs", "'x'", ThemeToken::CodeString);
+        has("s = \"\"\"a\nb\"\"\" # c", "python", "b\"\"\"", ThemeToken::CodeString);
+        has("/* a\nb */ int x;", "c", "b */", ThemeToken::CodeComment);
+        has("echo \"a \\\" b\" # c", "sh", "\"a \\\" b\"", ThemeToken::CodeString);
+        has("SELECT a from b", "sql", "SELECT", ThemeToken::CodeKeyword);
+        has("+new\n-old", "diff", "+new", ThemeToken::Success);
         assert_eq!(language_of("/a/b.rs"), "rs");
         assert_eq!(language_of("Makefile"), "makefile");
     }
@@ -242,7 +242,7 @@ mod tests {
         fn text_is_never_changed(code in "[ -~\n日'\"`#/*]{0,80}", language in prop::sample::select(
             vec!["rust", "python", "js", "sh", "c", "html", "yaml", "json", "none", "diff"])) {
             let lines = highlight(&code, language, &Theme::default());
-            let joined: Vec<String> = lines.iter().map(Line::text).collect();
+            let joined: Vec<String> = lines.iter().map(StyledLine::text).collect();
             prop_assert_eq!(joined.join("\n"), code);
         }
     }

@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::Env;
-use sys::process::Once;
+use sys::process::BoundedCommand;
 
-const TIME: Duration = Duration::from_secs(10);
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
-const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+const CLIPBOARD_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;
+const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// How a program prints a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ImageEncoding {
     Bytes,
     /// `«data PNGf8950…»`
     AppleHex,
@@ -21,19 +21,25 @@ enum Form {
 
 /// A program that prints the picture in the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Source {
+struct ClipboardSource {
     program: &'static str,
     args: &'static [&'static str],
-    form: Form,
+    form: ImageEncoding,
 }
 
-const APPLE: Source =
-    Source { program: "osascript", args: &["-e", "get the clipboard as «class PNGf»"], form: Form::AppleHex };
-const WAYLAND: Source =
-    Source { program: "wl-paste", args: &["--no-newline", "--type", "image/png"], form: Form::Bytes };
-const X11: Source =
-    Source { program: "xclip", args: &["-selection", "clipboard", "-t", "image/png", "-o"], form: Form::Bytes };
-const WINDOWS: Source = Source {
+const APPLE: ClipboardSource = ClipboardSource {
+    program: "osascript",
+    args: &["-e", "get the clipboard as «class PNGf»"],
+    form: ImageEncoding::AppleHex,
+};
+const WAYLAND: ClipboardSource =
+    ClipboardSource { program: "wl-paste", args: &["--no-newline", "--type", "image/png"], form: ImageEncoding::Bytes };
+const X11: ClipboardSource = ClipboardSource {
+    program: "xclip",
+    args: &["-selection", "clipboard", "-t", "image/png", "-o"],
+    form: ImageEncoding::Bytes,
+};
+const WINDOWS: ClipboardSource = ClipboardSource {
     program: "powershell.exe",
     args: &[
         "-NoProfile",
@@ -44,11 +50,11 @@ const WINDOWS: Source = Source {
          if ($i) { $m = New-Object IO.MemoryStream; $i.Save($m, [Drawing.Imaging.ImageFormat]::Png); \
          [Convert]::ToBase64String($m.ToArray()) } else { exit 1 }",
     ],
-    form: Form::Base64,
+    form: ImageEncoding::Base64,
 };
 
 /// The programs to try, best first.
-fn sources(env: &Env, os: &str) -> Vec<Source> {
+fn sources(env: &Env, os: &str) -> Vec<ClipboardSource> {
     let has = |name: &str| env.non_empty(name).is_some();
     match os {
         "macos" => return vec![APPLE],
@@ -68,16 +74,16 @@ pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
     let mut missing = Vec::new();
     for source in sources {
         let variables = env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let once = Once {
+        let once = BoundedCommand {
             program: Path::new(source.program),
             args: source.args,
             input: b"",
             env: variables,
-            time: TIME,
-            bytes: MOST_BYTES,
+            time: CLIPBOARD_TIMEOUT,
+            bytes: MAX_IMAGE_BYTES,
         };
         match once.run() {
-            Ok(bytes) if !bytes.is_empty() => match decoded(bytes, source.form) {
+            Ok(bytes) if !bytes.is_empty() => match decode(bytes, source.form) {
                 Some(bytes) => return Ok(bytes),
                 None => return Err(format!("{} printed something that is no picture", source.program)),
             },
@@ -92,16 +98,16 @@ pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
     }
 }
 
-fn decoded(bytes: Vec<u8>, form: Form) -> Option<Vec<u8>> {
+fn decode(bytes: Vec<u8>, form: ImageEncoding) -> Option<Vec<u8>> {
     match form {
-        Form::Bytes => Some(bytes),
-        Form::AppleHex => {
+        ImageEncoding::Bytes => Some(bytes),
+        ImageEncoding::AppleHex => {
             let text = String::from_utf8(bytes).ok()?;
             let hex = text.trim().strip_prefix("«data ")?.strip_suffix('»')?.get(4..)?.to_owned();
             let digit = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
             (0..hex.len() / 2).map(|index| digit(index * 2)).collect()
         }
-        Form::Base64 => {
+        ImageEncoding::Base64 => {
             let text: String = String::from_utf8(bytes).ok()?.split_whitespace().collect();
             engine::picture::from_base64(&text)
         }
@@ -109,7 +115,7 @@ fn decoded(bytes: Vec<u8>, form: Form) -> Option<Vec<u8>> {
 }
 
 /// The paths of pictures that a paste consists of; `None` when it is anything else.
-pub fn dropped(text: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
+pub fn dropped_paths(text: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     let text = text.trim();
     if text.is_empty() || text.len() > 16 * 1024 {
         return None;
@@ -157,7 +163,7 @@ fn picture_path(word: &str, home: Option<&Path>) -> Option<PathBuf> {
         PathBuf::from(word)
     };
     let ending = path.extension()?.to_string_lossy().to_lowercase();
-    (path.is_absolute() && ENDINGS.contains(&ending.as_str())).then_some(path)
+    (path.is_absolute() && EXTENSIONS.contains(&ending.as_str())).then_some(path)
 }
 
 /// `%20` and its like.
@@ -178,20 +184,20 @@ fn unescaped(text: &str) -> Option<String> {
 }
 
 /// A picture ready to be sent, or why it cannot be.
-pub type Picture = Result<(String, String), String>;
+pub type PictureResult = Result<(String, String), String>;
 
 /// Reads dropped files; `None` when one of them is not there, so that the paste was a text after all. Blocks.
-pub fn read(paths: &[PathBuf]) -> Option<Vec<Picture>> {
+pub fn read(paths: &[PathBuf]) -> Option<Vec<PictureResult>> {
     paths.iter().all(|path| path.is_file()).then(|| paths.iter().map(|path| read_one(path)).collect())
 }
 
-fn read_one(path: &Path) -> Picture {
+fn read_one(path: &Path) -> PictureResult {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let size = std::fs::metadata(path).map_err(|error| format!("{name}: {error}"))?.len();
-    if size > MOST_BYTES {
+    if size > MAX_IMAGE_BYTES {
         return Err(format!("{name} is {} MB, too large to process", size >> 20));
     }
-    let bytes = sys::fs::read_whole(path, MOST_BYTES as usize).map_err(|error| format!("{name}: {error}"))?;
+    let bytes = sys::fs::read_whole(path, MAX_IMAGE_BYTES as usize).map_err(|error| format!("{name}: {error}"))?;
     engine::picture::fit(&bytes).map_err(|why| format!("{name} {why}"))
 }
 
@@ -200,7 +206,7 @@ mod tests {
     use super::*;
 
     fn paths(text: &str) -> Option<Vec<String>> {
-        let found = dropped(text, Some(Path::new("/home/me")))?;
+        let found = dropped_paths(text, Some(Path::new("/home/me")))?;
         Some(found.iter().map(|path| path.display().to_string()).collect())
     }
 
@@ -232,8 +238,8 @@ mod tests {
         assert_eq!(programs(&env(&["WSL_DISTRO_NAME"]), "linux"), ["powershell.exe"]);
         assert_eq!(programs(&env(&[]), "windows"), ["powershell.exe"]);
         assert!(sources(&env(&[]), "linux").is_empty());
-        assert_eq!(decoded("«data PNGf89504E47»\n".into(), Form::AppleHex), Some(vec![0x89, 0x50, 0x4e, 0x47]));
-        assert_eq!(decoded(b"iVBO\r\nRw==".to_vec(), Form::Base64), Some(vec![0x89, 0x50, 0x4e, 0x47]));
-        assert_eq!(decoded(b"plain".to_vec(), Form::AppleHex), None);
+        assert_eq!(decode("«data PNGf89504E47»\n".into(), ImageEncoding::AppleHex), Some(vec![0x89, 0x50, 0x4e, 0x47]));
+        assert_eq!(decode(b"iVBO\r\nRw==".to_vec(), ImageEncoding::Base64), Some(vec![0x89, 0x50, 0x4e, 0x47]));
+        assert_eq!(decode(b"plain".to_vec(), ImageEncoding::AppleHex), None);
     }
 }

@@ -6,7 +6,7 @@ mod names;
 
 /// A key of the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Code {
+pub enum KeyCode {
     Char(char),
     Enter,
     Tab,
@@ -26,14 +26,14 @@ pub enum Code {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Mods {
+pub struct KeyMods {
     pub ctrl: bool,
     pub alt: bool,
     pub shift: bool,
     pub command: bool,
 }
 
-impl Mods {
+impl KeyMods {
     pub const NONE: Self = Self { ctrl: false, alt: false, shift: false, command: false };
     pub const CTRL: Self = Self { ctrl: true, ..Self::NONE };
     pub const ALT: Self = Self { alt: true, ..Self::NONE };
@@ -46,47 +46,47 @@ impl Mods {
 
 /// A key press. A character with no other modifier carries its shift in itself: `A`, not shift and `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    pub code: Code,
-    pub mods: Mods,
+pub struct KeyPress {
+    pub code: KeyCode,
+    pub mods: KeyMods,
 }
 
-impl Key {
-    pub fn new(code: Code, mods: Mods) -> Self {
+impl KeyPress {
+    pub fn new(code: KeyCode, mods: KeyMods) -> Self {
         let mut key = Self { code, mods };
-        if let Code::Char(c) = code {
+        if let KeyCode::Char(c) = code {
             let alone = !mods.ctrl && !mods.alt && !mods.command;
             if alone && mods.shift {
-                key.code = Code::Char(upper(c));
+                key.code = KeyCode::Char(upper(c));
                 key.mods.shift = false;
             } else if !alone && c.is_uppercase() {
-                key.code = Code::Char(lower(c));
+                key.code = KeyCode::Char(lower(c));
                 key.mods.shift = true;
             }
         }
         key
     }
 
-    pub fn plain(code: Code) -> Self {
-        Self::new(code, Mods::NONE)
+    pub fn plain(code: KeyCode) -> Self {
+        Self::new(code, KeyMods::NONE)
     }
 
     pub fn char(c: char) -> Self {
-        Self::plain(Code::Char(c))
+        Self::plain(KeyCode::Char(c))
     }
 
     pub fn ctrl(c: char) -> Self {
-        Self::new(Code::Char(c), Mods::CTRL)
+        Self::new(KeyCode::Char(c), KeyMods::CTRL)
     }
 
     pub fn alt(c: char) -> Self {
-        Self::new(Code::Char(c), Mods::ALT)
+        Self::new(KeyCode::Char(c), KeyMods::ALT)
     }
 
     /// The character to insert, when the key is one.
     pub fn text(self) -> Option<char> {
         match self.code {
-            Code::Char(c) if self.mods.is_none() => Some(c),
+            KeyCode::Char(c) if self.mods.is_none() => Some(c),
             _ => None,
         }
     }
@@ -110,17 +110,17 @@ fn lower(c: char) -> char {
 
 /// What the terminal sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    Key(Key),
+pub enum TerminalInput {
+    Key(KeyPress),
     /// With `\n` line ends.
     Paste(String),
-    Focus(Focus),
+    Focus(FocusChange),
     /// The terminal answers a question: the sequence without its introducer, e.g. `]11;rgb:…` or `[?1u`.
     Report(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Focus {
+pub enum FocusChange {
     Gained,
     Lost,
 }

@@ -12,14 +12,14 @@ pub mod keys;
 pub mod markdown;
 pub mod notify;
 pub mod picker;
-pub mod reader;
 pub mod reload;
 mod run;
+pub mod screen_reader;
 pub mod status_line;
 pub mod style;
 pub mod surface;
 pub mod text;
 pub mod theme;
 
-pub use app::{Motion, Preferences};
-pub use run::{Start, run};
+pub use app::{MotionLevel, Preferences};
+pub use run::{TuiStart, run};

@@ -4,23 +4,23 @@
 mod table;
 
 use crate::highlight::highlight;
-use crate::style::{Line, Span, Style};
+use crate::style::{StyledLine, StyledSpan, TextStyle};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::sync::Arc;
-use table::Table;
+use table::MarkdownTable;
 
 /// How it is to look.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct MarkdownOptions<'a> {
     pub theme: &'a Theme,
     pub columns: usize,
-    pub syntax: Syntax,
+    pub syntax: SyntaxColouring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
+pub enum SyntaxColouring {
     Coloured,
     Plain,
 }
@@ -30,7 +30,7 @@ fn options() -> Options {
 }
 
 /// The length of the part of `source` whose blocks are complete: everything before the last block.
-pub fn closed(source: &str) -> usize {
+pub fn closed_length(source: &str) -> usize {
     // A line that is not complete may still belong to the block before it.
     let source = &source[..source.rfind('\n').map_or(0, |at| at + 1)];
     let mut depth = 0_usize;
@@ -64,9 +64,9 @@ pub fn closed(source: &str) -> usize {
 }
 
 /// All blocks of `source`, separated by blank lines.
-pub fn render(source: &str, look: &Look<'_>) -> Vec<Line> {
+pub fn render(source: &str, look: &MarkdownOptions<'_>) -> Vec<StyledLine> {
     let source = text::clean(source);
-    let mut writer = Writer::new(look);
+    let mut writer = MarkdownWriter::new(look);
     for event in Parser::new_ext(&source, options()) {
         writer.event(event);
     }
@@ -75,38 +75,38 @@ pub fn render(source: &str, look: &Look<'_>) -> Vec<Line> {
 
 /// Something that indents what stands in it.
 #[derive(Debug)]
-struct Indent {
+struct BlockIndent {
     /// Before the first line only; taken when it was written.
-    marker: Option<Line>,
-    rest: Line,
+    marker: Option<StyledLine>,
+    rest: StyledLine,
 }
 
 #[derive(Debug)]
-struct Writer<'a> {
-    look: &'a Look<'a>,
-    lines: Vec<Line>,
-    current: Line,
+struct MarkdownWriter<'a> {
+    look: &'a MarkdownOptions<'a>,
+    lines: Vec<StyledLine>,
+    current: StyledLine,
     /// Whether the current line has its indents already.
     begun: bool,
-    styles: Vec<Style>,
-    indents: Vec<Indent>,
+    styles: Vec<TextStyle>,
+    indents: Vec<BlockIndent>,
     /// Open lists and their next number.
     lists: Vec<Option<u64>>,
     link: Option<Arc<str>>,
     /// Where the text of the open link began, to tell whether it shows its target.
     link_text: String,
     code: Option<(String, String)>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     /// A block has ended: the next one is set off.
     gap: bool,
 }
 
-impl<'a> Writer<'a> {
-    fn new(look: &'a Look<'a>) -> Self {
+impl<'a> MarkdownWriter<'a> {
+    fn new(look: &'a MarkdownOptions<'a>) -> Self {
         Self {
             look,
             lines: Vec::new(),
-            current: Line::new(),
+            current: StyledLine::new(),
             begun: false,
             styles: Vec::new(),
             indents: Vec::new(),
@@ -119,17 +119,17 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn finish(mut self) -> Vec<Line> {
+    fn finish(mut self) -> Vec<StyledLine> {
         self.end_line();
         self.lines
     }
 
-    fn fg(&self, token: Token) -> Style {
+    fn fg(&self, token: ThemeToken) -> TextStyle {
         self.look.theme.fg(token)
     }
 
-    fn style(&self) -> Style {
-        self.styles.iter().fold(Style::PLAIN, |all, style| all.with(*style))
+    fn style(&self) -> TextStyle {
+        self.styles.iter().fold(TextStyle::PLAIN, |all, style| all.with(*style))
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -138,11 +138,11 @@ impl<'a> Writer<'a> {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.text(&text),
             Event::Code(code) => {
-                let style = self.style().with(self.fg(Token::Suggestion));
+                let style = self.style().with(self.fg(ThemeToken::Suggestion));
                 self.write(&code, style);
             }
             Event::Html(text) | Event::InlineHtml(text) => {
-                let style = self.style().with(self.fg(Token::Inactive));
+                let style = self.style().with(self.fg(ThemeToken::Inactive));
                 for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
                     if index > 0 {
                         self.end_line();
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
             Event::SoftBreak | Event::HardBreak => self.write(" ", self.style()),
             Event::Rule => {
                 self.begin_block();
-                let style = self.fg(Token::Subtle);
+                let style = self.fg(ThemeToken::Subtle);
                 self.write(&"─".repeat(self.look.columns.min(40)), style);
                 self.end_block();
             }
@@ -177,9 +177,9 @@ impl<'a> Writer<'a> {
             }
             Tag::BlockQuote(_) => {
                 self.begin_block();
-                let bar = Line::styled("│ ", self.fg(Token::Subtle));
-                self.indents.push(Indent { marker: None, rest: bar });
-                self.styles.push(Style::PLAIN.italic());
+                let bar = StyledLine::styled("│ ", self.fg(ThemeToken::Subtle));
+                self.indents.push(BlockIndent { marker: None, rest: bar });
+                self.styles.push(TextStyle::PLAIN.italic());
             }
             Tag::CodeBlock(kind) => {
                 self.begin_block();
@@ -201,15 +201,15 @@ impl<'a> Writer<'a> {
             Tag::Item => self.start_item(),
             Tag::Table(alignments) => {
                 self.begin_block();
-                self.table = Some(Table::new(&alignments));
+                self.table = Some(MarkdownTable::new(&alignments));
             }
-            Tag::Emphasis => self.styles.push(Style::PLAIN.italic()),
-            Tag::Strong => self.styles.push(Style::PLAIN.bold()),
-            Tag::Strikethrough => self.styles.push(Style::PLAIN.strike()),
+            Tag::Emphasis => self.styles.push(TextStyle::PLAIN.italic()),
+            Tag::Strong => self.styles.push(TextStyle::PLAIN.bold()),
+            Tag::Strikethrough => self.styles.push(TextStyle::PLAIN.strike()),
             Tag::Link { dest_url, .. } => {
                 self.link = Some(dest_url.as_ref().into());
                 self.link_text.clear();
-                self.styles.push(Style::PLAIN.underline());
+                self.styles.push(TextStyle::PLAIN.underline());
             }
             Tag::Image { .. } => self.write("[image: ", self.style()),
             Tag::TableHead
@@ -276,11 +276,11 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn heading(&self, level: HeadingLevel) -> Style {
+    fn heading(&self, level: HeadingLevel) -> TextStyle {
         match level {
-            HeadingLevel::H1 => self.fg(Token::Accent).bold().underline(),
-            HeadingLevel::H2 => self.fg(Token::Accent).bold(),
-            HeadingLevel::H3 | HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => Style::PLAIN.bold(),
+            HeadingLevel::H1 => self.fg(ThemeToken::Accent).bold().underline(),
+            HeadingLevel::H2 => self.fg(ThemeToken::Accent).bold(),
+            HeadingLevel::H3 | HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => TextStyle::PLAIN.bold(),
         }
     }
 
@@ -294,9 +294,9 @@ impl<'a> Writer<'a> {
             }
             Some(None) | None => "- ".to_owned(),
         };
-        let rest = Line::plain(" ".repeat(text::width(&marker)));
-        let marker = Line::styled(marker, self.fg(Token::Inactive));
-        self.indents.push(Indent { marker: Some(marker), rest });
+        let rest = StyledLine::plain(" ".repeat(text::width(&marker)));
+        let marker = StyledLine::styled(marker, self.fg(ThemeToken::Inactive));
+        self.indents.push(BlockIndent { marker: Some(marker), rest });
         self.gap = false;
     }
 
@@ -317,7 +317,7 @@ impl<'a> Writer<'a> {
         // Where links cannot be followed the target must be readable.
         let shows_itself = self.link_text == *target || target.starts_with('#');
         if !shows_itself && self.table.is_none() && target.len() <= 200 {
-            let style = self.style().with(self.fg(Token::Inactive));
+            let style = self.style().with(self.fg(ThemeToken::Inactive));
             self.write(&format!(" ({target})"), style);
         }
     }
@@ -326,12 +326,12 @@ impl<'a> Writer<'a> {
         let Some((language, code)) = self.code.take() else { return };
         let code = code.trim_end_matches('\n');
         let lines = match self.look.syntax {
-            Syntax::Coloured => highlight(code, &language, self.look.theme),
-            Syntax::Plain => code.split('\n').map(Line::plain).collect(),
+            SyntaxColouring::Coloured => highlight(code, &language, self.look.theme),
+            SyntaxColouring::Plain => code.split('\n').map(StyledLine::plain).collect(),
         };
         for line in lines {
             self.begin_line();
-            self.current.push("  ", Style::PLAIN);
+            self.current.push("  ", TextStyle::PLAIN);
             self.current.append(line);
             self.end_line();
         }
@@ -353,11 +353,11 @@ impl<'a> Writer<'a> {
     fn begin_block(&mut self) {
         self.end_line();
         if std::mem::take(&mut self.gap) && !self.lines.is_empty() {
-            let bars: Line = self.indents.iter().fold(Line::new(), |mut line, indent| {
+            let bars: StyledLine = self.indents.iter().fold(StyledLine::new(), |mut line, indent| {
                 line.append(indent.rest.clone());
                 line
             });
-            self.lines.push(if bars.text().trim().is_empty() { Line::new() } else { bars });
+            self.lines.push(if bars.text().trim().is_empty() { StyledLine::new() } else { bars });
         }
     }
 
@@ -382,13 +382,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn write(&mut self, text: &str, style: Style) {
+    fn write(&mut self, text: &str, style: TextStyle) {
         if self.table.is_none() {
             self.begin_line();
         }
         match &self.link {
             Some(link) => {
-                let span = Span { text: text.to_owned(), style, link: Some(Arc::clone(link)) };
+                let span = StyledSpan { text: text.to_owned(), style, link: Some(Arc::clone(link)) };
                 self.current.push_span(span);
             }
             None => self.current.push(text, style),

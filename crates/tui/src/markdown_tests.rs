@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 fn shown(source: &str, columns: usize) -> Vec<String> {
     let theme = Theme::default();
-    let look = Look { theme: &theme, columns, syntax: Syntax::Coloured };
-    render(source, &look).iter().map(Line::text).collect()
+    let look = MarkdownOptions { theme: &theme, columns, syntax: SyntaxColouring::Coloured };
+    render(source, &look).iter().map(StyledLine::text).collect()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn links_show_where_they_lead() {
         ["text (http://x.y/z) http://a.b [image: pic]"]
     );
     let theme = Theme::default();
-    let look = Look { theme: &theme, columns: 80, syntax: Syntax::Coloured };
+    let look = MarkdownOptions { theme: &theme, columns: 80, syntax: SyntaxColouring::Coloured };
     let lines = render("[text](http://x.y/z)", &look);
     assert_eq!(lines[0].spans[0].link.as_deref(), Some("http://x.y/z"));
 }
@@ -56,14 +56,14 @@ fn escape_sequences_in_a_reply_do_nothing() {
 
 #[test]
 fn only_the_last_block_is_open() {
-    assert_eq!(closed("one"), 0);
-    assert_eq!(closed("one\ntwo"), 0);
-    assert_eq!(closed("one\n\ntwo"), 5);
-    assert_eq!(closed("| a |\n|--|\n| b |\n|"), 0);
-    assert_eq!(closed("one\n\n```\ncode\n"), 5);
+    assert_eq!(closed_length("one"), 0);
+    assert_eq!(closed_length("one\ntwo"), 0);
+    assert_eq!(closed_length("one\n\ntwo"), 5);
+    assert_eq!(closed_length("| a |\n|--|\n| b |\n|"), 0);
+    assert_eq!(closed_length("one\n\n```\ncode\n"), 5);
     let text = "para\n\n- a\n- b\n\n  c\n";
-    assert_eq!(&text[closed(text)..], "- a\n- b\n\n  c\n");
-    assert_eq!(closed("a\n\n---\n"), 3);
+    assert_eq!(&text[closed_length(text)..], "- a\n- b\n\n  c\n");
+    assert_eq!(closed_length("a\n\n---\n"), 3);
 }
 
 proptest! {
@@ -75,20 +75,20 @@ proptest! {
         // [TST-246]
         let whole: String = parts.concat();
         let theme = Theme::default();
-        let look = Look { theme: &theme, columns: 60, syntax: Syntax::Coloured };
+        let look = MarkdownOptions { theme: &theme, columns: 60, syntax: SyntaxColouring::Coloured };
         // Blocks are taken out as they close, as streaming does.
         let (mut source, mut printed) = (String::new(), Vec::new());
-        let take = |text: &str, printed: &mut Vec<Line>| {
+        let take = |text: &str, printed: &mut Vec<StyledLine>| {
             let lines = render(text, &look);
             if !printed.is_empty() && !lines.is_empty() {
-                printed.push(Line::new());
+                printed.push(StyledLine::new());
             }
             printed.extend(lines);
         };
         // One character at a time: a block must not close because its next line has only begun.
         for part in whole.chars() {
             source.push(part);
-            let done = closed(&source);
+            let done = closed_length(&source);
             if done > 0 {
                 take(&source[..done], &mut printed);
                 source.drain(..done);

@@ -5,7 +5,7 @@
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub enum AlertChannel {
     Auto,
     Bell,
     Iterm2,
@@ -15,7 +15,7 @@ pub enum Channel {
     Off,
 }
 
-impl Channel {
+impl AlertChannel {
     /// As the setting `preferredNotifChannel` names them.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -33,7 +33,7 @@ impl Channel {
 
 /// The terminal we talk to, as far as it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum TerminalProgram {
     Iterm2,
     Kitty,
     Ghostty,
@@ -44,82 +44,85 @@ pub enum Program {
 
 /// Whether something stands between us and it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Between {
+pub enum Multiplexer {
     Nothing,
     Tmux,
     Screen,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
-    pub program: Program,
-    pub between: Between,
+pub struct TerminalIdentity {
+    pub program: TerminalProgram,
+    pub multiplexer: Multiplexer,
 }
 
-impl Surroundings {
+impl TerminalIdentity {
     pub fn of(env: &Env) -> Self {
         let has = |name: &str| env.non_empty(name).is_some();
         let term = env.get("TERM").unwrap_or_default();
         let named = env.get("LC_TERMINAL").or(env.get("TERM_PROGRAM")).unwrap_or_default();
         let program = match named {
-            "iTerm.app" | "iTerm2" => Program::Iterm2,
-            "ghostty" => Program::Ghostty,
-            _ if has("KITTY_WINDOW_ID") || term == "xterm-kitty" => Program::Kitty,
-            _ if has("GHOSTTY_RESOURCES_DIR") || term == "xterm-ghostty" => Program::Ghostty,
-            _ if has("WT_SESSION") => Program::WindowsTerminal,
-            _ if env.get("ConEmuANSI") == Some("ON") => Program::ConEmu,
-            _ => Program::Other,
+            "iTerm.app" | "iTerm2" => TerminalProgram::Iterm2,
+            "ghostty" => TerminalProgram::Ghostty,
+            _ if has("KITTY_WINDOW_ID") || term == "xterm-kitty" => TerminalProgram::Kitty,
+            _ if has("GHOSTTY_RESOURCES_DIR") || term == "xterm-ghostty" => TerminalProgram::Ghostty,
+            _ if has("WT_SESSION") => TerminalProgram::WindowsTerminal,
+            _ if env.get("ConEmuANSI") == Some("ON") => TerminalProgram::ConEmu,
+            _ => TerminalProgram::Other,
         };
         let between = if has("TMUX") {
-            Between::Tmux
+            Multiplexer::Tmux
         } else if has("STY") {
-            Between::Screen
+            Multiplexer::Screen
         } else {
-            Between::Nothing
+            Multiplexer::Nothing
         };
-        Self { program, between }
+        Self { program, multiplexer: between }
     }
 
     /// The bytes that call the person.
-    pub fn alert(self, channel: Channel, title: &str, text: &str) -> Vec<u8> {
+    pub fn alert(self, channel: AlertChannel, title: &str, text: &str) -> Vec<u8> {
         let (title, text) = (plain(title), plain(text));
-        let iterm = || self.through(&format!("\x1b]9;{text}\x07"));
+        let iterm = || self.pass_through(&format!("\x1b]9;{text}\x07"));
         match channel {
-            Channel::Auto => match self.program {
-                Program::Iterm2 => iterm(),
-                Program::Kitty => self.alert(Channel::Kitty, &title, &text),
-                Program::Ghostty => self.alert(Channel::Ghostty, &title, &text),
-                Program::WindowsTerminal | Program::ConEmu | Program::Other => Vec::new(),
+            AlertChannel::Auto => match self.program {
+                TerminalProgram::Iterm2 => iterm(),
+                TerminalProgram::Kitty => self.alert(AlertChannel::Kitty, &title, &text),
+                TerminalProgram::Ghostty => self.alert(AlertChannel::Ghostty, &title, &text),
+                TerminalProgram::WindowsTerminal | TerminalProgram::ConEmu | TerminalProgram::Other => Vec::new(),
             },
-            Channel::Bell => b"\x07".to_vec(),
-            Channel::Iterm2 => iterm(),
-            Channel::Iterm2WithBell => [iterm(), b"\x07".to_vec()].concat(),
-            Channel::Kitty => {
-                let head = self.through(&format!("\x1b]99;i=gimlet:d=0:p=title;{title}\x1b\\"));
-                let body = self.through(&format!("\x1b]99;i=gimlet:d=1:p=body;{text}\x1b\\"));
+            AlertChannel::Bell => b"\x07".to_vec(),
+            AlertChannel::Iterm2 => iterm(),
+            AlertChannel::Iterm2WithBell => [iterm(), b"\x07".to_vec()].concat(),
+            AlertChannel::Kitty => {
+                let head = self.pass_through(&format!("\x1b]99;i=gimlet:d=0:p=title;{title}\x1b\\"));
+                let body = self.pass_through(&format!("\x1b]99;i=gimlet:d=1:p=body;{text}\x1b\\"));
                 [head, body].concat()
             }
-            Channel::Ghostty => self.through(&format!("\x1b]777;notify;{title};{text}\x07")),
-            Channel::Off => Vec::new(),
+            AlertChannel::Ghostty => self.pass_through(&format!("\x1b]777;notify;{title};{text}\x07")),
+            AlertChannel::Off => Vec::new(),
         }
     }
 
     /// The progress mark of the window, where terminals have one. Elsewhere the same sequence would be a notification.
     pub fn progress(self, is_busy: bool) -> Vec<u8> {
         match self.program {
-            Program::Iterm2 | Program::Ghostty | Program::WindowsTerminal | Program::ConEmu => {
-                self.through(if is_busy { "\x1b]9;4;3;0\x07" } else { "\x1b]9;4;0;0\x07" })
+            TerminalProgram::Iterm2
+            | TerminalProgram::Ghostty
+            | TerminalProgram::WindowsTerminal
+            | TerminalProgram::ConEmu => {
+                self.pass_through(if is_busy { "\x1b]9;4;3;0\x07" } else { "\x1b]9;4;0;0\x07" })
             }
-            Program::Kitty | Program::Other => Vec::new(),
+            TerminalProgram::Kitty | TerminalProgram::Other => Vec::new(),
         }
     }
 
     /// A sequence for the outer terminal.
-    pub fn through(self, sequence: &str) -> Vec<u8> {
-        match self.between {
-            Between::Nothing => sequence.as_bytes().to_vec(),
-            Between::Tmux => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\u{1b}', "\x1b\x1b")).into_bytes(),
-            Between::Screen => format!("\x1bP{}\x1b\\", sequence.replace("\x1b\\", "\x07")).into_bytes(),
+    pub fn pass_through(self, sequence: &str) -> Vec<u8> {
+        match self.multiplexer {
+            Multiplexer::Nothing => sequence.as_bytes().to_vec(),
+            Multiplexer::Tmux => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\u{1b}', "\x1b\x1b")).into_bytes(),
+            Multiplexer::Screen => format!("\x1bP{}\x1b\\", sequence.replace("\x1b\\", "\x07")).into_bytes(),
         }
     }
 
@@ -143,7 +146,7 @@ impl Surroundings {
             if !permitted {
                 return None;
             }
-            out.extend(self.through(&format!("\x1b]{}\x07", &body[..end])));
+            out.extend(self.pass_through(&format!("\x1b]{}\x07", &body[..end])));
             rest = after;
         }
         Some(out)
@@ -159,32 +162,36 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: Surroundings = Surroundings { program: Program::Other, between: Between::Nothing };
+    const PLAIN: TerminalIdentity =
+        TerminalIdentity { program: TerminalProgram::Other, multiplexer: Multiplexer::Nothing };
 
     #[test]
     fn every_channel_has_its_sequence_and_auto_knows_three_terminals() {
         // [TST-250] [EXT-255]
-        let text = |around: Surroundings, channel| String::from_utf8(around.alert(channel, "t", "x;\x1by")).unwrap();
-        assert_eq!(text(PLAIN, Channel::Auto), "");
-        assert_eq!(text(PLAIN, Channel::Off), "");
-        assert_eq!(text(PLAIN, Channel::Bell), "\x07");
-        assert_eq!(text(PLAIN, Channel::Iterm2), "\x1b]9;xy\x07");
-        assert_eq!(text(PLAIN, Channel::Iterm2WithBell), "\x1b]9;xy\x07\x07");
-        assert_eq!(text(PLAIN, Channel::Ghostty), "\x1b]777;notify;t;xy\x07");
-        for (program, channel) in
-            [(Program::Iterm2, Channel::Iterm2), (Program::Kitty, Channel::Kitty), (Program::Ghostty, Channel::Ghostty)]
-        {
-            let around = Surroundings { program, ..PLAIN };
-            assert_eq!(text(around, Channel::Auto), text(PLAIN, channel));
+        let text =
+            |around: TerminalIdentity, channel| String::from_utf8(around.alert(channel, "t", "x;\x1by")).unwrap();
+        assert_eq!(text(PLAIN, AlertChannel::Auto), "");
+        assert_eq!(text(PLAIN, AlertChannel::Off), "");
+        assert_eq!(text(PLAIN, AlertChannel::Bell), "\x07");
+        assert_eq!(text(PLAIN, AlertChannel::Iterm2), "\x1b]9;xy\x07");
+        assert_eq!(text(PLAIN, AlertChannel::Iterm2WithBell), "\x1b]9;xy\x07\x07");
+        assert_eq!(text(PLAIN, AlertChannel::Ghostty), "\x1b]777;notify;t;xy\x07");
+        for (program, channel) in [
+            (TerminalProgram::Iterm2, AlertChannel::Iterm2),
+            (TerminalProgram::Kitty, AlertChannel::Kitty),
+            (TerminalProgram::Ghostty, AlertChannel::Ghostty),
+        ] {
+            let around = TerminalIdentity { program, ..PLAIN };
+            assert_eq!(text(around, AlertChannel::Auto), text(PLAIN, channel));
         }
     }
 
     #[test]
     fn tmux_passes_sequences_through() {
         // [TST-250]
-        let around = Surroundings { between: Between::Tmux, ..PLAIN };
-        assert_eq!(around.alert(Channel::Iterm2, "", "x"), b"\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\");
-        assert_eq!(around.alert(Channel::Bell, "", "x"), b"\x07");
+        let around = TerminalIdentity { multiplexer: Multiplexer::Tmux, ..PLAIN };
+        assert_eq!(around.alert(AlertChannel::Iterm2, "", "x"), b"\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\");
+        assert_eq!(around.alert(AlertChannel::Bell, "", "x"), b"\x07");
     }
 
     #[test]
@@ -203,7 +210,7 @@ mod tests {
     #[test]
     fn progress_is_shown_only_where_it_is_known() {
         assert!(PLAIN.progress(true).is_empty());
-        let known = Surroundings { program: Program::Ghostty, ..PLAIN };
+        let known = TerminalIdentity { program: TerminalProgram::Ghostty, ..PLAIN };
         assert_eq!(known.progress(true), b"\x1b]9;4;3;0\x07");
         assert_eq!(known.progress(false), b"\x1b]9;4;0;0\x07");
     }

@@ -7,25 +7,25 @@ mod list;
 mod view;
 
 use crate::editor::Editor;
-use crate::keys::{Code, Key};
-use engine::query::{Scope, SessionInfo, Speaker};
-use list::{List, Snippet};
+use crate::keys::{KeyCode, KeyPress};
+use engine::query::{SessionInfo, SessionScope, Speaker};
+use list::{PickerList, Snippet};
 use std::path::PathBuf;
 
 /// Shorter texts are looked for in titles only.
-const SEARCHABLE: usize = 3;
+const MIN_SEARCH_CHARS: usize = 3;
 
 /// What the picker wants to know or have done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum PickerRequest {
     List {
         round: u64,
-        scope: Scope,
+        scope: SessionScope,
     },
     Search {
         round: u64,
         query: String,
-        scope: Scope,
+        scope: SessionScope,
     },
     Preview(PathBuf),
     Rename {
@@ -40,7 +40,7 @@ pub enum Request {
 
 /// What comes back.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum PickerUpdate {
     Sessions {
         round: u64,
         sessions: Vec<SessionInfo>,
@@ -71,39 +71,39 @@ pub enum News {
 
 /// What a key has led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PickerOutcome {
     Stays,
     Cancelled,
     Chosen(Box<SessionInfo>),
 }
 
 #[derive(Debug)]
-struct Preview {
+struct SessionPreview {
     path: PathBuf,
     /// `None` while it is read.
-    said: Option<Vec<(Speaker, String)>>,
+    messages: Option<Vec<(Speaker, String)>>,
 }
 
 #[derive(Debug, Default)]
-pub struct Picker {
-    list: List,
-    scope: Scope,
+pub struct SessionPicker {
+    list: PickerList,
+    scope: SessionScope,
     query: Editor,
     chosen: usize,
-    preview: Option<Preview>,
+    preview: Option<SessionPreview>,
     rename: Option<Editor>,
     problem: Option<String>,
     /// Counts questions: answers to older ones are not wanted.
     list_round: u64,
     search_round: u64,
     is_searching: bool,
-    requests: Vec<Request>,
+    requests: Vec<PickerRequest>,
 }
 
-impl Picker {
+impl SessionPicker {
     /// Opens with `query` typed; `current` is the session that is open already.
     pub fn new(query: &str, current: Option<String>) -> Self {
-        let mut picker = Self { list: List::new(current), ..Self::default() };
+        let mut picker = Self { list: PickerList::new(current), ..Self::default() };
         picker.query.insert(query);
         picker.ask_list();
         picker.narrow();
@@ -111,7 +111,7 @@ impl Picker {
     }
 
     /// What is to be asked outside.
-    pub fn take_requests(&mut self) -> Vec<Request> {
+    pub fn take_requests(&mut self) -> Vec<PickerRequest> {
         std::mem::take(&mut self.requests)
     }
 
@@ -119,7 +119,7 @@ impl Picker {
         self.list_round += 1;
         self.list.clear();
         self.chosen = 0;
-        self.requests.push(Request::List { round: self.list_round, scope: self.scope });
+        self.requests.push(PickerRequest::List { round: self.list_round, scope: self.scope });
     }
 
     /// The query has changed: titles at once, words later.
@@ -128,33 +128,36 @@ impl Picker {
         self.list.narrow(self.query.text());
         self.chosen = 0;
         let query = self.query.text().trim().to_owned();
-        self.is_searching = query.chars().count() >= SEARCHABLE;
+        self.is_searching = query.chars().count() >= MIN_SEARCH_CHARS;
         let round = self.search_round;
         self.requests.push(if self.is_searching {
-            Request::Search { round, query, scope: self.scope }
+            PickerRequest::Search { round, query, scope: self.scope }
         } else {
-            Request::Nothing
+            PickerRequest::Nothing
         });
     }
 
-    pub fn news(&mut self, news: News) {
+    pub fn apply_update(&mut self, news: PickerUpdate) {
         let chosen = self.list.get(self.chosen).map(|info| info.path.clone());
         match news {
-            News::Sessions { round, sessions, branch, is_all } if round == self.list_round => {
+            PickerUpdate::Sessions { round, sessions, branch, is_all } if round == self.list_round => {
                 self.list.add(sessions, branch, is_all);
             }
-            News::Hit { round, session, snippet, place } if round == self.search_round => {
+            PickerUpdate::Hit { round, session, snippet, place } if round == self.search_round => {
                 self.list.add_hit(*session, Snippet { text: snippet, place });
             }
-            News::Searched { round } if round == self.search_round => self.is_searching = false,
-            News::Preview { path, said } => {
+            PickerUpdate::Searched { round } if round == self.search_round => self.is_searching = false,
+            PickerUpdate::Preview { path, said } => {
                 if let Some(preview) = self.preview.as_mut().filter(|preview| preview.path == path) {
-                    preview.said = Some(said);
+                    preview.messages = Some(said);
                 }
             }
-            News::Renamed { path, name: Ok(name) } => self.list.rename(&path, &name),
-            News::Renamed { name: Err(why), .. } => self.problem = Some(why),
-            News::Sessions { .. } | News::Hit { .. } | News::Searched { .. } | News::Earlier(_) => return,
+            PickerUpdate::Renamed { path, name: Ok(name) } => self.list.rename(&path, &name),
+            PickerUpdate::Renamed { name: Err(why), .. } => self.problem = Some(why),
+            PickerUpdate::Sessions { .. }
+            | PickerUpdate::Hit { .. }
+            | PickerUpdate::Searched { .. }
+            | PickerUpdate::Earlier(_) => return,
         }
         // What was chosen stays chosen, wherever it has moved. The first row is nobody's choice.
         if self.chosen > 0
@@ -164,40 +167,40 @@ impl Picker {
         }
     }
 
-    pub fn key(&mut self, key: Key) -> Outcome {
+    pub fn key(&mut self, key: KeyPress) -> PickerOutcome {
         self.problem = None;
         if self.rename.is_some() {
             self.rename_key(key);
-            return Outcome::Stays;
+            return PickerOutcome::Stays;
         }
         match (key.code, key.mods.ctrl) {
-            (Code::Char('c'), true) => return Outcome::Cancelled,
-            (Code::Escape, _) => {
+            (KeyCode::Char('c'), true) => return PickerOutcome::Cancelled,
+            (KeyCode::Escape, _) => {
                 if self.preview.take().is_none() {
-                    return Outcome::Cancelled;
+                    return PickerOutcome::Cancelled;
                 }
             }
-            (Code::Enter, _) => {
+            (KeyCode::Enter, _) => {
                 if let Some(info) = self.list.get(self.chosen) {
-                    return Outcome::Chosen(Box::new(info.clone()));
+                    return PickerOutcome::Chosen(Box::new(info.clone()));
                 }
             }
-            (Code::Up, _) | (Code::Char('p'), true) => self.go(self.chosen.saturating_sub(1)),
-            (Code::Down, _) | (Code::Char('n'), true) => self.go(self.chosen + 1),
-            (Code::PageUp, _) => self.go(self.chosen.saturating_sub(10)),
-            (Code::PageDown, _) => self.go(self.chosen + 10),
-            (Code::Char(' '), false) if self.query.is_empty() => self.toggle_preview(),
-            (Code::Tab, _) => self.toggle_preview(),
-            (Code::Char('r'), true) => self.start_rename(),
-            (Code::Char('a'), true) => self.show(Scope::Everywhere),
-            (Code::Char('w'), true) => self.show(Scope::Worktrees),
-            (Code::Char('b'), true) => {
+            (KeyCode::Up, _) | (KeyCode::Char('p'), true) => self.go(self.chosen.saturating_sub(1)),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), true) => self.go(self.chosen + 1),
+            (KeyCode::PageUp, _) => self.go(self.chosen.saturating_sub(10)),
+            (KeyCode::PageDown, _) => self.go(self.chosen + 10),
+            (KeyCode::Char(' '), false) if self.query.is_empty() => self.toggle_preview(),
+            (KeyCode::Tab, _) => self.toggle_preview(),
+            (KeyCode::Char('r'), true) => self.start_rename(),
+            (KeyCode::Char('a'), true) => self.show(SessionScope::Everywhere),
+            (KeyCode::Char('w'), true) => self.show(SessionScope::Worktrees),
+            (KeyCode::Char('b'), true) => {
                 self.list.toggle_branch();
                 self.chosen = 0;
             }
             _ => self.edit(key),
         }
-        Outcome::Stays
+        PickerOutcome::Stays
     }
 
     pub fn paste(&mut self, text: &str) {
@@ -210,8 +213,8 @@ impl Picker {
     }
 
     /// Switches a wider scope on, or back to the directory.
-    fn show(&mut self, scope: Scope) {
-        self.scope = if self.scope == scope { Scope::Folder } else { scope };
+    fn show(&mut self, scope: SessionScope) {
+        self.scope = if self.scope == scope { SessionScope::Folder } else { scope };
         self.preview = None;
         self.ask_list();
         self.narrow();
@@ -230,8 +233,8 @@ impl Picker {
         }
         let Some(info) = self.list.get(self.chosen) else { return };
         let path = info.path.clone();
-        self.requests.push(Request::Preview(path.clone()));
-        self.preview = Some(Preview { path, said: None });
+        self.requests.push(PickerRequest::Preview(path.clone()));
+        self.preview = Some(SessionPreview { path, messages: None });
     }
 
     fn start_rename(&mut self) {
@@ -241,15 +244,15 @@ impl Picker {
         self.rename = Some(editor);
     }
 
-    fn rename_key(&mut self, key: Key) {
+    fn rename_key(&mut self, key: KeyPress) {
         match key.code {
-            Code::Escape => self.rename = None,
-            Code::Char('c') if key.mods.ctrl => self.rename = None,
-            Code::Enter => {
+            KeyCode::Escape => self.rename = None,
+            KeyCode::Char('c') if key.mods.ctrl => self.rename = None,
+            KeyCode::Enter => {
                 let name = self.rename.take().map(|mut name| name.take().expanded).unwrap_or_default();
                 let path = self.list.get(self.chosen).map(|info| info.path.clone());
                 if let Some(path) = path.filter(|_| !name.trim().is_empty()) {
-                    self.requests.push(Request::Rename { path, name });
+                    self.requests.push(PickerRequest::Rename { path, name });
                 }
             }
             _ => {
@@ -260,7 +263,7 @@ impl Picker {
         }
     }
 
-    fn edit(&mut self, key: Key) {
+    fn edit(&mut self, key: KeyPress) {
         let before = self.query.text().to_owned();
         crate::app::keys::edit(&mut self.query, key);
         if self.query.text() != before {

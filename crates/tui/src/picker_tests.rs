@@ -1,5 +1,5 @@
 use super::*;
-use crate::surface::Size;
+use crate::surface::TerminalSize;
 use crate::theme::Theme;
 
 fn session(number: u64, title: &str) -> SessionInfo {
@@ -15,24 +15,24 @@ fn session(number: u64, title: &str) -> SessionInfo {
     }
 }
 
-fn filled(sessions: Vec<SessionInfo>) -> Picker {
-    let mut picker = Picker::new("", None);
-    picker.news(News::Sessions { round: 1, sessions, branch: Some("main".into()), is_all: true });
+fn filled(sessions: Vec<SessionInfo>) -> SessionPicker {
+    let mut picker = SessionPicker::new("", None);
+    picker.apply_update(PickerUpdate::Sessions { round: 1, sessions, branch: Some("main".into()), is_all: true });
     picker.take_requests();
     picker
 }
 
-fn shown(picker: &Picker, columns: usize, rows: usize) -> Vec<String> {
-    let (lines, caret) = picker.rows(&Theme::default(), Size { columns, rows });
+fn shown(picker: &SessionPicker, columns: usize, rows: usize) -> Vec<String> {
+    let (lines, caret) = picker.rows(&Theme::default(), TerminalSize { columns, rows });
     assert!(lines.len() <= rows.max(2), "{} rows of {rows}", lines.len());
     assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
     assert!(caret.is_some_and(|caret| caret.row < lines.len() && caret.column < columns));
     lines.iter().map(|line| line.text().trim_end().to_owned()).collect()
 }
 
-fn typed(picker: &mut Picker, text: &str) {
+fn typed(picker: &mut SessionPicker, text: &str) {
     for c in text.chars() {
-        assert_eq!(picker.key(Key::char(c)), Outcome::Stays);
+        assert_eq!(picker.key(KeyPress::char(c)), PickerOutcome::Stays);
     }
 }
 
@@ -43,26 +43,26 @@ fn typing_narrows_at_once_and_hits_follow() {
     let mut picker = filled(vec![session(1, "fix the parser"), session(2, "write docs"), linked]);
     typed(&mut picker, "parSER");
     assert_eq!(picker.list.len(), 1);
-    let searches: Vec<Request> = picker.take_requests();
-    let Some(Request::Search { round, query, scope: Scope::Folder }) = searches.last().cloned() else {
+    let searches: Vec<PickerRequest> = picker.take_requests();
+    let Some(PickerRequest::Search { round, query, scope: SessionScope::Folder }) = searches.last().cloned() else {
         panic!("{searches:?}")
     };
     assert_eq!(query, "parSER");
-    let hit = |round| News::Hit {
+    let hit = |round| PickerUpdate::Hit {
         round,
         session: Box::new(session(2, "write docs")),
         snippet: "about the parser itself".into(),
         place: 10..16,
     };
-    picker.news(hit(round - 1));
+    picker.apply_update(hit(round - 1));
     assert_eq!(picker.list.len(), 1, "an answer to an older question");
-    picker.news(hit(round));
-    picker.news(News::Searched { round });
+    picker.apply_update(hit(round));
+    picker.apply_update(PickerUpdate::Searched { round });
     let rows = shown(&picker, 60, 20);
     assert!(rows[3].starts_with("❯ fix the parser") && rows[5].contains("write docs"), "{rows:?}");
     assert!(rows[6].contains("about the parser itself"), "{rows:?}");
     for _ in 0..6 {
-        picker.key(Key::plain(Code::Backspace));
+        picker.key(KeyPress::plain(KeyCode::Backspace));
     }
     typed(&mut picker, "pr/77");
     assert_eq!(picker.list.get(0).unwrap().id, "id-3");
@@ -84,29 +84,32 @@ fn forks_stand_below_what_they_belong_to() {
 fn keys_choose_preview_rename_and_widen() {
     // [TST-245]
     let mut picker = filled(vec![session(1, "one"), session(2, "two")]);
-    picker.key(Key::plain(Code::Down));
-    picker.key(Key::char(' '));
-    assert_eq!(picker.take_requests(), [Request::Preview("/s/id-2.jsonl".into())]);
-    picker.news(News::Preview { path: "/s/id-2.jsonl".into(), said: vec![(Speaker::User, "hello there".into())] });
+    picker.key(KeyPress::plain(KeyCode::Down));
+    picker.key(KeyPress::char(' '));
+    assert_eq!(picker.take_requests(), [PickerRequest::Preview("/s/id-2.jsonl".into())]);
+    picker.apply_update(PickerUpdate::Preview {
+        path: "/s/id-2.jsonl".into(),
+        said: vec![(Speaker::User, "hello there".into())],
+    });
     assert!(shown(&picker, 60, 20).iter().any(|row| row == "> hello there"));
-    assert_eq!(picker.key(Key::plain(Code::Escape)), Outcome::Stays);
-    picker.key(Key::ctrl('r'));
+    assert_eq!(picker.key(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Stays);
+    picker.key(KeyPress::ctrl('r'));
     typed(&mut picker, "new name");
-    picker.key(Key::plain(Code::Enter));
+    picker.key(KeyPress::plain(KeyCode::Enter));
     let path = PathBuf::from("/s/id-2.jsonl");
-    assert_eq!(picker.take_requests(), [Request::Rename { path: path.clone(), name: "new name".into() }]);
-    picker.news(News::Renamed { path, name: Ok("new name".into()) });
+    assert_eq!(picker.take_requests(), [PickerRequest::Rename { path: path.clone(), name: "new name".into() }]);
+    picker.apply_update(PickerUpdate::Renamed { path, name: Ok("new name".into()) });
     assert!(shown(&picker, 60, 20).iter().any(|row| row.starts_with("❯ new name")));
-    picker.key(Key::ctrl('b'));
+    picker.key(KeyPress::ctrl('b'));
     assert_eq!(picker.list.len(), 2);
-    for (key, scope) in [('a', Scope::Everywhere), ('w', Scope::Worktrees), ('w', Scope::Folder)] {
-        picker.key(Key::ctrl(key));
+    for (key, scope) in [('a', SessionScope::Everywhere), ('w', SessionScope::Worktrees), ('w', SessionScope::Folder)] {
+        picker.key(KeyPress::ctrl(key));
         let asked = picker.take_requests();
-        assert!(matches!(asked[0], Request::List { scope: told, .. } if told == scope), "{asked:?}");
+        assert!(matches!(asked[0], PickerRequest::List { scope: told, .. } if told == scope), "{asked:?}");
     }
     assert_eq!(picker.list.len(), 0, "what was listed belongs to another question");
-    assert_eq!(picker.key(Key::plain(Code::Enter)), Outcome::Stays);
-    assert_eq!(picker.key(Key::plain(Code::Escape)), Outcome::Cancelled);
+    assert_eq!(picker.key(KeyPress::plain(KeyCode::Enter)), PickerOutcome::Stays);
+    assert_eq!(picker.key(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Cancelled);
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn every_size_shows_what_is_typed_and_a_session() {
     let sessions = (0..50).map(|n| session(n, &format!("第{n}の会話 conversation number {n}"))).collect();
     let mut picker = filled(sessions);
     for _ in 0..30 {
-        picker.key(Key::plain(Code::Down));
+        picker.key(KeyPress::plain(KeyCode::Down));
     }
     for (columns, rows) in [(20, 5), (40, 24), (80, 10), (200, 60), (20, 2)] {
         let shown = shown(&picker, columns, rows);

@@ -4,59 +4,59 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-const EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Nobody writes more by hand.
-const MOST_BYTES: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ReloadKind {
     Bindings,
     Theme,
 }
 
 /// How a file was when it was last read; `None` when it was not there.
-type Stamp = Option<(SystemTime, u64)>;
+type ReloadStamp = Option<(SystemTime, u64)>;
 
 #[derive(Debug)]
-struct Watched {
-    what: What,
+struct WatchedFile {
+    kind: ReloadKind,
     path: PathBuf,
-    stamp: Stamp,
+    stamp: ReloadStamp,
 }
 
 #[derive(Debug, Default)]
-pub struct Reload {
-    files: Vec<Watched>,
-    looked_at: Option<Instant>,
+pub struct FileReloader {
+    files: Vec<WatchedFile>,
+    checked_at: Option<Instant>,
 }
 
-impl Reload {
+impl FileReloader {
     /// Files as they are now: what they say is known.
-    pub fn new(files: impl IntoIterator<Item = (What, PathBuf)>) -> Self {
-        let watched = |(what, path): (What, PathBuf)| Watched { what, stamp: stamp(&path), path };
-        Self { files: files.into_iter().map(watched).collect(), looked_at: None }
+    pub fn new(files: impl IntoIterator<Item = (ReloadKind, PathBuf)>) -> Self {
+        let watched = |(what, path): (ReloadKind, PathBuf)| WatchedFile { kind: what, stamp: stamp(&path), path };
+        Self { files: files.into_iter().map(watched).collect(), checked_at: None }
     }
 
     /// What has changed since the last look, with its text; an empty one when the file is gone.
-    pub fn changed(&mut self, now: Instant) -> Vec<(What, String)> {
-        if self.looked_at.is_some_and(|at| now.saturating_duration_since(at) < EVERY) {
+    pub fn changed(&mut self, now: Instant) -> Vec<(ReloadKind, String)> {
+        if self.checked_at.is_some_and(|at| now.saturating_duration_since(at) < CHECK_INTERVAL) {
             return Vec::new();
         }
-        self.looked_at = Some(now);
+        self.checked_at = Some(now);
         let mut changed = Vec::new();
         for file in &mut self.files {
             let stamp = stamp(&file.path);
-            if stamp == file.stamp || stamp.is_some_and(|(_, size)| size > MOST_BYTES) {
+            if stamp == file.stamp || stamp.is_some_and(|(_, size)| size > MAX_FILE_BYTES) {
                 continue;
             }
             file.stamp = stamp;
-            changed.push((file.what, std::fs::read_to_string(&file.path).unwrap_or_default()));
+            changed.push((file.kind, std::fs::read_to_string(&file.path).unwrap_or_default()));
         }
         changed
     }
 }
 
-fn stamp(path: &std::path::Path) -> Stamp {
+fn stamp(path: &std::path::Path) -> ReloadStamp {
     let facts = std::fs::metadata(path).ok()?;
     Some((facts.modified().ok()?, facts.len()))
 }
@@ -69,15 +69,15 @@ mod tests {
     fn a_change_is_told_once_and_not_looked_for_all_the_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keybindings.json");
-        let mut reload = Reload::new([(What::Bindings, path.clone())]);
+        let mut reload = FileReloader::new([(ReloadKind::Bindings, path.clone())]);
         let now = Instant::now();
         std::fs::write(&path, "{}").unwrap();
-        assert_eq!(reload.changed(now), [(What::Bindings, "{}".to_owned())]);
+        assert_eq!(reload.changed(now), [(ReloadKind::Bindings, "{}".to_owned())]);
         std::fs::write(&path, "{ }").unwrap();
         assert!(reload.changed(now).is_empty());
-        assert_eq!(reload.changed(now + EVERY).len(), 1);
-        assert!(reload.changed(now + EVERY * 2).is_empty());
+        assert_eq!(reload.changed(now + CHECK_INTERVAL).len(), 1);
+        assert!(reload.changed(now + CHECK_INTERVAL * 2).is_empty());
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(reload.changed(now + EVERY * 3), [(What::Bindings, String::new())]);
+        assert_eq!(reload.changed(now + CHECK_INTERVAL * 3), [(ReloadKind::Bindings, String::new())]);
     }
 }

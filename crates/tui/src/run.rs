@@ -2,25 +2,25 @@
 //! while nothing happens: there is a timer only while something moves. The terminal is put back on every way out.
 
 mod effects;
-mod entry;
-mod errands;
+mod panel_jobs;
 mod screen;
+mod session_open;
 
-use crate::app::session::Session;
-use crate::app::{App, Effect, Input, Mark, Overlay, Preferences};
+use crate::app::session::SessionDisplay;
+use crate::app::{App, AppEffect, AppInput, Overlay, Preferences, ScreenReaderMark};
 use crate::editor::Submission;
-use crate::keys::bindings::Bindings;
-use crate::keys::decode::Decoder;
+use crate::keys::bindings::KeyBindings;
+use crate::keys::decode::InputDecoder;
 use crate::keys::{self};
-use crate::notify::Surroundings;
-use crate::reader::Pauses;
-use crate::reload::{Reload, What};
+use crate::notify::TerminalIdentity;
+use crate::reload::{FileReloader, ReloadKind};
+use crate::screen_reader::ScreenReaderPauses;
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
-use effects::Outside;
-use engine::{Boot, Command, Event, Events, Shell};
-use entry::{Door, Move, Opening, finished};
-use screen::Screen;
+use effects::EffectRunner;
+use engine::{Command, Event, EventReceiver, ShellOutputUse, StartRequest};
+use screen::TerminalScreen;
+use session_open::{OpenTask, SessionOpener, SessionSwitch, wait_for_open};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,16 +29,16 @@ use sys::tty::{self, Tty};
 use tokio::sync::mpsc;
 
 /// Between frames of what the engine tells: smooth to the eye, and half the work of twice as many. Keys do not wait for it.
-const FRAME: Duration = Duration::from_millis(33);
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 /// Engine events taken in before the picture is renewed.
 const BURST: usize = 256;
 /// How long a session may take to put itself away.
-const GRACE: Duration = Duration::from_millis(1_700);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(1_700);
 
 /// What to start with.
 #[derive(Debug)]
-pub struct Start {
-    pub boot: Boot,
+pub struct TuiStart {
+    pub boot: StartRequest,
     /// Sent as if it had been typed.
     pub prompt: Option<String>,
     pub preferences: Preferences,
@@ -47,14 +47,14 @@ pub struct Start {
     /// The report of `gimlet doctor`.
     pub doctor: fn(&sys::Env) -> String,
     /// Files of the person that are read again when they change.
-    pub files: Vec<(What, PathBuf)>,
+    pub files: Vec<(ReloadKind, PathBuf)>,
     /// What was wrong with them.
     pub warnings: Vec<String>,
 }
 
 /// Runs the interface until the person leaves; returns the exit code. Must be called inside the runtime.
-pub async fn run(start: Start) -> u8 {
-    match Interface::open(&start) {
+pub async fn run(start: TuiStart) -> u8 {
+    match TuiLoop::open(&start) {
         Ok(interface) => Box::pin(interface.serve(start)).await,
         Err(error) => {
             tty::restore();
@@ -64,33 +64,33 @@ pub async fn run(start: Start) -> u8 {
     }
 }
 
-struct Interface {
+struct TuiLoop {
     app: App,
-    screen: Screen,
-    decoder: Decoder,
+    screen: TerminalScreen,
+    decoder: InputDecoder,
     bytes: mpsc::Receiver<Vec<u8>>,
-    outside: Outside,
-    reload: Reload,
+    effects: EffectRunner,
+    reload: FileReloader,
     /// In the mode for screen readers.
-    pauses: Option<Pauses>,
+    pauses: Option<ScreenReaderPauses>,
     /// Bytes for the terminal that come from outside.
     sequences: mpsc::Receiver<Vec<u8>>,
     signals: Signals,
     terminal_signals: TerminalSignals,
-    began: Instant,
+    started_at: Instant,
     drawn_at: Instant,
     /// When bytes last came from the keyboard.
-    keyed_at: Instant,
+    last_key_at: Instant,
     /// The picture is older than the state.
-    dirty: bool,
+    needs_redraw: bool,
     /// The session that is being opened, beside the loop: keys are taken meanwhile.
-    opening: Option<Opening>,
+    opening: Option<OpenTask>,
     /// The session behind the interface is to change.
-    moves: Option<Move>,
+    pending_switch: Option<SessionSwitch>,
 }
 
 /// Why the loop ends.
-enum End {
+enum LoopEnd {
     Asked,
     Signal(Signal),
     /// The terminal has gone.
@@ -99,19 +99,19 @@ enum End {
     NoSession,
 }
 
-impl Interface {
-    fn open(start: &Start) -> io::Result<Self> {
+impl TuiLoop {
+    fn open(start: &TuiStart) -> io::Result<Self> {
         let env = &start.boot.env;
         let tty = Tty::open()?;
         // Before the terminal is changed: from here on every end puts it back.
         let (signals, terminal_signals) = (Signals::listen()?, TerminalSignals::listen()?);
         restore_on_panic();
         let mut preferences = start.preferences.clone();
-        if preferences.theme.base() == theme::Base::Dark && env.non_empty("COLORFGBG").is_some_and(is_light) {
-            preferences.theme = Theme::new(theme::Base::Light);
+        if preferences.theme.base() == theme::BaseTheme::Dark && env.non_empty("COLORFGBG").is_some_and(is_light) {
+            preferences.theme = Theme::new(theme::BaseTheme::Light);
         }
-        let profile = crate::surface::Profile {
-            can: crate::style::Abilities {
+        let profile = crate::surface::TerminalProfile {
+            capabilities: crate::style::TerminalCapabilities {
                 depth: theme::depth(ColourHints {
                     term: env.get("TERM").unwrap_or_default(),
                     colorterm: env.get("COLORTERM").unwrap_or_default(),
@@ -126,8 +126,8 @@ impl Interface {
         let session = session_of(&start.boot);
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
         // Ahead of the first frame: whoever sees it may change a file at once.
-        let reload = Reload::new(start.files.iter().cloned());
-        let mut screen = Screen::enter(tty, profile, titles, Surroundings::of(env))?;
+        let reload = FileReloader::new(start.files.iter().cloned());
+        let mut screen = TerminalScreen::enter(tty, profile, titles, TerminalIdentity::of(env))?;
         let mut app = App::new(preferences, screen.size(), session);
         app.welcome(wire::version::OWN);
         app.warn(&start.warnings);
@@ -138,114 +138,116 @@ impl Interface {
         }
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
-        let (outside, sequences) =
-            Outside::new(start, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
+        let (outside, sequences) = EffectRunner::new(
+            start,
+            if start.preferences.answers_shell { ShellOutputUse::Answered } else { ShellOutputUse::Recorded },
+        );
         let now = Instant::now();
         Ok(Self {
             app,
             screen,
-            decoder: Decoder::new(),
+            decoder: InputDecoder::new(),
             bytes,
-            outside,
+            effects: outside,
             reload,
-            pauses: start.preferences.reader.map(|_| Pauses::of(&start.boot.env)),
+            pauses: start.preferences.screen_reader.map(|_| ScreenReaderPauses::of(&start.boot.env)),
             sequences,
             signals,
             terminal_signals,
-            began: now,
+            started_at: now,
             drawn_at: now,
-            keyed_at: now,
-            dirty: false,
+            last_key_at: now,
+            needs_redraw: false,
             opening: None,
-            moves: None,
+            pending_switch: None,
         })
     }
 
-    async fn serve(mut self, start: Start) -> u8 {
+    async fn serve(mut self, start: TuiStart) -> u8 {
         if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
             self.app.submit(Submission::plain(prompt));
         }
-        let mut door = Door::new(start.boot);
-        self.opening = Some(door.knock());
+        let mut door = SessionOpener::new(start.boot);
+        self.opening = Some(door.open());
         let mut end = None;
         while end.is_none() {
             end = self.step(&mut door).await;
-            if let Some(to) = self.moves.take().filter(|_| end.is_none()) {
-                end = self.go(&mut door, to).await;
+            if let Some(to) = self.pending_switch.take().filter(|_| end.is_none()) {
+                end = self.switch_session(&mut door, to).await;
             }
         }
         let code = match end {
-            Some(End::Signal(signal)) => signal.exit_code(),
-            Some(End::HungUp) => Signal::Hangup.exit_code(),
-            Some(End::NoSession) => 1,
-            Some(End::Asked) | None => 0,
+            Some(LoopEnd::Signal(signal)) => signal.exit_code(),
+            Some(LoopEnd::HungUp) => Signal::Hangup.exit_code(),
+            Some(LoopEnd::NoSession) => 1,
+            Some(LoopEnd::Asked) | None => 0,
         };
         self.close(door.events).await;
         code
     }
 
     /// Waits for one thing to happen and deals with it.
-    async fn step(&mut self, door: &mut Door) -> Option<End> {
-        if self.dirty && Instant::now() >= self.frame_at() && self.draw().is_err() {
-            return Some(End::HungUp);
+    async fn step(&mut self, door: &mut SessionOpener) -> Option<LoopEnd> {
+        if self.needs_redraw && Instant::now() >= self.frame_at() && self.draw().is_err() {
+            return Some(LoopEnd::HungUp);
         }
         let wake = self.wake_at();
         // Counted from the last byte: what comes from elsewhere meanwhile must not put it off.
-        let settles = self.decoder.patience().map(|patience| self.keyed_at + patience);
+        let settles = self.decoder.flush_delay().map(|patience| self.last_key_at + patience);
         tokio::select! {
             biased;
             signal = self.signals.next() => match signal {
-                Signal::Interrupt => self.update(Input::Key(keys::Key::ctrl('c'))).await,
-                signal @ (Signal::Terminate | Signal::Hangup) => Some(End::Signal(signal)),
+                Signal::Interrupt => self.update(AppInput::Key(keys::KeyPress::ctrl('c'))).await,
+                signal @ (Signal::Terminate | Signal::Hangup) => Some(LoopEnd::Signal(signal)),
             },
             bytes = self.bytes.recv() => match bytes {
                 Some(bytes) if !bytes.is_empty() => {
-                    self.keyed_at = Instant::now();
+                    self.last_key_at = Instant::now();
                     let inputs = self.decoder.push(&bytes);
                     self.inputs(inputs).await
                 }
-                Some(_) | None => Some(End::HungUp),
+                Some(_) | None => Some(LoopEnd::HungUp),
             },
-            () = until(settles), if settles.is_some() => {
-                let inputs = self.decoder.settle();
+            () = sleep_until(settles), if settles.is_some() => {
+                let inputs = self.decoder.flush();
                 self.inputs(inputs).await
             }
             signal = self.terminal_signals.next() => {
                 if signal == TerminalSignal::Continued {
                     self.screen.resume().ok();
                 }
-                self.dirty = true;
+                self.needs_redraw = true;
                 None
             }
-            arrived = finished(&mut self.opening) => self.arrived(arrived, door).await,
-            event = heard(&mut door.events) => self.event(event, &mut door.events).await,
+            arrived = wait_for_open(&mut self.opening) => self.finish_open(arrived, door).await,
+            event = next_event(&mut door.events) => self.event(event, &mut door.events).await,
             Some(bytes) = self.sequences.recv() => {
                 self.screen.send(&bytes);
                 None
             }
-            Some(input) = self.outside.next() => self.update(input).await,
-            () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
+            Some(input) = self.effects.next() => self.update(input).await,
+            () = sleep_until(wake), if wake.is_some() => self.update(AppInput::Tick).await,
         }
     }
 
     /// When something has to be done although nothing comes in.
     fn wake_at(&self) -> Option<Instant> {
-        let frame = self.dirty.then(|| self.frame_at());
-        let change = self.app.next_change().map(|at| self.began + at);
+        let frame = self.needs_redraw.then(|| self.frame_at());
+        let change = self.app.next_change().map(|at| self.started_at + at);
         frame.into_iter().chain(change).min()
     }
 
     /// Keys are shown at once; a burst of them is one frame.
-    async fn inputs(&mut self, inputs: Vec<keys::Input>) -> Option<End> {
+    async fn inputs(&mut self, inputs: Vec<keys::TerminalInput>) -> Option<LoopEnd> {
         if !inputs.is_empty() {
             self.reload();
         }
         for input in inputs {
             let input = match input {
-                keys::Input::Key(key) => Input::Key(key),
-                keys::Input::Paste(text) => Input::Paste(text),
-                keys::Input::Focus(focus) => Input::Focus(focus),
-                keys::Input::Report(report) => {
+                keys::TerminalInput::Key(key) => AppInput::Key(key),
+                keys::TerminalInput::Paste(text) => AppInput::Paste(text),
+                keys::TerminalInput::Focus(focus) => AppInput::Focus(focus),
+                keys::TerminalInput::Report(report) => {
                     self.report(&report);
                     continue;
                 }
@@ -255,65 +257,65 @@ impl Interface {
             }
         }
         if self.pauses.is_some() {
-            self.touch();
+            self.request_redraw();
             return None;
         }
-        if self.draw().is_err() { Some(End::HungUp) } else { None }
+        if self.draw().is_err() { Some(LoopEnd::HungUp) } else { None }
     }
 
     /// Files that were changed meanwhile count from this key on.
     fn reload(&mut self) {
         for (what, text) in self.reload.changed(Instant::now()) {
             match what {
-                What::Theme => self.app.preferences.theme = Theme::parse(&text),
-                What::Bindings => {
+                ReloadKind::Theme => self.app.preferences.theme = Theme::parse(&text),
+                ReloadKind::Bindings => {
                     let (bindings, warnings) =
-                        if text.is_empty() { Default::default() } else { Bindings::parse(&text) };
+                        if text.is_empty() { Default::default() } else { KeyBindings::parse(&text) };
                     self.app.preferences.bindings = bindings;
                     self.app.warn(&warnings);
                 }
             }
-            self.dirty = true;
+            self.needs_redraw = true;
         }
     }
 
     fn report(&mut self, report: &str) {
         if let Some(base) = report.strip_prefix("]11;").and_then(theme::base_for_background) {
             self.app.set_background(base);
-            self.dirty = true;
+            self.needs_redraw = true;
         }
     }
 
-    async fn event(&mut self, event: Option<Event>, events: &mut Option<Events>) -> Option<End> {
+    async fn event(&mut self, event: Option<Event>, events: &mut Option<EventReceiver>) -> Option<LoopEnd> {
         let Some(event) = event else {
-            return self.update(Input::Gone("The session has ended.".into())).await;
+            return self.update(AppInput::Gone("The session has ended.".into())).await;
         };
         let mut next = Some(event);
         for _ in 0..BURST {
             let Some(event) = next else { break };
-            if let Some(end) = self.update(Input::Event(event)).await {
+            if let Some(end) = self.update(AppInput::Event(event)).await {
                 return Some(end);
             }
-            next = events.as_mut().and_then(Events::try_recv);
+            next = events.as_mut().and_then(EventReceiver::try_recv);
         }
         if let Some(event) = next {
-            return self.update(Input::Event(event)).await;
+            return self.update(AppInput::Event(event)).await;
         }
         // Only now: a conversation that is continued has been told.
         self.app.begin_queued();
-        self.update(Input::Tick).await
+        self.update(AppInput::Tick).await
     }
 
-    async fn update(&mut self, input: Input) -> Option<End> {
-        self.app.now = self.began.elapsed();
+    async fn update(&mut self, input: AppInput) -> Option<LoopEnd> {
+        self.app.now = self.started_at.elapsed();
         let effects = self.app.update(input);
-        self.touch();
+        self.request_redraw();
         self.perform(effects).await
     }
 
     /// The picture is to be renewed. A screen reader is left in peace for a moment first.
-    fn touch(&mut self) {
-        if !std::mem::replace(&mut self.dirty, true) && self.pauses.is_some() {
+    fn request_redraw(&mut self) {
+        if !std::mem::replace(&mut self.needs_redraw, true) && self.pauses.is_some() {
             self.drawn_at = Instant::now();
         }
     }
@@ -321,122 +323,126 @@ impl Interface {
     /// When the next frame may be drawn.
     fn frame_at(&self) -> Instant {
         match self.pauses {
-            Some(pauses) => (self.drawn_at + pauses.change).max(self.began + pauses.start),
-            None => self.drawn_at + FRAME,
+            Some(pauses) => (self.drawn_at + pauses.change).max(self.started_at + pauses.start),
+            None => self.drawn_at + FRAME_INTERVAL,
         }
     }
 
-    async fn perform(&mut self, effects: Vec<Effect>) -> Option<End> {
+    async fn perform(&mut self, effects: Vec<AppEffect>) -> Option<LoopEnd> {
         for effect in effects {
             match effect {
-                Effect::Exit => return Some(End::Asked),
-                Effect::Redraw => self.screen.redraw(),
+                AppEffect::Exit => return Some(LoopEnd::Asked),
+                AppEffect::Redraw => self.screen.redraw(),
                 // A terminal that is gone is noticed by the next frame.
-                Effect::AskBackground => drop(self.screen.ask_background()),
-                Effect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
-                Effect::Mark(mark) => self.screen.send(match mark {
-                    Mark::Bell => b"\x07",
-                    Mark::Sent => b"\x1b]133;C\x07",
-                    Mark::Over => b"\x1b]133;D\x07\x1b]133;A\x07",
+                AppEffect::AskBackground => drop(self.screen.ask_background()),
+                AppEffect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
+                AppEffect::Mark(mark) => self.screen.send(match mark {
+                    ScreenReaderMark::Bell => b"\x07",
+                    ScreenReaderMark::Sent => b"\x1b]133;C\x07",
+                    ScreenReaderMark::Over => b"\x1b]133;D\x07\x1b]133;A\x07",
                 }),
-                Effect::Sequence(sequence) => self.screen.hook_sequence(&sequence),
-                Effect::Suspend => {
+                AppEffect::Sequence(sequence) => self.screen.hook_sequence(&sequence),
+                AppEffect::Suspend => {
                     self.screen.suspend(&mut self.app).ok();
                 }
-                Effect::ExternalEditor(text) => {
+                AppEffect::ExternalEditor(text) => {
                     let text = self.external_editor(text).await;
-                    self.app.update(Input::Edited(text));
+                    self.app.update(AppInput::Edited(text));
                 }
-                Effect::Errand(errand) => {
-                    if let Some(path) = self.outside.file_of(&errand) {
+                AppEffect::Errand(errand) => {
+                    if let Some(path) = self.effects.file_of(&errand) {
                         self.edit_file(&path).await;
                     } else {
-                        self.outside.run_errand(errand);
+                        self.effects.run_panel_job(errand);
                     }
                 }
-                Effect::View(text) => {
+                AppEffect::View(text) => {
                     self.external_editor(text).await;
                 }
-                Effect::SignIn(key) => match self.outside.sign_in(key).await {
+                AppEffect::SignIn(key) => match self.effects.sign_in(key).await {
                     Ok(place) => {
-                        self.app.update(Input::SignedIn(place));
-                        self.moves = Some(Move::Again);
+                        self.app.update(AppInput::SignedIn(place));
+                        self.pending_switch = Some(SessionSwitch::Again);
                     }
                     Err(why) => {
-                        self.app.update(Input::NotSignedIn(why));
+                        self.app.update(AppInput::NotSignedIn(why));
                     }
                 },
-                Effect::Chosen(chosen) => self.moves = Some(chosen.map_or(Move::Stay, Move::To)),
-                Effect::Fork { session, prompt } => self.moves = Some(Move::Fork { session, prompt }),
-                Effect::Moved { session, cwd } => self.moves = Some(Move::Moved { session, cwd }),
-                Effect::Entry(answer) => self.moves = Some(Move::Answered(answer)),
-                effect => self.outside.perform(effect).await,
+                AppEffect::Chosen(chosen) => {
+                    self.pending_switch = Some(chosen.map_or(SessionSwitch::Stay, SessionSwitch::To))
+                }
+                AppEffect::Fork { session, prompt } => {
+                    self.pending_switch = Some(SessionSwitch::Fork { session, prompt })
+                }
+                AppEffect::Moved { session, cwd } => self.pending_switch = Some(SessionSwitch::Moved { session, cwd }),
+                AppEffect::Entry(answer) => self.pending_switch = Some(SessionSwitch::Answered(answer)),
+                effect => self.effects.perform(effect).await,
             }
         }
         None
     }
 
     async fn external_editor(&mut self, text: String) -> String {
-        let Ok(sender) = self.screen.lend(&mut self.app) else { return text };
-        let edited = self.outside.edit(text).await;
+        let Ok(sender) = self.screen.release(&mut self.app) else { return text };
+        let edited = self.effects.edit(text).await;
         self.screen.take_back(sender).ok();
         edited
     }
 
     async fn edit_file(&mut self, path: &std::path::Path) {
-        let Ok(sender) = self.screen.lend(&mut self.app) else { return };
-        let edited = self.outside.edit_file(path).await;
+        let Ok(sender) = self.screen.release(&mut self.app) else { return };
+        let edited = self.effects.edit_file(path).await;
         self.screen.take_back(sender).ok();
         let note = edited.map(|()| format!("Closed {}", path.display()));
-        self.app.update(Input::Brought(crate::app::panel::Brought::Note(note)));
+        self.app.update(AppInput::Brought(crate::app::panel::PanelJobResult::Note(note)));
     }
 
     fn draw(&mut self) -> io::Result<()> {
         self.drawn_at = Instant::now();
-        self.dirty = false;
-        self.app.now = self.began.elapsed();
+        self.needs_redraw = false;
+        self.app.now = self.started_at.elapsed();
         self.screen.draw(&mut self.app)
     }
 
     /// The session puts itself away while the terminal is already back.
-    async fn close(mut self, events: Option<Events>) {
+    async fn close(mut self, events: Option<EventReceiver>) {
         let busy = self.app.is_busy();
         if let Some(Overlay::Transcript(_)) = self.app.overlay {
             self.app.overlay = None;
         }
-        self.app.farewell();
+        self.app.print_resume_hint();
         self.screen.leave(&mut self.app).ok();
-        self.outside.close(if busy { Command::Shutdown } else { Command::Close }).await;
+        self.effects.close(if busy { Command::Shutdown } else { Command::Close }).await;
         let Some(mut events) = events else { return };
         let drained = async { while events.recv().await.is_some() {} };
-        tokio::time::timeout(GRACE, drained).await.ok();
+        tokio::time::timeout(CLOSE_TIMEOUT, drained).await.ok();
     }
 }
 
 /// Never, while there is no session. Cancel safe.
-async fn heard(events: &mut Option<Events>) -> Option<Event> {
+async fn next_event(events: &mut Option<EventReceiver>) -> Option<Event> {
     match events {
         Some(events) => events.recv().await,
         None => std::future::pending().await,
     }
 }
 
-async fn until(at: Option<Instant>) {
+async fn sleep_until(at: Option<Instant>) {
     if let Some(at) = at {
         tokio::time::sleep_until(at.into()).await;
     }
 }
 
 /// What is known of a session before it stands.
-fn session_of(boot: &Boot) -> Session {
+fn session_of(boot: &StartRequest) -> SessionDisplay {
     let cwd = boot.cwd.to_string_lossy().into_owned();
-    Session {
-        place: short_home(&cwd, &boot.env),
+    SessionDisplay {
+        shown_cwd: short_home(&cwd, &boot.env),
         cwd,
         mode: boot.options.permission_mode.unwrap_or_default(),
         may_bypass: boot.options.allow_bypass,
         needs_credentials: boot.options.replay.is_none(),
-        ..Session::default()
+        ..SessionDisplay::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a status line command printed, as styled rows. Colours, attributes and links are kept; every other sequence is
 //! dropped, so that a command can neither move the cursor nor change the terminal.
 
-use crate::style::{Colour, Line, Span, Style};
+use crate::style::{Colour, StyledLine, StyledSpan, TextStyle};
 use crate::text;
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ const ROWS: usize = 8;
 const ROW_BYTES: usize = 8 * 1024;
 
 /// The rows of an output, blank ones at the end left out.
-pub fn rows(output: &str) -> Vec<Line> {
-    let mut rows: Vec<Line> = output.lines().take(ROWS).map(row).collect();
+pub fn rows(output: &str) -> Vec<StyledLine> {
+    let mut rows: Vec<StyledLine> = output.lines().take(ROWS).map(row).collect();
     while rows.last().is_some_and(|row| row.text().trim().is_empty()) {
         rows.pop();
     }
     rows
 }
 
-fn row(text: &str) -> Line {
+fn row(text: &str) -> StyledLine {
     let text = &text[..text.floor_char_boundary(ROW_BYTES)];
-    let mut painter = Painter { line: Line::new(), style: Style::PLAIN, link: None };
+    let mut painter = AnsiReader { line: StyledLine::new(), style: TextStyle::PLAIN, link: None };
     let mut rest = text;
     while let Some(at) = rest.find('\u{1b}') {
         painter.text(&rest[..at]);
@@ -31,16 +31,16 @@ fn row(text: &str) -> Line {
     painter.line
 }
 
-struct Painter {
-    line: Line,
-    style: Style,
+struct AnsiReader {
+    line: StyledLine,
+    style: TextStyle,
     link: Option<Arc<str>>,
 }
 
-impl Painter {
+impl AnsiReader {
     fn text(&mut self, text: &str) {
         let text = text::clean(text).replace('\n', " ");
-        self.line.push_span(Span { text, style: self.style, link: self.link.clone() });
+        self.line.push_span(StyledSpan { text, style: self.style, link: self.link.clone() });
     }
 
     /// Reads one sequence after its escape character; what comes after it.
@@ -49,7 +49,7 @@ impl Painter {
             let end = body.find(|c: char| ('@'..='~').contains(&c));
             let Some(end) = end else { return "" };
             if body[end..].starts_with('m') {
-                self.style = restyled(self.style, &body[..end]);
+                self.style = apply_sgr(self.style, &body[..end]);
             }
             return &body[end + 1..];
         }
@@ -75,11 +75,11 @@ fn is_web(address: &str) -> bool {
         && address.chars().all(|c| !c.is_control() && !c.is_whitespace())
 }
 
-fn restyled(mut style: Style, codes: &str) -> Style {
+fn apply_sgr(mut style: TextStyle, codes: &str) -> TextStyle {
     let mut codes = codes.split([';', ':']).map(|code| code.parse::<u16>().unwrap_or(0));
     while let Some(code) = codes.next() {
         match code {
-            0 => style = Style::PLAIN,
+            0 => style = TextStyle::PLAIN,
             1 => style.bold = true,
             2 => style.dim = true,
             3 => style.italic = true,
@@ -125,13 +125,13 @@ mod tests {
             "\x1b[1;31mred\x1b[0m \x1b[38;5;208mo\x1b[38;2;1;2;3mx\x1b[m\x1b[2J\x1b[10;1Hhome\x1b]0;title\x07\n\
              \x1b]8;;https://example.com/a\x1b\\here\x1b]8;;\x1b\\ \x1b]8;;javascript:1\x07no\x1b]8;;\x07 \x1b]52;c;aGk=\x07end\n\n",
         );
-        let texts: Vec<String> = shown.iter().map(Line::text).collect();
+        let texts: Vec<String> = shown.iter().map(StyledLine::text).collect();
         assert_eq!(texts, ["red oxhome", "here no end"]);
         let span = |row: usize, text: &str| shown[row].spans.iter().find(|span| span.text == text).unwrap().clone();
-        assert_eq!(span(0, "red").style, Style::fg(Some(Colour::Ansi(1))).bold());
+        assert_eq!(span(0, "red").style, TextStyle::fg(Some(Colour::Ansi(1))).bold());
         assert_eq!(span(0, "o").style.fg, Some(Colour::Indexed(208)));
         assert_eq!(span(0, "x").style.fg, Some(Colour::Rgb(1, 2, 3)));
-        assert_eq!(span(0, "home").style, Style::PLAIN);
+        assert_eq!(span(0, "home").style, TextStyle::PLAIN);
         assert_eq!(span(1, "here").link.as_deref(), Some("https://example.com/a"));
         assert_eq!(span(1, "no").link, None);
     }
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn a_broken_end_is_harmless_and_rows_are_bounded() {
         assert_eq!(rows("a\x1b[31").len(), 1);
-        assert_eq!(rows("a\x1b]8;;http").first().map(Line::text).as_deref(), Some("a"));
-        assert_eq!(rows("a\x1b").first().map(Line::text).as_deref(), Some("a"));
+        assert_eq!(rows("a\x1b]8;;http").first().map(StyledLine::text).as_deref(), Some("a"));
+        assert_eq!(rows("a\x1b").first().map(StyledLine::text).as_deref(), Some("a"));
         assert_eq!(rows(&"x\n".repeat(100)).len(), ROWS);
         assert!(rows("\n \n").is_empty());
     }

@@ -15,7 +15,7 @@ pub enum Colour {
 
 /// How many colours the terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub enum ColourDepth {
     /// Attributes only.
     None,
     Ansi16,
@@ -24,7 +24,7 @@ pub enum Depth {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Style {
+pub struct TextStyle {
     pub fg: Option<Colour>,
     pub bg: Option<Colour>,
     pub bold: bool,
@@ -35,7 +35,7 @@ pub struct Style {
     pub reverse: bool,
 }
 
-impl Style {
+impl TextStyle {
     pub const PLAIN: Self = Self {
         fg: None,
         bg: None,
@@ -103,54 +103,54 @@ impl Style {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledSpan {
     pub text: String,
-    pub style: Style,
+    pub style: TextStyle,
     pub link: Option<Arc<str>>,
 }
 
 /// A logical line. As finished content the terminal wraps it; in the live region it is one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
-    pub spans: Vec<Span>,
+pub struct StyledLine {
+    pub spans: Vec<StyledSpan>,
     /// Background up to the right edge.
     pub fill: Option<Colour>,
 }
 
-impl Line {
+impl StyledLine {
     pub fn new() -> Self {
         Self::default()
     }
 
     pub fn plain(text: impl Into<String>) -> Self {
-        Self::styled(text, Style::PLAIN)
+        Self::styled(text, TextStyle::PLAIN)
     }
 
-    pub fn styled(text: impl Into<String>, style: Style) -> Self {
+    pub fn styled(text: impl Into<String>, style: TextStyle) -> Self {
         let mut line = Self::new();
         line.push(text, style);
         line
     }
 
-    pub fn push(&mut self, text: impl Into<String>, style: Style) {
+    pub fn push(&mut self, text: impl Into<String>, style: TextStyle) {
         let text = text.into();
         if text.is_empty() {
             return;
         }
         match self.spans.last_mut() {
             Some(last) if last.style == style && last.link.is_none() => last.text.push_str(&text),
-            Some(_) | None => self.spans.push(Span { text, style, link: None }),
+            Some(_) | None => self.spans.push(StyledSpan { text, style, link: None }),
         }
     }
 
-    pub fn push_span(&mut self, span: Span) {
+    pub fn push_span(&mut self, span: StyledSpan) {
         if !span.text.is_empty() {
             self.spans.push(span);
         }
     }
 
     #[must_use]
-    pub fn and(mut self, text: impl Into<String>, style: Style) -> Self {
+    pub fn and(mut self, text: impl Into<String>, style: TextStyle) -> Self {
         self.push(text, style);
         self
     }
@@ -163,7 +163,7 @@ impl Line {
 
     /// What has no style of its own gets this one.
     #[must_use]
-    pub fn over(mut self, style: Style) -> Self {
+    pub fn over(mut self, style: TextStyle) -> Self {
         for span in &mut self.spans {
             span.style = style.with(span.style);
         }
@@ -199,7 +199,7 @@ impl Line {
             let (from, to) = (range.start.max(at), range.end.min(end));
             if from < to {
                 let text = span.text[from - at..to - at].to_owned();
-                out.spans.push(Span { text, style: span.style, link: span.link.clone() });
+                out.spans.push(StyledSpan { text, style: span.style, link: span.link.clone() });
             }
             at = end;
         }
@@ -216,7 +216,7 @@ impl Line {
         let text = self.text();
         let cut = text::fit(&text, room);
         let mut out = self.slice(0..cut);
-        let style = out.spans.last().map_or(Style::PLAIN, |span| span.style);
+        let style = out.spans.last().map_or(TextStyle::PLAIN, |span| span.style);
         out.push("…", style);
         out
     }
@@ -258,42 +258,42 @@ fn wrap_ranges(text: &str, first: usize, rest: usize) -> Vec<std::ops::Range<usi
     std::iter::once(head).chain(tail).collect()
 }
 
-impl From<&str> for Line {
+impl From<&str> for StyledLine {
     fn from(text: &str) -> Self {
         Self::plain(text)
     }
 }
 
 /// Lines of a plain text.
-pub fn lines_of(text: &str, style: Style) -> Vec<Line> {
-    text.split('\n').map(|line| Line::styled(line, style)).collect()
+pub fn lines_of(text: &str, style: TextStyle) -> Vec<StyledLine> {
+    text.split('\n').map(|line| StyledLine::styled(line, style)).collect()
 }
 
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Abilities {
-    pub depth: Depth,
+pub struct TerminalCapabilities {
+    pub depth: ColourDepth,
     pub links: bool,
 }
 
 /// Whether the background may reach the right edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub enum BackgroundFill {
     ToEdge,
     TextOnly,
 }
 
 /// Appends the bytes of a line; they begin and end in the plain style.
-pub fn encode(line: &Line, can: Abilities, fill: Fill, out: &mut Vec<u8>) {
-    if let (Some(colour), Fill::ToEdge) = (line.fill, fill)
-        && can.depth != Depth::None
+pub fn encode(line: &StyledLine, can: TerminalCapabilities, fill: BackgroundFill, out: &mut Vec<u8>) {
+    if let (Some(colour), BackgroundFill::ToEdge) = (line.fill, fill)
+        && can.depth != ColourDepth::None
     {
         // Ahead of the text: erasing after a full row would take its last character.
-        sgr(Style::PLAIN.on(Some(colour)), can.depth, out);
+        sgr(TextStyle::PLAIN.on(Some(colour)), can.depth, out);
         out.extend_from_slice(b"\x1b[K\x1b[0m");
     }
     for span in &line.spans {
-        let style = Style { bg: span.style.bg.or(line.fill), ..span.style };
+        let style = TextStyle { bg: span.style.bg.or(line.fill), ..span.style };
         let link = span.link.as_deref().filter(|_| can.links);
         if let Some(link) = link {
             out.extend_from_slice(b"\x1b]8;;");
@@ -314,7 +314,7 @@ pub fn encode(line: &Line, can: Abilities, fill: Fill, out: &mut Vec<u8>) {
 }
 
 /// Sets a style on top of the plain one; `false` when there was nothing to set.
-fn sgr(style: Style, depth: Depth, out: &mut Vec<u8>) -> bool {
+fn sgr(style: TextStyle, depth: ColourDepth, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.extend_from_slice(b"\x1b[");
     let attributes = [
@@ -343,8 +343,8 @@ fn sgr(style: Style, depth: Depth, out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn colour_code(colour: Colour, depth: Depth, base: u8, out: &mut Vec<u8>) {
-    match lowered(colour, depth) {
+fn colour_code(colour: Colour, depth: ColourDepth, base: u8, out: &mut Vec<u8>) {
+    match reduce_colour(colour, depth) {
         None => {}
         Some(Colour::Ansi(n @ 0..8)) => {
             write!(out, "{};", base + n).ok();
@@ -362,15 +362,15 @@ fn colour_code(colour: Colour, depth: Depth, base: u8, out: &mut Vec<u8>) {
 }
 
 /// The nearest colour the terminal can show.
-pub fn lowered(colour: Colour, depth: Depth) -> Option<Colour> {
+pub fn reduce_colour(colour: Colour, depth: ColourDepth) -> Option<Colour> {
     match (depth, colour) {
-        (Depth::None, _) => None,
+        (ColourDepth::None, _) => None,
         (_, Colour::Ansi(_))
-        | (Depth::True, Colour::Indexed(_) | Colour::Rgb(..))
-        | (Depth::Ansi256, Colour::Indexed(_)) => Some(colour),
-        (Depth::Ansi256, Colour::Rgb(r, g, b)) => Some(Colour::Indexed(nearest_256(r, g, b))),
-        (Depth::Ansi16, Colour::Rgb(r, g, b)) => Some(Colour::Ansi(nearest_16(r, g, b))),
-        (Depth::Ansi16, Colour::Indexed(n)) => {
+        | (ColourDepth::True, Colour::Indexed(_) | Colour::Rgb(..))
+        | (ColourDepth::Ansi256, Colour::Indexed(_)) => Some(colour),
+        (ColourDepth::Ansi256, Colour::Rgb(r, g, b)) => Some(Colour::Indexed(nearest_256(r, g, b))),
+        (ColourDepth::Ansi16, Colour::Rgb(r, g, b)) => Some(Colour::Ansi(nearest_16(r, g, b))),
+        (ColourDepth::Ansi16, Colour::Indexed(n)) => {
             let (r, g, b) = components(n);
             Some(Colour::Ansi(if n < 16 { n } else { nearest_16(r, g, b) }))
         }
@@ -432,34 +432,38 @@ fn nearest_16(r: u8, g: u8, b: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn bytes(line: &Line, depth: Depth) -> String {
+    fn bytes(line: &StyledLine, depth: ColourDepth) -> String {
         let mut out = Vec::new();
-        encode(line, Abilities { depth, links: true }, Fill::ToEdge, &mut out);
+        encode(line, TerminalCapabilities { depth, links: true }, BackgroundFill::ToEdge, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn colours_are_lowered_to_what_the_terminal_has() {
         // [TST-248]
-        let line = Line::styled("x", Style::fg(Some(Colour::Rgb(255, 0, 0))).bold());
-        assert_eq!(bytes(&line, Depth::True), "\x1b[1;38;2;255;0;0mx\x1b[0m");
-        assert_eq!(bytes(&line, Depth::Ansi256), "\x1b[1;38;5;196mx\x1b[0m");
-        assert_eq!(bytes(&line, Depth::Ansi16), "\x1b[1;91mx\x1b[0m");
-        assert_eq!(bytes(&line, Depth::None), "\x1b[1mx\x1b[0m");
-        assert_eq!(lowered(Colour::Indexed(244), Depth::Ansi16), Some(Colour::Ansi(8)));
+        let line = StyledLine::styled("x", TextStyle::fg(Some(Colour::Rgb(255, 0, 0))).bold());
+        assert_eq!(bytes(&line, ColourDepth::True), "\x1b[1;38;2;255;0;0mx\x1b[0m");
+        assert_eq!(bytes(&line, ColourDepth::Ansi256), "\x1b[1;38;5;196mx\x1b[0m");
+        assert_eq!(bytes(&line, ColourDepth::Ansi16), "\x1b[1;91mx\x1b[0m");
+        assert_eq!(bytes(&line, ColourDepth::None), "\x1b[1mx\x1b[0m");
+        assert_eq!(reduce_colour(Colour::Indexed(244), ColourDepth::Ansi16), Some(Colour::Ansi(8)));
     }
 
     #[test]
     fn no_control_character_of_a_text_is_written() {
-        let mut line = Line::plain("a\u{1b}[2Jb\r\n");
-        line.push_span(Span { text: "l".into(), style: Style::PLAIN, link: Some("http://x/\u{1b}\u{7}y".into()) });
-        assert_eq!(bytes(&line, Depth::True), "a[2Jb\x1b]8;;http://x/y\x1b\\l\x1b]8;;\x1b\\");
+        let mut line = StyledLine::plain("a\u{1b}[2Jb\r\n");
+        line.push_span(StyledSpan {
+            text: "l".into(),
+            style: TextStyle::PLAIN,
+            link: Some("http://x/\u{1b}\u{7}y".into()),
+        });
+        assert_eq!(bytes(&line, ColourDepth::True), "a[2Jb\x1b]8;;http://x/y\x1b\\l\x1b]8;;\x1b\\");
     }
 
     #[test]
     fn a_line_wraps_with_its_styles_and_hangs() {
-        let line = Line::plain("- one two ").and("three four", Style::PLAIN.bold());
-        let rows: Vec<String> = line.wrapped(12, 2).iter().map(Line::text).collect();
+        let line = StyledLine::plain("- one two ").and("three four", TextStyle::PLAIN.bold());
+        let rows: Vec<String> = line.wrapped(12, 2).iter().map(StyledLine::text).collect();
         assert_eq!(rows, ["- one two", "  three four"]);
         assert!(line.wrapped(12, 2)[1].spans[1].style.bold);
         assert_eq!(line.truncated(9).text(), "- one tw…");
@@ -467,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_fill_comes_before_the_text() {
-        let line = Line { fill: Some(Colour::Ansi(1)), ..Line::plain("x") };
-        assert_eq!(bytes(&line, Depth::True), "\x1b[41m\x1b[K\x1b[0m\x1b[41mx\x1b[0m");
+        let line = StyledLine { fill: Some(Colour::Ansi(1)), ..StyledLine::plain("x") };
+        assert_eq!(bytes(&line, ColourDepth::True), "\x1b[41m\x1b[K\x1b[0m\x1b[41mx\x1b[0m");
     }
 }

@@ -6,13 +6,13 @@
 //! the screen the program was started, and rows of the live region are drawn with wrapping off, so that a disagreement
 //! about the width of a character cannot shift them.
 
-use crate::style::{Abilities, Fill, Line, encode};
+use crate::style::{BackgroundFill, StyledLine, TerminalCapabilities, encode};
 use crate::text;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct TerminalSize {
     pub columns: usize,
     pub rows: usize,
 }
@@ -26,8 +26,8 @@ pub struct Caret {
 
 /// The whole live region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
-    pub lines: Vec<Line>,
+pub struct LiveFrame {
+    pub lines: Vec<StyledLine>,
     /// `None` hides the cursor.
     pub caret: Option<Caret>,
 }
@@ -42,8 +42,8 @@ pub enum Reflow {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Profile {
-    pub can: Abilities,
+pub struct TerminalProfile {
+    pub capabilities: TerminalCapabilities,
     pub reflow: Reflow,
     /// Synchronized output; harmless where it is not known.
     pub synchronized: bool,
@@ -58,34 +58,34 @@ const SLACK: usize = 2;
 
 /// One row as it stands on the screen.
 #[derive(Debug)]
-struct Row {
+struct ScreenRow {
     bytes: Vec<u8>,
     /// Without styles.
     text: String,
     width: usize,
     /// What it was made of: nearly all rows of a frame are those of the frame before, and need not be made again.
-    line: Line,
+    line: StyledLine,
     columns: usize,
 }
 
 /// By what can be seen.
-impl PartialEq for Row {
+impl PartialEq for ScreenRow {
     fn eq(&self, other: &Self) -> bool {
         self.width == other.width && self.bytes == other.bytes && self.text == other.text
     }
 }
 
-impl Eq for Row {}
+impl Eq for ScreenRow {}
 
 #[derive(Debug)]
 pub struct Surface<W> {
     out: W,
-    profile: Profile,
-    size: Size,
+    profile: TerminalProfile,
+    size: TerminalSize,
     /// What the screen shows of the live region.
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<ScreenRow>>,
     /// Where the cursor is, relative to the first row.
-    at: Caret,
+    caret: Caret,
     hidden: bool,
     /// The terminal may have moved what we drew.
     stale: bool,
@@ -96,13 +96,13 @@ pub struct Surface<W> {
 }
 
 impl<W: Write> Surface<W> {
-    pub fn new(out: W, profile: Profile, size: Size) -> Self {
+    pub fn new(out: W, profile: TerminalProfile, size: TerminalSize) -> Self {
         Self {
             out,
             profile,
-            size: sane(size),
+            size: clamp_size(size),
             rows: Vec::new(),
-            at: Caret::default(),
+            caret: Caret::default(),
             hidden: false,
             stale: false,
             unsure: false,
@@ -110,20 +110,20 @@ impl<W: Write> Surface<W> {
         }
     }
 
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> TerminalSize {
         self.size
     }
 
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> TerminalProfile {
         self.profile
     }
 
     /// The terminal has this size now; what it shows is repaired by the next draw.
-    pub fn resize(&mut self, size: Size) {
-        let size = sane(size);
+    pub fn resize(&mut self, size: TerminalSize) {
+        let size = clamp_size(size);
         if size != self.size {
-            let over = self.at.column % size.columns;
-            let at_edge = size.columns - over <= SLACK || (self.at.column >= size.columns && over <= SLACK);
+            let over = self.caret.column % size.columns;
+            let at_edge = size.columns - over <= SLACK || (self.caret.column >= size.columns && over <= SLACK);
             self.unsure |= at_edge || self.stale;
             self.size = size;
             self.stale = true;
@@ -131,29 +131,29 @@ impl<W: Write> Surface<W> {
     }
 
     /// Someone else wrote to the screen: the next draw repaints the live region as a whole.
-    pub fn distrust(&mut self) {
+    pub fn invalidate(&mut self) {
         self.stale = true;
     }
 
     /// Another program had the terminal: what was drawn is no longer below the cursor.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         self.rows.clear();
-        self.at = Caret::default();
+        self.caret = Caret::default();
         self.stale = false;
         self.unsure = false;
         self.hidden = false;
     }
 
     /// Prints `finished` above the live region and makes that equal `frame`. Writes nothing when nothing changes.
-    pub fn draw(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
+    pub fn draw(&mut self, finished: &[StyledLine], frame: &LiveFrame) -> io::Result<()> {
         let (rows, caret) = self.prepare(frame);
-        if finished.is_empty() && !self.stale && rows == self.rows && self.caret_stands(caret) {
+        if finished.is_empty() && !self.stale && rows == self.rows && self.is_caret_at(caret) {
             return Ok(());
         }
         self.buffer.clear();
         self.begin();
         if !finished.is_empty() || self.stale {
-            self.climb();
+            self.move_to_top();
             self.buffer.extend_from_slice(ERASE);
             self.rows.clear();
             self.print(finished);
@@ -169,10 +169,10 @@ impl<W: Write> Surface<W> {
     }
 
     /// Prints `finished` and takes the live region away; the cursor stands where it began.
-    pub fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
+    pub fn leave(&mut self, finished: &[StyledLine]) -> io::Result<()> {
         self.buffer.clear();
         self.begin();
-        self.climb();
+        self.move_to_top();
         self.buffer.extend_from_slice(ERASE);
         self.rows.clear();
         self.print(finished);
@@ -214,7 +214,7 @@ impl<W: Write> Surface<W> {
     }
 
     /// The rows to show: the last ones when there are too many, each within the width.
-    fn prepare(&self, frame: &Frame) -> (Vec<Arc<Row>>, Option<Caret>) {
+    fn prepare(&self, frame: &LiveFrame) -> (Vec<Arc<ScreenRow>>, Option<Caret>) {
         let skipped = frame.lines.len().saturating_sub(self.size.rows);
         let lines = &frame.lines[skipped..];
         let made = |(index, line)| self.shown(line, index, lines.len()).unwrap_or_else(|| Arc::new(self.row(line)));
@@ -227,14 +227,14 @@ impl<W: Write> Surface<W> {
     }
 
     /// The row that shows this line already, at its place counted from the first row or from the last.
-    fn shown(&self, line: &Line, index: usize, count: usize) -> Option<Arc<Row>> {
+    fn shown(&self, line: &StyledLine, index: usize, count: usize) -> Option<Arc<ScreenRow>> {
         let from_last = (self.rows.len() + index).checked_sub(count);
         let mut places = [Some(index), from_last].into_iter().flatten().filter_map(|at| self.rows.get(at));
         places.find(|row| row.columns == self.size.columns && row.line == *line).cloned()
     }
 
     /// Blanks at the end are not written: some terminals would wrap them when they reflow.
-    fn row(&self, source: &Line) -> Row {
+    fn row(&self, source: &StyledLine) -> ScreenRow {
         let columns = self.size.columns;
         let mut line = source.truncated(columns);
         while let Some(last) = line.spans.last_mut() {
@@ -248,50 +248,51 @@ impl<W: Write> Surface<W> {
             line.spans.pop();
         }
         let mut bytes = Vec::new();
-        encode(&line, self.profile.can, Fill::TextOnly, &mut bytes);
-        Row { bytes, width: line.width(), text: line.text(), line: source.clone(), columns }
+        encode(&line, self.profile.capabilities, BackgroundFill::TextOnly, &mut bytes);
+        ScreenRow { bytes, width: line.width(), text: line.text(), line: source.clone(), columns }
     }
 
-    fn caret_stands(&self, caret: Option<Caret>) -> bool {
+    fn is_caret_at(&self, caret: Option<Caret>) -> bool {
         match caret {
-            Some(caret) => !self.hidden && caret == self.at,
+            Some(caret) => !self.hidden && caret == self.caret,
             None => self.hidden,
         }
     }
 
     /// From the cursor to the first row of the live region, wherever a resize has put it. The terminal stops at the top
     /// of the screen by itself.
-    fn climb(&mut self) {
+    fn move_to_top(&mut self) {
         up(self.rows_above(), &mut self.buffer);
         self.buffer.push(b'\r');
-        self.at = Caret::default();
+        self.caret = Caret::default();
     }
 
     /// How many rows of the live region stand above the cursor.
     fn rows_above(&self) -> usize {
         if self.stale && self.profile.reflow == Reflow::Wraps {
             let columns = self.size.columns;
-            let before: usize = self.rows.iter().take(self.at.row).map(|row| text::rows_of(&row.text, columns)).sum();
-            let own = self.rows.get(self.at.row).map_or("", |row| row.text.as_str());
+            let before: usize =
+                self.rows.iter().take(self.caret.row).map(|row| text::rows_of(&row.text, columns)).sum();
+            let own = self.rows.get(self.caret.row).map_or("", |row| row.text.as_str());
             // Terminals differ where a row is broken under the cursor, and what they did then shows at every later size.
             // One row too few leaves a row of ours behind, one too many would take a finished line away.
-            let sure = if self.unsure { 0 } else { self.at.column.saturating_sub(SLACK) };
+            let sure = if self.unsure { 0 } else { self.caret.column.saturating_sub(SLACK) };
             before + text::rows_before(own, sure, columns)
         } else {
-            self.at.row
+            self.caret.row
         }
     }
 
     /// Finished lines, from the left edge; afterwards the cursor is at the left edge again.
-    fn print(&mut self, finished: &[Line]) {
+    fn print(&mut self, finished: &[StyledLine]) {
         for line in finished {
-            encode(line, self.profile.can, Fill::ToEdge, &mut self.buffer);
+            encode(line, self.profile.capabilities, BackgroundFill::ToEdge, &mut self.buffer);
             self.buffer.extend_from_slice(b"\r\n");
         }
     }
 
     /// Makes the rows on the screen equal `rows`, touching only those that differ.
-    fn paint(&mut self, rows: Vec<Arc<Row>>) {
+    fn paint(&mut self, rows: Vec<Arc<ScreenRow>>) {
         let old = std::mem::take(&mut self.rows);
         for (index, row) in rows.iter().enumerate() {
             let before = old.get(index);
@@ -304,13 +305,13 @@ impl<W: Write> Surface<W> {
                 // A row that does not exist yet: the line feed makes it, scrolling if need be.
                 self.go(index - 1);
                 self.buffer.extend_from_slice(b"\r\n");
-                self.at = Caret { row: index, column: 0 };
+                self.caret = Caret { row: index, column: 0 };
             }
             self.buffer.extend_from_slice(&row.bytes);
             if before.is_some_and(|before| before.width > row.width) {
                 self.buffer.extend_from_slice(b"\x1b[K");
             }
-            self.at.column = row.width;
+            self.caret.column = row.width;
         }
         if old.len() > rows.len() {
             if rows.is_empty() {
@@ -319,7 +320,7 @@ impl<W: Write> Surface<W> {
                 self.go(rows.len() - 1);
                 // The row below exists: it held an old line.
                 self.buffer.extend_from_slice(b"\r\n");
-                self.at = Caret { row: rows.len(), column: 0 };
+                self.caret = Caret { row: rows.len(), column: 0 };
             }
             self.buffer.extend_from_slice(b"\x1b[J");
         }
@@ -328,13 +329,13 @@ impl<W: Write> Surface<W> {
 
     /// To the left edge of an existing row.
     fn go(&mut self, row: usize) {
-        if row < self.at.row {
-            up(self.at.row - row, &mut self.buffer);
-        } else if row > self.at.row {
-            down(row - self.at.row, &mut self.buffer);
+        if row < self.caret.row {
+            up(self.caret.row - row, &mut self.buffer);
+        } else if row > self.caret.row {
+            down(row - self.caret.row, &mut self.buffer);
         }
         self.buffer.push(b'\r');
-        self.at = Caret { row, column: 0 };
+        self.caret = Caret { row, column: 0 };
     }
 
     fn place(&mut self, caret: Option<Caret>) {
@@ -343,7 +344,7 @@ impl<W: Write> Surface<W> {
             if caret.column > 0 {
                 write!(self.buffer, "\x1b[{}C", caret.column).ok();
             }
-            self.at = caret;
+            self.caret = caret;
             self.buffer.extend_from_slice(b"\x1b[?25h");
             self.hidden = false;
         } else {
@@ -354,8 +355,8 @@ impl<W: Write> Surface<W> {
 }
 
 /// A terminal that reports nothing usable is treated as a small one.
-fn sane(size: Size) -> Size {
-    Size {
+fn clamp_size(size: TerminalSize) -> TerminalSize {
+    TerminalSize {
         columns: if size.columns == 0 { 80 } else { size.columns },
         rows: if size.rows == 0 { 24 } else { size.rows },
     }

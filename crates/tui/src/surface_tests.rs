@@ -1,5 +1,5 @@
 use super::*;
-use crate::style::{Depth, Style};
+use crate::style::{ColourDepth, TextStyle};
 use alacritty_terminal::Term;
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::Dimensions;
@@ -9,11 +9,11 @@ use alacritty_terminal::term::cell::Flags;
 use alacritty_terminal::vte::ansi::Processor;
 use proptest::prelude::*;
 
-const CAN: Abilities = Abilities { depth: Depth::True, links: true };
-const PROFILE: Profile = Profile { can: CAN, reflow: Reflow::Wraps, synchronized: true };
+const CAN: TerminalCapabilities = TerminalCapabilities { depth: ColourDepth::True, links: true };
+const PROFILE: TerminalProfile = TerminalProfile { capabilities: CAN, reflow: Reflow::Wraps, synchronized: true };
 
 #[derive(Clone, Copy)]
-struct Dims(Size);
+struct Dims(TerminalSize);
 
 impl Dimensions for Dims {
     fn total_lines(&self) -> usize {
@@ -36,7 +36,7 @@ struct Emulator {
 }
 
 impl Emulator {
-    fn new(size: Size) -> Self {
+    fn new(size: TerminalSize) -> Self {
         Self { term: Term::new(Config::default(), &Dims(size), VoidListener), parser: Processor::new() }
     }
 
@@ -44,7 +44,7 @@ impl Emulator {
         self.parser.advance(&mut self.term, bytes);
     }
 
-    fn resize(&mut self, size: Size) {
+    fn resize(&mut self, size: TerminalSize) {
         self.term.resize(Dims(size));
     }
 
@@ -81,9 +81,9 @@ impl Emulator {
     }
 }
 
-fn frame(texts: &[&str], caret: (usize, usize)) -> Frame {
-    Frame {
-        lines: texts.iter().map(|text| Line::plain(*text)).collect(),
+fn frame(texts: &[&str], caret: (usize, usize)) -> LiveFrame {
+    LiveFrame {
+        lines: texts.iter().map(|text| StyledLine::plain(*text)).collect(),
         caret: Some(Caret { row: caret.0, column: caret.1 }),
     }
 }
@@ -95,12 +95,12 @@ struct Bench {
 
 impl Bench {
     fn new(columns: usize, rows: usize) -> Self {
-        let size = Size { columns, rows };
+        let size = TerminalSize { columns, rows };
         Self { surface: Surface::new(Vec::new(), PROFILE, size), screen: Emulator::new(size) }
     }
 
-    fn draw(&mut self, finished: &[&str], frame: &Frame) -> usize {
-        let finished: Vec<Line> = finished.iter().map(|text| Line::plain(*text)).collect();
+    fn draw(&mut self, finished: &[&str], frame: &LiveFrame) -> usize {
+        let finished: Vec<StyledLine> = finished.iter().map(|text| StyledLine::plain(*text)).collect();
         self.surface.draw(&finished, frame).unwrap();
         let bytes = std::mem::take(&mut self.surface.out);
         self.screen.feed(&bytes);
@@ -108,8 +108,8 @@ impl Bench {
     }
 
     fn resize(&mut self, columns: usize, rows: usize) {
-        self.screen.resize(Size { columns, rows });
-        self.surface.resize(Size { columns, rows });
+        self.screen.resize(TerminalSize { columns, rows });
+        self.surface.resize(TerminalSize { columns, rows });
     }
 }
 
@@ -153,10 +153,10 @@ fn a_frame_is_never_taller_than_the_screen() {
 #[test]
 fn no_sequence_clears_screen_or_scrollback() {
     // [TST-227] [TST-228]
-    let mut surface = Surface::new(Vec::new(), PROFILE, Size { columns: 30, rows: 6 });
+    let mut surface = Surface::new(Vec::new(), PROFILE, TerminalSize { columns: 30, rows: 6 });
     for n in 0..50 {
-        surface.draw(&[Line::plain(format!("line {n}"))], &frame(&["a", "b"], (1, 0))).unwrap();
-        surface.resize(Size { columns: 30 - n % 7, rows: 6 + n % 3 });
+        surface.draw(&[StyledLine::plain(format!("line {n}"))], &frame(&["a", "b"], (1, 0))).unwrap();
+        surface.resize(TerminalSize { columns: 30 - n % 7, rows: 6 + n % 3 });
     }
     surface.leave(&[]).unwrap();
     let text = String::from_utf8(std::mem::take(&mut surface.out)).unwrap();
@@ -168,13 +168,16 @@ fn no_sequence_clears_screen_or_scrollback() {
 #[test]
 fn a_terminal_that_cuts_keeps_what_stands_above() {
     let mut parser = vt100::Parser::new(8, 30, 100);
-    let mut surface =
-        Surface::new(Vec::new(), Profile { reflow: Reflow::Cuts, ..PROFILE }, Size { columns: 30, rows: 8 });
+    let mut surface = Surface::new(
+        Vec::new(),
+        TerminalProfile { reflow: Reflow::Cuts, ..PROFILE },
+        TerminalSize { columns: 30, rows: 8 },
+    );
     let wide = frame(&["live line that fills thirty ..", "> input"], (1, 2));
-    surface.draw(&[Line::plain("kept")], &wide).unwrap();
+    surface.draw(&[StyledLine::plain("kept")], &wide).unwrap();
     parser.process(&std::mem::take(&mut surface.out));
     parser.screen_mut().set_size(8, 15);
-    surface.resize(Size { columns: 15, rows: 8 });
+    surface.resize(TerminalSize { columns: 15, rows: 8 });
     surface.draw(&[], &wide).unwrap();
     parser.process(&std::mem::take(&mut surface.out));
     assert_eq!(parser.screen().contents(), "kept\nlive line that\u{2026}\n> input");
@@ -185,7 +188,7 @@ fn leaving_takes_the_live_region_away() {
     // [TST-231]
     let mut bench = Bench::new(20, 6);
     bench.draw(&["kept"], &frame(&["spin", "> x"], (1, 1)));
-    bench.surface.leave(&[Line::styled("bye", Style::PLAIN.bold())]).unwrap();
+    bench.surface.leave(&[StyledLine::styled("bye", TextStyle::PLAIN.bold())]).unwrap();
     let bytes = std::mem::take(&mut bench.surface.out);
     bench.screen.feed(&bytes);
     assert_eq!(bench.screen.lines(), ["kept", "bye"]);
@@ -242,15 +245,15 @@ fn finished_in(lines: &[String]) -> Vec<String> {
 }
 
 fn check(steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut size = Size { columns: 40, rows: 12 };
+    let mut size = TerminalSize { columns: 40, rows: 12 };
     let mut bench = Bench::new(size.columns, size.rows);
     let mut printed: Vec<String> = Vec::new();
-    let mut shown = Frame::default();
+    let mut shown = LiveFrame::default();
     let mut overflowed = false;
     for step in steps {
         match step {
             Step::Resize { columns, rows } => {
-                size = Size { columns: *columns, rows: *rows };
+                size = TerminalSize { columns: *columns, rows: *rows };
                 bench.resize(*columns, *rows);
                 // At the top of the screen the terminal pushes the beginning of rows into its scrollback, out of reach.
                 let drawn: usize = bench.surface.rows.iter().map(|row| text::rows_of(&row.text, size.columns)).sum();
@@ -261,9 +264,9 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Draw { finished, live, caret } => {
                 let new: Vec<String> =
                     finished.iter().enumerate().map(|(n, w)| body(*w, &format!("F{}:", printed.len() + n))).collect();
-                let lines = live.iter().map(|w| Line::plain(body(*w, "L"))).collect();
+                let lines = live.iter().map(|w| StyledLine::plain(body(*w, "L"))).collect();
                 let row = caret.0.min(live.len() - 1);
-                shown = Frame { lines, caret: Some(Caret { row, column: caret.1.min(live[row]) }) };
+                shown = LiveFrame { lines, caret: Some(Caret { row, column: caret.1.min(live[row]) }) };
                 let texts: Vec<&str> = new.iter().map(String::as_str).collect();
                 bench.draw(&texts, &shown);
                 printed.extend(new);
@@ -300,23 +303,23 @@ proptest! {
 }
 
 /// What the interface shows at this width: a blank row, a rule, the prompt, a rule, the line below.
-fn prompt(columns: usize, typed: usize) -> Frame {
+fn prompt(columns: usize, typed: usize) -> LiveFrame {
     let rule = "─".repeat(columns);
     let typed = body(typed, "> ");
     let column = text::width(&typed).min(columns - 1);
-    let lines = ["", &rule, &typed, &rule, "  ? for shortcuts"].map(Line::plain).to_vec();
-    Frame { lines, caret: Some(Caret { row: 2, column }) }
+    let lines = ["", &rule, &typed, &rule, "  ? for shortcuts"].map(StyledLine::plain).to_vec();
+    LiveFrame { lines, caret: Some(Caret { row: 2, column }) }
 }
 
 fn check_prompt(steps: &[(usize, usize, usize)]) -> Result<(), TestCaseError> {
-    let mut size = Size { columns: 80, rows: 24 };
+    let mut size = TerminalSize { columns: 80, rows: 24 };
     let mut bench = Bench::new(size.columns, size.rows);
     let mut printed: Vec<String> = Vec::new();
     bench.draw(&["F0:;"], &prompt(size.columns, 0));
     printed.push("F0:;".into());
     let mut exact = true;
     for (columns, rows, typed) in steps {
-        size = Size { columns: *columns, rows: *rows };
+        size = TerminalSize { columns: *columns, rows: *rows };
         bench.resize(*columns, *rows);
         // What the terminal has pushed into its scrollback is out of reach.
         exact &= bench.screen.cursor().0 >= bench.surface.rows_above() && !bench.surface.unsure;

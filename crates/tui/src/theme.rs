@@ -1,7 +1,7 @@
 //! Colours by name. A theme is a table from token to colour; built-in ones differ in their tables only, custom ones are a
 //! base and overrides. Unknown tokens and colours are ignored. Where the terminal's own colours will do, they are used.
 
-use crate::style::{Colour, Depth, Style};
+use crate::style::{Colour, ColourDepth, TextStyle};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ macro_rules! tokens {
     ($($variant:ident $name:literal),* $(,)?) => {
         /// What a colour is for. The names are those of theme files.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Token { $($variant),* }
+        pub enum ThemeToken { $($variant),* }
 
-        impl Token {
+        impl ThemeToken {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             pub fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ tokens! {
 
 /// The built-in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
+pub enum BaseTheme {
     Dark,
     Light,
     DarkDaltonized,
@@ -73,7 +73,7 @@ pub enum Base {
     LightAnsi,
 }
 
-impl Base {
+impl BaseTheme {
     pub const ALL: [Self; 6] =
         [Self::Dark, Self::Light, Self::DarkDaltonized, Self::LightDaltonized, Self::DarkAnsi, Self::LightAnsi];
 
@@ -116,8 +116,8 @@ impl Base {
 
 #[derive(Clone, Debug)]
 pub struct Theme {
-    base: Base,
-    overrides: BTreeMap<Token, Colour>,
+    base: BaseTheme,
+    overrides: BTreeMap<ThemeToken, Colour>,
 }
 
 /// A file of the themes directory.
@@ -129,47 +129,47 @@ struct ThemeFile {
 }
 
 impl Theme {
-    pub fn new(base: Base) -> Self {
+    pub fn new(base: BaseTheme) -> Self {
         Self { base, overrides: BTreeMap::new() }
     }
 
     /// A custom theme. Whatever cannot be read is ignored; text that is no JSON object gives the dark theme.
     pub fn parse(json: &str) -> Self {
         let file: ThemeFile = serde_json::from_str(json).unwrap_or_default();
-        let base = file.base.as_deref().and_then(Base::parse).unwrap_or(Base::Dark);
+        let base = file.base.as_deref().and_then(BaseTheme::parse).unwrap_or(BaseTheme::Dark);
         let overrides = file.overrides.iter().filter_map(|(name, value)| {
-            let token = Token::ALL.iter().find(|token| token.name() == name)?;
+            let token = ThemeToken::ALL.iter().find(|token| token.name() == name)?;
             Some((*token, parse_colour(value.as_str()?)?))
         });
         Self { base, overrides: overrides.collect() }
     }
 
-    pub fn base(&self) -> Base {
+    pub fn base(&self) -> BaseTheme {
         self.base
     }
 
-    pub fn colour(&self, token: Token) -> Option<Colour> {
+    pub fn colour(&self, token: ThemeToken) -> Option<Colour> {
         self.overrides.get(&token).copied().or_else(|| built_in(self.base, token))
     }
 
     /// Text in this colour.
-    pub fn fg(&self, token: Token) -> Style {
-        Style::fg(self.colour(token))
+    pub fn fg(&self, token: ThemeToken) -> TextStyle {
+        TextStyle::fg(self.colour(token))
     }
 
-    pub fn bg(&self, token: Token) -> Style {
-        Style::PLAIN.on(self.colour(token))
+    pub fn bg(&self, token: ThemeToken) -> TextStyle {
+        TextStyle::PLAIN.on(self.colour(token))
     }
 }
 
 impl Default for Theme {
     fn default() -> Self {
-        Self::new(Base::Dark)
+        Self::new(BaseTheme::Dark)
     }
 }
 
 /// `None`: the terminal's default colour.
-fn built_in(base: Base, token: Token) -> Option<Colour> {
+fn built_in(base: BaseTheme, token: ThemeToken) -> Option<Colour> {
     if base.is_daltonized()
         && let Some(colour) = daltonized(base, token)
     {
@@ -189,52 +189,52 @@ fn built_in(base: Base, token: Token) -> Option<Colour> {
         }
     };
     match token {
-        Token::Text => None,
-        Token::InverseText => pick(ansi(0), ansi(15)),
-        Token::Accent | Token::LabelOther => shade((224, 145, 86), (176, 86, 28), ansi(3)),
-        Token::Inactive | Token::RateLimitEmpty | Token::CodeComment => grey(246, 242),
-        Token::Subtle | Token::PromptBorder => grey(243, 247),
-        Token::Suggestion | Token::Permission | Token::RateLimitFill | Token::Ide => {
+        ThemeToken::Text => None,
+        ThemeToken::InverseText => pick(ansi(0), ansi(15)),
+        ThemeToken::Accent | ThemeToken::LabelOther => shade((224, 145, 86), (176, 86, 28), ansi(3)),
+        ThemeToken::Inactive | ThemeToken::RateLimitEmpty | ThemeToken::CodeComment => grey(246, 242),
+        ThemeToken::Subtle | ThemeToken::PromptBorder => grey(243, 247),
+        ThemeToken::Suggestion | ThemeToken::Permission | ThemeToken::RateLimitFill | ThemeToken::Ide => {
             shade((150, 170, 255), (60, 80, 200), if light { ansi(4) } else { ansi(12) })
         }
-        Token::Remember | Token::LabelYou | Token::CodeName => pick(ansi(12), ansi(4)),
-        Token::Success | Token::CodeString => pick(ansi(10), ansi(2)),
-        Token::Error => pick(ansi(9), ansi(1)),
-        Token::Warning | Token::FastMode => pick(ansi(11), ansi(3)),
-        Token::Merged | Token::AutoAccept => shade((175, 135, 255), (110, 60, 190), ansi(5)),
-        Token::PlanMode => shade((72, 160, 150), (0, 105, 100), ansi(6)),
-        Token::BashBorder => shade((240, 100, 170), (190, 30, 110), ansi(5)),
-        Token::DiffAdded => shade((18, 66, 32), (208, 244, 212), ansi(2)),
-        Token::DiffRemoved => shade((82, 24, 30), (255, 220, 220), ansi(1)),
-        Token::DiffAddedDimmed => shade((24, 50, 32), (226, 246, 228), ansi(2)),
-        Token::DiffRemovedDimmed => shade((60, 30, 34), (252, 234, 234), ansi(1)),
-        Token::DiffAddedWord => shade((36, 120, 58), (140, 220, 150), ansi(2)),
-        Token::DiffRemovedWord => shade((150, 44, 54), (255, 160, 160), ansi(1)),
-        Token::UserMessageBackground => shade((48, 48, 48), (238, 238, 238), ansi(8)),
-        Token::UserMessageBackgroundHover => shade((60, 60, 60), (226, 226, 226), ansi(8)),
-        Token::BashMessageBackground => shade((56, 40, 48), (250, 236, 242), ansi(8)),
-        Token::MemoryBackground => shade((40, 44, 56), (232, 238, 250), ansi(8)),
-        Token::SelectionBackground => shade((38, 79, 120), (173, 214, 255), ansi(4)),
-        Token::CodeKeyword => pick(ansi(13), ansi(5)),
-        Token::CodeNumber => pick(ansi(14), ansi(6)),
+        ThemeToken::Remember | ThemeToken::LabelYou | ThemeToken::CodeName => pick(ansi(12), ansi(4)),
+        ThemeToken::Success | ThemeToken::CodeString => pick(ansi(10), ansi(2)),
+        ThemeToken::Error => pick(ansi(9), ansi(1)),
+        ThemeToken::Warning | ThemeToken::FastMode => pick(ansi(11), ansi(3)),
+        ThemeToken::Merged | ThemeToken::AutoAccept => shade((175, 135, 255), (110, 60, 190), ansi(5)),
+        ThemeToken::PlanMode => shade((72, 160, 150), (0, 105, 100), ansi(6)),
+        ThemeToken::BashBorder => shade((240, 100, 170), (190, 30, 110), ansi(5)),
+        ThemeToken::DiffAdded => shade((18, 66, 32), (208, 244, 212), ansi(2)),
+        ThemeToken::DiffRemoved => shade((82, 24, 30), (255, 220, 220), ansi(1)),
+        ThemeToken::DiffAddedDimmed => shade((24, 50, 32), (226, 246, 228), ansi(2)),
+        ThemeToken::DiffRemovedDimmed => shade((60, 30, 34), (252, 234, 234), ansi(1)),
+        ThemeToken::DiffAddedWord => shade((36, 120, 58), (140, 220, 150), ansi(2)),
+        ThemeToken::DiffRemovedWord => shade((150, 44, 54), (255, 160, 160), ansi(1)),
+        ThemeToken::UserMessageBackground => shade((48, 48, 48), (238, 238, 238), ansi(8)),
+        ThemeToken::UserMessageBackgroundHover => shade((60, 60, 60), (226, 226, 226), ansi(8)),
+        ThemeToken::BashMessageBackground => shade((56, 40, 48), (250, 236, 242), ansi(8)),
+        ThemeToken::MemoryBackground => shade((40, 44, 56), (232, 238, 250), ansi(8)),
+        ThemeToken::SelectionBackground => shade((38, 79, 120), (173, 214, 255), ansi(4)),
+        ThemeToken::CodeKeyword => pick(ansi(13), ansi(5)),
+        ThemeToken::CodeNumber => pick(ansi(14), ansi(6)),
     }
 }
 
 /// Blue and orange in place of green and red.
-fn daltonized(base: Base, token: Token) -> Option<Colour> {
+fn daltonized(base: BaseTheme, token: ThemeToken) -> Option<Colour> {
     let pick = |dark: (u8, u8, u8), pale: (u8, u8, u8)| {
         let (r, g, b) = if base.is_light() { pale } else { dark };
         Some(Colour::Rgb(r, g, b))
     };
     match token {
-        Token::Success => pick((90, 160, 255), (0, 90, 190)),
-        Token::Error => pick((255, 150, 60), (180, 80, 0)),
-        Token::DiffAdded => pick((0, 48, 92), (206, 228, 255)),
-        Token::DiffRemoved => pick((92, 52, 0), (255, 228, 196)),
-        Token::DiffAddedDimmed => pick((10, 40, 66), (226, 238, 252)),
-        Token::DiffRemovedDimmed => pick((64, 42, 12), (252, 238, 220)),
-        Token::DiffAddedWord => pick((0, 90, 170), (130, 190, 255)),
-        Token::DiffRemovedWord => pick((160, 96, 0), (255, 190, 110)),
+        ThemeToken::Success => pick((90, 160, 255), (0, 90, 190)),
+        ThemeToken::Error => pick((255, 150, 60), (180, 80, 0)),
+        ThemeToken::DiffAdded => pick((0, 48, 92), (206, 228, 255)),
+        ThemeToken::DiffRemoved => pick((92, 52, 0), (255, 228, 196)),
+        ThemeToken::DiffAddedDimmed => pick((10, 40, 66), (226, 238, 252)),
+        ThemeToken::DiffRemovedDimmed => pick((64, 42, 12), (252, 238, 220)),
+        ThemeToken::DiffAddedWord => pick((0, 90, 170), (130, 190, 255)),
+        ThemeToken::DiffRemovedWord => pick((160, 96, 0), (255, 190, 110)),
         _ => None,
     }
 }
@@ -287,32 +287,32 @@ pub struct ColourHints<'a> {
 }
 
 /// How many colours to use.
-pub fn depth(hints: ColourHints<'_>) -> Depth {
+pub fn depth(hints: ColourHints<'_>) -> ColourDepth {
     if hints.no_color {
-        return Depth::None;
+        return ColourDepth::None;
     }
     match hints.force_color {
-        Some("0" | "false") => return Depth::None,
-        Some("1") => return Depth::Ansi16,
-        Some("2") => return Depth::Ansi256,
-        Some("3") => return Depth::True,
+        Some("0" | "false") => return ColourDepth::None,
+        Some("1") => return ColourDepth::Ansi16,
+        Some("2") => return ColourDepth::Ansi256,
+        Some("3") => return ColourDepth::True,
         Some(_) | None => {}
     }
     if hints.term == "dumb" {
-        Depth::None
+        ColourDepth::None
     } else if matches!(hints.colorterm, "truecolor" | "24bit") || hints.term.contains("direct") {
-        Depth::True
+        ColourDepth::True
     } else if hints.term.contains("256color") || hints.term.contains("kitty") || hints.term.contains("alacritty") {
-        Depth::Ansi256
+        ColourDepth::Ansi256
     } else if hints.term.is_empty() {
-        if hints.force_color.is_some() { Depth::Ansi16 } else { Depth::None }
+        if hints.force_color.is_some() { ColourDepth::Ansi16 } else { ColourDepth::None }
     } else {
-        Depth::Ansi16
+        ColourDepth::Ansi16
     }
 }
 
 /// The base for a background colour as OSC 11 reports it: `rgb:RRRR/GGGG/BBBB`.
-pub fn base_for_background(report: &str) -> Option<Base> {
+pub fn base_for_background(report: &str) -> Option<BaseTheme> {
     let mut parts = report.strip_prefix("rgb:").or_else(|| report.strip_prefix("rgba:"))?.split('/');
     let mut component = || {
         let text = parts.next()?;
@@ -321,7 +321,7 @@ pub fn base_for_background(report: &str) -> Option<Base> {
     };
     let (r, g, b) = (component()?, component()?, component()?);
     let luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    Some(if luminance > 0.5 { Base::Light } else { Base::Dark })
+    Some(if luminance > 0.5 { BaseTheme::Light } else { BaseTheme::Dark })
 }
 
 #[cfg(test)]
@@ -335,21 +335,21 @@ mod tests {
             r##"{"name":"x","base":"light","overrides":{"error":"#f00","claude":"rgb(1, 2,3)","success":"ansi256(7)",
                 "warning":"ansi:blueBright","nonsense":"#fff","text":"#12345","permission":5}}"##,
         );
-        assert_eq!(theme.base(), Base::Light);
-        assert_eq!(theme.colour(Token::Error), Some(Colour::Rgb(255, 0, 0)));
-        assert_eq!(theme.colour(Token::Accent), Some(Colour::Rgb(1, 2, 3)));
-        assert_eq!(theme.colour(Token::Success), Some(Colour::Indexed(7)));
-        assert_eq!(theme.colour(Token::Warning), Some(Colour::Ansi(12)));
-        assert_eq!(theme.colour(Token::Text), None);
-        assert_eq!(theme.colour(Token::Permission), Theme::new(Base::Light).colour(Token::Permission));
-        assert_eq!(Theme::parse("[").base(), Base::Dark);
+        assert_eq!(theme.base(), BaseTheme::Light);
+        assert_eq!(theme.colour(ThemeToken::Error), Some(Colour::Rgb(255, 0, 0)));
+        assert_eq!(theme.colour(ThemeToken::Accent), Some(Colour::Rgb(1, 2, 3)));
+        assert_eq!(theme.colour(ThemeToken::Success), Some(Colour::Indexed(7)));
+        assert_eq!(theme.colour(ThemeToken::Warning), Some(Colour::Ansi(12)));
+        assert_eq!(theme.colour(ThemeToken::Text), None);
+        assert_eq!(theme.colour(ThemeToken::Permission), Theme::new(BaseTheme::Light).colour(ThemeToken::Permission));
+        assert_eq!(Theme::parse("[").base(), BaseTheme::Dark);
     }
 
     #[test]
     fn ansi_themes_use_the_terminals_colours_only() {
         // [TST-248]
-        for base in [Base::DarkAnsi, Base::LightAnsi] {
-            for token in Token::ALL {
+        for base in [BaseTheme::DarkAnsi, BaseTheme::LightAnsi] {
+            for token in ThemeToken::ALL {
                 let colour = Theme::new(base).colour(*token);
                 assert!(matches!(colour, None | Some(Colour::Ansi(_))), "{token:?}");
             }
@@ -358,10 +358,10 @@ mod tests {
 
     #[test]
     fn daltonised_themes_tell_added_from_removed_without_red_and_green() {
-        for base in [Base::DarkDaltonized, Base::LightDaltonized] {
+        for base in [BaseTheme::DarkDaltonized, BaseTheme::LightDaltonized] {
             let theme = Theme::new(base);
-            let Some(Colour::Rgb(_, _, blue)) = theme.colour(Token::DiffAddedWord) else { panic!() };
-            let Some(Colour::Rgb(red, _, _)) = theme.colour(Token::DiffRemovedWord) else { panic!() };
+            let Some(Colour::Rgb(_, _, blue)) = theme.colour(ThemeToken::DiffAddedWord) else { panic!() };
+            let Some(Colour::Rgb(red, _, _)) = theme.colour(ThemeToken::DiffRemovedWord) else { panic!() };
             assert!(blue > 150 && red > 150);
         }
     }
@@ -370,18 +370,18 @@ mod tests {
     fn the_environment_decides_the_depth() {
         // [TST-248]
         let hints = |term, colorterm| ColourHints { term, colorterm, ..ColourHints::default() };
-        assert_eq!(depth(hints("xterm-256color", "")), Depth::Ansi256);
-        assert_eq!(depth(hints("xterm", "truecolor")), Depth::True);
-        assert_eq!(depth(hints("vt220", "")), Depth::Ansi16);
-        assert_eq!(depth(hints("dumb", "")), Depth::None);
-        assert_eq!(depth(ColourHints { no_color: true, ..hints("xterm", "truecolor") }), Depth::None);
-        assert_eq!(depth(ColourHints { force_color: Some("3"), ..hints("dumb", "") }), Depth::True);
+        assert_eq!(depth(hints("xterm-256color", "")), ColourDepth::Ansi256);
+        assert_eq!(depth(hints("xterm", "truecolor")), ColourDepth::True);
+        assert_eq!(depth(hints("vt220", "")), ColourDepth::Ansi16);
+        assert_eq!(depth(hints("dumb", "")), ColourDepth::None);
+        assert_eq!(depth(ColourHints { no_color: true, ..hints("xterm", "truecolor") }), ColourDepth::None);
+        assert_eq!(depth(ColourHints { force_color: Some("3"), ..hints("dumb", "") }), ColourDepth::True);
     }
 
     #[test]
     fn the_background_chooses_the_base() {
-        assert_eq!(base_for_background("rgb:ffff/ffff/ffff"), Some(Base::Light));
-        assert_eq!(base_for_background("rgb:1e/1e/1e"), Some(Base::Dark));
+        assert_eq!(base_for_background("rgb:ffff/ffff/ffff"), Some(BaseTheme::Light));
+        assert_eq!(base_for_background("rgb:1e/1e/1e"), Some(BaseTheme::Dark));
         assert_eq!(base_for_background("#fff"), None);
     }
 }

@@ -19,7 +19,7 @@ pub enum BlockHead<'a> {
 }
 
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct BlockFields<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -37,7 +37,7 @@ struct Fields<'a> {
 impl<'a> BlockHead<'a> {
     /// `None` when the JSON is not an object with a `type`, or lacks a field its kind needs.
     pub fn read(block: &'a RawValue) -> Option<Self> {
-        let f: Fields<'a> = serde_json::from_str(block.get()).ok()?;
+        let f: BlockFields<'a> = serde_json::from_str(block.get()).ok()?;
         Some(match &*f.kind {
             "text" => Self::Text(f.text?),
             "thinking" => Self::Thinking,
@@ -54,15 +54,15 @@ impl<'a> BlockHead<'a> {
 /// Blocks we author.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
+pub enum ContentBlock {
     Text {
         text: String,
     },
     Image {
-        source: Source,
+        source: MediaSource,
     },
     Document {
-        source: Source,
+        source: MediaSource,
     },
     /// A deferred tool that the API is to load.
     ToolReference {
@@ -71,20 +71,20 @@ pub enum Block {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-pub struct Source {
+pub struct MediaSource {
     #[serde(rename = "type")]
     pub kind: String,
     pub media_type: String,
     pub data: String,
 }
 
-impl Source {
+impl MediaSource {
     pub fn base64(media_type: &str, data: String) -> Self {
         Self { kind: "base64".into(), media_type: media_type.into(), data }
     }
 }
 
-impl Block {
+impl ContentBlock {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
@@ -93,12 +93,12 @@ impl Block {
 /// Message or tool-result content: the API takes a string or an array, and we keep the form we were given.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(untagged)]
-pub enum Content {
+pub enum MessageContent {
     Text(String),
-    Blocks(Vec<Block>),
+    Blocks(Vec<ContentBlock>),
 }
 
-impl Content {
+impl MessageContent {
     /// All text in order, for display and size checks.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
@@ -106,8 +106,10 @@ impl Content {
             Self::Blocks(blocks) => blocks
                 .iter()
                 .filter_map(|b| match b {
-                    Block::Text { text } => Some(text.as_str()),
-                    Block::Image { .. } | Block::Document { .. } | Block::ToolReference { .. } => None,
+                    ContentBlock::Text { text } => Some(text.as_str()),
+                    ContentBlock::Image { .. } | ContentBlock::Document { .. } | ContentBlock::ToolReference { .. } => {
+                        None
+                    }
                 })
                 .collect::<Vec<_>>()
                 .join("\n")
@@ -117,27 +119,31 @@ impl Content {
 }
 
 #[derive(Serialize)]
-struct Succeeded<'a> {
+struct SucceededResult<'a> {
     tool_use_id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    content: &'a Content,
+    content: &'a MessageContent,
 }
 
 #[derive(Serialize)]
-struct Failed<'a> {
+struct FailedResult<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    content: &'a Content,
+    content: &'a MessageContent,
     is_error: bool,
     tool_use_id: &'a str,
 }
 
 /// A `tool_result` block. The two key orders are those readers have met; `is_error` stands on failures only.
-pub fn tool_result(tool_use_id: &str, content: &Content, is_error: bool) -> Result<Box<RawValue>, serde_json::Error> {
+pub fn tool_result(
+    tool_use_id: &str,
+    content: &MessageContent,
+    is_error: bool,
+) -> Result<Box<RawValue>, serde_json::Error> {
     let kind = "tool_result";
     if is_error {
-        return crate::raw::to_raw(&Failed { kind, content, is_error, tool_use_id });
+        return crate::raw::to_raw(&FailedResult { kind, content, is_error, tool_use_id });
     }
-    crate::raw::to_raw(&Succeeded { tool_use_id, kind, content })
+    crate::raw::to_raw(&SucceededResult { tool_use_id, kind, content })
 }

@@ -4,17 +4,17 @@ mod initialize;
 mod reply;
 mod request;
 
-pub use initialize::{Blocks, HookMatcher, Initialize, OnFailure};
+pub use initialize::{CallbackFailure, HookMatcher, InitializeRequest, SystemPromptTexts};
 pub use reply::{Account, AgentInfo, ModelInfo, SlashCommand};
 pub use request::*;
 
-use crate::settings::{Behaviour, Source};
+use crate::settings::{RuleBehaviour, SettingsSource};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// One line from the host, read far enough to route it.
 #[derive(Debug, Deserialize)]
-pub struct Inbound<'a> {
+pub struct InboundLine<'a> {
     #[serde(rename = "type", default)]
     pub kind: String,
     #[serde(default)]
@@ -184,7 +184,7 @@ pub struct MatchedRule {
 
 /// The `response` object of a `control_response`.
 #[derive(Debug, Deserialize)]
-pub struct Answer<'a> {
+pub struct ControlAnswer<'a> {
     pub request_id: String,
     #[serde(default)]
     pub subtype: String,
@@ -218,19 +218,19 @@ pub struct PermissionUpdate {
     #[serde(default)]
     pub rules: Option<Vec<UpdatedRule>>,
     #[serde(default)]
-    pub behavior: Option<Behaviour>,
+    pub behavior: Option<RuleBehaviour>,
     #[serde(default)]
     pub mode: Option<String>,
     #[serde(default)]
     pub directories: Option<Vec<String>>,
     #[serde(default)]
-    pub destination: Option<Source>,
+    pub destination: Option<SettingsSource>,
 }
 
 impl PermissionUpdate {
     /// It holds beyond the session.
     pub fn lasts(&self) -> bool {
-        matches!(self.destination, Some(Source::User | Source::Project | Source::Local))
+        matches!(self.destination, Some(SettingsSource::User | SettingsSource::Project | SettingsSource::Local))
     }
 
     /// `rules` are allowed until the session ends.
@@ -238,10 +238,10 @@ impl PermissionUpdate {
         Self {
             kind: "addRules".into(),
             rules: Some(rules),
-            behavior: Some(Behaviour::Allow),
+            behavior: Some(RuleBehaviour::Allow),
             mode: None,
             directories: None,
-            destination: Some(Source::Session),
+            destination: Some(SettingsSource::Session),
         }
     }
 }

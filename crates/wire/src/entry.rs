@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// Facts that stand at the end of every tree line.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tail {
+pub struct EntryTail {
     pub user_type: &'static str,
     pub entrypoint: String,
     pub cwd: String,
@@ -65,7 +65,7 @@ pub struct UserEntry {
     #[serde(rename = "sourceToolUseID", skip_serializing_if = "Option::is_none")]
     pub source_tool_use_id: Option<String>,
     #[serde(flatten)]
-    pub tail: Tail,
+    pub tail: EntryTail,
 }
 
 /// Where a prompt stands in its session, counted from zero.
@@ -83,7 +83,7 @@ pub struct TurnPosition {
 #[serde(rename_all = "camelCase")]
 pub struct CallMarks {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision: Option<PermissionDecision>,
+    pub permission_decision: Option<RecordedDecision>,
     /// Why the call did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_denial_kind: Option<&'static str>,
@@ -94,7 +94,7 @@ pub struct CallMarks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PermissionDecision {
+pub struct RecordedDecision {
     /// `accept` or `reject`.
     pub decision: &'static str,
     /// Who decided: `config`, `hook`, `user_temporary`, `user_permanent`, `user_reject`.
@@ -139,7 +139,7 @@ pub struct AssistantEntry {
     #[serde(flatten)]
     pub attribution: Attribution,
     #[serde(flatten)]
-    pub tail: Tail,
+    pub tail: EntryTail,
 }
 
 /// Which block of which answer a line holds.
@@ -195,7 +195,7 @@ pub struct SystemEntry {
     pub uuid: String,
     pub timestamp: String,
     #[serde(flatten)]
-    pub tail: Tail,
+    pub tail: EntryTail,
 }
 
 /// An `attachment` line: context the model was given beside the conversation.
@@ -212,7 +212,7 @@ pub struct AttachmentEntry {
     pub uuid: String,
     pub timestamp: String,
     #[serde(flatten)]
-    pub tail: Tail,
+    pub tail: EntryTail,
 }
 
 /// Lines outside the tree. `type` stands first: readers search for it as raw bytes.
@@ -287,7 +287,7 @@ pub enum MetaEntry {
         session_id: String,
     },
     ContentReplacement {
-        replacements: Vec<Replacement>,
+        replacements: Vec<ResultReplacement>,
         session_id: String,
         uuid: String,
         timestamp: String,
@@ -320,7 +320,7 @@ pub struct WorktreeSession {
 /// A large tool result that is sent to the model in its short form from now on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Replacement {
+pub struct ResultReplacement {
     pub kind: String,
     pub tool_use_id: String,
     pub replacement: String,
@@ -328,7 +328,7 @@ pub struct Replacement {
 
 /// One line ready to be appended.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum TranscriptEntry {
     User(Box<UserEntry>),
     Assistant(Box<AssistantEntry>),
     System(Box<SystemEntry>),
@@ -336,7 +336,7 @@ pub enum Entry {
     Meta(MetaEntry),
 }
 
-impl Entry {
+impl TranscriptEntry {
     /// The line without its newline.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         match self {
@@ -479,7 +479,7 @@ mod tests {
     #[test]
     fn meta_lines_put_type_first() {
         let tag = MetaEntry::Tag { tag: "x".into(), session_id: "S".into() };
-        assert_eq!(Entry::Meta(tag).to_line().unwrap(), r#"{"type":"tag","tag":"x","sessionId":"S"}"#);
+        assert_eq!(TranscriptEntry::Meta(tag).to_line().unwrap(), r#"{"type":"tag","tag":"x","sessionId":"S"}"#);
     }
 
     #[test]
@@ -512,7 +512,7 @@ mod tests {
             mcp_meta: None,
             source_tool_assistant_uuid: None,
             source_tool_use_id: None,
-            tail: Tail {
+            tail: EntryTail {
                 slug: None,
                 user_type: "external",
                 entrypoint: "sdk-cli".into(),
@@ -523,7 +523,7 @@ mod tests {
             },
         };
         assert_eq!(
-            Entry::User(Box::new(entry)).to_line().unwrap(),
+            TranscriptEntry::User(Box::new(entry)).to_line().unwrap(),
             r#"{"parentUuid":null,"isSidechain":false,"promptId":"p","type":"user","message":{"role":"user","content":"hi"},"uuid":"u","timestamp":"t","permissionMode":"default","promptSource":"sdk","userType":"external","entrypoint":"sdk-cli","cwd":"/r","sessionId":"S","version":"2.1.325","gitBranch":""}"#
         );
     }

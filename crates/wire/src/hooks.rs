@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// What a group's `matcher` is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Matching {
+pub enum MatcherSubject {
     /// A tool name; its older names count too.
     Tool,
     /// Another field of the event.
@@ -22,7 +22,7 @@ pub enum Matching {
 
 /// Which handler types an event accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handlers {
+pub enum HandlerSupport {
     All,
     /// All but `agent`.
     NoAgent,
@@ -34,7 +34,7 @@ pub enum Handlers {
 
 /// What exit code 2 (or `decision: "block"`) means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks {
+pub enum BlockEffect {
     /// The action does not happen.
     Action,
     /// The agent goes on working.
@@ -50,7 +50,7 @@ pub enum Blocks {
 
 /// Which of `continue` and `systemMessage` count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Common {
+pub enum CommonOutput {
     Both,
     MessageOnly,
     Neither,
@@ -60,12 +60,12 @@ pub enum Common {
 
 /// What is fixed about an event.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct HookEventFacts {
     pub name: &'static str,
-    pub matching: Matching,
-    pub handlers: Handlers,
-    pub blocks: Blocks,
-    pub common: Common,
+    pub matching: MatcherSubject,
+    pub handlers: HandlerSupport,
+    pub blocks: BlockEffect,
+    pub common: CommonOutput,
     /// Plain text on standard output is context for the model.
     pub text_is_context: bool,
     /// `CLAUDE_ENV_FILE` is set.
@@ -81,21 +81,21 @@ macro_rules! hook_events {
         $(, $flag:ident)*;)*) => {
         /// Every moment a hook can be attached to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        pub enum EventName { $($name),* }
+        pub enum HookEventName { $($name),* }
 
-        impl EventName {
+        impl HookEventName {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            pub fn facts(self) -> Facts {
+            pub fn facts(self) -> HookEventFacts {
                 match self {
                     $(Self::$name => {
                         #[allow(unused_mut, reason = "most rows have no flag")]
-                        let mut facts = Facts {
+                        let mut facts = HookEventFacts {
                             name: stringify!($name),
-                            matching: Matching::$matching,
-                            handlers: Handlers::$handlers,
-                            blocks: Blocks::$blocks,
-                            common: Common::$common,
+                            matching: MatcherSubject::$matching,
+                            handlers: HandlerSupport::$handlers,
+                            blocks: BlockEffect::$blocks,
+                            common: CommonOutput::$common,
                             text_is_context: false,
                             env_file: false,
                             timeout: $timeout,
@@ -112,7 +112,7 @@ macro_rules! hook_events {
 
 #[rustfmt::skip]
 mod table {
-    use super::{Blocks, Common, Facts, Handlers, Matching, Serialize};
+    use super::{BlockEffect, CommonOutput, HookEventFacts, HandlerSupport, MatcherSubject, Serialize};
     hook_events! {
         PreToolUse: Tool, All, Action, Both, 600, "before a tool call is decided";
         PostToolUse: Tool, All, TellsModel, Both, 600, "after a tool call succeeded";
@@ -149,9 +149,9 @@ mod table {
         DirectoryAdded: Field, NoModel, Nothing, MessageOnly, 600, "a working directory was added";
     }
 }
-pub use table::EventName;
+pub use table::HookEventName;
 
-impl EventName {
+impl HookEventName {
     pub fn as_str(self) -> &'static str {
         self.facts().name
     }
@@ -162,13 +162,13 @@ impl EventName {
 
     /// Tool calls are what `if` filters speak of.
     pub fn is_tool_event(self) -> bool {
-        self.facts().matching == Matching::Tool
+        self.facts().matching == MatcherSubject::Tool
     }
 }
 
 /// Something a hook can be told about.
 pub trait HookEvent: Serialize + Sync {
-    const EVENT: EventName;
+    const EVENT: HookEventName;
 
     /// What matchers are compared with.
     fn subject(&self) -> Option<&str> {
@@ -178,7 +178,7 @@ pub trait HookEvent: Serialize + Sync {
 
 /// Fields that stand in every payload.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Base {
+pub struct HookBase {
     pub session_id: String,
     pub transcript_path: String,
     pub cwd: String,
@@ -187,7 +187,7 @@ pub struct Base {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub effort: Option<Effort>,
+    pub effort: Option<HookEffort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,22 +195,22 @@ pub struct Base {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Effort {
+pub struct HookEffort {
     pub level: String,
 }
 
 #[derive(Serialize)]
-struct Envelope<'a, E> {
+struct HookEnvelope<'a, E> {
     #[serde(flatten)]
-    base: &'a Base,
+    base: &'a HookBase,
     hook_event_name: &'static str,
     #[serde(flatten)]
     event: &'a E,
 }
 
 /// The one JSON object a handler is given.
-pub fn payload<E: HookEvent>(base: &Base, event: &E) -> Result<String, serde_json::Error> {
-    crate::raw::to_line(&Envelope { base, hook_event_name: E::EVENT.as_str(), event })
+pub fn payload<E: HookEvent>(base: &HookBase, event: &E) -> Result<String, serde_json::Error> {
+    crate::raw::to_line(&HookEnvelope { base, hook_event_name: E::EVENT.as_str(), event })
 }
 
 #[cfg(test)]
@@ -219,18 +219,18 @@ mod tests {
 
     #[test]
     fn the_table_and_the_settings_know_the_same_events() {
-        let mut table: Vec<&str> = EventName::ALL.iter().map(|event| event.as_str()).collect();
+        let mut table: Vec<&str> = HookEventName::ALL.iter().map(|event| event.as_str()).collect();
         let mut settings = crate::settings::HOOK_EVENTS.to_vec();
         table.sort_unstable();
         settings.sort_unstable();
         assert_eq!(table, settings);
-        assert_eq!(EventName::parse("PreToolUse"), Some(EventName::PreToolUse));
-        assert_eq!(EventName::parse("pretooluse"), None);
+        assert_eq!(HookEventName::parse("PreToolUse"), Some(HookEventName::PreToolUse));
+        assert_eq!(HookEventName::parse("pretooluse"), None);
     }
 
     #[test]
     fn a_payload_is_one_flat_object() {
-        let base = Base { session_id: "s".into(), cwd: "/p".into(), ..Base::default() };
+        let base = HookBase { session_id: "s".into(), cwd: "/p".into(), ..HookBase::default() };
         let input = serde_json::value::RawValue::from_string(r#"{"b":1,"a":2.50}"#.into()).unwrap();
         let event = PreToolUse { tool_name: "Bash".into(), tool_input: input, tool_use_id: "t".into(), batch: None };
         let text = payload(&base, &event).unwrap();

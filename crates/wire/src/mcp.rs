@@ -15,7 +15,7 @@ pub const RESERVED_NAMES: [&str; 5] =
 /// One server, ready to be connected once its placeholders are expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
-    pub transport: Transport,
+    pub transport: McpTransport,
     /// Limit of one call, in milliseconds; values below 1000 are ignored on reading.
     pub timeout_ms: Option<u64>,
     /// Its tools are never deferred, and the first prompt waits for it a little.
@@ -24,11 +24,11 @@ pub struct ServerConfig {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Transport {
-    Stdio(Stdio),
-    Http(Remote),
-    Sse(Remote),
-    Ws(Remote),
+pub enum McpTransport {
+    Stdio(StdioConfig),
+    Http(RemoteConfig),
+    Sse(RemoteConfig),
+    Ws(RemoteConfig),
     /// Served by the host through `mcp_message`.
     Sdk {
         name: String,
@@ -36,14 +36,14 @@ pub enum Transport {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stdio {
+pub struct StdioConfig {
     pub command: String,
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remote {
+pub struct RemoteConfig {
     pub url: String,
     pub headers: BTreeMap<String, String>,
     /// A shell command that prints further headers as a JSON object.
@@ -75,7 +75,7 @@ pub enum ToolPermission {
 
 /// Where a declaration comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum McpScope {
     Managed,
     /// `--mcp-config`.
     Flag,
@@ -89,7 +89,7 @@ pub enum Scope {
     Agent,
 }
 
-impl Scope {
+impl McpScope {
     /// As `mcp_status` and `system/init` spell it.
     pub fn name(self) -> &'static str {
         match self {
@@ -106,7 +106,7 @@ impl Scope {
 
 /// Why a declaration was refused; `kind` is what `mcp_server_errors` reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ConfigError {
+pub struct McpConfigError {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: &'static str,
@@ -115,38 +115,38 @@ pub struct ConfigError {
 
 impl ServerConfig {
     pub fn stdio(command: impl Into<String>, args: Vec<String>) -> Self {
-        Self::over(Transport::Stdio(Stdio { command: command.into(), args, env: BTreeMap::new() }))
+        Self::over(McpTransport::Stdio(StdioConfig { command: command.into(), args, env: BTreeMap::new() }))
     }
 
     pub fn sdk(name: impl Into<String>) -> Self {
-        Self::over(Transport::Sdk { name: name.into() })
+        Self::over(McpTransport::Sdk { name: name.into() })
     }
 
-    pub fn over(transport: Transport) -> Self {
+    pub fn over(transport: McpTransport) -> Self {
         Self { transport, timeout_ms: None, always_load: false, tools: Vec::new() }
     }
 
     /// The word of the `type` key.
     pub fn kind(&self) -> &'static str {
         match &self.transport {
-            Transport::Stdio(_) => "stdio",
-            Transport::Http(_) => "http",
-            Transport::Sse(_) => "sse",
-            Transport::Ws(_) => "ws",
-            Transport::Sdk { .. } => "sdk",
+            McpTransport::Stdio(_) => "stdio",
+            McpTransport::Http(_) => "http",
+            McpTransport::Sse(_) => "sse",
+            McpTransport::Ws(_) => "ws",
+            McpTransport::Sdk { .. } => "sdk",
         }
     }
 
-    pub fn remote(&self) -> Option<&Remote> {
+    pub fn remote(&self) -> Option<&RemoteConfig> {
         match &self.transport {
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => Some(remote),
-            Transport::Stdio(_) | Transport::Sdk { .. } => None,
+            McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => Some(remote),
+            McpTransport::Stdio(_) | McpTransport::Sdk { .. } => None,
         }
     }
 
     /// Reads the object under `mcpServers.<name>`.
-    pub fn parse(name: &str, value: &Value) -> Result<Self, ConfigError> {
-        parse(name, value).map_err(|(kind, message)| ConfigError { name: name.to_owned(), kind, message })
+    pub fn parse(name: &str, value: &Value) -> Result<Self, McpConfigError> {
+        parse(name, value).map_err(|(kind, message)| McpConfigError { name: name.to_owned(), kind, message })
     }
 
     /// The object under `mcpServers.<name>`, with its keys in a fixed order.
@@ -154,13 +154,15 @@ impl ServerConfig {
         let mut out = Map::new();
         out.insert("type".into(), self.kind().into());
         match &self.transport {
-            Transport::Stdio(stdio) => {
+            McpTransport::Stdio(stdio) => {
                 out.insert("command".into(), json!(stdio.command));
                 out.insert("args".into(), json!(stdio.args));
                 out.insert("env".into(), json!(stdio.env));
             }
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => write_remote(remote, &mut out),
-            Transport::Sdk { name } => {
+            McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
+                write_remote(remote, &mut out)
+            }
+            McpTransport::Sdk { name } => {
                 out.insert("name".into(), json!(name));
             }
         }
@@ -174,7 +176,7 @@ impl ServerConfig {
     }
 }
 
-fn write_remote(remote: &Remote, out: &mut Map<String, Value>) {
+fn write_remote(remote: &RemoteConfig, out: &mut Map<String, Value>) {
     out.insert("url".into(), json!(remote.url));
     if !remote.headers.is_empty() {
         out.insert("headers".into(), json!(remote.headers));
@@ -193,9 +195,9 @@ fn write_remote(remote: &Remote, out: &mut Map<String, Value>) {
     }
 }
 
-type Refusal = (&'static str, String);
+type ConfigRefusal = (&'static str, String);
 
-fn parse(name: &str, value: &Value) -> Result<ServerConfig, Refusal> {
+fn parse(name: &str, value: &Value) -> Result<ServerConfig, ConfigRefusal> {
     if RESERVED_NAMES.contains(&name) {
         return Err(("reserved_name", format!("\"{name}\" is a reserved server name; choose another one")));
     }
@@ -208,7 +210,7 @@ fn parse(name: &str, value: &Value) -> Result<ServerConfig, Refusal> {
     })
 }
 
-fn transport(name: &str, fields: &Map<String, Value>) -> Result<Transport, Refusal> {
+fn transport(name: &str, fields: &Map<String, Value>) -> Result<McpTransport, ConfigRefusal> {
     let kind = match fields.get("type") {
         None | Some(Value::Null) if fields.contains_key("url") && !fields.contains_key("command") => {
             let fix = "add \"type\": \"http\" (or \"sse\") beside \"url\"";
@@ -219,16 +221,16 @@ fn transport(name: &str, fields: &Map<String, Value>) -> Result<Transport, Refus
         Some(_) => return Err(invalid("\"type\" must be a string")),
     };
     match kind {
-        "stdio" => stdio(fields).map(Transport::Stdio),
-        "http" | "streamable-http" => remote(fields).map(Transport::Http),
-        "sse" => remote(fields).map(Transport::Sse),
-        "ws" => remote(fields).map(Transport::Ws),
-        "sdk" => Ok(Transport::Sdk { name: text(fields, "name")?.unwrap_or_else(|| name.to_owned()) }),
+        "stdio" => stdio(fields).map(McpTransport::Stdio),
+        "http" | "streamable-http" => remote(fields).map(McpTransport::Http),
+        "sse" => remote(fields).map(McpTransport::Sse),
+        "ws" => remote(fields).map(McpTransport::Ws),
+        "sdk" => Ok(McpTransport::Sdk { name: text(fields, "name")?.unwrap_or_else(|| name.to_owned()) }),
         other => Err(("unknown_type", format!("\"type\" is \"{other}\"; use stdio, http, sse, ws or sdk"))),
     }
 }
 
-fn stdio(fields: &Map<String, Value>) -> Result<Stdio, Refusal> {
+fn stdio(fields: &Map<String, Value>) -> Result<StdioConfig, ConfigRefusal> {
     let command = text(fields, "command")?.filter(|command| !command.is_empty());
     let args = match fields.get("args") {
         None | Some(Value::Null) => Vec::new(),
@@ -239,15 +241,19 @@ fn stdio(fields: &Map<String, Value>) -> Result<Stdio, Refusal> {
             .ok_or_else(|| invalid("\"args\" must be a list of strings"))?,
         Some(_) => return Err(invalid("\"args\" must be a list of strings")),
     };
-    Ok(Stdio { command: command.ok_or_else(|| invalid("\"command\" is missing"))?, args, env: strings(fields, "env")? })
+    Ok(StdioConfig {
+        command: command.ok_or_else(|| invalid("\"command\" is missing"))?,
+        args,
+        env: strings(fields, "env")?,
+    })
 }
 
-fn remote(fields: &Map<String, Value>) -> Result<Remote, Refusal> {
+fn remote(fields: &Map<String, Value>) -> Result<RemoteConfig, ConfigRefusal> {
     let url = text(fields, "url")?.ok_or_else(|| invalid("\"url\" is missing"))?;
     if url.is_empty() {
         return Err(invalid("\"url\" is empty: the server is not configured"));
     }
-    Ok(Remote {
+    Ok(RemoteConfig {
         url,
         headers: strings(fields, "headers")?,
         headers_helper: text(fields, "headersHelper")?,
@@ -255,7 +261,7 @@ fn remote(fields: &Map<String, Value>) -> Result<Remote, Refusal> {
     })
 }
 
-fn oauth(fields: &Map<String, Value>) -> Result<Option<OAuth>, Refusal> {
+fn oauth(fields: &Map<String, Value>) -> Result<Option<OAuth>, ConfigRefusal> {
     let fields = match fields.get("oauth") {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Object(fields)) => fields,
@@ -299,7 +305,7 @@ fn policies(list: &[Value]) -> Vec<ToolPolicy> {
     list.iter().filter_map(one).collect()
 }
 
-fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, Refusal> {
+fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, ConfigRefusal> {
     match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -307,7 +313,7 @@ fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, Refusa
     }
 }
 
-fn strings(fields: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, Refusal> {
+fn strings(fields: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, ConfigRefusal> {
     let refused = || invalid(&format!("\"{key}\" must be an object of strings"));
     match fields.get(key) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
@@ -320,7 +326,7 @@ fn strings(fields: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, St
     }
 }
 
-fn invalid(message: &str) -> Refusal {
+fn invalid(message: &str) -> ConfigRefusal {
     ("invalid_config", message.to_owned())
 }
 

@@ -17,7 +17,7 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_j
 /// separators escaped, lone surrogate escapes replaced. Fails only when `text` is not JSON.
 pub fn compact(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
     let checked: &RawValue = serde_json::from_str(text)?;
-    let squeezed = squeeze(checked.get());
+    let squeezed = strip_whitespace(checked.get());
     // Most servers send compact JSON: what did not change need not be checked again.
     if squeezed == checked.get() { Ok(checked.to_owned()) } else { RawValue::from_string(squeezed) }
 }
@@ -31,7 +31,7 @@ fn escape_separators(text: String) -> String {
 }
 
 /// Works on valid JSON only.
-fn squeeze(json: &str) -> String {
+fn strip_whitespace(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json.chars();
     while let Some(c) = rest.next() {

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
-pub enum Message {
-    Init(Box<Init>),
-    Assistant(Box<Assistant>),
-    User(Box<User>),
+pub enum SdkMessage {
+    Init(Box<InitMessage>),
+    Assistant(Box<AssistantMessage>),
+    User(Box<UserMessage>),
     StreamEvent(StreamEvent),
     Result(Box<TurnResult>),
-    System(System),
+    System(SystemMessage),
     ToolProgress(ToolProgress),
     Reset(Box<ConversationReset>),
 }
 
-impl Message {
+impl SdkMessage {
     /// One line without its newline.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         match self {
@@ -37,7 +37,7 @@ impl Message {
 
 /// Opens every turn.
 #[derive(Clone, Debug, Serialize)]
-pub struct Init {
+pub struct InitMessage {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub subtype: &'static str,
@@ -46,7 +46,7 @@ pub struct Init {
     pub tools: Vec<String>,
     pub mcp_servers: Vec<serde_json::Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mcp_server_errors: Vec<crate::mcp::ConfigError>,
+    pub mcp_server_errors: Vec<crate::mcp::McpConfigError>,
     pub model: String,
     #[serde(rename = "permissionMode")]
     pub permission_mode: &'static str,
@@ -81,7 +81,7 @@ pub struct MemoryPaths {
 
 /// One finished content block of an API response, or a synthetic error text.
 #[derive(Clone, Debug, Serialize)]
-pub struct Assistant {
+pub struct AssistantMessage {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub message: Box<RawValue>,
@@ -125,7 +125,7 @@ pub struct Assistant {
     pub agent: Option<Arc<AgentStamp>>,
 }
 
-impl Assistant {
+impl AssistantMessage {
     /// A message without any of the optional parts.
     pub fn new(message: Box<RawValue>, session_id: String, uuid: String, timestamp: String) -> Self {
         Self {
@@ -175,7 +175,7 @@ pub struct ToolResultMeta {
     pub non_execution_kind: Option<&'static str>,
 }
 
-/// `entry::PermissionDecision` as hosts read it.
+/// `entry::RecordedDecision` as hosts read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ToldDecision {
     pub decision: &'static str,
@@ -208,7 +208,7 @@ pub struct AgentStamp {
 
 /// A tool result, an injected text, or the echo of a prompt.
 #[derive(Clone, Debug, Serialize)]
-pub struct User {
+pub struct UserMessage {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub message: Box<RawValue>,
@@ -230,22 +230,22 @@ pub struct User {
 
 /// A message of an earlier run, told again.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct PastMessage {
     pub message: Box<RawValue>,
     pub session_id: String,
     pub uuid: String,
     pub timestamp: String,
 }
 
-impl Past {
-    pub fn assistant(self) -> Message {
+impl PastMessage {
+    pub fn assistant(self) -> SdkMessage {
         let Self { message, session_id, uuid, timestamp } = self;
-        Message::Assistant(Box::new(Assistant::new(message, session_id, uuid, timestamp)))
+        SdkMessage::Assistant(Box::new(AssistantMessage::new(message, session_id, uuid, timestamp)))
     }
 
-    pub fn user(self) -> Message {
+    pub fn user(self) -> SdkMessage {
         let Self { message, session_id, uuid, timestamp } = self;
-        Message::User(Box::new(User {
+        SdkMessage::User(Box::new(UserMessage {
             kind: "user",
             message,
             parent_tool_use_id: None,
@@ -334,7 +334,7 @@ pub struct TurnResult {
     pub local_command: Option<String>,
     /// What opened the turn, when it was not a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
+    pub origin: Option<TurnOrigin>,
     pub queued_turn_count: usize,
     pub result_index: u64,
     pub fast_mode_state: &'static str,
@@ -413,7 +413,7 @@ pub struct DeferredToolUse {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Origin {
+pub struct TurnOrigin {
     pub kind: &'static str,
 }
 
@@ -426,7 +426,7 @@ pub struct PermissionDenial {
 
 /// `system` messages other than `init`: the subtype's fields, then ids.
 #[derive(Clone, Debug, Serialize)]
-pub struct System {
+pub struct SystemMessage {
     #[serde(rename = "type")]
     pub kind: &'static str,
     #[serde(flatten)]

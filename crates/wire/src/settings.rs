@@ -6,10 +6,10 @@ mod sandbox;
 mod schema;
 mod shape;
 
-pub use keys::{Attribution, HOOK_EVENTS, Permissions, Settings, Worktree};
-pub use sandbox::{Sandbox, SandboxCredentials, SandboxFilesystem, SandboxNetwork};
+pub use keys::{AttributionSettings, HOOK_EVENTS, PermissionSettings, Settings, WorktreeSettings};
+pub use sandbox::{SandboxCredentials, SandboxFilesystem, SandboxNetwork, SandboxSettings};
 pub use schema::schema;
-pub use shape::{Gate, Key, Merge, Scope, Shape, Shaped, TextOrOff, WhenBroken};
+pub use shape::{BrokenValue, HasShape, KeyScope, KeyShape, MergeRule, SettingKey, TextOrOff, TrustGate};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use std::path::PathBuf;
 /// What a permission rule does when it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Behaviour {
+pub enum RuleBehaviour {
     Allow,
     Ask,
     Deny,
 }
 
-impl Behaviour {
+impl RuleBehaviour {
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -35,7 +35,7 @@ impl Behaviour {
 
 /// Where a setting or a permission rule came from, highest precedence first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Source {
+pub enum SettingsSource {
     /// The administrator's file.
     #[serde(rename = "policySettings")]
     Managed,
@@ -56,7 +56,7 @@ pub enum Source {
     User,
 }
 
-impl Source {
+impl SettingsSource {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Managed => "policySettings",
@@ -73,8 +73,8 @@ impl Source {
 /// A permission rule as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleText {
-    pub behaviour: Behaviour,
-    pub source: Source,
+    pub behaviour: RuleBehaviour,
+    pub source: SettingsSource,
     pub text: String,
     /// The directory a leading `/` in a path specifier stands for.
     pub root: PathBuf,

@@ -58,7 +58,7 @@ pub struct OutputDetails {
 /// One report on the wire: every field may be missing or null.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Report {
+struct UsageReport {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -76,7 +76,7 @@ struct Report {
 impl Usage {
     /// Takes over what `report` (a `usage` object) says. Malformed reports change nothing.
     pub fn absorb(&mut self, report: &RawValue) {
-        let Ok(r) = serde_json::from_str::<Report>(report.get()) else { return };
+        let Ok(r) = serde_json::from_str::<UsageReport>(report.get()) else { return };
         set(&mut self.input_tokens, r.input_tokens);
         set(&mut self.output_tokens, r.output_tokens);
         set(&mut self.cache_read_input_tokens, r.cache_read_input_tokens);

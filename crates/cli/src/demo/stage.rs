@@ -1,12 +1,12 @@
 //! Where the demo plays: a fresh temporary folder with the sample project, a home and a configuration of its own, and
 //! an environment without anything of the user's but the search path and the language.
 
-use engine::{Boot, Options, SessionChoice};
+use engine::{SessionChoice, SessionOptions, StartRequest};
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use sys::process::{self, Input, Output, RunOptions, Spawn};
+use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 
 const CASSETTE: &str = include_str!("../../demo/cassette.jsonl");
 const FILES: &[(&str, &str)] = &[
@@ -16,17 +16,17 @@ const FILES: &[(&str, &str)] = &[
 ];
 /// Exactly what the task needs; reading inside the project needs no rule.
 pub(super) const RULES: [&str; 2] = ["Bash(sh test.sh)", "Edit(/roman.sh)"];
-const KEPT: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
+const KEPT_VARIABLES: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const MODEL: &str = "sonnet";
 
-pub(super) struct Stage {
+pub(super) struct DemoStage {
     folder: PathBuf,
     env: Env,
     session_id: String,
 }
 
-impl Stage {
+impl DemoStage {
     pub(super) fn build(user: &Env) -> Result<Self, String> {
         let base = PathBuf::from(user.non_empty("TMPDIR").unwrap_or("/tmp"));
         let base = base.canonicalize().map_err(|e| format!("no temporary folder {}: {e}", base.display()))?;
@@ -55,29 +55,29 @@ impl Stage {
     }
 
     pub(super) fn transcript(&self) -> PathBuf {
-        store::Layout::new(&self.env).transcript(&self.project(), &self.session_id)
+        store::StoreLayout::new(&self.env).transcript(&self.project(), &self.session_id)
     }
 
-    pub(super) fn boot(&self) -> Boot {
-        let options = Options {
+    pub(super) fn boot(&self) -> StartRequest {
+        let options = SessionOptions {
             model: Some(MODEL.into()),
             allowed_tools: RULES.map(str::to_owned).to_vec(),
             replay: Some(self.folder.join("cassette.jsonl")),
             session: SessionChoice::New { id: Some(self.session_id.clone()) },
-            ..Options::default()
+            ..SessionOptions::default()
         };
-        Boot { env: self.env.clone(), cwd: self.project(), options }
+        StartRequest { env: self.env.clone(), cwd: self.project(), options }
     }
 
     /// The project's own test decides, not what was said.
     pub(super) async fn check(&self) -> Result<(), String> {
-        let spec = Spawn {
+        let spec = SpawnSpec {
             program: "sh".into(),
             args: vec!["test.sh".into()],
             env: self.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             cwd: self.project(),
-            stdin: Input::Null,
-            output: Output::Merged,
+            stdin: ChildInput::Null,
+            output: ChildOutput::Merged,
         };
         let done =
             process::run(spec, RunOptions::default()).await.map_err(|e| format!("`sh test.sh` did not start: {e}"))?;
@@ -89,7 +89,7 @@ impl Stage {
 }
 
 fn environment(user: &Env, folder: &Path) -> Env {
-    let kept = KEPT.iter().filter_map(|name| Some(((*name).into(), user.non_empty(name)?.into())));
+    let kept = KEPT_VARIABLES.iter().filter_map(|name| Some(((*name).into(), user.non_empty(name)?.into())));
     let own = [("HOME", "home"), ("CLAUDE_CONFIG_DIR", "config"), ("CLAUDE_CODE_TMPDIR", "tmp"), ("TMPDIR", "tmp")];
     let own = own.map(|(name, dir)| (name.into(), folder.join(dir).into_os_string()));
     let vars: Vec<(OsString, OsString)> =

@@ -2,17 +2,17 @@
 //! shell can resolve is not judged.
 
 use super::places::url_problem;
-use super::{Finding, Scene, bad, good, is_program, on_path};
-use config::Selection;
-use config::mcp::{Audience, Request, Server, Standing};
-use engine::hooks::{Reduced, catalogue};
-use hooks::{Command, Kind};
+use super::{DoctorContext, DoctorFinding, bad, good, is_program, on_path};
+use config::SettingsSelection;
+use config::mcp::{DeclaredMcpServer, McpApproval, McpAudience, McpQuery};
+use engine::hooks::{HookRestriction, catalogue};
+use hooks::{CommandHandler, HandlerKind};
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::mcp::Transport;
+use wire::mcp::McpTransport;
 
-pub(super) fn hooks(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
-    let (catalogue, _) = catalogue(scene.loaded, Reduced::No);
+pub(super) fn hooks(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let (catalogue, _) = catalogue(scene.loaded, HookRestriction::No);
     for problem in &catalogue.diagnostics {
         findings.push(bad("hooks", problem.clone(), "correct the hooks named there; `gimlet hooks list` shows all"));
     }
@@ -25,9 +25,11 @@ pub(super) fn hooks(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
             findings.push(bad("hooks", text, format!("correct the matcher {matcher:?} of the {what}")));
         }
         let missing = match &entry.handler.kind {
-            Kind::Command(command) => missing_program(command, scene),
-            Kind::Http(http) => url_problem(&http.url).map(|problem| format!("its address {problem}")),
-            Kind::McpTool(_) | Kind::Prompt(_) | Kind::Agent(_) | Kind::Callback { .. } => None,
+            HandlerKind::Command(command) => missing_program(command, scene),
+            HandlerKind::Http(http) => url_problem(&http.url).map(|problem| format!("its address {problem}")),
+            HandlerKind::McpTool(_) | HandlerKind::Prompt(_) | HandlerKind::Agent(_) | HandlerKind::Callback { .. } => {
+                None
+            }
         };
         if let Some(missing) = missing {
             let fix = format!("put the program of the {what} in its place, or take the hook out of its file");
@@ -40,15 +42,15 @@ pub(super) fn hooks(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-pub(super) fn servers(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
-    let request = Request {
+pub(super) fn servers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let request = McpQuery {
         cwd: scene.cwd,
         env: scene.env,
         loaded: scene.loaded,
-        selection: &Selection::default(),
+        selection: &SettingsSelection::default(),
         flags: &[],
         strict: false,
-        audience: Audience::Headless,
+        audience: McpAudience::Headless,
     };
     let found = match config::mcp::effective(&request) {
         Ok(found) => found,
@@ -57,7 +59,7 @@ pub(super) fn servers(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
     for problem in &found.diagnostics {
         findings.push(bad("servers", problem.to_string(), "correct the declaration of the server named there"));
     }
-    for server in found.servers.iter().filter(|s| matches!(s.standing, Standing::Approved | Standing::Pending)) {
+    for server in found.servers.iter().filter(|s| matches!(s.approval, McpApproval::Approved | McpApproval::Pending)) {
         if let Some(problem) = server_problem(server, scene) {
             let fix = format!(
                 "install the program or correct the address of MCP server {0}; `gimlet mcp get {0}` shows it",
@@ -71,17 +73,17 @@ pub(super) fn servers(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn server_problem(server: &Server, scene: &Scene<'_>) -> Option<String> {
+fn server_problem(server: &DeclaredMcpServer, scene: &DoctorContext<'_>) -> Option<String> {
     match &server.config.transport {
-        Transport::Stdio(stdio) => {
+        McpTransport::Stdio(stdio) => {
             let program = resolve(&stdio.command, scene.cwd, &scene.loaded.env.with(&stdio.env));
             program.is_none().then(|| format!("there is no program {:?}", stdio.command))
         }
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+        McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
             let url = remote.url.replacen("ws", "http", usize::from(remote.url.starts_with("ws")));
             url_problem(&url).map(|problem| format!("its address {problem}"))
         }
-        Transport::Sdk { .. } => None,
+        McpTransport::Sdk { .. } => None,
     }
 }
 
@@ -106,7 +108,7 @@ const INTERPRETERS: &[&str] =
     &["sh", "bash", "zsh", "dash", "python", "python3", "node", "ruby", "perl", "bun", "deno"];
 
 /// What is missing for a hook command to run, as far as it can be said without a shell.
-fn missing_program(command: &Command, scene: &Scene<'_>) -> Option<String> {
+fn missing_program(command: &CommandHandler, scene: &DoctorContext<'_>) -> Option<String> {
     let words: Vec<Option<String>> = match &command.args {
         Some(args) => std::iter::once(&command.command).chain(args).map(|word| expand(word, scene)).collect(),
         None => first_words(&command.command, scene),
@@ -124,7 +126,7 @@ fn missing_program(command: &Command, scene: &Scene<'_>) -> Option<String> {
 }
 
 /// The first two words of a shell command after its assignments; `None` for one that only the shell can tell.
-fn first_words(line: &str, scene: &Scene<'_>) -> Vec<Option<String>> {
+fn first_words(line: &str, scene: &DoctorContext<'_>) -> Vec<Option<String>> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while words.len() < 2 && !rest.is_empty() {
@@ -164,7 +166,7 @@ fn shell_word(text: &str) -> (String, &str) {
 }
 
 /// The word with the variables that every hook has; `None` when something else has to be expanded.
-fn expand(word: &str, scene: &Scene<'_>) -> Option<String> {
+fn expand(word: &str, scene: &DoctorContext<'_>) -> Option<String> {
     let project = scene.cwd.display().to_string();
     let home = scene.env.home().map(|home| home.display().to_string()).unwrap_or_default();
     let mut text = word.to_owned();

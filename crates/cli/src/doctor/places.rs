@@ -1,6 +1,6 @@
 //! Places a session depends on: folders it writes to, and the address requests go to.
 
-use super::{Finding, Scene, bad, good, without_password};
+use super::{DoctorContext, DoctorFinding, bad, good, without_password};
 use config::state::{config_home, state_file};
 use std::path::{Path, PathBuf};
 use sys::Env;
@@ -10,7 +10,7 @@ use sys::fs::Durability;
 const PROBE_BYTES: usize = 64 * 1024;
 
 /// Whether sessions, settings and trust can be saved. Writes a file and removes it.
-pub(super) fn writable(env: &Env, findings: &mut Vec<Finding>) {
+pub(super) fn writable(env: &Env, findings: &mut Vec<DoctorFinding>) {
     let state_dir = state_file(env).and_then(|file| file.parent().map(Path::to_path_buf));
     let mut dirs: Vec<PathBuf> = config_home(env).into_iter().chain(state_dir).collect();
     dirs.dedup();
@@ -39,7 +39,7 @@ fn probe(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Where requests go.
-pub(super) fn base_url(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn base_url(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let Some(url) = config::credentials::base_url(&scene.loaded.env) else { return };
     match url_problem(url) {
         None => findings.push(good("credentials", format!("requests go to {}", without_password(url)))),

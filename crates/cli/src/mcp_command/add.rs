@@ -1,29 +1,36 @@
 //! `mcp add` and `mcp add-json`. What is written is what was given, placeholders included; a secret of a client goes to the
 //! stored credentials, never into a configuration file.
 
-use super::words::{Flag, Words};
-use super::{Here, shown, vault};
-use config::mcp::{Policy, Variables, check_name, expand};
+use super::args::{McpArgs, McpFlag};
+use super::{McpCommand, error_text, vault};
+use config::mcp::{ExpansionVariables, McpPolicy, check_name, expand};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use sys::Env;
-use wire::mcp::{OAuth, Remote, ServerConfig, Stdio, Transport};
+use wire::mcp::{McpTransport, OAuth, RemoteConfig, ServerConfig, StdioConfig};
 
 const USAGE: &str = "mcp add [options] <name> <url>, or gimlet mcp add [options] <name> -- <command> [args...]";
-const OPTIONS: [Flag; 7] =
-    [Flag::Scope, Flag::Transport, Flag::Env, Flag::Header, Flag::ClientId, Flag::ClientSecret, Flag::CallbackPort];
+const OPTIONS: [McpFlag; 7] = [
+    McpFlag::Scope,
+    McpFlag::Transport,
+    McpFlag::Env,
+    McpFlag::Header,
+    McpFlag::ClientId,
+    McpFlag::ClientSecret,
+    McpFlag::CallbackPort,
+];
 
 pub(super) fn run(rest: Vec<String>, env: &Env) -> Result<(String, u8), String> {
-    let words = Words::parse(rest, &OPTIONS)?;
+    let words = McpArgs::parse(rest, &OPTIONS)?;
     let (name, target) = target(&words)?;
     let config = config(&words, target)?;
     declare(&words, name, config.to_value(), env)
 }
 
 pub(super) fn run_json(rest: Vec<String>, env: &Env) -> Result<(String, u8), String> {
-    let words = Words::parse(rest, &[Flag::Scope, Flag::ClientSecret])?;
+    let words = McpArgs::parse(rest, &[McpFlag::Scope, McpFlag::ClientSecret])?;
     let ([name, text], None) = (words.positional.as_slice(), &words.command) else {
         return Err("Usage: gimlet mcp add-json [options] <name> '<json>'".into());
     };
@@ -35,7 +42,7 @@ pub(super) fn run_json(rest: Vec<String>, env: &Env) -> Result<(String, u8), Str
 }
 
 /// The name, and what the server is reached by.
-fn target(words: &Words) -> Result<(&str, Vec<String>), String> {
+fn target(words: &McpArgs) -> Result<(&str, Vec<String>), String> {
     let mut positional = words.positional.iter();
     let name = positional.next().ok_or_else(|| format!("Usage: gimlet {USAGE}"))?;
     let mut target: Vec<String> = positional.cloned().collect();
@@ -46,21 +53,21 @@ fn target(words: &Words) -> Result<(&str, Vec<String>), String> {
     Ok((name, target))
 }
 
-fn config(words: &Words, mut target: Vec<String>) -> Result<ServerConfig, String> {
+fn config(words: &McpArgs, mut target: Vec<String>) -> Result<ServerConfig, String> {
     let first = target.remove(0);
     let is_url = first.starts_with("http://") || first.starts_with("https://");
-    let transport = match words.last(Flag::Transport) {
+    let transport = match words.last(McpFlag::Transport) {
         Some(given) => given,
         None if is_url && target.is_empty() => "http",
         None => "stdio",
     };
     if transport == "stdio" {
-        return local(words, first, target).map(|stdio| ServerConfig::over(Transport::Stdio(stdio)));
+        return local(words, first, target).map(|stdio| ServerConfig::over(McpTransport::Stdio(stdio)));
     }
     if !target.is_empty() {
         return Err(format!("error: a {transport} server has an address and no arguments"));
     }
-    if words.has(Flag::Env) {
+    if words.has(McpFlag::Env) {
         return Err("error: --env is for servers that are started here".into());
     }
     if !is_url && !first.starts_with("${") {
@@ -68,46 +75,46 @@ fn config(words: &Words, mut target: Vec<String>) -> Result<ServerConfig, String
     }
     let remote = remote(words, first)?;
     match transport {
-        "http" | "streamable-http" => Ok(ServerConfig::over(Transport::Http(remote))),
-        "sse" => Ok(ServerConfig::over(Transport::Sse(remote))),
+        "http" | "streamable-http" => Ok(ServerConfig::over(McpTransport::Http(remote))),
+        "sse" => Ok(ServerConfig::over(McpTransport::Sse(remote))),
         other => Err(format!("error: transport '{other}' is not one of stdio, http, sse")),
     }
 }
 
-fn local(words: &Words, command: String, args: Vec<String>) -> Result<Stdio, String> {
-    for flag in [Flag::Header, Flag::ClientId, Flag::ClientSecret, Flag::CallbackPort] {
+fn local(words: &McpArgs, command: String, args: Vec<String>) -> Result<StdioConfig, String> {
+    for flag in [McpFlag::Header, McpFlag::ClientId, McpFlag::ClientSecret, McpFlag::CallbackPort] {
         if words.has(flag) {
             return Err("error: headers and clients are for remote servers; give an address".into());
         }
     }
     let mut env = BTreeMap::new();
-    for pair in words.all(Flag::Env) {
+    for pair in words.all(McpFlag::Env) {
         let (key, value) = pair
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())
             .ok_or_else(|| format!("error: --env '{pair}' is not KEY=value"))?;
         env.insert(key.to_owned(), value.to_owned());
     }
-    Ok(Stdio { command, args, env })
+    Ok(StdioConfig { command, args, env })
 }
 
-fn remote(words: &Words, url: String) -> Result<Remote, String> {
+fn remote(words: &McpArgs, url: String) -> Result<RemoteConfig, String> {
     let mut headers = BTreeMap::new();
-    for header in words.all(Flag::Header) {
+    for header in words.all(McpFlag::Header) {
         let (name, value) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
             format!("error: --header '{}' is not \"Name: value\"", header.split(' ').next().unwrap_or(""))
         })?;
         headers.insert(name.trim().to_owned(), value.trim().to_owned());
     }
-    let callback_port = match words.last(Flag::CallbackPort) {
+    let callback_port = match words.last(McpFlag::CallbackPort) {
         None => None,
         Some(text) => match text.parse::<u16>() {
             Ok(port) if port > 0 => Some(port),
             Ok(_) | Err(_) => return Err(format!("error: --callback-port '{text}' is not a port number")),
         },
     };
-    let client_id = words.last(Flag::ClientId).map(str::to_owned);
-    if words.has(Flag::ClientSecret) && client_id.is_none() {
+    let client_id = words.last(McpFlag::ClientId).map(str::to_owned);
+    if words.has(McpFlag::ClientSecret) && client_id.is_none() {
         return Err("error: --client-secret needs --client-id".into());
     }
     let oauth = (client_id.is_some() || callback_port.is_some()).then(|| OAuth {
@@ -115,14 +122,14 @@ fn remote(words: &Words, url: String) -> Result<Remote, String> {
         callback_port,
         ..OAuth::default()
     });
-    Ok(Remote { url, headers, headers_helper: None, oauth })
+    Ok(RemoteConfig { url, headers, headers_helper: None, oauth })
 }
 
-fn declare(words: &Words, name: &str, value: Value, env: &Env) -> Result<(String, u8), String> {
-    check_name(name).map_err(shown)?;
+fn declare(words: &McpArgs, name: &str, value: Value, env: &Env) -> Result<(String, u8), String> {
+    check_name(name).map_err(error_text)?;
     let written = ServerConfig::parse(name, &value).map_err(|refused| format!("Error: {}", refused.message))?;
     let scope = words.scope()?.unwrap_or_default();
-    let here = Here::open(env)?;
+    let here = McpCommand::open(env)?;
     if here.servers.exclusive {
         return Err(
             "Error: cannot add MCP server: enterprise MCP configuration is active and has exclusive control over \
@@ -130,15 +137,15 @@ fn declare(words: &Words, name: &str, value: Value, env: &Env) -> Result<(String
                 .into(),
         );
     }
-    let variables = Variables { hidden: &[], project: here.loaded.trust_key.clone() };
+    let variables = ExpansionVariables { hidden: &[], project: here.loaded.trust_key.clone() };
     let expanded = expand(&written, &here.loaded.env, variables);
-    let policy = Policy::of(&here.loaded, env);
+    let policy = McpPolicy::of(&here.loaded, env);
     policy.admits(name, &expanded.config).map_err(|why| format!("Error: cannot add MCP server {name}: {why}"))?;
-    let secret = if words.has(Flag::ClientSecret) { Some(client_secret(env)?) } else { None };
+    let secret = if words.has(McpFlag::ClientSecret) { Some(client_secret(env)?) } else { None };
     let file = here.change().add(scope, name, value).map_err(|error| error.to_string())?;
     if let (Some(secret), Some(remote)) = (secret, expanded.config.remote()) {
-        let vault = vault::Tokens::new(env.clone());
-        mcp::auth::keep_client_secret(&vault, name, remote, &secret)
+        let vault = vault::StoredTokens::new(env.clone());
+        mcp::auth::store_client_secret(&vault, name, remote, &secret)
             .map_err(|error| format!("Error: the server was added, but its secret could not be stored: {error}"))?;
     }
     let mut text =
@@ -172,7 +179,7 @@ mod tests {
     use super::*;
 
     fn made(line: &str) -> Result<Value, String> {
-        let words = Words::parse(line.split(' ').map(str::to_owned).collect(), &OPTIONS)?;
+        let words = McpArgs::parse(line.split(' ').map(str::to_owned).collect(), &OPTIONS)?;
         let (_, target) = target(&words)?;
         config(&words, target).map(|config| config.to_value())
     }

@@ -1,86 +1,95 @@
 //! `mcp login` and `mcp logout`.
 
-use super::words::{Flag, Words};
-use super::{Here, block_on, vault};
-use config::mcp::{Server, Standing};
+use super::args::{McpArgs, McpFlag};
+use super::{McpCommand, block_on, vault};
+use config::mcp::{DeclaredMcpServer, McpApproval};
 use http::Http;
-use mcp::auth::{HelperPlace, Keyring, Login, Outcome};
+use mcp::auth::{HelperPlace, Keyring, LoginOutcome, McpLogin};
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 use sys::Env;
 use tokio::sync::mpsc;
-use wire::mcp::{Remote, Scope, Transport};
+use wire::mcp::{McpScope, McpTransport, RemoteConfig};
 
-pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
+pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     let name = words.one("mcp login <name> [--no-browser]")?;
-    let here = Here::open(env)?;
+    let here = McpCommand::open(env)?;
     let server = here.server(name)?;
     allowed(server)?;
     let remote = remote(server)?;
-    let browser = if words.has(Flag::NoBrowser) { None } else { browser(env) };
+    let browser = if words.has(McpFlag::NoBrowser) { None } else { browser(env) };
     let outcome = block_on(sign_in(server, remote, &here, browser))?;
     match outcome.map_err(|error| format!("Error: {name}: {error}"))? {
-        Outcome::SignedIn => Ok((format!("Signed in to {name}."), 0)),
-        Outcome::NotNeeded => Ok((format!("{name} answers; there is no need to sign in."), 0)),
+        LoginOutcome::SignedIn => Ok((format!("Signed in to {name}."), 0)),
+        LoginOutcome::NotNeeded => Ok((format!("{name} answers; there is no need to sign in."), 0)),
     }
 }
 
-pub(super) fn forget(words: &Words, env: &Env) -> Result<(String, u8), String> {
+pub(super) fn logout(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     let name = words.one("mcp logout <name>")?;
-    let here = Here::open(env)?;
+    let here = McpCommand::open(env)?;
     let key = mcp::auth::identity(name, remote(here.server(name)?)?);
-    let had = mcp::auth::forget(&vault::Tokens::new(env.clone()), &key).map_err(super::shown)?;
+    let had = mcp::auth::forget(&vault::StoredTokens::new(env.clone()), &key).map_err(super::error_text)?;
     Ok((if had { format!("Signed out of {name}.") } else { format!("Nobody was signed in to {name}.") }, 0))
 }
 
 /// A server that may not be used is not visited either.
-fn allowed(server: &Server) -> Result<(), String> {
-    let why = match &server.standing {
-        Standing::Approved | Standing::Disabled => return Ok(()),
-        Standing::Pending => "it comes with the repository and was not approved yet".to_owned(),
-        Standing::Rejected => "it was rejected; `gimlet mcp reset-project-choices` forgets that".to_owned(),
-        Standing::Forbidden(why) => why.clone(),
+fn allowed(server: &DeclaredMcpServer) -> Result<(), String> {
+    let why = match &server.approval {
+        McpApproval::Approved | McpApproval::Disabled => return Ok(()),
+        McpApproval::Pending => "it comes with the repository and was not approved yet".to_owned(),
+        McpApproval::Rejected => "it was rejected; `gimlet mcp reset-project-choices` forgets that".to_owned(),
+        McpApproval::Forbidden(why) => why.clone(),
     };
     Err(format!("Error: cannot sign in to {}: {why}", server.name))
 }
 
-fn remote(server: &Server) -> Result<&Remote, String> {
+fn remote(server: &DeclaredMcpServer) -> Result<&RemoteConfig, String> {
     match &server.config.transport {
-        Transport::Http(remote) | Transport::Sse(remote) => Ok(remote),
-        Transport::Stdio(_) | Transport::Ws(_) | Transport::Sdk { .. } => {
+        McpTransport::Http(remote) | McpTransport::Sse(remote) => Ok(remote),
+        McpTransport::Stdio(_) | McpTransport::Ws(_) | McpTransport::Sdk { .. } => {
             Err(format!("Error: {}: {}", server.name, mcp::auth::AuthError::NotRemote))
         }
     }
 }
 
 /// Where and for whom a server's helper runs.
-pub(super) fn helper_place(server: &Server) -> HelperPlace {
-    HelperPlace { cwd: server.root.clone(), foreign: matches!(server.scope, Scope::Project | Scope::Plugin) }
+pub(super) fn helper_place(server: &DeclaredMcpServer) -> HelperPlace {
+    HelperPlace {
+        cwd: server.root.clone(),
+        is_from_repository: matches!(server.scope, McpScope::Project | McpScope::Plugin),
+    }
 }
 
-async fn sign_in(server: &Server, remote: &Remote, here: &Here, browser: Option<Browser>) -> Result<Outcome, String> {
+async fn sign_in(
+    server: &DeclaredMcpServer,
+    remote: &RemoteConfig,
+    here: &McpCommand,
+    browser: Option<Browser>,
+) -> Result<LoginOutcome, String> {
     let env = &here.loaded.env;
     let http = Http::new(env.clone());
     // Settings may set variables; where credentials are kept does not depend on them.
-    let vault: Arc<dyn mcp::auth::Vault> = Arc::new(vault::Tokens::new(here.env.clone()));
+    let vault: Arc<dyn mcp::auth::TokenVault> = Arc::new(vault::StoredTokens::new(here.env.clone()));
     let mut headers: Vec<(String, String)> = remote.headers.clone().into_iter().collect();
     if remote.headers_helper.is_some() {
-        let plain = Remote { oauth: None, ..remote.clone() };
-        let keyring = Keyring::new(http.clone(), env.clone(), Arc::new(Nothing));
-        let printed = keyring.headers(&server.name, &plain, &helper_place(server), &mcp::Occasion::Connect).await?;
+        let plain = RemoteConfig { oauth: None, ..remote.clone() };
+        let keyring = Keyring::new(http.clone(), env.clone(), Arc::new(EmptyVault));
+        let printed =
+            keyring.headers(&server.name, &plain, &helper_place(server), &mcp::HeaderOccasion::Connect).await?;
         headers.extend(printed.into_iter().flatten());
     }
     let mut typed = typed_lines();
-    let login = Login { http: &http, env, vault, name: &server.name, remote, headers };
-    let show = |url: &str| tell(&server.name, url, browser.as_ref(), env);
+    let login = McpLogin { http: &http, env, vault, name: &server.name, remote, headers };
+    let show = |url: &str| show_login_url(&server.name, url, browser.as_ref(), env);
     login.run(show, &mut typed).await.map_err(|error| error.to_string())
 }
 
 /// Keeps the stored token out of a helper's headers.
-struct Nothing;
+struct EmptyVault;
 
-impl mcp::auth::Vault for Nothing {
+impl mcp::auth::TokenVault for EmptyVault {
     fn read(&self, _: &str) -> Option<String> {
         None
     }
@@ -94,7 +103,7 @@ impl mcp::auth::Vault for Nothing {
     }
 }
 
-fn tell(name: &str, url: &str, browser: Option<&Browser>, env: &Env) {
+fn show_login_url(name: &str, url: &str, browser: Option<&Browser>, env: &Env) {
     let mut text = format!("To sign in to {name}, open this address:\n\n  {url}\n\n");
     let opened = match browser.map(|browser| browser.open(url, env)) {
         Some(Ok(())) => "A browser should open by itself. ".to_owned(),

@@ -1,12 +1,12 @@
 //! `mcp serve`: our file, search and shell tools for other MCP clients, on stdin and stdout. Asking people is the client's
 //! part; deny rules, hooks, the sandbox and what no mode allows by itself hold as in a session. Starts no servers.
 
-use super::words::Words;
-use super::{block_on, shown};
-use engine::workbench::{Called, Workbench};
-use engine::{Boot, Options};
+use super::args::McpArgs;
+use super::{block_on, error_text};
+use engine::tool_session::{ToolCallResult, ToolSession};
+use engine::{SessionOptions, StartRequest};
 use futures_util::future::BoxFuture;
-use mcp::serve::{Answer, Bench, Identity, Offer};
+use mcp::serve::{OfferedTool, ServerIdentity, ToolAnswer, ToolProvider};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sys::Env;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use wire::mode::PermissionMode;
 
 /// Names, and whether the tool changes anything.
-const SERVED: [(&str, bool); 9] = [
+const SERVED_TOOLS: [(&str, bool); 9] = [
     ("Bash", true),
     ("Read", false),
     ("Edit", true),
@@ -27,11 +27,11 @@ const SERVED: [(&str, bool); 9] = [
     ("TaskStop", true),
 ];
 
-pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
+pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     words.none("mcp serve")?;
-    let cwd = sys::launch::cwd(env).map_err(shown)?;
-    let names: Vec<String> = SERVED.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let options = Options {
+    let cwd = sys::launch::cwd(env).map_err(error_text)?;
+    let names: Vec<String> = SERVED_TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let options = SessionOptions {
         tools: Some(names.clone()),
         // The client has asked already; whatever denies still wins.
         allowed_tools: names,
@@ -39,46 +39,46 @@ pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
         persist: false,
         strict_mcp_config: true,
         entrypoint: "mcp".into(),
-        ..Options::default()
+        ..SessionOptions::default()
     };
-    let boot = Boot { env: env.clone(), cwd, options };
+    let boot = StartRequest { env: env.clone(), cwd, options };
     block_on(serve(boot))??;
     Ok((String::new(), 0))
 }
 
-async fn serve(boot: Boot) -> Result<(), String> {
-    let (bench, notices) = Workbench::open(boot).map_err(|error| error.message)?;
+async fn serve(boot: StartRequest) -> Result<(), String> {
+    let (bench, notices) = ToolSession::open(boot).map_err(|error| error.message)?;
     for notice in &notices {
-        headless::complain(notice);
+        headless::print_to_stderr(notice);
     }
-    let mut tools = Tools { bench };
-    let identity = Identity { name: "gimlet", version: wire::version::COMPAT.to_owned(), instructions: None };
+    let mut tools = ServedTools { bench };
+    let identity = ServerIdentity { name: "gimlet", version: wire::version::COMPAT.to_owned(), instructions: None };
     let input = BufReader::new(tokio::io::stdin());
     let served = mcp::serve::run(input, tokio::io::stdout(), &identity, &mut tools).await;
     Box::pin(tools.bench.close()).await;
     match served {
         // A client that closes our output has gone; that is how they end.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(shown(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error_text(error)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-struct Tools {
-    bench: Workbench,
+struct ServedTools {
+    bench: ToolSession,
 }
 
-impl Bench for Tools {
-    fn offers(&self) -> Vec<Offer> {
+impl ToolProvider for ServedTools {
+    fn offers(&self) -> Vec<OfferedTool> {
         let offer = |(name, changes): &(&str, bool)| {
             let spec = self.bench.spec(name)?;
-            Some(Offer {
+            Some(OfferedTool {
                 name: (*name).to_owned(),
                 description: spec.description.to_string(),
                 schema: serde_json::from_str(&spec.schema).ok()?,
                 read_only: !changes,
             })
         };
-        SERVED.iter().filter_map(offer).collect()
+        SERVED_TOOLS.iter().filter_map(offer).collect()
     }
 
     fn call<'a>(
@@ -86,11 +86,11 @@ impl Bench for Tools {
         name: &'a str,
         arguments: Box<RawValue>,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Answer> {
+    ) -> BoxFuture<'a, ToolAnswer> {
         Box::pin(async move {
             match self.bench.call(name, arguments, cancel).await {
                 Some(called) => answer(&called),
-                None => Answer {
+                None => ToolAnswer {
                     content: vec![json!({"type": "text", "text": "The call could not be recorded."})],
                     structured: None,
                     is_error: true,
@@ -100,7 +100,7 @@ impl Bench for Tools {
     }
 }
 
-fn answer(called: &Called) -> Answer {
+fn answer(called: &ToolCallResult) -> ToolAnswer {
     let block: Value = serde_json::from_str(called.block.get()).unwrap_or_default();
     let content = match &block["content"] {
         Value::String(text) => vec![json!({"type": "text", "text": text})],
@@ -109,7 +109,7 @@ fn answer(called: &Called) -> Answer {
     };
     let is_error = block["is_error"] == Value::Bool(true);
     let structured = called.structured.as_ref().filter(|_| !is_error);
-    Answer { content, structured: structured.and_then(|raw| serde_json::from_str(raw.get()).ok()), is_error }
+    ToolAnswer { content, structured: structured.and_then(|raw| serde_json::from_str(raw.get()).ok()), is_error }
 }
 
 /// A content block of ours as one of MCP's.

@@ -1,19 +1,19 @@
 //! `mcp list` and `mcp get`. Declarations are shown as they were written: a placeholder stays a placeholder, values of
 //! variables and headers are hidden, an address loses its user name and query.
 
-use super::health::{Health, check};
-use super::words::Words;
-use super::{Here, block_on};
-use config::mcp::{Server, Servers, Standing};
+use super::args::McpArgs;
+use super::health::{ServerHealth, check};
+use super::{McpCommand, block_on};
+use config::mcp::{DeclaredMcpServer, DeclaredMcpServers, McpApproval};
 use std::fmt::Write;
-use wire::mcp::{Scope, ServerConfig, Transport};
+use wire::mcp::{McpScope, McpTransport, ServerConfig};
 
-impl Here {
-    pub(super) fn list(&self, words: &Words) -> Result<(String, u8), String> {
+impl McpCommand {
+    pub(super) fn list(&self, words: &McpArgs) -> Result<(String, u8), String> {
         words.none("mcp list")?;
         // As scripts that read this list expect it; `get` shows them.
-        let shown: Vec<&Server> =
-            self.servers.servers.iter().filter(|s| !matches!(s.config.transport, Transport::Ws(_))).collect();
+        let shown: Vec<&DeclaredMcpServer> =
+            self.servers.servers.iter().filter(|s| !matches!(s.config.transport, McpTransport::Ws(_))).collect();
         if shown.is_empty() {
             let mut text = "No MCP servers configured. Use `gimlet mcp add` to add a server.".to_owned();
             problems(&self.servers, &mut text);
@@ -30,7 +30,7 @@ impl Here {
         Ok((text, 0))
     }
 
-    pub(super) fn get(&self, words: &Words) -> Result<(String, u8), String> {
+    pub(super) fn get(&self, words: &McpArgs) -> Result<(String, u8), String> {
         let server = self.server(words.one("mcp get <name>")?)?;
         let health = self.health(&[server])?;
         let mut text = format!("{}:\n  Scope: {}\n", server.name, scope(server));
@@ -46,45 +46,45 @@ impl Here {
         Ok((text.trim_end().to_owned(), 0))
     }
 
-    fn health(&self, servers: &[&Server]) -> Result<Vec<Health>, String> {
+    fn health(&self, servers: &[&DeclaredMcpServer]) -> Result<Vec<ServerHealth>, String> {
         block_on(check(servers, &self.cwd, (&self.loaded.env, &self.env)))
     }
 }
 
-fn problems(servers: &Servers, text: &mut String) {
+fn problems(servers: &DeclaredMcpServers, text: &mut String) {
     for diagnostic in &servers.diagnostics {
         write!(text, "\nWarning: {diagnostic}").ok();
     }
 }
 
-fn status(server: &Server, health: &Health) -> String {
-    match (&server.standing, health) {
-        (Standing::Pending, _) => "⏸ Pending approval".into(),
-        (Standing::Rejected, _) => "✘ Rejected".into(),
-        (Standing::Disabled, _) => "⊘ Disabled".into(),
-        (Standing::Forbidden(why), _) => format!("✘ Rejected: {why}"),
-        (Standing::Approved, Health::Connected) => "✔ Connected".into(),
-        (Standing::Approved, Health::ListFailed(why)) => format!("! Connected · tools fetch failed: {why}"),
-        (Standing::Approved, Health::NeedsAuth) => {
+fn status(server: &DeclaredMcpServer, health: &ServerHealth) -> String {
+    match (&server.approval, health) {
+        (McpApproval::Pending, _) => "⏸ Pending approval".into(),
+        (McpApproval::Rejected, _) => "✘ Rejected".into(),
+        (McpApproval::Disabled, _) => "⊘ Disabled".into(),
+        (McpApproval::Forbidden(why), _) => format!("✘ Rejected: {why}"),
+        (McpApproval::Approved, ServerHealth::Connected) => "✔ Connected".into(),
+        (McpApproval::Approved, ServerHealth::ListFailed(why)) => format!("! Connected · tools fetch failed: {why}"),
+        (McpApproval::Approved, ServerHealth::NeedsAuth) => {
             format!("! Needs authentication (gimlet mcp login {})", server.name)
         }
-        (Standing::Approved, Health::Failed(why)) => format!("✘ Failed to connect: {why}"),
-        (Standing::Approved, Health::Unchecked) => "✘ Failed to connect".into(),
+        (McpApproval::Approved, ServerHealth::Failed(why)) => format!("✘ Failed to connect: {why}"),
+        (McpApproval::Approved, ServerHealth::Unchecked) => "✘ Failed to connect".into(),
     }
 }
 
 /// What a server is reached by, without anything secret.
 pub(super) fn target(config: &ServerConfig) -> Option<String> {
     match &config.transport {
-        Transport::Stdio(stdio) => {
+        McpTransport::Stdio(stdio) => {
             let words: Vec<&str> =
                 std::iter::once(stdio.command.as_str()).chain(stdio.args.iter().map(String::as_str)).collect();
             Some(words.join(" "))
         }
-        Transport::Http(remote) => Some(format!("{} (HTTP)", address(&remote.url))),
-        Transport::Sse(remote) => Some(format!("{} (SSE)", address(&remote.url))),
-        Transport::Ws(remote) => Some(format!("{} (WS)", address(&remote.url))),
-        Transport::Sdk { .. } => None,
+        McpTransport::Http(remote) => Some(format!("{} (HTTP)", address(&remote.url))),
+        McpTransport::Sse(remote) => Some(format!("{} (SSE)", address(&remote.url))),
+        McpTransport::Ws(remote) => Some(format!("{} (WS)", address(&remote.url))),
+        McpTransport::Sdk { .. } => None,
     }
 }
 
@@ -108,12 +108,12 @@ fn value(text: &str) -> &str {
 
 fn details(config: &ServerConfig, text: &mut String) {
     match &config.transport {
-        Transport::Stdio(stdio) => {
+        McpTransport::Stdio(stdio) => {
             writeln!(text, "  Command: {}", stdio.command).ok();
             writeln!(text, "  Args: {}", stdio.args.join(" ")).ok();
             pairs("Environment", &stdio.env, "=", text);
         }
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+        McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
             writeln!(text, "  URL: {}", address(&remote.url)).ok();
             pairs("Headers", &remote.headers, ": ", text);
             if let Some(helper) = &remote.headers_helper {
@@ -123,7 +123,7 @@ fn details(config: &ServerConfig, text: &mut String) {
                 writeln!(text, "  OAuth client: {id}").ok();
             }
         }
-        Transport::Sdk { .. } => {}
+        McpTransport::Sdk { .. } => {}
     }
 }
 
@@ -137,21 +137,21 @@ fn pairs(title: &str, all: &std::collections::BTreeMap<String, String>, between:
     }
 }
 
-fn scope(server: &Server) -> String {
+fn scope(server: &DeclaredMcpServer) -> String {
     let words = match server.scope {
-        Scope::Local => "Local config (private to you in this project)",
-        Scope::Project => "Project config (shared via .mcp.json)",
-        Scope::User => "User config (available in all your projects)",
-        Scope::Managed => "Managed config (set by your administrator)",
-        Scope::Flag | Scope::Host | Scope::Plugin | Scope::Agent => server.scope.name(),
+        McpScope::Local => "Local config (private to you in this project)",
+        McpScope::Project => "Project config (shared via .mcp.json)",
+        McpScope::User => "User config (available in all your projects)",
+        McpScope::Managed => "Managed config (set by your administrator)",
+        McpScope::Flag | McpScope::Host | McpScope::Plugin | McpScope::Agent => server.scope.name(),
     };
     words.to_owned()
 }
 
-fn removable(scope: Scope) -> Option<&'static str> {
+fn removable(scope: McpScope) -> Option<&'static str> {
     match scope {
-        Scope::Local | Scope::Project | Scope::User => Some(scope.name()),
-        Scope::Managed | Scope::Flag | Scope::Host | Scope::Plugin | Scope::Agent => None,
+        McpScope::Local | McpScope::Project | McpScope::User => Some(scope.name()),
+        McpScope::Managed | McpScope::Flag | McpScope::Host | McpScope::Plugin | McpScope::Agent => None,
     }
 }
 

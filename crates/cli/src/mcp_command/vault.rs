@@ -4,15 +4,15 @@ use config::mcp::TokenFile;
 use std::io;
 use sys::Env;
 
-pub(super) struct Tokens(TokenFile);
+pub(super) struct StoredTokens(TokenFile);
 
-impl Tokens {
+impl StoredTokens {
     pub(super) fn new(env: Env) -> Self {
         Self(TokenFile::new(env))
     }
 }
 
-impl mcp::auth::Vault for Tokens {
+impl mcp::auth::TokenVault for StoredTokens {
     fn read(&self, key: &str) -> Option<String> {
         self.0.read(key)
     }

@@ -125,7 +125,7 @@ impl Installation {
     }
 
     /// Makes the folders and keeps out other installers. Removes what a killed one left behind.
-    pub(super) fn open(&self) -> Result<sys::fs::Lock, String> {
+    pub(super) fn open(&self) -> Result<sys::fs::FileLock, String> {
         let home = self.home();
         std::fs::create_dir_all(home.join("versions")).map_err(|error| failed("make", &home, &error))?;
         let lock = sys::fs::lock(&home.join("lock"), LOCK_TIMEOUT).map_err(|error| match error.kind() {
@@ -302,8 +302,14 @@ fn names(folder: &Path) -> Vec<std::ffi::OsString> {
 /// A release must start on this machine and be what it says it is before it is used.
 fn probe(binary: &Path, number: &ReleaseNumber, env: &Env) -> Result<(), String> {
     let env = env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let once =
-        sys::process::Once { program: binary, args: &["--version"], input: b"", env, time: PROBE_TIMEOUT, bytes: 4096 };
+    let once = sys::process::BoundedCommand {
+        program: binary,
+        args: &["--version"],
+        input: b"",
+        env,
+        time: PROBE_TIMEOUT,
+        bytes: 4096,
+    };
     let output = once.run().map_err(|error| {
         format!("Error: the binary of gimlet {number} does not run on this machine ({error}). Nothing was changed")
     })?;

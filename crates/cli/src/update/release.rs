@@ -7,7 +7,7 @@ use super::version::ReleaseNumber;
 use aws_lc_rs::digest::{self, SHA256};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine;
-use http::{Http, Method, Request, Response};
+use http::{Http, HttpMethod, HttpRequest, HttpResponse};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -240,7 +240,7 @@ impl Source {
     }
 }
 
-async fn piece_of(response: &mut Response, url: &str) -> Result<Option<Vec<u8>>, String> {
+async fn piece_of(response: &mut HttpResponse, url: &str) -> Result<Option<Vec<u8>>, String> {
     match tokio::time::timeout(PIECE_TIMEOUT, response.chunk()).await {
         Ok(Ok(piece)) => Ok(piece.map(|bytes| bytes.to_vec())),
         Ok(Err(error)) => {
@@ -251,11 +251,11 @@ async fn piece_of(response: &mut Response, url: &str) -> Result<Option<Vec<u8>>,
 }
 
 /// Follows redirects, but never from https to http. `None`: 404.
-async fn get(http: &Http, url: &str) -> Result<Option<Response>, String> {
+async fn get(http: &Http, url: &str) -> Result<Option<HttpResponse>, String> {
     let mut at = url.to_owned();
     for _ in 0..=MOST_REDIRECTS {
-        let request = Request {
-            method: Method::Get,
+        let request = HttpRequest {
+            method: HttpMethod::Get,
             url: at.clone(),
             headers: Vec::new(),
             body: Vec::new(),

@@ -3,7 +3,7 @@
 
 use super::place::Record;
 use super::release::{Proof, PublicKey, Source};
-use config::{Loaded, Project, Selection};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use sys::Env;
 
 const URL: &str = "GIMLET_UPDATE_URL";
@@ -62,13 +62,14 @@ impl UpdateSettings {
     }
 }
 
-fn load(env: &Env) -> Result<Loaded, String> {
-    let selection = Selection { sources: Some(vec![wire::settings::Source::User]), ..Selection::default() };
-    Project::open(std::path::Path::new("/"), env, &selection).map_err(|error| format!("Error: {error}"))
+fn load(env: &Env) -> Result<ProjectConfig, String> {
+    let selection =
+        SettingsSelection { sources: Some(vec![wire::settings::SettingsSource::User]), ..SettingsSelection::default() };
+    ConfigLoader::open(std::path::Path::new("/"), env, &selection).map_err(|error| format!("Error: {error}"))
 }
 
 /// Nothing overrides the administrator's key.
-fn managed_key(loaded: &Loaded) -> Option<String> {
-    let mut managed = loaded.layers.iter().filter(|layer| layer.source == wire::settings::Source::Managed);
+fn managed_key(loaded: &ProjectConfig) -> Option<String> {
+    let mut managed = loaded.layers.iter().filter(|layer| layer.source == wire::settings::SettingsSource::Managed);
     managed.find_map(|layer| Some(layer.raw.get("updateKey")?.as_str()?.to_owned()))
 }

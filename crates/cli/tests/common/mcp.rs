@@ -3,7 +3,7 @@
 use super::EXE;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 pub(crate) const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
@@ -53,7 +53,7 @@ pub(crate) fn config(options: &[&str]) -> String {
     json!({"mcpServers": {"fix": server(options)}}).to_string()
 }
 
-pub(crate) fn scene(replies: impl IntoIterator<Item = Reply>) -> (ModelServer, Sandbox) {
+pub(crate) fn scene(replies: impl IntoIterator<Item = ScriptedReply>) -> (ModelServer, Sandbox) {
     let model = ModelServer::script(replies.into_iter().collect::<Vec<_>>());
     let sandbox = Sandbox::with_server(EXE, &model);
     (model, sandbox)

@@ -7,13 +7,13 @@ pub(crate) mod mcp;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-use testkit::{Finished, ModelServer, Run, Running, Sandbox};
+use testkit::{FinishedRun, GimletRun, ModelServer, RunningGimlet, Sandbox};
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 pub(crate) const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
 
 /// `-p PROMPT` as a stream, with more flags.
-pub(crate) fn print(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> Run {
+pub(crate) fn print(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> GimletRun {
     let all: Vec<&str> = ["-p", prompt].iter().chain(&STREAM).chain(more).copied().collect();
     sandbox.gimlet(&all)
 }
@@ -24,7 +24,7 @@ pub(crate) fn stream(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> Vec<Valu
 }
 
 /// A run that reads stream-json from an open stdin.
-pub(crate) fn host(sandbox: &Sandbox, more: &[&str]) -> Run {
+pub(crate) fn host(sandbox: &Sandbox, more: &[&str]) -> GimletRun {
     let all: Vec<&str> = STREAM.iter().chain(&["--input-format", "stream-json"]).chain(more).copied().collect();
     sandbox.gimlet(&all).stdin_open()
 }
@@ -33,14 +33,14 @@ pub(crate) fn host(sandbox: &Sandbox, more: &[&str]) -> Run {
 pub(crate) const ASK: [&str; 2] = ["--permission-prompt-tool", "stdio"];
 
 /// A host that is asked for leave and has just said "go".
-pub(crate) fn asked(sandbox: &Sandbox, more: &[&str]) -> Running {
+pub(crate) fn asked(sandbox: &Sandbox, more: &[&str]) -> RunningGimlet {
     let mut running = host(sandbox, &[&ASK, more].concat()).spawn();
     running.send_user("go");
     running
 }
 
 /// What the host says to a question.
-pub(crate) fn answer(running: &mut Running, question: &Value, verdict: &Value) {
+pub(crate) fn answer(running: &mut RunningGimlet, question: &Value, verdict: &Value) {
     let id = &question["request_id"];
     running.send_json(
         &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}),
@@ -53,7 +53,7 @@ pub(crate) fn last_result(server: &ModelServer) -> Value {
 }
 
 /// The only object of a run with `--output-format json`.
-pub(crate) fn json(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> Finished {
+pub(crate) fn json(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> FinishedRun {
     let all: Vec<&str> = ["-p", prompt, "--output-format", "json"].iter().chain(more).copied().collect();
     sandbox.gimlet(&all).run()
 }

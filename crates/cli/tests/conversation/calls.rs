@@ -6,30 +6,30 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use testkit::{Block, Captured, Gate, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn is_search(request: &Captured) -> bool {
+fn is_search(request: &CapturedRequest) -> bool {
     request.json["tools"][0]["name"] == "web_search"
 }
 
-fn search(id: &str) -> Block {
-    Block::tool_with_id(id, "WebSearch", &json!({"query": format!("about {id}")}))
+fn search(id: &str) -> ScriptedBlock {
+    ScriptedBlock::tool_with_id(id, "WebSearch", &json!({"query": format!("about {id}")}))
 }
 
-fn searches(count: usize) -> Vec<Block> {
+fn searches(count: usize) -> Vec<ScriptedBlock> {
     (0..count).map(|n| search(&format!("toolu_{n}"))).collect()
 }
 
 // [TST-6] Shared calls are under way together: neither is answered before both have asked.
 #[test]
 fn shared_calls_overlap() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let mut first = true;
     let server = ModelServer::with_handler(move |request| match is_search(request) {
-        true => Reply::text("found").gate(&held),
-        false if std::mem::take(&mut first) => Reply::message(searches(2)),
-        false => Reply::text("done"),
+        true => ScriptedReply::text("found").gate(&held),
+        false if std::mem::take(&mut first) => ScriptedReply::message(searches(2)),
+        false => ScriptedReply::text("done"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "go", &["--allowedTools", "WebSearch"]).spawn();
@@ -48,13 +48,13 @@ fn an_exclusive_call_is_a_barrier() {
     let server = ModelServer::with_handler(move |request| {
         if is_search(request) {
             noted.lock().unwrap().push(wanted.lock().unwrap().as_ref().unwrap().exists());
-            return Reply::text("found");
+            return ScriptedReply::text("found");
         }
         if !std::mem::take(&mut first) {
-            return Reply::text("done");
+            return ScriptedReply::text("done");
         }
-        let write = Block::tool_with_id("toolu_w", "Write", &json!({"file_path": "between", "content": "x"}));
-        Reply::message(vec![search("toolu_1"), write, search("toolu_2")])
+        let write = ScriptedBlock::tool_with_id("toolu_w", "Write", &json!({"file_path": "between", "content": "x"}));
+        ScriptedReply::message(vec![search("toolu_1"), write, search("toolu_2")])
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     *target.lock().unwrap() = Some(sandbox.project().join("between"));
@@ -66,15 +66,19 @@ fn an_exclusive_call_is_a_barrier() {
 #[test]
 fn shared_calls_are_bounded() {
     for (limit, given) in [(10, None), (2, Some("2"))] {
-        let (gate, released) = (Gate::new(), Arc::new(AtomicBool::new(false)));
+        let (gate, released) = (ReplyGate::new(), Arc::new(AtomicBool::new(false)));
         let early = Arc::new(Mutex::new(0));
         let (held, open, counted, mut first) = (gate.clone(), Arc::clone(&released), Arc::clone(&early), true);
         let server = ModelServer::with_handler(move |request| {
             if is_search(request) {
                 *counted.lock().unwrap() += u32::from(!open.load(Ordering::SeqCst));
-                return Reply::text("found").gate(&held);
+                return ScriptedReply::text("found").gate(&held);
             }
-            if std::mem::take(&mut first) { Reply::message(searches(limit + 1)) } else { Reply::text("done") }
+            if std::mem::take(&mut first) {
+                ScriptedReply::message(searches(limit + 1))
+            } else {
+                ScriptedReply::text("done")
+            }
         });
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut run = print(&sandbox, "go", &["--allowedTools", "WebSearch"]);
@@ -98,13 +102,13 @@ fn web_searches_are_counted_and_bounded() {
     let mut step = 0;
     let server = ModelServer::with_handler(move |request| {
         if is_search(request) {
-            return Reply::text("found").usage(usage.clone(), usage.clone());
+            return ScriptedReply::text("found").usage(usage.clone(), usage.clone());
         }
         step += 1;
         let reply = match step {
-            1 => Reply::message(vec![search("toolu_1")]),
-            2 => Reply::message(vec![search("toolu_2")]),
-            _ => Reply::text("done"),
+            1 => ScriptedReply::message(vec![search("toolu_1")]),
+            2 => ScriptedReply::message(vec![search("toolu_2")]),
+            _ => ScriptedReply::text("done"),
         };
         reply.tokens(0, 0)
     });
@@ -126,7 +130,8 @@ fn web_searches_are_counted_and_bounded() {
 #[test]
 fn odd_characters_in_a_result_stay_on_one_line() {
     let command = r"printf 'a\0b\342\200\250c\355\240\200d\377e'";
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": command})), Reply::text("ok")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Bash", json!({"command": command})), ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).run().expect_clean();
     let on_disk = std::fs::read_to_string(&sandbox.transcript_paths()[0]).unwrap();
@@ -141,15 +146,16 @@ fn odd_characters_in_a_result_stay_on_one_line() {
 // [TST-12] [TST-102] Half a surrogate pair in the model's own words does not end the turn.
 #[test]
 fn half_a_surrogate_pair_from_the_model_is_survived() {
-    let mut events = Reply::events(vec![Block::text("PLACE")]);
+    let mut events = ScriptedReply::events(vec![ScriptedBlock::text("PLACE")]);
     for event in &mut events {
         event.data = event.data.replace("PLACE", r"a\ud83db");
     }
-    let mut call = Reply::events(vec![Block::tool_with_id("toolu_1", "Glob", &json!({"pattern": "PLACE"}))]);
+    let mut call =
+        ScriptedReply::events(vec![ScriptedBlock::tool_with_id("toolu_1", "Glob", &json!({"pattern": "PLACE"}))]);
     for event in &mut call {
         event.data = event.data.replace("PLACE", r"x\\ud83dy");
     }
-    let server = ModelServer::script([Reply::sse(call), Reply::sse(events)]);
+    let server = ModelServer::script([ScriptedReply::sse(call), ScriptedReply::sse(events)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &[]);
     assert_eq!(lines.last().unwrap()["result"], "a\u{fffd}b");
@@ -162,11 +168,11 @@ fn half_a_surrogate_pair_from_the_model_is_survived() {
 fn a_call_is_on_disk_before_its_effect() {
     let command = "cat \"$CLAUDE_CONFIG_DIR\"/projects/*/*.jsonl | grep -c toolu_itself > count; true";
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::text("Looking."),
-            Block::tool_with_id("toolu_itself", "Bash", &json!({"command": command})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::text("Looking."),
+            ScriptedBlock::tool_with_id("toolu_itself", "Bash", &json!({"command": command})),
         ]),
-        Reply::text("ok"),
+        ScriptedReply::text("ok"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     stream(&sandbox, "go", &["--allowedTools", "Bash"]);
@@ -177,11 +183,11 @@ fn a_call_is_on_disk_before_its_effect() {
 #[test]
 fn an_interrupted_call_has_its_result() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool_with_id("toolu_1", "Bash", &json!({"command": "echo started; touch begun; sleep 60"})),
-            Block::tool_with_id("toolu_2", "Bash", &json!({"command": "touch never"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool_with_id("toolu_1", "Bash", &json!({"command": "echo started; touch begun; sleep 60"})),
+            ScriptedBlock::tool_with_id("toolu_2", "Bash", &json!({"command": "touch never"})),
         ]),
-        Reply::text("resumed"),
+        ScriptedReply::text("resumed"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).spawn();
@@ -205,13 +211,13 @@ fn an_interrupted_call_has_its_result() {
 #[test]
 fn a_background_command_is_told_to_host_and_model() {
     let server = ModelServer::script([
-        Reply::tool(
+        ScriptedReply::tool(
             "Bash",
             json!({"command": "until [ -e go ]; do sleep 0.02; done", "run_in_background": true,
                                    "description": "Wait for go"}),
         ),
-        Reply::text("started"),
-        Reply::text("noticed"),
+        ScriptedReply::text("started"),
+        ScriptedReply::text("noticed"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &["--allowedTools", "Bash"]).env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1").spawn();
@@ -247,12 +253,12 @@ fn a_background_command_is_told_to_host_and_model() {
 fn a_shell_that_outlasts_the_wait_is_stopped_and_named() {
     // [TST-203]
     let server = ModelServer::script([
-        Reply::tool(
+        ScriptedReply::tool(
             "Bash",
             json!({"command": "echo $$ > pid; exec sleep 300", "run_in_background": true, "description": "Sleep long"}),
         ),
-        Reply::text("started"),
-        Reply::text("It did not end in time."),
+        ScriptedReply::text("started"),
+        ScriptedReply::text("It did not end in time."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).env("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "300");
@@ -274,12 +280,12 @@ fn a_shell_that_outlasts_the_wait_is_stopped_and_named() {
 #[test]
 fn a_long_call_reports_progress() {
     let server = ModelServer::script([
-        Reply::message(vec![Block::tool_with_id(
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
             "toolu_slow",
             "Bash",
             &json!({"command": "until [ -e go ]; do sleep 0.02; done"}),
         )]),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = print(&sandbox, "go", &["--allowedTools", "Bash"]).spawn();
@@ -296,9 +302,9 @@ fn commands_see_their_surroundings_and_nested_runs_are_kept() {
     let nested = format!("ANTHROPIC_API_KEY=k {EXE} -p inner < /dev/null; env");
     let server = ModelServer::with_handler(move |request| {
         match (request.tool_results().is_empty(), request.last_user_text().contains("outer")) {
-            (true, true) => Reply::tool("Bash", json!({"command": nested})),
-            (true, false) => Reply::text("from inside"),
-            (false, _) => Reply::text("done"),
+            (true, true) => ScriptedReply::tool("Bash", json!({"command": nested})),
+            (true, false) => ScriptedReply::text("from inside"),
+            (false, _) => ScriptedReply::text("done"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use testkit::{Block, Captured, Finished, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, FinishedRun, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
@@ -26,7 +26,7 @@ fn here(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
-fn run(sandbox: &Sandbox, flag: &str, tape: &Path, args: &[&str]) -> Finished {
+fn run(sandbox: &Sandbox, flag: &str, tape: &Path, args: &[&str]) -> FinishedRun {
     let mut all = vec![flag, tape.to_str().unwrap()];
     all.extend(args);
     sandbox.gimlet(&all).run()
@@ -39,12 +39,12 @@ fn record(sandbox: &Sandbox, args: &[&str]) -> PathBuf {
     tape
 }
 
-fn replay(tape: &Path, args: &[&str]) -> Finished {
+fn replay(tape: &Path, args: &[&str]) -> FinishedRun {
     run(&elsewhere(), "--replay", tape, args)
 }
 
 /// The conversation as the host saw it, with this machine's paths taken out.
-fn course(done: &Finished, sandbox: &Sandbox) -> Vec<String> {
+fn course(done: &FinishedRun, sandbox: &Sandbox) -> Vec<String> {
     let root = sandbox.root().to_str().unwrap().to_owned();
     let told = |line: &Value| match line["type"].as_str().unwrap() {
         "assistant" | "user" => Some(line["message"]["content"].to_string().replace(&root, "<root>")),
@@ -55,8 +55,8 @@ fn course(done: &Finished, sandbox: &Sandbox) -> Vec<String> {
 }
 
 /// A call to `name`, whose input may use this machine's paths.
-fn calls(name: &str, input: &Value) -> Reply {
-    Reply::message(vec![Block::text("On it."), Block::tool(name, input)])
+fn calls(name: &str, input: &Value) -> ScriptedReply {
+    ScriptedReply::message(vec![ScriptedBlock::text("On it."), ScriptedBlock::tool(name, input)])
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_recording_replays_on_another_machine() {
         "Bash",
         &json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"}),
     ));
-    server.push(Reply::text(format!("All in {}.", at("sub"))));
+    server.push(ScriptedReply::text(format!("All in {}.", at("sub"))));
     let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--allowedTools", "Write,Bash"];
     first.write("in.txt", "input\n");
     let tape = first.root().join("tape.jsonl");
@@ -96,8 +96,8 @@ fn a_recording_replays_on_another_machine() {
 #[test]
 fn secrets_never_reach_the_file() {
     let server = ModelServer::script([
-        Reply::tool("Read", json!({"file_path": "notes.txt"})),
-        Reply::text("Your key is top-secret-key-1, the token secret-token-2.")
+        ScriptedReply::tool("Read", json!({"file_path": "notes.txt"})),
+        ScriptedReply::text("Your key is top-secret-key-1, the token secret-token-2.")
             .header("set-cookie", "session=secret-cookie-3"),
     ]);
     let mut sandbox = here(&server);
@@ -118,7 +118,7 @@ fn secrets_never_reach_the_file() {
 
 #[test]
 fn another_prompt_is_named_with_both_sides() {
-    let server = ModelServer::script([Reply::text("Hello.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello.")]);
     let sandbox = here(&server);
     let tape = record(&sandbox, &["-p", "say hello"]);
     let done = replay(&tape, &["-p", "say goodbye"]).expect_code(1);
@@ -132,7 +132,10 @@ fn another_prompt_is_named_with_both_sides() {
 
 #[test]
 fn another_tool_result_is_named_with_both_sides() {
-    let server = ModelServer::script([Reply::tool("Read", json!({"file_path": "n.txt"})), Reply::text("I see.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Read", json!({"file_path": "n.txt"})),
+        ScriptedReply::text("I see."),
+    ]);
     let first = here(&server);
     first.write("n.txt", "one\n");
     let tape = record(&first, &["-p", "look"]);
@@ -151,14 +154,14 @@ fn frames(prompts: &[&str]) -> String {
     prompts.iter().map(frame).collect()
 }
 
-fn converse(sandbox: &Sandbox, flag: &str, tape: &Path, prompts: &[&str]) -> Finished {
+fn converse(sandbox: &Sandbox, flag: &str, tape: &Path, prompts: &[&str]) -> FinishedRun {
     let args = [flag, tape.to_str().unwrap(), "-p", "--input-format", "stream-json", STREAM[0], STREAM[1], STREAM[2]];
     sandbox.gimlet(&args).stdin(frames(prompts)).run()
 }
 
 #[test]
 fn order_and_number_of_exchanges_are_checked() {
-    let server = ModelServer::script([Reply::text("A."), Reply::text("B.")]);
+    let server = ModelServer::script([ScriptedReply::text("A."), ScriptedReply::text("B.")]);
     let sandbox = here(&server);
     let tape = sandbox.root().join("tape.jsonl");
     let _done = converse(&sandbox, "--record", &tape, &["first", "second"]).expect_clean();
@@ -181,10 +184,13 @@ fn order_and_number_of_exchanges_are_checked() {
 #[test]
 fn requests_that_tools_make_are_on_the_tape() {
     let pages = ModelServer::start();
-    pages.route("/page", Reply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 42.</p>"));
+    pages.route("/page", ScriptedReply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 42.</p>"));
     let fetch = json!({"url": format!("{}/page", pages.url()), "prompt": "What is the answer?"});
-    let server =
-        ModelServer::script([Reply::tool("WebFetch", fetch), Reply::text("42, it says."), Reply::text("It is 42.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("WebFetch", fetch),
+        ScriptedReply::text("42, it says."),
+        ScriptedReply::text("It is 42."),
+    ]);
     let sandbox = here(&server);
     let allow = ["-p", "find out", "--allowedTools", "WebFetch"];
     let tape = sandbox.root().join("tape.jsonl");
@@ -198,7 +204,7 @@ fn requests_that_tools_make_are_on_the_tape() {
     let done = elsewhere().gimlet(&args("--replay")).env(local, "1").run().expect_clean();
     assert_eq!(done.stdout, "It is 42.\n");
 
-    pages.route("/page", Reply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 43.</p>"));
+    pages.route("/page", ScriptedReply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 43.</p>"));
     let done = elsewhere().gimlet(&args("--replay")).env(local, "1").run().expect_code(1);
     assert!(done.stdout.contains("exchange 2") && done.stdout.contains("43"), "{done:?}");
 }
@@ -207,20 +213,20 @@ fn requests_that_tools_make_are_on_the_tape() {
 #[test]
 fn parallel_requests_of_tools_may_come_in_any_order() {
     let pages = ModelServer::start();
-    let slow = |word: &str| Reply::status(200).body("text/html", format!("<p>{word}</p>"));
+    let slow = |word: &str| ScriptedReply::status(200).body("text/html", format!("<p>{word}</p>"));
     let wait = std::time::Duration::from_millis(300);
     pages.route("/a", slow("alpha"));
     pages.route("/b", slow("beta").delay(wait));
     let fetch = |name: &str| json!({"url": format!("{}/{name}", pages.url()), "prompt": "Repeat it."});
-    let both = vec![Block::tool("WebFetch", &fetch("a")), Block::tool("WebFetch", &fetch("b"))];
+    let both = vec![ScriptedBlock::tool("WebFetch", &fetch("a")), ScriptedBlock::tool("WebFetch", &fetch("b"))];
     let mut first = true;
     let server = ModelServer::with_handler(move |request| {
         let asked = request.last_user_text();
         match () {
-            () if std::mem::take(&mut first) => Reply::message(both.clone()),
-            () if asked.contains("alpha") => Reply::text("It is alpha."),
-            () if asked.contains("beta") => Reply::text("It is beta."),
-            () => Reply::text("Both."),
+            () if std::mem::take(&mut first) => ScriptedReply::message(both.clone()),
+            () if asked.contains("alpha") => ScriptedReply::text("It is alpha."),
+            () if asked.contains("beta") => ScriptedReply::text("It is beta."),
+            () => ScriptedReply::text("Both."),
         }
     });
     let sandbox = here(&server);
@@ -236,7 +242,7 @@ fn parallel_requests_of_tools_may_come_in_any_order() {
 }
 
 /// The first match of `prefix` followed by a name, in the last result.
-fn named(request: &Captured, prefix: &str) -> String {
+fn named(request: &CapturedRequest, prefix: &str) -> String {
     let results = request.tool_results();
     let text = results.last().unwrap()["content"].as_str().unwrap().to_owned();
     let at = text.find(prefix).unwrap_or_else(|| panic!("{prefix} in {text}")) + prefix.len();
@@ -255,14 +261,14 @@ fn names_made_up_by_tools_are_found_again() {
     let server = ModelServer::with_handler(move |request| {
         step += 1;
         match step {
-            1 => Reply::tool("Bash", json!({"command": "echo from afar", "run_in_background": true})),
-            2 => Reply::tool(
+            1 => ScriptedReply::tool("Bash", json!({"command": "echo from afar", "run_in_background": true})),
+            2 => ScriptedReply::tool(
                 "TaskOutput",
                 json!({"task_id": named(request, "as task "), "block": true, "timeout": 20000}),
             ),
-            3 => Reply::tool("Bash", json!({"command": "seq 1 9000"})),
-            4 => Reply::tool("Read", json!({"file_path": named(request, "saved to: "), "limit": 3})),
-            _ => Reply::text("Done."),
+            3 => ScriptedReply::tool("Bash", json!({"command": "seq 1 9000"})),
+            4 => ScriptedReply::tool("Read", json!({"file_path": named(request, "saved to: "), "limit": 3})),
+            _ => ScriptedReply::text("Done."),
         }
     });
     let sandbox = here(&server);
@@ -278,7 +284,7 @@ fn names_made_up_by_tools_are_found_again() {
 
 #[test]
 fn a_resumed_conversation_has_its_own_cassette() {
-    let server = ModelServer::script([Reply::text("Blue."), Reply::text("I said blue.")]);
+    let server = ModelServer::script([ScriptedReply::text("Blue."), ScriptedReply::text("I said blue.")]);
     let sandbox = here(&server);
     let (one, two) = (sandbox.root().join("1.jsonl"), sandbox.root().join("2.jsonl"));
     let _first = run(&sandbox, "--record", &one, &["-p", "a colour"]).expect_clean();
@@ -292,8 +298,8 @@ fn a_resumed_conversation_has_its_own_cassette() {
 #[test]
 fn faults_of_the_api_are_part_of_the_recording() {
     let server = ModelServer::script([
-        Reply::error(529, "overloaded_error", "busy").header("retry-after-ms", "1"),
-        Reply::text("At last."),
+        ScriptedReply::error(529, "overloaded_error", "busy").header("retry-after-ms", "1"),
+        ScriptedReply::text("At last."),
     ]);
     let args = ["-p", "hi", STREAM[0], STREAM[1], STREAM[2]];
     let sandbox = here(&server);

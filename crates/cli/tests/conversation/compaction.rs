@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{Captured, Gate, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, ReplyGate, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
@@ -18,8 +18,8 @@ fn sandbox(server: &ModelServer) -> Sandbox {
     here
 }
 
-fn refusal() -> Reply {
-    Reply::error(400, "invalid_request_error", REFUSED)
+fn refusal() -> ScriptedReply {
+    ScriptedReply::error(400, "invalid_request_error", REFUSED)
 }
 
 fn args<'a>(rest: &[&'a str]) -> Vec<&'a str> {
@@ -45,7 +45,7 @@ fn of_kind<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["subtype"] == subtype).collect()
 }
 
-fn is_summary_request(request: &Captured) -> bool {
+fn is_summary_request(request: &CapturedRequest) -> bool {
     request.last_user_text().contains("hand-over text only")
 }
 
@@ -55,10 +55,10 @@ fn a_refused_prompt_is_summarised_and_the_turn_goes_on() {
     let server = ModelServer::start();
     let here = sandbox(&server);
     here.write("CLAUDE.md", "Always answer in rhyme.\n");
-    server.push(Reply::text("First answer."));
+    server.push(ScriptedReply::text("First answer."));
     server.push(refusal());
-    server.push(Reply::text("SUMMARY: the user greeted me."));
-    server.push(Reply::text("Second answer."));
+    server.push(ScriptedReply::text("SUMMARY: the user greeted me."));
+    server.push(ScriptedReply::text("Second answer."));
     let input = [prompt("hello there"), prompt("and now this")].concat();
     let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
     assert_eq!(done.code(), 0, "{}", done.stderr);
@@ -100,11 +100,11 @@ fn prompt(text: &str) -> String {
 fn the_file_resumes_to_the_same_context() {
     let server = ModelServer::start();
     let here = sandbox(&server);
-    server.push(Reply::text("One."));
+    server.push(ScriptedReply::text("One."));
     server.push(refusal());
-    server.push(Reply::text("SUMMARY one."));
-    server.push(Reply::text("Two."));
-    server.push(Reply::text("Three."));
+    server.push(ScriptedReply::text("SUMMARY one."));
+    server.push(ScriptedReply::text("Two."));
+    server.push(ScriptedReply::text("Three."));
     let input = [prompt("first"), prompt("second"), prompt("third")].concat();
     let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
     assert_eq!(done.code(), 0, "{}", done.stderr);
@@ -123,11 +123,11 @@ fn the_file_resumes_to_the_same_context() {
     let session = file[boundary]["sessionId"].as_str().unwrap().to_owned();
 
     let live = server.requests().pop().unwrap();
-    server.push(Reply::text("Four."));
+    server.push(ScriptedReply::text("Four."));
     let done = here.gimlet(&args(&["fourth", "--resume", &session])).run();
     assert_eq!(done.code(), 0, "{}", done.stderr);
     let resumed = server.requests().pop().unwrap();
-    let plain = |request: &Captured| {
+    let plain = |request: &CapturedRequest| {
         let mut messages = request.messages().to_vec();
         messages.iter_mut().for_each(strip_marks);
         messages
@@ -148,8 +148,8 @@ fn strip_marks(message: &mut Value) {
 fn the_summary_request_shares_the_cached_prefix() {
     let server = ModelServer::start();
     let here = sandbox(&server);
-    server.push(Reply::text("One."));
-    server.push(Reply::text("SUMMARY"));
+    server.push(ScriptedReply::text("One."));
+    server.push(ScriptedReply::text("SUMMARY"));
     let input = [prompt("first"), prompt("/compact keep the names")].concat();
     let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
     assert_eq!(done.code(), 0, "{}", done.stderr);
@@ -168,9 +168,9 @@ fn the_summary_request_shares_the_cached_prefix() {
 fn the_command_answers_in_the_documented_order() {
     let server = ModelServer::start();
     let here = sandbox(&server);
-    server.push(Reply::text("One."));
-    server.push(Reply::text("SUMMARY"));
-    server.push(Reply::text("Two."));
+    server.push(ScriptedReply::text("One."));
+    server.push(ScriptedReply::text("SUMMARY"));
+    server.push(ScriptedReply::text("Two."));
     let input = [prompt("first"), prompt("/compact"), prompt("go on")].concat();
     let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
     assert_eq!(done.code(), 0, "{}", done.stderr);
@@ -218,13 +218,13 @@ fn ten_windows_run_to_the_end() {
     let mut reads = 0;
     let server = ModelServer::with_handler(move |request| {
         if is_summary_request(request) {
-            return Reply::text("SUMMARY of the pages so far.");
+            return ScriptedReply::text("SUMMARY of the pages so far.");
         }
         reads += 1;
         if reads <= READS {
-            Reply::tool("Read", json!({"file_path": "page.txt", "offset": 1 + reads % 3}))
+            ScriptedReply::tool("Read", json!({"file_path": "page.txt", "offset": 1 + reads % 3}))
         } else {
-            Reply::text("All pages were read.")
+            ScriptedReply::text("All pages were read.")
         }
     });
     let here = sandbox(&server);
@@ -253,9 +253,9 @@ fn ten_windows_run_to_the_end() {
 fn endless_refills_stop() {
     let server = ModelServer::with_handler(|request| {
         if is_summary_request(request) {
-            return Reply::text("SUMMARY");
+            return ScriptedReply::text("SUMMARY");
         }
-        Reply::tool("Read", json!({"file_path": "large.txt"}))
+        ScriptedReply::tool("Read", json!({"file_path": "large.txt"}))
     });
     let here = sandbox(&server);
     here.write("large.txt", "words that fill the window\n".repeat(2_500));
@@ -272,11 +272,11 @@ fn endless_refills_stop() {
 fn failing_summaries_leave_the_conversation_as_it_was() {
     let server = ModelServer::with_handler(|request| {
         if is_summary_request(request) {
-            Reply::error(400, "invalid_request_error", "no summaries today")
+            ScriptedReply::error(400, "invalid_request_error", "no summaries today")
         } else if request.all_text().contains("two") {
             refusal()
         } else {
-            Reply::text("An answer.")
+            ScriptedReply::text("An answer.")
         }
     });
     let here = sandbox(&server);
@@ -294,9 +294,9 @@ fn failing_summaries_leave_the_conversation_as_it_was() {
 fn an_interrupt_during_the_summary_changes_nothing() {
     let server = ModelServer::start();
     let here = sandbox(&server);
-    let gate = Gate::new();
-    server.push(Reply::text("One."));
-    server.push(Reply::text("SUMMARY").gate(&gate));
+    let gate = ReplyGate::new();
+    server.push(ScriptedReply::text("One."));
+    server.push(ScriptedReply::text("SUMMARY").gate(&gate));
     let mut running = here.gimlet(&args(&["--input-format", "stream-json"])).stdin_open().spawn();
     running.send_user("first");
     running.wait_for("result");
@@ -323,7 +323,7 @@ fn skills_and_listings_come_back() {
         );
     }
     for text in ["One.", "Two.", "SUMMARY", "Three."] {
-        server.push(Reply::text(text));
+        server.push(ScriptedReply::text(text));
     }
     let input = [prompt("/lengthy"), prompt("/brief"), prompt("/compact"), prompt("go on")].concat();
     let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
@@ -347,7 +347,7 @@ fn hooks_see_and_refuse_compactions() {
     let hooks = json!({"PreCompact": hook(&refuse), "PostCompact": hook(&note), "SessionStart": hook(&note)});
     here.write_config("settings.json", json!({"hooks": hooks}).to_string());
     here.write("refuse", "");
-    server.push(Reply::text("One."));
+    server.push(ScriptedReply::text("One."));
     let input = [prompt("first"), prompt("/compact keep names")].concat();
     let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
     let result = done.lines().pop().unwrap();
@@ -356,7 +356,7 @@ fn hooks_see_and_refuse_compactions() {
     std::fs::remove_file(here.project().join("refuse")).unwrap();
     std::fs::remove_file(&log).unwrap();
     for text in ["One.", "SUMMARY of it"] {
-        server.push(Reply::text(text));
+        server.push(ScriptedReply::text(text));
     }
     let input = [prompt("first"), prompt("/compact keep names")].concat();
     here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
@@ -377,17 +377,19 @@ fn what_was_in_use_comes_back() {
     let many: Vec<String> = (0..7).map(|n| format!("file{n}.txt")).collect();
     for name in &many {
         here.write(name, format!("content of {name}\n"));
-        server.push(Reply::tool("Read", json!({"file_path": name})));
+        server.push(ScriptedReply::tool("Read", json!({"file_path": name})));
     }
     let todo =
         json!({"todos": [{"content": "Paint the shed", "status": "pending", "activeForm": "Painting the shed"}]});
-    server.push(Reply::tool("TodoWrite", todo));
+    server.push(ScriptedReply::tool("TodoWrite", todo));
     for text in ["Read.", "SUMMARY"] {
-        server.push(Reply::text(text));
+        server.push(ScriptedReply::text(text));
     }
-    server
-        .push(Reply::tool("Edit", json!({"file_path": "file6.txt", "old_string": "changed", "new_string": "edited"})));
-    server.push(Reply::text("Done."));
+    server.push(ScriptedReply::tool(
+        "Edit",
+        json!({"file_path": "file6.txt", "old_string": "changed", "new_string": "edited"}),
+    ));
+    server.push(ScriptedReply::text("Done."));
     let rest = ["--input-format", "stream-json", "--allowedTools", "Edit", "TodoWrite"];
     let mut run = here.gimlet(&args(&rest)).env("CLAUDE_CODE_ENABLE_TASKS", "0").stdin_open().spawn();
     run.send_user("read them");

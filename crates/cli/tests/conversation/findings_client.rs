@@ -6,7 +6,7 @@
 use crate::common::{EXE, print};
 use serde_json::{Value, json};
 use std::process::Stdio;
-use testkit::{Block, Event, Finished, ModelServer, Reply, Sandbox};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedBlock, ScriptedEvent, ScriptedReply};
 
 fn sandbox(server: &ModelServer) -> Sandbox {
     let mut sandbox = Sandbox::with_server(EXE, server);
@@ -14,16 +14,16 @@ fn sandbox(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
-fn retries(run: &Finished) -> usize {
+fn retries(run: &FinishedRun) -> usize {
     run.lines().iter().filter(|l| l["subtype"] == "api_retry").count()
 }
 
-fn limited() -> Reply {
-    Reply::error(429, "rate_limit_error", "slow down")
+fn limited() -> ScriptedReply {
+    ScriptedReply::error(429, "rate_limit_error", "slow down")
 }
 
 /// The text of a failed result.
-fn failure(run: Finished) -> String {
+fn failure(run: FinishedRun) -> String {
     let run = run.expect_code(1);
     let result = run.result();
     assert_eq!(result["is_error"], true, "{result}");
@@ -31,7 +31,7 @@ fn failure(run: Finished) -> String {
 }
 
 /// Runs to a failure with `replies` and no others.
-fn failed(replies: impl IntoIterator<Item = Reply>) -> (String, ModelServer) {
+fn failed(replies: impl IntoIterator<Item = ScriptedReply>) -> (String, ModelServer) {
     let server = ModelServer::script(replies);
     let text = failure(print(&sandbox(&server), "go", &[]).run());
     assert_eq!(server.unused_replies(), 0);
@@ -91,7 +91,7 @@ fn a_person_at_a_terminal_sees_what_is_waited_for() {
     terminal.terminate();
     terminal.finish();
     // Where stderr is read by a program nothing is said.
-    let server = ModelServer::script([limited().header("retry-after", "1"), Reply::text("Fine.")]);
+    let server = ModelServer::script([limited().header("retry-after", "1"), ScriptedReply::text("Fine.")]);
     let quiet = Sandbox::with_server(EXE, &server);
     assert_eq!(quiet.gimlet(&["-p", "go"]).run().expect_clean().stdout, "Fine.\n");
 }
@@ -109,7 +109,8 @@ fn homeless(server: &ModelServer) -> Sandbox {
 // [F-C4]
 #[test]
 fn a_home_that_cannot_be_written_does_not_stop_the_work() {
-    let replies = || [Reply::tool("Bash", json!({"command": "rm -rf old && touch ran"})), Reply::text("Done.")];
+    let replies =
+        || [ScriptedReply::tool("Bash", json!({"command": "rm -rf old && touch ran"})), ScriptedReply::text("Done.")];
     let server = ModelServer::script(replies());
     let sandbox = homeless(&server);
     sandbox.write("old/file", "x");
@@ -132,7 +133,7 @@ fn a_home_that_cannot_be_written_does_not_stop_the_work() {
 // [F-C4] An answer without calls says it, too.
 #[test]
 fn a_plain_answer_says_that_it_is_not_saved() {
-    let server = ModelServer::script([Reply::text("Hello.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello.")]);
     let run = homeless(&server).gimlet(&["-p", "go"]).run().expect_code(0);
     assert_eq!(run.stdout, "Hello.\n");
     assert_eq!(run.stderr.matches("--no-session-persistence").count(), 1, "{}", run.stderr);
@@ -141,7 +142,10 @@ fn a_plain_answer_says_that_it_is_not_saved() {
 // [F-C4] What was being saved must go on being saved.
 #[test]
 fn a_session_that_can_no_longer_be_saved_stops() {
-    let server = ModelServer::script([Reply::text("First."), Reply::tool("Bash", json!({"command": "touch ran"}))]);
+    let server = ModelServer::script([
+        ScriptedReply::text("First."),
+        ScriptedReply::tool("Bash", json!({"command": "touch ran"})),
+    ]);
     let sandbox = sandbox(&server);
     print(&sandbox, "one", &[]).run().expect_clean();
     let path = sandbox.transcript_paths().remove(0);
@@ -168,13 +172,20 @@ fn a_session_that_can_no_longer_be_saved_stops() {
 fn repeated_call_ids_are_replaced_everywhere() {
     let call = |n: u32| {
         let input = json!({"command": format!("echo out-{n}")});
-        Reply::message(vec![Block::tool_with_id("call_0", "Bash", &input)])
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id("call_0", "Bash", &input)])
     };
-    let pair = Reply::message(vec![
-        Block::tool_with_id("call_0", "Bash", &json!({"command": "echo out-3"})),
-        Block::tool_with_id("call_0", "Bash", &json!({"command": "echo out-4"})),
+    let pair = ScriptedReply::message(vec![
+        ScriptedBlock::tool_with_id("call_0", "Bash", &json!({"command": "echo out-3"})),
+        ScriptedBlock::tool_with_id("call_0", "Bash", &json!({"command": "echo out-4"})),
     ]);
-    let server = ModelServer::script([call(1), call(2), pair, Reply::text("Done."), call(5), Reply::text("More.")]);
+    let server = ModelServer::script([
+        call(1),
+        call(2),
+        pair,
+        ScriptedReply::text("Done."),
+        call(5),
+        ScriptedReply::text("More."),
+    ]);
     let sandbox = sandbox(&server);
     let flags = ["--allowedTools", "Bash", "--include-partial-messages"];
     let lines = print(&sandbox, "go", &flags).run().expect_clean().lines();
@@ -205,18 +216,18 @@ fn repeated_call_ids_are_replaced_everywhere() {
 }
 
 /// A call whose input is cut, in an answer that ends as if it were whole.
-fn unreadable() -> Reply {
-    let mut events = Reply::events(vec![Block::tool("Bash", &json!({"command": "true"}))]);
+fn unreadable() -> ScriptedReply {
+    let mut events = ScriptedReply::events(vec![ScriptedBlock::tool("Bash", &json!({"command": "true"}))]);
     events.retain(|e| e.name.as_deref() != Some("content_block_delta"));
     let delta = json!({"type": "input_json_delta", "partial_json": "{\"command\": \"ech"});
-    events.insert(3, Event::json(&json!({"type": "content_block_delta", "index": 0, "delta": delta})));
-    Reply::sse(events)
+    events.insert(3, ScriptedEvent::json(&json!({"type": "content_block_delta", "index": 0, "delta": delta})));
+    ScriptedReply::sse(events)
 }
 
 // [F-C5]
 #[test]
 fn a_weak_model_may_fail_ten_times_and_is_told_more_each_time() {
-    let replies = std::iter::repeat_with(unreadable).take(10).chain([Reply::text("At last.")]);
+    let replies = std::iter::repeat_with(unreadable).take(10).chain([ScriptedReply::text("At last.")]);
     let server = ModelServer::script(replies);
     let result = print(&sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_clean().result();
     assert_eq!(result["result"], "At last.");
@@ -235,8 +246,8 @@ fn a_weak_model_may_fail_ten_times_and_is_told_more_each_time() {
 // [F-C6]
 #[test]
 fn a_kept_connection_that_the_server_closed_costs_no_retry() {
-    let call = || Reply::tool("Bash", json!({"command": "true"}));
-    let script = [call(), Reply::reset(), call(), Reply::reset(), Reply::text("Done.")];
+    let call = || ScriptedReply::tool("Bash", json!({"command": "true"}));
+    let script = [call(), ScriptedReply::reset(), call(), ScriptedReply::reset(), ScriptedReply::text("Done.")];
     let server = ModelServer::script(script);
     let mut sandbox = sandbox(&server);
     sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
@@ -244,11 +255,12 @@ fn a_kept_connection_that_the_server_closed_costs_no_retry() {
     assert_eq!((retries(&run), server.requests().len()), (0, 5));
     assert_eq!(run.result()["result"], "Done.");
     // On a new connection it is a fault like any other.
-    let server = ModelServer::script([Reply::reset(), Reply::text("Done.")]);
+    let server = ModelServer::script([ScriptedReply::reset(), ScriptedReply::text("Done.")]);
     let run = print(&self::sandbox(&server), "go", &[]).run().expect_clean();
     assert_eq!(retries(&run), 1);
     // A second time in a row as well.
-    let server = ModelServer::script([call(), Reply::reset(), Reply::reset(), Reply::text("Done.")]);
+    let server =
+        ModelServer::script([call(), ScriptedReply::reset(), ScriptedReply::reset(), ScriptedReply::text("Done.")]);
     let run = print(&self::sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_clean();
     assert_eq!(retries(&run), 1);
 }
@@ -265,7 +277,7 @@ fn a_page_or_nothing_in_place_of_an_answer_is_told_after_few_tries() {
         ("text/plain", "upstream is asleep", "text/plain (it begins: upstream is asleep)"),
     ];
     for (kind, body, part) in cases {
-        let page = || Reply::status(200).body(kind, body);
+        let page = || ScriptedReply::status(200).body(kind, body);
         let (text, server) = failed([page(), page(), page()]);
         assert!(text.contains(part), "{text}");
         assert!(text.starts_with(&format!("API Error: {} answered with status 200 and ", server.url())), "{text}");
@@ -273,7 +285,7 @@ fn a_page_or_nothing_in_place_of_an_answer_is_told_after_few_tries() {
     }
     // The proxy on the way is named, without its password.
     let server = ModelServer::start();
-    let page = Reply::status(200).body("text/html", "<html>portal</html>");
+    let page = ScriptedReply::status(200).body("text/html", "<html>portal</html>");
     server.route("http://api.example.invalid/v1/messages", page);
     let mut sandbox = sandbox(&server);
     sandbox.set("ANTHROPIC_BASE_URL", "http://api.example.invalid");
@@ -287,8 +299,11 @@ fn a_page_or_nothing_in_place_of_an_answer_is_told_after_few_tries() {
 #[test]
 fn redirects_are_followed_on_the_same_server_only() {
     for (status, location) in [(307, "/elsewhere/v1/messages?beta=true"), (301, "/v1/messages?beta=true")] {
-        let server = ModelServer::script([Reply::status(status).header("location", location), Reply::text("Found.")]);
-        server.route("/elsewhere/v1/messages", Reply::text("Found."));
+        let server = ModelServer::script([
+            ScriptedReply::status(status).header("location", location),
+            ScriptedReply::text("Found."),
+        ]);
+        server.route("/elsewhere/v1/messages", ScriptedReply::text("Found."));
         let run = print(&sandbox(&server), "go", &[]).run().expect_clean();
         assert_eq!(run.result()["result"], "Found.");
         let sent = server.all_requests();
@@ -300,11 +315,11 @@ fn redirects_are_followed_on_the_same_server_only() {
     }
     let other = ModelServer::start();
     let away = format!("{}/v1/messages?token=abc", other.url());
-    let (text, _) = failed([Reply::status(302).header("location", &away)]);
+    let (text, _) = failed([ScriptedReply::status(302).header("location", &away)]);
     assert!(text.contains(&format!("redirects to {}/v1/messages, which is another server", other.url())), "{text}");
     assert!(text.contains("set ANTHROPIC_BASE_URL") && !text.contains("token=abc"), "{text}");
     assert!(other.all_requests().is_empty(), "nothing goes there");
-    let server = ModelServer::with_handler(|_| Reply::status(308).header("location", "/v1/messages?beta=true"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::status(308).header("location", "/v1/messages?beta=true"));
     let text = failure(print(&sandbox(&server), "go", &[]).run());
     assert!(text.contains("redirects without an end"), "{text}");
 }
@@ -312,10 +327,11 @@ fn redirects_are_followed_on_the_same_server_only() {
 // [F-C7]
 #[test]
 fn refusals_say_what_to_do() {
-    let (text, server) = failed([Reply::error(404, "not_found_error", "model: claude-nope-1")]);
+    let (text, server) = failed([ScriptedReply::error(404, "not_found_error", "model: claude-nope-1")]);
     assert!(text.starts_with("API Error: 404 model: claude-nope-1. The model "), "{text}");
     assert!(text.contains(server.url()) && text.contains("--model"), "{text}");
-    let server = ModelServer::script([Reply::error(413, "request_too_large", "Request exceeds the maximum size")]);
+    let server =
+        ModelServer::script([ScriptedReply::error(413, "request_too_large", "Request exceeds the maximum size")]);
     let result = print(&sandbox(&server), "go", &[]).run().expect_code(1).result();
     assert_eq!((&result["terminal_reason"], &result["api_error_status"]), (&json!("image_error"), &json!(413)));
     let text = result["result"].as_str().unwrap();
@@ -345,7 +361,7 @@ fn a_base_url_that_is_none_is_named_and_not_retried() {
 // [F-C7] The keys of a helper are tried within the budget; a fixed key a few times.
 #[test]
 fn refused_keys_are_asked_for_until_the_budget_is_used() {
-    let refused = || Reply::error(401, "authentication_error", "invalid key");
+    let refused = || ScriptedReply::error(401, "authentication_error", "invalid key");
     let helper = |server: &ModelServer| {
         let mut sandbox = sandbox(server);
         let asked = sandbox.root().join("asked");
@@ -355,7 +371,7 @@ fn refused_keys_are_asked_for_until_the_budget_is_used() {
         sandbox.set("CLAUDE_CODE_MAX_RETRIES", "4");
         sandbox
     };
-    let server = ModelServer::script([refused(), refused(), refused(), refused(), Reply::text("Let in.")]);
+    let server = ModelServer::script([refused(), refused(), refused(), refused(), ScriptedReply::text("Let in.")]);
     let run = print(&helper(&server), "go", &[]).run().expect_clean();
     assert_eq!((run.result()["result"].as_str(), retries(&run)), (Some("Let in."), 3));
     let keys: Vec<String> = server.requests().iter().map(|r| r.header("x-api-key").unwrap().to_owned()).collect();
@@ -371,18 +387,26 @@ fn refused_keys_are_asked_for_until_the_budget_is_used() {
 // [F-C7] What would be lost is asked for again.
 #[test]
 fn answers_with_missing_parts_are_asked_for_again() {
-    let mut orphans = Reply::events(vec![Block::text("Lost words.")]);
+    let mut orphans = ScriptedReply::events(vec![ScriptedBlock::text("Lost words.")]);
     orphans.retain(|e| e.name.as_deref() != Some("content_block_start"));
-    let server = ModelServer::script([Reply::sse(orphans), Reply::text("Found words.")]);
+    let server = ModelServer::script([ScriptedReply::sse(orphans), ScriptedReply::text("Found words.")]);
     let run = print(&sandbox(&server), "go", &[]).run().expect_clean();
     assert_eq!((run.result()["result"].as_str(), retries(&run)), (Some("Found words."), 1));
-    let empty = || Reply::message(Vec::new()).stop_reason("tool_use");
-    let server = ModelServer::script([empty(), Reply::tool("Bash", json!({"command": "true"})), Reply::text("Done.")]);
+    let empty = || ScriptedReply::message(Vec::new()).stop_reason("tool_use");
+    let server = ModelServer::script([
+        empty(),
+        ScriptedReply::tool("Bash", json!({"command": "true"})),
+        ScriptedReply::text("Done."),
+    ]);
     let run = print(&sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_clean();
     assert_eq!((run.result()["result"].as_str(), retries(&run)), (Some("Done."), 1));
     // Words that came are kept; the model goes on from there.
-    let words = Reply::text("Let me look.").stop_reason("tool_use");
-    let server = ModelServer::script([words, Reply::tool("Bash", json!({"command": "true"})), Reply::text("Done.")]);
+    let words = ScriptedReply::text("Let me look.").stop_reason("tool_use");
+    let server = ModelServer::script([
+        words,
+        ScriptedReply::tool("Bash", json!({"command": "true"})),
+        ScriptedReply::text("Done."),
+    ]);
     let run = print(&sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_clean();
     assert_eq!(run.result()["result"], "Done.");
     assert_eq!(run.stdout.matches("Let me look.").count(), 1, "told once");
@@ -394,10 +418,10 @@ fn answers_with_missing_parts_are_asked_for_again() {
 // [F-C7]
 #[test]
 fn a_key_of_one_letter_is_not_masked_in_every_word() {
-    let server = ModelServer::script([Reply::error(400, "invalid_request_error", "a bad example")]);
+    let server = ModelServer::script([ScriptedReply::error(400, "invalid_request_error", "a bad example")]);
     let text = failure(print(&sandbox(&server), "go", &[]).env("ANTHROPIC_API_KEY", "a").run());
     assert_eq!(text, "API Error: 400 a bad example");
-    let echo = Reply::error(400, "invalid_request_error", "key sk-made-up-123 is bad");
+    let echo = ScriptedReply::error(400, "invalid_request_error", "key sk-made-up-123 is bad");
     let server = ModelServer::script([echo]);
     let text = failure(print(&sandbox(&server), "go", &[]).env("ANTHROPIC_API_KEY", "sk-made-up-123").run());
     assert_eq!(text, "API Error: 400 key [redacted] is bad");
@@ -406,7 +430,7 @@ fn a_key_of_one_letter_is_not_masked_in_every_word() {
 // [F-C7]
 #[test]
 fn a_line_that_is_left_out_on_resume_is_named() {
-    let server = ModelServer::with_handler(|_| Reply::text("Yes."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Yes."));
     let sandbox = sandbox(&server);
     print(&sandbox, "one", &[]).run().expect_clean();
     let path = sandbox.transcript_paths().remove(0);
@@ -424,7 +448,7 @@ fn a_line_that_is_left_out_on_resume_is_named() {
 // [F-C7]
 #[test]
 fn a_full_device_as_stdout_is_told_on_stderr() {
-    let server = ModelServer::with_handler(|_| Reply::text("Lost."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Lost."));
     let sandbox = sandbox(&server);
     for args in [&["-p", "go"][..], &["-p", "go", "--output-format", "stream-json", "--verbose"], &["--version"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -449,7 +473,7 @@ fn home_file(sandbox: &Sandbox, name: &str, value: &Value) {
 // [F-B14]
 #[test]
 fn keys_of_older_programs_are_found_last() {
-    let server = ModelServer::with_handler(|_| Reply::text("Yes."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Yes."));
     let key = |sandbox: &Sandbox, vars: &[(&str, &str)]| {
         let mut run = print(sandbox, "go", &[]);
         for (name, value) in vars {
@@ -489,7 +513,7 @@ fn keys_of_older_programs_are_found_last() {
 // [F-B14]
 #[test]
 fn values_of_other_services_are_named_and_never_sent() {
-    let server = ModelServer::with_handler(|_| Reply::text("Yes."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Yes."));
     let sandbox = keyless(&server);
     home_file(&sandbox, ".claude.json.api", &json!({"apiKey": "sk-other-made-up-1"}));
     home_file(&sandbox, ".claude-oauth-credentials.json", &json!({"accessToken": "other-made-up-2"}));
@@ -504,7 +528,7 @@ fn values_of_other_services_are_named_and_never_sent() {
 // [F-B14]
 #[test]
 fn logins_of_older_programs_are_used_while_they_last() {
-    let server = ModelServer::with_handler(|_| Reply::text("Yes."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Yes."));
     let login = |more: Value| {
         let mut login = json!({"accessToken": "sk-ant-oat01-made-up"});
         login.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

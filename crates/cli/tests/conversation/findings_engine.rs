@@ -3,10 +3,10 @@
 
 use crate::common::{EXE, answer, asked, host, json as as_json, kinds, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
-use testkit::{Block, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn background(command: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": command, "run_in_background": true, "description": "Wait for go"}))
+fn background(command: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": command, "run_in_background": true, "description": "Wait for go"}))
 }
 
 // [F-B2] `-p` waits for a background command, then the model has a turn with its notification: a second init and result.
@@ -14,8 +14,8 @@ fn background(command: &str) -> Reply {
 fn print_mode_waits_for_background_commands() {
     let server = ModelServer::script([
         background("touch begun; until [ -e go ]; do sleep 0.02; done; echo finished"),
-        Reply::text("started"),
-        Reply::text("noticed"),
+        ScriptedReply::text("started"),
+        ScriptedReply::text("noticed"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = print(&sandbox, "work", &["--allowedTools", "Bash"]).spawn();
@@ -35,8 +35,8 @@ fn print_mode_waits_for_background_commands() {
 fn a_terminal_is_told_what_is_waited_for() {
     let server = ModelServer::script([
         background("until [ -e go ]; do sleep 0.02; done"),
-        Reply::text("started"),
-        Reply::text("noticed"),
+        ScriptedReply::text("started"),
+        ScriptedReply::text("noticed"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&["-p", "work", "--allowedTools", "Bash"]).terminal(120, 30);
@@ -50,23 +50,23 @@ fn a_terminal_is_told_what_is_waited_for() {
 // [F-B2] num_turns is 1 and the rounds of tool results.
 #[test]
 fn num_turns_counts_rounds_of_results() {
-    let look = || Reply::tool("Glob", json!({"pattern": "*"}));
-    let turns = |replies: Vec<Reply>, code: i32| {
+    let look = || ScriptedReply::tool("Glob", json!({"pattern": "*"}));
+    let turns = |replies: Vec<ScriptedReply>, code: i32| {
         let server = ModelServer::script(replies);
         let sandbox = Sandbox::with_server(EXE, &server);
         as_json(&sandbox, "go", &[]).expect_code(code).json()["num_turns"].clone()
     };
-    assert_eq!(turns(vec![Reply::text("plain")], 0), 1);
-    assert_eq!(turns(vec![look(), Reply::text("one call")], 0), 2);
-    assert_eq!(turns(vec![look(), look(), Reply::text("two rounds")], 0), 3);
-    assert_eq!(turns(vec![Reply::error(403, "permission_error", "no")], 1), 1);
-    assert_eq!(turns(vec![Reply::text("half").stop_reason("max_tokens"), Reply::text("rest")], 0), 1);
+    assert_eq!(turns(vec![ScriptedReply::text("plain")], 0), 1);
+    assert_eq!(turns(vec![look(), ScriptedReply::text("one call")], 0), 2);
+    assert_eq!(turns(vec![look(), look(), ScriptedReply::text("two rounds")], 0), 3);
+    assert_eq!(turns(vec![ScriptedReply::error(403, "permission_error", "no")], 1), 1);
+    assert_eq!(turns(vec![ScriptedReply::text("half").stop_reason("max_tokens"), ScriptedReply::text("rest")], 0), 1);
 }
 
 // [F-B2] An API error ends with the stop reason of the message that tells of it.
 #[test]
 fn an_api_error_has_the_stop_reason_of_its_message() {
-    let server = ModelServer::script([Reply::error(403, "permission_error", "no")]);
+    let server = ModelServer::script([ScriptedReply::error(403, "permission_error", "no")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let result = print(&sandbox, "go", &[]).run().expect_code(1).result();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
@@ -76,8 +76,8 @@ fn an_api_error_has_the_stop_reason_of_its_message() {
 // [F-B2] A refusal is asked about once more, then told; what was refused is not sent again when the session is resumed.
 #[test]
 fn a_refusal_is_retried_once_and_then_told() {
-    let refusal = |id: &str| Reply::text("I could say").stop_reason("refusal").message_id(id);
-    let server = ModelServer::script([refusal("msg_1"), refusal("msg_2"), Reply::text("fine")]);
+    let refusal = |id: &str| ScriptedReply::text("I could say").stop_reason("refusal").message_id(id);
+    let server = ModelServer::script([refusal("msg_1"), refusal("msg_2"), ScriptedReply::text("fine")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let done = print(&sandbox, "FORBIDDEN", &[]).run().expect_code(1);
     let lines = done.lines();
@@ -106,7 +106,7 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"
 // [F-B2] A model that never delivers structured output is asked for it once, visibly; its words are then the result.
 #[test]
 fn structured_output_that_never_comes_is_asked_for_once() {
-    let server = ModelServer::script([Reply::text("three"), Reply::text("still three")]);
+    let server = ModelServer::script([ScriptedReply::text("three"), ScriptedReply::text("still three")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "n?", &["--json-schema", SCHEMA]);
     assert_eq!(kinds(&lines), ["system/init", "assistant", "user", "assistant", "result/success"]);
@@ -120,7 +120,7 @@ fn structured_output_that_never_comes_is_asked_for_once() {
 // is one of the run.
 #[test]
 fn cost_is_carried_on_when_a_session_is_resumed() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok").tokens(1000, 100));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok").tokens(1000, 100));
     let sandbox = Sandbox::with_server(EXE, &server);
     let first = stream(&sandbox, "a", &[]);
     let cost = |lines: &[Value]| lines.last().unwrap()["total_cost_usd"].as_f64().unwrap();
@@ -162,15 +162,16 @@ fn denials_of_subagents_are_in_the_result() {
     let server = ModelServer::with_handler(|request| {
         let is_agent = request.all_text().contains("AGENT-TASK") && !request.all_text().contains("please delegate");
         match (is_agent, request.tool_results().is_empty()) {
-            (false, true) => {
-                Reply::tool("Agent", json!({"description": "try", "prompt": "AGENT-TASK", "run_in_background": false}))
-            }
-            (true, true) => Reply::message(vec![Block::tool_with_id(
+            (false, true) => ScriptedReply::tool(
+                "Agent",
+                json!({"description": "try", "prompt": "AGENT-TASK", "run_in_background": false}),
+            ),
+            (true, true) => ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
                 "toolu_inner",
                 "Write",
                 &json!({"file_path": "x.txt", "content": "x"}),
             )]),
-            (_, false) => Reply::text("done"),
+            (_, false) => ScriptedReply::text("done"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -192,9 +193,9 @@ fn an_invalid_call_is_answered_without_a_question() {
     ];
     for input in cases {
         let server = ModelServer::script([
-            Reply::tool("Read", json!({"file_path": "a.txt"})),
-            Reply::tool("Edit", input.clone()),
-            Reply::text("I see."),
+            ScriptedReply::tool("Read", json!({"file_path": "a.txt"})),
+            ScriptedReply::tool("Edit", input.clone()),
+            ScriptedReply::text("I see."),
         ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         sandbox.write("a.txt", "hello\n");
@@ -213,8 +214,11 @@ fn an_invalid_call_is_answered_without_a_question() {
 #[test]
 fn a_check_does_not_read_what_is_hidden() {
     let server = ModelServer::script([
-        Reply::tool("Edit", json!({"file_path": "/etc/hostname", "old_string": "absent-text", "new_string": "x"})),
-        Reply::text("I see."),
+        ScriptedReply::tool(
+            "Edit",
+            json!({"file_path": "/etc/hostname", "old_string": "absent-text", "new_string": "x"}),
+        ),
+        ScriptedReply::text("I see."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &["--settings", r#"{"permissions":{"ask":["Read(//etc/**)"]}}"#]);
@@ -229,8 +233,8 @@ fn a_check_does_not_read_what_is_hidden() {
 #[test]
 fn the_prompt_is_the_last_text_of_its_message() {
     let server = ModelServer::with_handler(|request| match request.tool_results().len() {
-        0 => Reply::tool("Read", json!({"file_path": "a.txt"})),
-        _ => Reply::text("ok"),
+        0 => ScriptedReply::tool("Read", json!({"file_path": "a.txt"})),
+        _ => ScriptedReply::text("ok"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "INSTRUCTIONS\n");
@@ -248,7 +252,7 @@ fn the_prompt_is_the_last_text_of_its_message() {
     assert!(opening.iter().any(|text| text.contains("tidy")), "{opening:?}");
     let resumed = server.request(2);
     assert_eq!(texts(resumed.messages().last().unwrap()).last().unwrap(), "SECOND-PROMPT");
-    let unmarked = |request: &testkit::Captured, count: usize| {
+    let unmarked = |request: &testkit::CapturedRequest, count: usize| {
         let mut messages = request.messages()[..count].to_vec();
         for block in messages.iter_mut().flat_map(|m| m["content"].as_array_mut().unwrap()) {
             block.as_object_mut().unwrap().remove("cache_control");
@@ -261,10 +265,10 @@ fn the_prompt_is_the_last_text_of_its_message() {
 // [F-B12] Screens are read by programs: the words of a question, of a busy screen, and their absence when idle.
 #[test]
 fn programs_can_tell_from_the_screen_what_goes_on() {
-    let gate = testkit::Gate::new();
+    let gate = testkit::ReplyGate::new();
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch made", "description": "Make a file"})),
-        Reply::text("All done.").gate(&gate),
+        ScriptedReply::tool("Bash", json!({"command": "touch made", "description": "Make a file"})),
+        ScriptedReply::text("All done.").gate(&gate),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = sandbox.gimlet(&["make it"]).terminal(80, 30);
@@ -293,7 +297,10 @@ fn an_answer_may_carry_its_id_at_the_top() {
         |verdict: Value, id: &Value| json!({"type": "control_response", "request_id": id, "response": verdict}),
     ];
     for envelope in envelopes {
-        let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("done")]);
+        let server = ModelServer::script([
+            ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+            ScriptedReply::text("done"),
+        ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut running = asked(&sandbox, &[]);
         let question = running.wait_for("control_request");
@@ -314,14 +321,17 @@ fn commands_named_with_a_plan_are_granted_with_it() {
             word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '/').trim_end_matches('.').to_owned()
         });
         match done {
-            0 => Reply::tool("Write", json!({"file_path": file.unwrap_or_default(), "content": "# Plan\nTouch it.\n"})),
-            1 => Reply::tool(
+            0 => ScriptedReply::tool(
+                "Write",
+                json!({"file_path": file.unwrap_or_default(), "content": "# Plan\nTouch it.\n"}),
+            ),
+            1 => ScriptedReply::tool(
                 "ExitPlanMode",
                 json!({"allowedPrompts": [{"tool": "Bash", "prompt": "touch granted:*"}, {"tool": "Bash", "prompt": "*"}]}),
             ),
-            2 => Reply::tool("Bash", json!({"command": "touch granted now"})),
-            3 => Reply::tool("Bash", json!({"command": "touch other"})),
-            _ => Reply::text("done"),
+            2 => ScriptedReply::tool("Bash", json!({"command": "touch granted now"})),
+            3 => ScriptedReply::tool("Bash", json!({"command": "touch other"})),
+            _ => ScriptedReply::text("done"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -350,8 +360,8 @@ fn listed(sandbox: &Sandbox) -> Vec<Value> {
 #[test]
 fn a_list_of_sessions_says_which_one_works() {
     let server = ModelServer::with_handler(|request| match request.tool_results().len() {
-        0 => Reply::tool("Bash", json!({"command": "touch begun; until [ -e go ]; do sleep 0.02; done"})),
-        _ => Reply::text("done"),
+        0 => ScriptedReply::tool("Bash", json!({"command": "touch begun; until [ -e go ]; do sleep 0.02; done"})),
+        _ => ScriptedReply::text("done"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = print(&sandbox, "work", &["--allowedTools", "Bash"]).spawn();
@@ -387,7 +397,7 @@ fn task_lists_are_offered_by_model_and_name() {
         ("claude-opus-5", &["--tools", "TodoWrite"], None, [false, true]),
     ];
     for (model, flags, env, wanted) in cases {
-        let server = ModelServer::with_handler(|_| Reply::text("answered"));
+        let server = ModelServer::with_handler(|_| ScriptedReply::text("answered"));
         let mut sandbox = Sandbox::with_server(EXE, &server);
         if let Some((name, value)) = env {
             sandbox.set(name, value);
@@ -411,7 +421,7 @@ fn task_lists_are_offered_by_model_and_name() {
 // [F-B4] Commands that run here are stored so that readers list the session, streamed with what was run, and never sent.
 #[test]
 fn local_commands_are_stored_and_streamed() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "be brief\n");
     let lines = stream(&sandbox, "/context all", &[]);

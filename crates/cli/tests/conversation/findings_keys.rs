@@ -4,21 +4,21 @@
 use crate::common::mcp::{config, scene};
 use crate::common::{EXE, answer, asked, host, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{Block, Captured, ModelServer, Reply, Running, Sandbox};
+use testkit::{CapturedRequest, ModelServer, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn played(replies: impl IntoIterator<Item = Reply>) -> (ModelServer, Sandbox) {
+fn played(replies: impl IntoIterator<Item = ScriptedReply>) -> (ModelServer, Sandbox) {
     let server = ModelServer::script(replies);
     let sandbox = Sandbox::with_server(EXE, &server);
     (server, sandbox)
 }
 
-fn ask(running: &mut Running, request: &Value) -> Value {
+fn ask(running: &mut RunningGimlet, request: &Value) -> Value {
     running.send_json(&json!({"type": "control_request", "request_id": "c", "request": request}));
     running.wait_for("control_response")["response"].clone()
 }
 
 /// The next `system` line of this subtype.
-fn told(running: &mut Running, subtype: &str) -> Value {
+fn told(running: &mut RunningGimlet, subtype: &str) -> Value {
     loop {
         let line = running.wait_for("system");
         if line["subtype"] == subtype {
@@ -49,7 +49,7 @@ fn what_the_api_adds_to_an_answer_is_kept() {
         json!({"input_tokens": 5, "output_tokens": 1, "speed": "standard", "inference_geo": "eu", "new_key": 7});
     let last = json!({"output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4},
         "iterations": [{"type": "message", "output_tokens": 9}]});
-    let (_server, sandbox) = played([Reply::text("hello").usage(start, last)]);
+    let (_server, sandbox) = played([ScriptedReply::text("hello").usage(start, last)]);
     let lines = stream(&sandbox, "hi", &[]);
     let said = &of_kind(&lines, "assistant")[0]["message"];
     assert_eq!((&said["usage"]["inference_geo"], &said["usage"]["new_key"]), (&json!("eu"), &json!(7)), "{said}");
@@ -66,12 +66,12 @@ fn what_the_api_adds_to_an_answer_is_kept() {
 // [F-B5] `context_management` of the last event stands in the transcript.
 #[test]
 fn what_the_api_edited_is_recorded() {
-    let mut events = Reply::events(vec![Block::text("hello")]);
+    let mut events = ScriptedReply::events(vec![ScriptedBlock::text("hello")]);
     let edits = json!({"applied_edits": [{"type": "clear_thinking_20251015"}]});
     let at = events.len() - 2;
-    events[at] = testkit::Event::json(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+    events[at] = testkit::ScriptedEvent::json(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
         "usage": {"output_tokens": 3}, "context_management": edits}));
-    let (_server, sandbox) = played([Reply::sse(events)]);
+    let (_server, sandbox) = played([ScriptedReply::sse(events)]);
     stream(&sandbox, "hi", &[]);
     assert_eq!(stored(&sandbox, "assistant")[0]["message"]["context_management"], edits);
 }
@@ -79,9 +79,11 @@ fn what_the_api_edited_is_recorded() {
 // [F-B5] How long the model thought, how its calls are shown, and which block of which request a line is.
 #[test]
 fn messages_of_the_model_say_how_they_came() {
-    let blocks =
-        vec![Block::thinking("hm", "s1"), Block::tool_with_id("toolu_1", "Bash", &json!({"command": "echo x"}))];
-    let (_server, sandbox) = played([Reply::message(blocks), Reply::text("done")]);
+    let blocks = vec![
+        ScriptedBlock::thinking("hm", "s1"),
+        ScriptedBlock::tool_with_id("toolu_1", "Bash", &json!({"command": "echo x"})),
+    ];
+    let (_server, sandbox) = played([ScriptedReply::message(blocks), ScriptedReply::text("done")]);
     let flags = ["--allowedTools", "Bash", "--thinking-display", "summarized", "--model", "claude-sonnet-5-5"];
     let lines = stream(&sandbox, "hi", &flags);
     let said = of_kind(&lines, "assistant");
@@ -101,9 +103,9 @@ fn messages_of_the_model_say_how_they_came() {
 #[test]
 fn calls_of_servers_are_attributed() {
     let (_server, sandbox) = scene([
-        Reply::tool("mcp__fix__echo", json!({"text": "hi"})),
-        Reply::tool("mcp__fix__structured", json!({})),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__fix__echo", json!({"text": "hi"})),
+        ScriptedReply::tool("mcp__fix__structured", json!({})),
+        ScriptedReply::text("done"),
     ]);
     let lines = stream(&sandbox, "hi", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix"]);
     let meta = &of_kind(&lines, "assistant")[0]["tool_use_meta"][0];
@@ -119,7 +121,7 @@ fn calls_of_servers_are_attributed() {
 // [F-B5] The API's own name for an error.
 #[test]
 fn an_api_error_has_its_type() {
-    let (_server, sandbox) = played([Reply::error(400, "invalid_request_error", "no")]);
+    let (_server, sandbox) = played([ScriptedReply::error(400, "invalid_request_error", "no")]);
     let lines = print(&sandbox, "hi", &[]).run().expect_code(1).lines();
     assert_eq!(of_kind(&lines, "assistant")[0]["api_error_type"], "invalid_request_error");
     assert_eq!(of_kind(&lines, "result")[0]["api_error_type"], "invalid_request_error");
@@ -128,10 +130,10 @@ fn an_api_error_has_its_type() {
 // [F-B5] Who let a call run, or why it did not: on the stream and in the transcript.
 #[test]
 fn results_say_who_decided() {
-    let call = |id: &str, command: &str| Block::tool_with_id(id, "Bash", &json!({"command": command}));
+    let call = |id: &str, command: &str| ScriptedBlock::tool_with_id(id, "Bash", &json!({"command": command}));
     let calls = [call("a", "echo 1"), call("b", "touch made"), call("c", "touch other"), call("d", "rm gone")];
-    let mut script: Vec<Reply> = calls.into_iter().map(|call| Reply::message(vec![call])).collect();
-    script.push(Reply::text("done"));
+    let mut script: Vec<ScriptedReply> = calls.into_iter().map(|call| ScriptedReply::message(vec![call])).collect();
+    script.push(ScriptedReply::text("done"));
     let (_server, sandbox) = played(script);
     let mut running = asked(&sandbox, &["--disallowedTools", "Bash(rm *)"]);
     let question = running.wait_for("control_request");
@@ -166,8 +168,12 @@ fn results_say_who_decided() {
 #[test]
 fn the_stream_says_who_decided() {
     let script = || {
-        let call = |id: &str, command: &str| Block::tool_with_id(id, "Bash", &json!({"command": command}));
-        [Reply::message(vec![call("a", "echo 1")]), Reply::message(vec![call("b", "echo 2")]), Reply::text("done")]
+        let call = |id: &str, command: &str| ScriptedBlock::tool_with_id(id, "Bash", &json!({"command": command}));
+        [
+            ScriptedReply::message(vec![call("a", "echo 1")]),
+            ScriptedReply::message(vec![call("b", "echo 2")]),
+            ScriptedReply::text("done"),
+        ]
     };
     let (_server, sandbox) = played(script());
     let lines = stream(&sandbox, "hi", &["--disallowedTools", "Bash(echo 2)"]);
@@ -189,8 +195,8 @@ fn the_stream_says_who_decided() {
 #[test]
 fn events_name_their_answer() {
     let text = "the same words again and again";
-    let broken = Reply::text(text).message_id("msg_broken").cut_after_events(4).cut_by_reset();
-    let (_server, sandbox) = played([broken, Reply::text(text).message_id("msg_whole")]);
+    let broken = ScriptedReply::text(text).message_id("msg_broken").cut_after_events(4).cut_by_reset();
+    let (_server, sandbox) = played([broken, ScriptedReply::text(text).message_id("msg_whole")]);
     let flags = ["--include-partial-messages", "--thinking-display", "omitted"];
     let lines = print(&sandbox, "hi", &flags).env("CLAUDE_CODE_MAX_RETRIES", "2").run().expect_clean().lines();
     let events = of_kind(&lines, "stream_event");
@@ -207,7 +213,8 @@ fn events_name_their_answer() {
 // [F-B5] A result says what was spent since the one before, when things began, and what became of agents.
 #[test]
 fn a_result_tells_what_is_new_in_it() {
-    let (_server, sandbox) = played([Reply::text("one").tokens(10, 3), Reply::text("two").tokens(20, 4)]);
+    let (_server, sandbox) =
+        played([ScriptedReply::text("one").tokens(10, 3), ScriptedReply::text("two").tokens(20, 4)]);
     let mut running = host(&sandbox, &[]).spawn();
     running.send_user("one");
     let first = running.wait_for("result");
@@ -234,17 +241,21 @@ fn a_result_tells_what_is_new_in_it() {
         "refused": {"budget": 0, "concurrency_limit": 0, "depth_limit": 0}, "by_type": {}, "max_depth": 0,
         "spawned_by_subagents": 0});
     assert_eq!(second["subagent_stats"], none);
-    let (_server, sandbox) = played([Reply::text("one")]);
+    let (_server, sandbox) = played([ScriptedReply::text("one")]);
     let alone = crate::common::json(&sandbox, "hi", &[]).json();
     assert!(alone.get("model_usage_since_last_result").is_none(), "{alone}");
 }
 
-fn agents(main: Vec<Reply>, mut agent: impl FnMut() -> Reply + Send + 'static) -> (ModelServer, Sandbox) {
+fn agents(
+    main: Vec<ScriptedReply>,
+    mut agent: impl FnMut() -> ScriptedReply + Send + 'static,
+) -> (ModelServer, Sandbox) {
     let mut main = main.into_iter();
-    let server = ModelServer::with_handler(move |request: &Captured| match request.header("x-claude-code-agent-id") {
-        Some(_) => agent(),
-        None => main.next().unwrap_or_else(|| Reply::text("nothing more")),
-    });
+    let server =
+        ModelServer::with_handler(move |request: &CapturedRequest| match request.header("x-claude-code-agent-id") {
+            Some(_) => agent(),
+            None => main.next().unwrap_or_else(|| ScriptedReply::text("nothing more")),
+        });
     let sandbox = Sandbox::with_server(EXE, &server);
     (server, sandbox)
 }
@@ -254,15 +265,15 @@ fn agents(main: Vec<Reply>, mut agent: impl FnMut() -> Reply + Send + 'static) -
 fn agents_are_counted_and_heard() {
     let call = |id: &str, background: bool| {
         let input = json!({"description": "d", "prompt": "p", "run_in_background": background});
-        Block::tool_with_id(id, "Agent", &input)
+        ScriptedBlock::tool_with_id(id, "Agent", &input)
     };
     let main = vec![
-        Reply::message(vec![call("front", false)]),
-        Reply::message(vec![call("back", true)]),
-        Reply::text("waiting"),
-        Reply::text("heard"),
+        ScriptedReply::message(vec![call("front", false)]),
+        ScriptedReply::message(vec![call("back", true)]),
+        ScriptedReply::text("waiting"),
+        ScriptedReply::text("heard"),
     ];
-    let (_server, sandbox) = agents(main, || Reply::text("the agent's report"));
+    let (_server, sandbox) = agents(main, || ScriptedReply::text("the agent's report"));
     let lines = stream(&sandbox, "go", &[]);
     let stats = &of_kind(&lines, "result").last().unwrap()["subagent_stats"];
     assert_eq!(stats["requested"], json!({"foreground": 1, "background": 1, "unset": 0}), "{stats}");
@@ -292,7 +303,7 @@ fn agents_are_counted_and_heard() {
 // [F-B5] `system/init` names places, what needs a terminal, and only skills that the model may use.
 #[test]
 fn init_says_where_and_with_what() {
-    let (_server, sandbox) = played([Reply::text("hello")]);
+    let (_server, sandbox) = played([ScriptedReply::text("hello")]);
     sandbox.write(".claude/skills/open/SKILL.md", "---\nname: open\ndescription: for all\n---\nbody");
     let closed = "---\nname: closed\ndescription: typed only\ndisable-model-invocation: true\n---\nbody";
     sandbox.write(".claude/skills/closed/SKILL.md", closed);
@@ -310,7 +321,7 @@ fn init_says_where_and_with_what() {
     assert!(names("skills").contains(&"open".to_owned()) && !names("skills").contains(&"closed".to_owned()), "{init}");
     assert!(names("skills").contains(&"deploy:web".to_owned()), "{init}");
     assert!(names("slash_commands").contains(&"closed".to_owned()), "{init}");
-    let (_server, sandbox) = played([Reply::text("hello")]);
+    let (_server, sandbox) = played([ScriptedReply::text("hello")]);
     let off = print(&sandbox, "hi", &[]).env("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1").run().expect_clean().lines();
     assert!(of_kind(&off, "system/init")[0].get("memory_paths").is_none());
 }
@@ -318,7 +329,7 @@ fn init_says_where_and_with_what() {
 // [F-B5] A name is told once it holds, wherever it came from, and stands in the transcript for readers and for peers.
 #[test]
 fn a_title_is_told() {
-    let (_server, sandbox) = played([Reply::text("hello")]);
+    let (_server, sandbox) = played([ScriptedReply::text("hello")]);
     let mut running = host(&sandbox, &["--name", "first name"]).spawn();
     running.send_user("hi");
     assert_eq!(told(&mut running, "session_title_changed")["title"], "first name");
@@ -338,7 +349,7 @@ fn a_title_is_told() {
 // [F-B5] A Stop hook that keeps the turn going: a notification, and its feedback as a message.
 #[test]
 fn a_stop_hook_that_objects_is_told() {
-    let (_server, sandbox) = played([Reply::text("one"), Reply::text("two")]);
+    let (_server, sandbox) = played([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let once = "test -e once && exit 0; touch once; echo 'run the tests' >&2; exit 2";
     let hook = json!([{"hooks": [{"type": "command", "command": once}]}]);
     sandbox.write_config("settings.json", json!({"hooks": {"Stop": hook}}).to_string());
@@ -353,7 +364,8 @@ fn a_stop_hook_that_objects_is_told() {
 // [F-B5] An answer that reached the output limit is continued by a message that everybody sees.
 #[test]
 fn the_output_limit_is_told() {
-    let (_server, sandbox) = played([Reply::text("half").stop_reason("max_tokens"), Reply::text("rest")]);
+    let (_server, sandbox) =
+        played([ScriptedReply::text("half").stop_reason("max_tokens"), ScriptedReply::text("rest")]);
     let lines = stream(&sandbox, "hi", &[]);
     let said = of_kind(&lines, "user");
     assert_eq!((said.len(), &said[0]["isSynthetic"]), (1, &json!(true)), "{said:?}");
@@ -362,7 +374,7 @@ fn the_output_limit_is_told() {
 // [F-B5] Commands that come while a session runs replace the list that the host has.
 #[test]
 fn changed_commands_are_told() {
-    let (_server, sandbox) = played([Reply::text("one"), Reply::text("two")]);
+    let (_server, sandbox) = played([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let mut running = host(&sandbox, &[]).spawn();
     assert_eq!(ask(&mut running, &json!({"subtype": "initialize"}))["subtype"], "success");
     running.send_user("hi");
@@ -410,7 +422,7 @@ fn auth_status_says_where() {
 #[test]
 fn the_status_line_learns_of_the_cache() {
     let usage = json!({"input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 1});
-    let (_server, sandbox) = played([Reply::text("hello").usage(usage, json!({"output_tokens": 2}))]);
+    let (_server, sandbox) = played([ScriptedReply::text("hello").usage(usage, json!({"output_tokens": 2}))]);
     let line = json!({"type": "command", "command": "cat > status.json; echo ok"});
     sandbox.write_config("settings.json", json!({"statusLine": line}).to_string());
     let mut running = host(&sandbox, &[]).spawn();
@@ -429,7 +441,7 @@ fn the_status_line_learns_of_the_cache() {
 // [F-B5] A prompt says where it stands, also after the session was taken up again.
 #[test]
 fn prompts_say_where_they_stand() {
-    let (_server, sandbox) = played([Reply::text("one"), Reply::text("two")]);
+    let (_server, sandbox) = played([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     stream(&sandbox, "first", &[]);
     stream(&sandbox, "second", &["--continue"]);
     let positions: Vec<Value> = stored(&sandbox, "user").iter().map(|line| line["turnPosition"].clone()).collect();
@@ -441,7 +453,11 @@ fn prompts_say_where_they_stand() {
 // [F-B5] Hooks that ran stand in the transcript, for programs that show them; no request has them, also a resumed one.
 #[test]
 fn hooks_that_ran_are_recorded() {
-    let script = [Reply::tool("Bash", json!({"command": "echo x"})), Reply::text("one"), Reply::text("two")];
+    let script = [
+        ScriptedReply::tool("Bash", json!({"command": "echo x"})),
+        ScriptedReply::text("one"),
+        ScriptedReply::text("two"),
+    ];
     let (server, sandbox) = played(script);
     let run = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
     let hooks = json!({
@@ -472,7 +488,7 @@ fn hooks_that_ran_are_recorded() {
 // [F-B5] The limit of turns leaves a line.
 #[test]
 fn reached_limits_leave_a_line() {
-    let (_server, sandbox) = played([Reply::tool("Bash", json!({"command": "echo x"}))]);
+    let (_server, sandbox) = played([ScriptedReply::tool("Bash", json!({"command": "echo x"}))]);
     print(&sandbox, "hi", &["--max-turns", "1"]).run().expect_code(1);
     let line = &attachments(&sandbox, "max_turns_reached")[0];
     assert_eq!((&line["maxTurns"], &line["turnCount"]), (&json!(1), &json!(2)), "{line}");
@@ -481,7 +497,7 @@ fn reached_limits_leave_a_line() {
 // [F-B5] An answer that a person broke off is marked.
 #[test]
 fn a_broken_off_answer_is_marked() {
-    let (server, sandbox) = played([Reply::text("a long answer").cut_after_events(4).cut_by_stall()]);
+    let (server, sandbox) = played([ScriptedReply::text("a long answer").cut_after_events(4).cut_by_stall()]);
     let mut running = host(&sandbox, &["--include-partial-messages"]).spawn();
     running.send_user("hi");
     server.wait_for_requests(1);
@@ -496,7 +512,7 @@ fn a_broken_off_answer_is_marked() {
 // [F-B5] What a skill brought is attributed to it until the next prompt.
 #[test]
 fn answers_are_attributed_to_a_skill() {
-    let (_server, sandbox) = played([Reply::text("done"), Reply::text("other")]);
+    let (_server, sandbox) = played([ScriptedReply::text("done"), ScriptedReply::text("other")]);
     sandbox.write(".claude/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: tidies\n---\nTidy up");
     stream(&sandbox, "/tidy", &[]);
     stream(&sandbox, "and now?", &["--continue"]);
@@ -508,8 +524,10 @@ fn answers_are_attributed_to_a_skill() {
 // [F-B5] One line stays of the model's thinking.
 #[test]
 fn thinking_leaves_a_line() {
-    let (_server, sandbox) =
-        played([Reply::message(vec![Block::thinking("let me see", "s"), Block::text("hello there")])]);
+    let (_server, sandbox) = played([ScriptedReply::message(vec![
+        ScriptedBlock::thinking("let me see", "s"),
+        ScriptedBlock::text("hello there"),
+    ])]);
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal.send("hi\r");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::json;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -23,7 +23,7 @@ fn aliases_and_retired_ids_are_the_current_models() {
         ("fable", "claude-fable-5-2", ""),
         ("claude-opus-4-1-20250805", "claude-opus-5-5", "claude-opus-4-1-20250805 is retired; claude-opus-5-5 is used"),
     ] {
-        let server = ModelServer::script([Reply::text("fine")]);
+        let server = ModelServer::script([ScriptedReply::text("fine")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let done = sandbox.gimlet(&["-p", "hi", "--model", name]).run().expect_code(0);
         assert_eq!(server.request(0).model(), id, "{name}");
@@ -34,8 +34,8 @@ fn aliases_and_retired_ids_are_the_current_models() {
 // [F-B6]
 #[test]
 fn opusplan_plans_with_opus_and_works_with_sonnet() {
-    let plan = Reply::tool("ExitPlanMode", json!({"plan": "1. do it"}));
-    let server = ModelServer::script([plan, Reply::text("done"), Reply::text("more")]);
+    let plan = ScriptedReply::tool("ExitPlanMode", json!({"plan": "1. do it"}));
+    let server = ModelServer::script([plan, ScriptedReply::text("done"), ScriptedReply::text("more")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let flags = ["-p", "--model", "opusplan", "--permission-mode", "plan", "--input-format", "stream-json"];
     let more = ["--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio"];
@@ -55,7 +55,7 @@ fn opusplan_plans_with_opus_and_works_with_sonnet() {
 // [F-B6]
 #[test]
 fn the_default_effort_is_medium_in_a_terminal_and_the_models_own_elsewhere() {
-    let server = ModelServer::with_handler(|_| Reply::text("Hello there."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Hello there."));
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.gimlet(&["-p", "hi"]).run().expect_clean();
     let first = server.requests().len();
@@ -71,7 +71,7 @@ fn the_default_effort_is_medium_in_a_terminal_and_the_models_own_elsewhere() {
 // [F-C9]
 #[test]
 fn a_model_in_no_table_is_told_with_the_window_that_is_assumed() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = |told: Option<&str>| {
         let run = sandbox.gimlet(&["-p", "hi", "--model", "my-model"]);

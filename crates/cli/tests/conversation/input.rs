@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use testkit::{Gate, ModelServer, Reply, Run, Sandbox};
+use testkit::{GimletRun, ModelServer, ReplyGate, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const SDK: [&str; 5] = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
@@ -12,12 +12,12 @@ fn user(content: Value) -> String {
     format!("{}\n", json!({"type": "user", "message": {"role": "user", "content": content}, "session_id": ""}))
 }
 
-fn sdk(sandbox: &Sandbox, stdin: impl Into<Vec<u8>>) -> Run {
+fn sdk(sandbox: &Sandbox, stdin: impl Into<Vec<u8>>) -> GimletRun {
     sandbox.gimlet(&SDK).stdin(stdin)
 }
 
 fn answering(text: &'static str) -> ModelServer {
-    ModelServer::with_handler(move |_| Reply::text(text))
+    ModelServer::with_handler(move |_| ScriptedReply::text(text))
 }
 
 #[test]
@@ -147,8 +147,11 @@ fn unknown_control_requests_get_the_error_envelope() {
 #[test]
 fn the_process_stays_until_end_of_input_and_leaves_soon_after() {
     // [SDK-185] [SDK-187]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("one").gate(&gate), Reply::error(403, "permission_error", "no")]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([
+        ScriptedReply::text("one").gate(&gate),
+        ScriptedReply::error(403, "permission_error", "no"),
+    ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = sandbox.gimlet(&SDK).stdin_open().spawn();
     running.send_user("one");

@@ -3,12 +3,12 @@
 
 use crate::common::{EXE, host, json, kinds, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{Block, Event, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedEvent, ScriptedReply};
 
 // [SDK-130] [CLI-61] Every key a client reads without asking is there, in every turn.
 #[test]
 fn init_is_complete() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();
     run.send_user("one");
@@ -42,7 +42,7 @@ fn init_is_complete() {
 // [SDK-131]
 #[test]
 fn the_output_style_is_echoed_even_when_unknown() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     assert_eq!(stream(&sandbox, "hi", &[])[0]["output_style"], "default");
     sandbox.write_config("settings.json", r#"{"outputStyle":"No such Style"}"#);
@@ -62,7 +62,7 @@ fn api_errors_are_told_by_category() {
         (529, "overloaded_error", "overloaded"),
     ];
     for (status, kind, category) in cases {
-        let server = ModelServer::with_handler(move |_| Reply::error(status, kind, "it broke"));
+        let server = ModelServer::with_handler(move |_| ScriptedReply::error(status, kind, "it broke"));
         let sandbox = Sandbox::with_server(EXE, &server);
         let run = print(&sandbox, "hi", &[]).env("CLAUDE_CODE_MAX_RETRIES", "0").run().expect_code(1);
         let lines = run.lines();
@@ -88,7 +88,9 @@ fn api_errors_are_told_by_category() {
 #[test]
 fn a_failed_turn_is_not_the_end_of_the_session() {
     for (replies, code) in [([true, false], 0), ([false, true], 1)] {
-        let reply = |fails| if fails { Reply::error(413, "request_too_large", "too big") } else { Reply::text("ok") };
+        let reply = |fails| {
+            if fails { ScriptedReply::error(413, "request_too_large", "too big") } else { ScriptedReply::text("ok") }
+        };
         let server = ModelServer::script(replies.map(reply));
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut run = host(&sandbox, &[]).spawn();
@@ -104,12 +106,12 @@ fn a_failed_turn_is_not_the_end_of_the_session() {
 // [SDK-143] [SDK-144] [CLI-63] One result per turn, with the same keys and types whatever happened.
 #[test]
 fn results_have_one_shape() {
-    let call = || Reply::tool("Glob", json!({"pattern": "*"}));
-    let runs: [(Vec<Reply>, &[&str], &str); 4] = [
-        (vec![Reply::text("ok")], &[], "success"),
+    let call = || ScriptedReply::tool("Glob", json!({"pattern": "*"}));
+    let runs: [(Vec<ScriptedReply>, &[&str], &str); 4] = [
+        (vec![ScriptedReply::text("ok")], &[], "success"),
         (vec![call(), call()], &["--max-turns", "1"], "error_max_turns"),
         (vec![call().tokens(9_000_000, 9_000_000)], &["--max-budget-usd", "0.5"], "error_max_budget_usd"),
-        (vec![Reply::error(400, "invalid_request_error", "no")], &[], "success"),
+        (vec![ScriptedReply::error(400, "invalid_request_error", "no")], &[], "success"),
     ];
     for (replies, flags, subtype) in runs {
         let server = ModelServer::script(replies);
@@ -143,7 +145,7 @@ fn the_context_window_is_that_of_the_model() {
         [("claude-haiku-4-5", 200_000), ("claude-sonnet-4-5", 200_000), ("claude-sonnet-4-5[1m]", 1_000_000)]
     {
         let id = model.trim_end_matches("[1m]");
-        let server = ModelServer::script([Reply::text("ok").model(id)]);
+        let server = ModelServer::script([ScriptedReply::text("ok").model(id)]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let result = json(&sandbox, "hi", &["--model", model]).expect_clean().json();
         let usage = result["modelUsage"].as_object().unwrap();
@@ -155,7 +157,8 @@ fn the_context_window_is_that_of_the_model() {
 // [SDK-140] [SDK-139] The pieces of a call's input are passed on, under the message id of the assistant line.
 #[test]
 fn input_deltas_are_forwarded() {
-    let server = ModelServer::script([Reply::tool("Glob", json!({"pattern": "*.rs"})), Reply::text("ok")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Glob", json!({"pattern": "*.rs"})), ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &["--include-partial-messages"]);
     let events: Vec<&Value> = of_kind(&lines, "stream_event").into_iter().map(|l| &l["event"]).collect();
@@ -169,7 +172,7 @@ fn input_deltas_are_forwarded() {
 #[test]
 fn prompts_are_echoed_only_when_asked_for() {
     for flags in [&["--replay-user-messages"][..], &[]] {
-        let server = ModelServer::script([Reply::text("ok")]);
+        let server = ModelServer::script([ScriptedReply::text("ok")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut run = host(&sandbox, flags).spawn();
         let uuid = "11111111-1111-4111-8111-111111111111";
@@ -194,7 +197,7 @@ fn prompts_are_echoed_only_when_asked_for() {
 fn state_frames_come_only_when_asked_for_and_end_idle() {
     let switches = [(None, None), (Some(false), None), (None, Some(())), (Some(false), Some(()))];
     for (open, sdk) in switches {
-        let server = ModelServer::script([Reply::error(400, "invalid_request_error", "no")]);
+        let server = ModelServer::script([ScriptedReply::error(400, "invalid_request_error", "no")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut run = print(&sandbox, "hi", &[]);
         if open.is_some() {
@@ -222,13 +225,13 @@ fn state_frames_come_only_when_asked_for_and_end_idle() {
 #[test]
 fn every_retry_is_told_first() {
     let server = ModelServer::script([
-        Reply::error(429, "rate_limit_error", "slow down").header("retry-after", "0"),
-        Reply::error(500, "api_error", "oops"),
-        Reply::error(529, "overloaded_error", "busy"),
+        ScriptedReply::error(429, "rate_limit_error", "slow down").header("retry-after", "0"),
+        ScriptedReply::error(500, "api_error", "oops"),
+        ScriptedReply::error(529, "overloaded_error", "busy"),
         // The first meets a kept connection, which costs no retry; the second a new one.
-        Reply::reset(),
-        Reply::reset(),
-        Reply::text("finally"),
+        ScriptedReply::reset(),
+        ScriptedReply::reset(),
+        ScriptedReply::text("finally"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "hi", &[]).timeout(std::time::Duration::from_mins(1)).run().expect_clean();
@@ -259,7 +262,7 @@ fn every_retry_is_told_first() {
 // [SDK-163]
 #[test]
 fn nothing_unasked_is_said() {
-    let server = ModelServer::script([Reply::tool("Glob", json!({"pattern": "*"})), Reply::text("ok")]);
+    let server = ModelServer::script([ScriptedReply::tool("Glob", json!({"pattern": "*"})), ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let known = ["system/init", "assistant", "user", "result/success"];
     for kind in kinds(&stream(&sandbox, "go", &[])) {
@@ -270,14 +273,16 @@ fn nothing_unasked_is_said() {
 // [CLI-206] [TST-103] Usage that is reported again replaces, it does not add.
 #[test]
 fn repeated_usage_is_counted_once() {
-    let mut events = Reply::events(vec![Block::text("ok")]);
+    let mut events = ScriptedReply::events(vec![ScriptedBlock::text("ok")]);
     let delta = |output: u64| {
-        Event::json(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null},
-                            "usage": {"output_tokens": output}}))
+        ScriptedEvent::json(
+            &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null},
+                            "usage": {"output_tokens": output}}),
+        )
     };
     let at = events.iter().position(|e| e.data.contains("message_delta")).unwrap();
     events.splice(at..=at, [delta(40), delta(70), delta(70)]);
-    let server = ModelServer::script([Reply::sse(events)]);
+    let server = ModelServer::script([ScriptedReply::sse(events)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let result = json(&sandbox, "hi", &["--model", "claude-haiku-4-5"]).expect_clean().json();
     assert_eq!(result["usage"]["output_tokens"], 70);
@@ -288,8 +293,8 @@ fn repeated_usage_is_counted_once() {
 // [CLI-21] A prompt that waited behind a turn that ran out of turns is a turn of its own.
 #[test]
 fn a_waiting_prompt_survives_the_turn_limit() {
-    let call = || Reply::tool("Glob", json!({"pattern": "*"}));
-    let server = ModelServer::script([call(), Reply::text("second")]);
+    let call = || ScriptedReply::tool("Glob", json!({"pattern": "*"}));
+    let server = ModelServer::script([call(), ScriptedReply::text("second")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &["--max-turns", "1"]).spawn();
     run.send_user("first");
@@ -305,7 +310,7 @@ fn a_waiting_prompt_survives_the_turn_limit() {
 #[test]
 fn the_tools_flag_chooses_what_is_offered() {
     let offered = |flags: &[&str]| {
-        let server = ModelServer::script([Reply::text("ok")]);
+        let server = ModelServer::script([ScriptedReply::text("ok")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let lines = stream(&sandbox, "hi", flags);
         let names = server.request(0).tool_names();
@@ -329,7 +334,7 @@ fn the_tools_flag_chooses_what_is_offered() {
 #[test]
 fn task_lists_are_offered_as_documented() {
     let offered = |model: &str, env: Option<(&str, &str)>, flags: &[&str]| {
-        let server = ModelServer::script([Reply::text("ok")]);
+        let server = ModelServer::script([ScriptedReply::text("ok")]);
         let mut sandbox = Sandbox::with_server(EXE, &server);
         if let Some((name, value)) = env {
             sandbox.set(name, value);
@@ -347,7 +352,7 @@ fn task_lists_are_offered_as_documented() {
 // [SDK-15] [CLI-33] Settings from the command line: text, or a file beside the working directory, with or without BOM.
 #[test]
 fn settings_may_be_given_in_line_or_as_a_file() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("conf/with-bom.json", "\u{feff}{\"outputStyle\":\"from file\"}");
     let style = |given: &str| stream(&sandbox, "hi", &["--settings", given])[0]["output_style"].clone();
@@ -359,8 +364,8 @@ fn settings_may_be_given_in_line_or_as_a_file() {
 // answers. A fallback is used once.
 #[test]
 fn a_refusal_is_retracted_and_falls_back_once() {
-    let refusal = || Reply::text("I can").stop_reason("refusal");
-    let server = ModelServer::script([refusal(), refusal(), Reply::text("fine")]);
+    let refusal = || ScriptedReply::text("I can").stop_reason("refusal");
+    let server = ModelServer::script([refusal(), refusal(), ScriptedReply::text("fine")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();
     run.send_user("FORBIDDEN");
@@ -375,8 +380,8 @@ fn a_refusal_is_retracted_and_falls_back_once() {
     assert!(!text.contains("I can") && !text.contains("FORBIDDEN") && text.contains("harmless"), "{text}");
 
     let server = ModelServer::with_handler(|request| match request.model() {
-        "claude-haiku-4-5" => Reply::text("from the other"),
-        _ => Reply::text("no").stop_reason("refusal"),
+        "claude-haiku-4-5" => ScriptedReply::text("from the other"),
+        _ => ScriptedReply::text("no").stop_reason("refusal"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let flags = ["--model", "claude-sonnet-4-5", "--fallback-model", "claude-haiku-4-5"];

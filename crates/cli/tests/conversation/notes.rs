@@ -4,7 +4,7 @@
 use crate::common::{EXE, print, stream};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn notes_of(sandbox: &Sandbox) -> PathBuf {
     let project = sandbox.project().canonicalize().unwrap();
@@ -12,8 +12,8 @@ fn notes_of(sandbox: &Sandbox) -> PathBuf {
     sandbox.config_dir().join("projects").join(name).join("memory")
 }
 
-fn write(path: &std::path::Path, content: &str) -> Reply {
-    Reply::tool("Write", json!({"file_path": path, "content": content}))
+fn write(path: &std::path::Path, content: &str) -> ScriptedReply {
+    ScriptedReply::tool("Write", json!({"file_path": path, "content": content}))
 }
 
 /// The result of one Write to `file` in the folder of notes, the first request, and the place it was run in.
@@ -21,7 +21,7 @@ fn note(file: &str, content: &str, more: &[&str], prepare: &dyn Fn(&Sandbox)) ->
     let server = ModelServer::script([]);
     let sandbox = Sandbox::with_server(EXE, &server);
     server.push(write(&notes_of(&sandbox).join(file), content));
-    server.push(Reply::text("end"));
+    server.push(ScriptedReply::text("end"));
     prepare(&sandbox);
     print(&sandbox, "go", more).run();
     let result = server.request(1).tool_results()[0].clone();
@@ -50,7 +50,7 @@ fn notes_are_written_and_read_in_one_place() {
     git(&sandbox, "worktree add -q tree");
     sandbox.write("sub/x", "");
     for place in ["", "sub", "tree"] {
-        let server = ModelServer::script([Reply::text("end")]);
+        let server = ModelServer::script([ScriptedReply::text("end")]);
         let run =
             print(&sandbox, "go", &[]).env("ANTHROPIC_BASE_URL", server.url()).cwd(sandbox.project().join(place)).run();
         let text = server.request(0).all_text();
@@ -72,7 +72,7 @@ fn notes_can_be_switched_off() {
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("MEMORY.md"), "old words\n").unwrap();
         server.push(write(&dir.join("a.md"), "x"));
-        server.push(Reply::text("end"));
+        server.push(ScriptedReply::text("end"));
         sandbox.write_config("settings.json", settings);
         if let Some(value) = variable {
             sandbox.set("CLAUDE_CODE_DISABLE_AUTO_MEMORY", value);
@@ -127,7 +127,7 @@ fn the_place_for_notes_is_no_way_out() {
 #[test]
 fn imports_from_outside_can_be_allowed_for_a_run() {
     let read = |more: &[&str]| {
-        let server = ModelServer::script([Reply::text("end")]);
+        let server = ModelServer::script([ScriptedReply::text("end")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         std::fs::write(sandbox.root().join("outside.md"), "words from outside\n").unwrap();
         sandbox.write("CLAUDE.md", format!("@{}\n", sandbox.root().join("outside.md").display()));

@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a panic is the report")]
 
 use serde_json::{Value, json};
-use testkit::{Finished, Gate, ModelServer, Reply, Sandbox, stream_lines};
+use testkit::{FinishedRun, ModelServer, ReplyGate, Sandbox, ScriptedReply, stream_lines};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
 
-fn run(server: &ModelServer, args: &[&str]) -> Finished {
+fn run(server: &ModelServer, args: &[&str]) -> FinishedRun {
     Sandbox::with_server(GIMLET, server).gimlet(args).run()
 }
 
@@ -23,7 +23,7 @@ fn kinds(lines: &[Value]) -> Vec<String> {
 #[test]
 fn text_is_the_answer_and_nothing_else() {
     // [CLI-2] [CLI-64] [SDK-31]
-    let server = ModelServer::script([Reply::text("Hello there.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello there.")]);
     let run = run(&server, &["-p", "hi"]).expect_clean();
     assert_eq!(run.stdout, "Hello there.\n");
     assert_eq!(server.request(0).last_user_text(), "hi");
@@ -32,7 +32,7 @@ fn text_is_the_answer_and_nothing_else() {
 #[test]
 fn json_is_one_result_and_an_array_when_verbose() {
     // [CLI-7] [SDK-38]
-    let server = ModelServer::with_handler(|_| Reply::text("yes"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("yes"));
     let one = run(&server, &["-p", "hi", "--output-format", "json"]).expect_clean();
     assert_eq!(one.stdout.lines().count(), 1);
     assert_eq!((&one.json()["type"], &one.json()["result"]), (&json!("result"), &json!("yes")));
@@ -44,7 +44,10 @@ fn json_is_one_result_and_an_array_when_verbose() {
 #[test]
 fn stream_json_lines_come_in_order_and_end_with_the_result() {
     // [CLI-8] [SDK-32] [CLI-61]
-    let server = ModelServer::script([Reply::tool("Read", json!({"file_path": "notes.txt"})), Reply::text("done")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Read", json!({"file_path": "notes.txt"})),
+        ScriptedReply::text("done"),
+    ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("notes.txt", "remember\n");
     let run = sandbox.gimlet(&[&["-p", "hi"], &STREAM[..]].concat()).run().expect_clean();
@@ -60,8 +63,8 @@ fn stream_json_lines_come_in_order_and_end_with_the_result() {
 #[test]
 fn partial_messages_are_streamed_when_asked_for() {
     // [CLI-40] [SDK-35]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("hello").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("hello").gate(&gate)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = sandbox.gimlet(&[&["-p", "hi", "--include-partial-messages"], &STREAM[..]].concat()).spawn();
     gate.open_for(4); // message_start, ping, content_block_start, the only delta
@@ -75,14 +78,14 @@ fn partial_messages_are_streamed_when_asked_for() {
     let order: Vec<&str> = lines.iter().map(|l| l["event"]["type"].as_str().or(l["type"].as_str()).unwrap()).collect();
     let at = |name| order.iter().position(|k| *k == name).unwrap();
     assert!(at("assistant") < at("content_block_stop"), "{order:?}");
-    let plain = ModelServer::script([Reply::text("hello")]);
+    let plain = ModelServer::script([ScriptedReply::text("hello")]);
     assert!(!run(&plain, &[&["-p", "hi"], &STREAM[..]].concat()).stdout.contains("stream_event"));
 }
 
 #[test]
 fn an_api_error_is_the_answer_and_exit_1() {
     // [CLI-63]
-    let server = ModelServer::with_handler(|_| Reply::error(403, "permission_error", "no entry"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::error(403, "permission_error", "no entry"));
     let text = run(&server, &["-p", "hi"]).expect_code(1);
     assert_eq!(text.stderr, "");
     assert!(text.stdout.contains("no entry"), "{}", text.stdout);
@@ -106,7 +109,7 @@ fn without_a_key_the_answer_says_how_to_get_one() {
 // [F-C9]
 #[test]
 fn nobody_is_sent_to_a_sign_in_that_is_not_offered() {
-    let server = ModelServer::with_handler(|_| Reply::error(401, "authentication_error", "invalid x-api-key"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::error(401, "authentication_error", "invalid x-api-key"));
     let mut sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
     let plain = |variable: &str| {
@@ -134,7 +137,7 @@ fn nobody_is_sent_to_a_sign_in_that_is_not_offered() {
 #[test]
 fn limits_end_the_run_with_their_own_error() {
     // [CLI-20]
-    let server = ModelServer::with_handler(|_| Reply::tool("Glob", json!({"pattern": "*"})));
+    let server = ModelServer::with_handler(|_| ScriptedReply::tool("Glob", json!({"pattern": "*"})));
     let text = run(&server, &["-p", "hi", "--max-turns", "1"]).expect_code(1);
     assert_eq!((text.stdout.as_str(), text.stderr.as_str()), ("Error: Reached maximum number of turns (1)\n", ""));
     let stream = run(&server, &[&["-p", "hi", "--max-turns", "1"], &STREAM[..]].concat()).expect_code(1);
@@ -145,9 +148,9 @@ fn limits_end_the_run_with_their_own_error() {
 fn text_that_was_produced_before_a_failure_is_printed() {
     let server = ModelServer::with_handler(|request| {
         if request.is_streaming() {
-            return Reply::text("The answer begins").cut_after_events(5);
+            return ScriptedReply::text("The answer begins").cut_after_events(5);
         }
-        Reply::error(400, "invalid_request_error", "no more")
+        ScriptedReply::error(400, "invalid_request_error", "no more")
     });
     let run = run(&server, &["-p", "hi"]).expect_code(1);
     let lines: Vec<&str> = run.stdout.lines().collect();
@@ -157,7 +160,7 @@ fn text_that_was_produced_before_a_failure_is_printed() {
 #[test]
 fn a_schema_makes_the_text_json() {
     // [CLI-25] [CLI-26]
-    let server = ModelServer::with_handler(|_| Reply::tool("StructuredOutput", json!({"n": 3})));
+    let server = ModelServer::with_handler(|_| ScriptedReply::tool("StructuredOutput", json!({"n": 3})));
     let schema = r#"{"type":"object","properties":{"n":{"type":"number","format":"odd"}},"required":["n"]}"#;
     let text = run(&server, &["-p", "count", "--json-schema", schema]).expect_clean();
     assert_eq!(text.stdout, "{\"n\":3}\n");
@@ -169,11 +172,11 @@ fn a_schema_makes_the_text_json() {
 fn no_line_is_longer_than_clients_can_take() {
     // [SDK-33] [SDK-37]
     let long = format!("{}\u{2028}", "line of text\n".repeat(110_000));
-    let server = ModelServer::script([Reply::text(long.clone())]);
+    let server = ModelServer::script([ScriptedReply::text(long.clone())]);
     let stream = run(&server, &[&["-p", "hi"], &STREAM[..]].concat()).expect_clean();
     assert!(stream.stdout.lines().all(|l| l.chars().count() <= 1_000_000));
     assert!(!stream.stdout.contains('\u{2028}'));
-    let server = ModelServer::script([Reply::text(long.clone())]);
+    let server = ModelServer::script([ScriptedReply::text(long.clone())]);
     let text = run(&server, &["-p", "hi"]).expect_clean();
     assert_eq!(text.stdout.trim_end(), long.trim_end(), "text output is whole");
 }
@@ -183,7 +186,7 @@ fn a_slow_reader_gets_the_last_line_whole() {
     // [CLI-53]
     use std::io::Read;
     let answer = "x".repeat(900_000);
-    let server = ModelServer::script([Reply::text(answer.clone())]);
+    let server = ModelServer::script([ScriptedReply::text(answer.clone())]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let run = sandbox.gimlet(&[&["-p", "hi"], &STREAM[..]].concat());
     let mut child = run.command().spawn().unwrap();
@@ -202,7 +205,7 @@ fn a_slow_reader_gets_the_last_line_whole() {
 #[test]
 fn a_full_stderr_does_not_stop_the_run() {
     // [SDK-36]
-    let server = ModelServer::script([Reply::text("fine")]);
+    let server = ModelServer::script([ScriptedReply::text("fine")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut command = sandbox.gimlet(&["-p", "hi", "--debug-to-stderr", "--model", "no-such-model"]).command();
     let (reader, mut writer) = std::io::pipe().unwrap();

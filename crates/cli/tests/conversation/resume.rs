@@ -6,16 +6,16 @@ use crate::common::{EXE, host, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use testkit::{Block, Captured, Gate, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 const ID: &str = "22222222-2222-4222-8222-222222222222";
 
 fn always(text: &'static str) -> ModelServer {
-    ModelServer::with_handler(move |_| Reply::text(text))
+    ModelServer::with_handler(move |_| ScriptedReply::text(text))
 }
 
 /// The bytes of a request up to its moving cache marker.
-fn prefix(request: &Captured) -> Vec<u8> {
+fn prefix(request: &CapturedRequest) -> Vec<u8> {
     let marker = br#","cache_control":{"type":"ephemeral"}"#;
     let moving = request.body.windows(marker.len()).rposition(|w| w == marker).unwrap();
     request.body[..moving].to_vec()
@@ -54,9 +54,12 @@ fn plant(sandbox: &Sandbox, text: &str) -> PathBuf {
 #[test]
 fn a_resumed_request_begins_with_the_bytes_of_the_live_one() {
     let server = ModelServer::script([
-        Reply::message(vec![Block::thinking("t", "c2ln"), Block::tool("Read", &json!({"file_path": "sub/a.txt"}))]),
-        Reply::text("one"),
-        Reply::text("two"),
+        ScriptedReply::message(vec![
+            ScriptedBlock::thinking("t", "c2ln"),
+            ScriptedBlock::tool("Read", &json!({"file_path": "sub/a.txt"})),
+        ]),
+        ScriptedReply::text("one"),
+        ScriptedReply::text("two"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "Be brief.\n");
@@ -79,9 +82,9 @@ fn a_resumed_request_begins_with_the_bytes_of_the_live_one() {
 // [TST-172] Other processes see who is there and what it does; what the dead left behind goes at the next start.
 #[test]
 fn the_registry_tells_what_a_session_does() {
-    let gate = Gate::new();
-    let call = Block::tool("Write", &json!({"file_path": "x", "content": "y"}));
-    let server = ModelServer::script([Reply::message(vec![call]).gate(&gate), Reply::text("done")]);
+    let gate = ReplyGate::new();
+    let call = ScriptedBlock::tool("Write", &json!({"file_path": "x", "content": "y"}));
+    let server = ModelServer::script([ScriptedReply::message(vec![call]).gate(&gate), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let dead = sandbox.write_config("sessions/4194399.json", r#"{"pid":4194399,"sessionId":"S","procStart":"1"}"#);
     let init = std::fs::read_to_string("/proc/1/stat").map(|_| "1").ok();
@@ -167,11 +170,11 @@ fn what_people_type_is_remembered_and_nothing_else() {
 #[test]
 fn everything_has_its_place() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool("TaskCreate", &json!({"subject": "s", "description": "d"})),
-            Block::tool("Bash", &json!({"command": "head -c 60000 /dev/zero | tr '\\0' x"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool("TaskCreate", &json!({"subject": "s", "description": "d"})),
+            ScriptedBlock::tool("Bash", &json!({"command": "head -c 60000 /dev/zero | tr '\\0' x"})),
         ]),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_ENABLE_TASKS", "1");
@@ -273,10 +276,11 @@ fn a_damaged_file_is_resumed() {
 // [TST-180] Every result of calls that ran side by side.
 #[test]
 fn parallel_results_come_back_whole() {
-    let calls: Vec<Block> = (0..5)
-        .map(|n| Block::tool_with_id(&format!("toolu_{n}"), "Glob", &json!({"pattern": format!("{n}*")})))
+    let calls: Vec<ScriptedBlock> = (0..5)
+        .map(|n| ScriptedBlock::tool_with_id(&format!("toolu_{n}"), "Glob", &json!({"pattern": format!("{n}*")})))
         .collect();
-    let server = ModelServer::script([Reply::message(calls), Reply::text("one"), Reply::text("two")]);
+    let server =
+        ModelServer::script([ScriptedReply::message(calls), ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     for n in 0..5 {
         sandbox.write(&format!("{n}.txt"), "x");
@@ -345,10 +349,10 @@ fn a_conversation_that_is_open_elsewhere_is_shared_with_a_warning() {
 #[test]
 fn a_mirrored_conversation_is_resumed_from_what_was_told() {
     let server = ModelServer::script([
-        Reply::tool("Glob", json!({"pattern": "*"})),
-        Reply::text("hello"),
-        Reply::text("again"),
-        Reply::text("from the copy"),
+        ScriptedReply::tool("Glob", json!({"pattern": "*"})),
+        ScriptedReply::text("hello"),
+        ScriptedReply::text("again"),
+        ScriptedReply::text("from the copy"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &["--session-mirror"]).spawn();

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
 /// A sandbox with one conversation per reply, prompts numbered; ids oldest first.
 fn talked(replies: &[&str]) -> (ModelServer, Sandbox, Vec<String>) {
-    let server = ModelServer::script(replies.iter().map(|text| Reply::text(*text)));
+    let server = ModelServer::script(replies.iter().map(|text| ScriptedReply::text(*text)));
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut ids = Vec::new();
     for number in 0..replies.len() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use testkit::{Block, Gate, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 const ID: &str = "22222222-2222-4222-8222-222222222222";
 
@@ -41,13 +41,13 @@ fn plant(sandbox: &Sandbox, fixture: &str, id: &str) -> PathBuf {
 #[test]
 fn every_line_has_its_envelope() {
     let server = ModelServer::script([
-        Reply::error(500, "api_error", "once"),
-        Reply::message(vec![
-            Block::thinking("hm", "c2ln"),
-            Block::text("x"),
-            Block::tool("Glob", &json!({"pattern": "*"})),
+        ScriptedReply::error(500, "api_error", "once"),
+        ScriptedReply::message(vec![
+            ScriptedBlock::thinking("hm", "c2ln"),
+            ScriptedBlock::text("x"),
+            ScriptedBlock::tool("Glob", &json!({"pattern": "*"})),
         ]),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &["--name", "A title"]);
@@ -75,8 +75,8 @@ fn every_line_has_its_envelope() {
 }
 
 /// A response whose counts are final only in `message_delta`.
-fn billed(blocks: Vec<Block>, input: u64, output: u64) -> Reply {
-    Reply::message(blocks).usage(
+fn billed(blocks: Vec<ScriptedBlock>, input: u64, output: u64) -> ScriptedReply {
+    ScriptedReply::message(blocks).usage(
         json!({"input_tokens": input, "output_tokens": 1, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 0}),
         json!({"output_tokens": output}),
     )
@@ -85,11 +85,11 @@ fn billed(blocks: Vec<Block>, input: u64, output: u64) -> Reply {
 // [TST-153] [TST-155] [SDK-132] One line per block, the same final usage on each; every way of counting is right.
 #[test]
 fn usage_adds_up_however_it_is_counted() {
-    let call = |n: u32| Block::tool("Glob", &json!({"pattern": format!("{n}*")}));
+    let call = |n: u32| ScriptedBlock::tool("Glob", &json!({"pattern": format!("{n}*")}));
     let server = ModelServer::script([
-        billed(vec![Block::thinking("hm", "c2ln"), Block::text("both"), call(1), call(2)], 100, 40),
+        billed(vec![ScriptedBlock::thinking("hm", "c2ln"), ScriptedBlock::text("both"), call(1), call(2)], 100, 40),
         billed(vec![call(3)], 200, 30),
-        billed(vec![Block::text("done")], 300, 20),
+        billed(vec![ScriptedBlock::text("done")], 300, 20),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &[]);
@@ -123,7 +123,7 @@ fn usage_adds_up_however_it_is_counted() {
 // [TST-160] [TST-158] What stands around a turn.
 #[test]
 fn a_turn_is_framed_by_its_metadata() {
-    let server = ModelServer::script([Reply::text("ok")]);
+    let server = ModelServer::script([ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "the prompt", &[]);
     let on_disk = sandbox.transcript();
@@ -143,7 +143,7 @@ fn a_turn_is_framed_by_its_metadata() {
 // [TST-158] The mode is recorded when a later run changes it, and comes back with the session.
 #[test]
 fn a_changed_mode_is_recorded() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = session_of(&stream(&sandbox, "one", &[]));
     stream(&sandbox, "two", &["--resume", &id, "--permission-mode", "acceptEdits"]);
@@ -159,7 +159,7 @@ fn a_changed_mode_is_recorded() {
 // [TST-159] A name becomes the title, and the session is found by it.
 #[test]
 fn a_name_is_the_title() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = session_of(&stream(&sandbox, "one", &["--name", "Parser work"]));
     let title = json!({"type": "custom-title", "customTitle": "Parser work", "sessionId": id});
@@ -172,7 +172,7 @@ fn a_name_is_the_title() {
 // attachments and unknown lines.
 #[test]
 fn a_reference_transcript_is_resumed() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let path = plant(&sandbox, include_str!("../fixtures/reference.jsonl"), ID);
     let before = std::fs::read(&path).unwrap();
@@ -204,7 +204,7 @@ fn a_reference_transcript_is_resumed() {
 // [TST-14] Calls of tools that no longer exist load, and go to the model as they were.
 #[test]
 fn retired_tools_are_replayed() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     plant(&sandbox, include_str!("../fixtures/retired-tools.jsonl"), ID);
     stream(&sandbox, "go on", &["--resume", ID]);
@@ -218,7 +218,7 @@ fn retired_tools_are_replayed() {
 // [SDK-174] A file forked by an SDK: new ids, `forkedFrom`, no leaf pointer, a title at the end.
 #[test]
 fn a_file_forked_by_an_sdk_is_resumed() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     stream(&sandbox, "ORIGINAL", &["--session-id", ID]);
     let fork = "33333333-3333-4333-8333-333333333333";
@@ -247,7 +247,7 @@ fn a_file_forked_by_an_sdk_is_resumed() {
 // [SDK-181] [TST-135] [SDK-166] A configuration directory made for one run holds settings and sessions alike.
 #[test]
 fn a_temporary_configuration_directory_is_whole() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = session_of(&stream(&sandbox, "REMEMBER ME", &[]));
     let elsewhere = sandbox.root().join("elsewhere");
@@ -274,7 +274,7 @@ fn a_temporary_configuration_directory_is_whole() {
 // [TST-134] [SDK-165] Two directories that share a name on disk do not see each other's sessions.
 #[test]
 fn similar_directories_stay_apart() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let places = ["my_app", "my-app"].map(|name| sandbox.project().join(name));
     for place in &places {
@@ -294,7 +294,7 @@ fn similar_directories_stay_apart() {
 // ones not.
 #[test]
 fn continue_takes_the_newest_conversation() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let older = session_of(&stream(&sandbox, "OLDER", &[]));
     let newer = session_of(&stream(&sandbox, "NEWER", &[]));
@@ -312,8 +312,8 @@ fn continue_takes_the_newest_conversation() {
 #[test]
 fn persistence_can_be_switched_off() {
     let server = ModelServer::with_handler(|request| match request.tool_results().len() {
-        0 => Reply::tool("Glob", json!({"pattern": "*"})),
-        _ => Reply::text("ok"),
+        0 => ScriptedReply::tool("Glob", json!({"pattern": "*"})),
+        _ => ScriptedReply::text("ok"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "hi", &["--no-session-persistence"]);
@@ -325,13 +325,13 @@ fn persistence_can_be_switched_off() {
 // [SDK-190] [TST-183] Two processes write to one session at once: no line is lost or torn, and the session resumes.
 #[test]
 fn two_processes_in_one_session_keep_every_line() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let server = ModelServer::with_handler(move |request| {
         if request.last_user_text().contains("both") {
-            return Reply::text(format!("answer to {}", request.last_user_text())).gate(&held);
+            return ScriptedReply::text(format!("answer to {}", request.last_user_text())).gate(&held);
         }
-        Reply::text("ok")
+        ScriptedReply::text("ok")
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = session_of(&stream(&sandbox, "begin", &[]));
@@ -355,9 +355,13 @@ fn two_processes_in_one_session_keep_every_line() {
 #[test]
 fn a_killed_call_is_answered_on_resume() {
     let server = ModelServer::script([
-        Reply::message(vec![Block::tool_with_id("toolu_dead", "Bash", &json!({"command": "touch begun; sleep 60"}))]),
-        Reply::text("back"),
-        Reply::text("and again"),
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
+            "toolu_dead",
+            "Bash",
+            &json!({"command": "touch begun; sleep 60"}),
+        )]),
+        ScriptedReply::text("back"),
+        ScriptedReply::text("and again"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "go", &["--session-id", ID, "--allowedTools", "Bash"]).spawn();
@@ -377,7 +381,7 @@ fn a_killed_call_is_answered_on_resume() {
 // [TST-139] Opening a session without saying anything leaves no trace; resuming without saying anything changes none.
 #[test]
 fn no_words_no_file() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();
     run.close_stdin();
@@ -397,9 +401,9 @@ fn no_words_no_file() {
 #[test]
 fn error_texts_are_never_sent() {
     let server = ModelServer::script([
-        Reply::error(400, "invalid_request_error", "BROKEN"),
-        Reply::text("second"),
-        Reply::text("third"),
+        ScriptedReply::error(400, "invalid_request_error", "BROKEN"),
+        ScriptedReply::text("second"),
+        ScriptedReply::text("third"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();

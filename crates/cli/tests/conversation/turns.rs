@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{Block, Gate, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
@@ -29,7 +29,7 @@ fn stream(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> Vec<Value> {
 // [SDK-130] [SDK-132] [SDK-134] [CLI-8]
 #[test]
 fn a_plain_reply_is_init_assistant_result() {
-    let server = ModelServer::script([Reply::text("Hello there.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello there.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "hi", &[]);
     assert_eq!(kinds(&lines), ["system/init", "assistant", "result/success"]);
@@ -46,12 +46,12 @@ fn a_plain_reply_is_init_assistant_result() {
 #[test]
 fn parallel_calls_answer_in_order_and_hang_on_their_own_lines() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::text("Looking."),
-            Block::tool_with_id("toolu_a", "Read", &json!({"file_path": "a.txt"})),
-            Block::tool_with_id("toolu_b", "Glob", &json!({"pattern": "*.txt"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::text("Looking."),
+            ScriptedBlock::tool_with_id("toolu_a", "Read", &json!({"file_path": "a.txt"})),
+            ScriptedBlock::tool_with_id("toolu_b", "Glob", &json!({"pattern": "*.txt"})),
         ]),
-        Reply::text("Done."),
+        ScriptedReply::text("Done."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("a.txt", "alpha\n");
@@ -78,10 +78,10 @@ fn parallel_calls_answer_in_order_and_hang_on_their_own_lines() {
 #[test]
 fn a_failed_call_is_an_error_string_and_the_turn_goes_on() {
     let server = ModelServer::script([
-        Reply::tool("Read", json!({"file_path": "missing.txt"})),
-        Reply::tool("NoSuchTool", json!({})),
-        Reply::tool("Read", json!({"limit": 3})),
-        Reply::text("Sorry."),
+        ScriptedReply::tool("Read", json!({"file_path": "missing.txt"})),
+        ScriptedReply::tool("NoSuchTool", json!({})),
+        ScriptedReply::tool("Read", json!({"limit": 3})),
+        ScriptedReply::text("Sorry."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "try", &[]);
@@ -97,8 +97,8 @@ fn a_failed_call_is_an_error_string_and_the_turn_goes_on() {
 #[test]
 fn a_denied_call_is_told_listed_and_not_run() {
     let server = ModelServer::script([
-        Reply::tool("Write", json!({"file_path": "x.txt", "content": "x"})),
-        Reply::text("I may not."),
+        ScriptedReply::tool("Write", json!({"file_path": "x.txt", "content": "x"})),
+        ScriptedReply::text("I may not."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "write", &[]);
@@ -116,8 +116,8 @@ fn a_denied_call_is_told_listed_and_not_run() {
 fn an_allow_rule_or_mode_lets_the_call_run() {
     for allow in [["--allowedTools", "Write"], ["--permission-mode", "acceptEdits"]] {
         let server = ModelServer::script([
-            Reply::tool("Write", json!({"file_path": "x.txt", "content": "x"})),
-            Reply::text("Written."),
+            ScriptedReply::tool("Write", json!({"file_path": "x.txt", "content": "x"})),
+            ScriptedReply::text("Written."),
         ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let lines = stream(&sandbox, "write", &allow);
@@ -129,7 +129,7 @@ fn an_allow_rule_or_mode_lets_the_call_run() {
 // [CLI-20] [SDK-146]
 #[test]
 fn max_turns_runs_the_last_calls_then_ends() {
-    let server = ModelServer::with_handler(|_| Reply::tool("Glob", json!({"pattern": "*"})));
+    let server = ModelServer::with_handler(|_| ScriptedReply::tool("Glob", json!({"pattern": "*"})));
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&args(&args(&["-p", "go", "--max-turns", "2"], &STREAM), &[])).run().expect_code(1);
     let result = run.result();
@@ -147,8 +147,8 @@ fn max_turns_runs_the_last_calls_then_ends() {
 #[test]
 fn the_budget_ends_the_turn_before_the_call_runs() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch ran"})).tokens(1_000_000, 1_000_000),
-        Reply::text("never"),
+        ScriptedReply::tool("Bash", json!({"command": "touch ran"})).tokens(1_000_000, 1_000_000),
+        ScriptedReply::text("never"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let all = args(&args(&["-p", "go", "--max-budget-usd", "0.01", "--allowedTools", "Bash"], &STREAM), &[]);
@@ -162,9 +162,9 @@ fn the_budget_ends_the_turn_before_the_call_runs() {
 #[test]
 fn structured_output_is_validated_and_ends_the_turn() {
     let server = ModelServer::script([
-        Reply::tool("StructuredOutput", json!({"n": "three"})),
-        Reply::tool("StructuredOutput", json!({"n": 3})),
-        Reply::text("never asked"),
+        ScriptedReply::tool("StructuredOutput", json!({"n": "three"})),
+        ScriptedReply::tool("StructuredOutput", json!({"n": 3})),
+        ScriptedReply::text("never asked"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
@@ -180,7 +180,7 @@ fn structured_output_is_validated_and_ends_the_turn() {
 // [CLI-27]
 #[test]
 fn structured_output_gives_up_after_its_retries() {
-    let server = ModelServer::with_handler(|_| Reply::tool("StructuredOutput", json!({"n": "no"})));
+    let server = ModelServer::with_handler(|_| ScriptedReply::tool("StructuredOutput", json!({"n": "no"})));
     let sandbox = Sandbox::with_server(EXE, &server);
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
     let run = sandbox
@@ -195,7 +195,10 @@ fn structured_output_gives_up_after_its_retries() {
 // [TST-104]
 #[test]
 fn pause_turn_resends_without_a_user_message() {
-    let server = ModelServer::script([Reply::text("Part one.").stop_reason("pause_turn"), Reply::text("Part two.")]);
+    let server = ModelServer::script([
+        ScriptedReply::text("Part one.").stop_reason("pause_turn"),
+        ScriptedReply::text("Part two."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &[]);
     assert_eq!(lines.last().unwrap()["result"], "Part two.");
@@ -206,15 +209,18 @@ fn pause_turn_resends_without_a_user_message() {
 // [TST-104] A call the output limit cut is discarded, and the model goes on.
 #[test]
 fn a_call_cut_by_the_output_limit_is_discarded() {
-    let mut events = Reply::events(vec![Block::text("Writing."), Block::tool("Write", &json!({"file_path": "x"}))]);
+    let mut events = ScriptedReply::events(vec![
+        ScriptedBlock::text("Writing."),
+        ScriptedBlock::tool("Write", &json!({"file_path": "x"})),
+    ]);
     let at = events.iter().position(|e| e.data.contains("input_json_delta")).unwrap();
     let cut =
         json!({"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"file_pa"}});
-    events[at] = testkit::Event::json(&cut);
+    events[at] = testkit::ScriptedEvent::json(&cut);
     for event in &mut events {
         event.data = event.data.replace("\"tool_use\",\"stop_sequence\"", "\"max_tokens\",\"stop_sequence\"");
     }
-    let server = ModelServer::script([Reply::sse(events), Reply::text("Shorter now.")]);
+    let server = ModelServer::script([ScriptedReply::sse(events), ScriptedReply::text("Shorter now.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &[]);
     assert_eq!(lines.last().unwrap()["result"], "Shorter now.");
@@ -226,8 +232,11 @@ fn a_call_cut_by_the_output_limit_is_discarded() {
 #[test]
 fn thinking_is_replayed_with_its_signature() {
     let server = ModelServer::script([
-        Reply::message(vec![Block::thinking("Let me see.", "c2ln"), Block::tool("Glob", &json!({"pattern": "*"}))]),
-        Reply::text("Seen."),
+        ScriptedReply::message(vec![
+            ScriptedBlock::thinking("Let me see.", "c2ln"),
+            ScriptedBlock::tool("Glob", &json!({"pattern": "*"})),
+        ]),
+        ScriptedReply::text("Seen."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &[]);
@@ -239,8 +248,8 @@ fn thinking_is_replayed_with_its_signature() {
 // [CLI-52] [TST-164] The partial answer is kept, the marker follows, the exit code is 0.
 #[test]
 fn sigint_keeps_the_partial_answer() {
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("one two three four").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("one two three four").gate(&gate)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let all = args(&args(&["-p", "count", "--include-partial-messages"], &STREAM), &[]);
     let mut run = sandbox.gimlet(&all).spawn();
@@ -260,7 +269,7 @@ fn sigint_keeps_the_partial_answer() {
 // [SDK-139] [CLI-40] The assistant line stands between a block's last delta and its stop.
 #[test]
 fn partial_messages_keep_their_order() {
-    let server = ModelServer::script([Reply::text("Hello you")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello you")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "hi", &["--include-partial-messages"]);
     let names: Vec<String> = lines
@@ -278,9 +287,9 @@ fn partial_messages_keep_their_order() {
 #[test]
 fn usage_counts_each_response_once() {
     let server = ModelServer::script([
-        Reply::tool("Glob", json!({"pattern": "*"})).tokens(100, 10),
-        Reply::text("one").tokens(200, 20),
-        Reply::text("two").tokens(300, 30),
+        ScriptedReply::tool("Glob", json!({"pattern": "*"})).tokens(100, 10),
+        ScriptedReply::text("one").tokens(200, 20),
+        ScriptedReply::text("two").tokens(300, 30),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = sandbox.gimlet(&args(&STREAM, &["--input-format", "stream-json"])).stdin_open().spawn();
@@ -307,13 +316,13 @@ fn requests_grow_by_appending() {
     let server = ModelServer::with_handler(move |_| {
         left -= 1;
         match left {
-            0 => Reply::text("done"),
-            n if n % 3 == 0 => Reply::message(vec![
-                Block::thinking("hm", "c2ln"),
-                Block::tool("Glob", &json!({"pattern": format!("{n}*")})),
-                Block::tool("Read", &json!({"file_path": "a.txt"})),
+            0 => ScriptedReply::text("done"),
+            n if n % 3 == 0 => ScriptedReply::message(vec![
+                ScriptedBlock::thinking("hm", "c2ln"),
+                ScriptedBlock::tool("Glob", &json!({"pattern": format!("{n}*")})),
+                ScriptedBlock::tool("Read", &json!({"file_path": "a.txt"})),
             ]),
-            n => Reply::tool("Glob", json!({"pattern": format!("*{n}")})),
+            n => ScriptedReply::tool("Glob", json!({"pattern": format!("*{n}")})),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -340,8 +349,8 @@ fn modes_and_skills_leave_the_prefix_alone() {
     let server = ModelServer::with_handler(move |_| {
         count += 1;
         match count {
-            2 => Reply::tool("Skill", json!({"skill": "tidy"})),
-            n => Reply::text(format!("answer {n}")),
+            2 => ScriptedReply::tool("Skill", json!({"skill": "tidy"})),
+            n => ScriptedReply::text(format!("answer {n}")),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -373,7 +382,7 @@ fn modes_and_skills_leave_the_prefix_alone() {
 // [TST-100]
 #[test]
 fn requests_carry_path_version_session_and_our_own_name() {
-    let server = ModelServer::script([Reply::text("hi")]);
+    let server = ModelServer::script([ScriptedReply::text("hi")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "hi", &[]);
     let request = server.request(0);
@@ -387,8 +396,8 @@ fn requests_carry_path_version_session_and_our_own_name() {
 #[test]
 fn an_overloaded_model_is_replaced_for_the_turn_only() {
     let server = ModelServer::with_handler(|request| match request.model() {
-        "claude-sonnet-4-5" => Reply::error(404, "not_found_error", "model: claude-sonnet-4-5"),
-        _ => Reply::text("from the other"),
+        "claude-sonnet-4-5" => ScriptedReply::error(404, "not_found_error", "model: claude-sonnet-4-5"),
+        _ => ScriptedReply::text("from the other"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let flags = ["--model", "claude-sonnet-4-5", "--fallback-model", "claude-haiku-4-5"];
@@ -408,12 +417,12 @@ fn an_overloaded_model_is_replaced_for_the_turn_only() {
 #[test]
 fn a_failing_command_takes_its_later_siblings_with_it() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool_with_id("toolu_1", "Read", &json!({"file_path": "missing"})),
-            Block::tool_with_id("toolu_2", "Bash", &json!({"command": "exit 3"})),
-            Block::tool_with_id("toolu_3", "Bash", &json!({"command": "touch ran"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool_with_id("toolu_1", "Read", &json!({"file_path": "missing"})),
+            ScriptedBlock::tool_with_id("toolu_2", "Bash", &json!({"command": "exit 3"})),
+            ScriptedBlock::tool_with_id("toolu_3", "Bash", &json!({"command": "touch ran"})),
         ]),
-        Reply::text("ok"),
+        ScriptedReply::text("ok"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     stream(&sandbox, "go", &["--allowedTools", "Bash"]);
@@ -427,9 +436,9 @@ fn a_failing_command_takes_its_later_siblings_with_it() {
 #[test]
 fn a_large_result_is_spilled_and_replayed_identically() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "head -c 60000 /dev/zero | tr '\\0' x"})),
-        Reply::text("big"),
-        Reply::text("again"),
+        ScriptedReply::tool("Bash", json!({"command": "head -c 60000 /dev/zero | tr '\\0' x"})),
+        ScriptedReply::text("big"),
+        ScriptedReply::text("again"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
@@ -446,7 +455,7 @@ fn a_large_result_is_spilled_and_replayed_identically() {
 // [TST-177] [CLI-16] [SDK-176]
 #[test]
 fn resume_appends_and_fork_leaves_the_source_alone() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = stream(&sandbox, "one", &[])[0]["session_id"].as_str().unwrap().to_owned();
     let resumed = stream(&sandbox, "two", &["--resume", &id]);
@@ -465,9 +474,12 @@ fn resume_appends_and_fork_leaves_the_source_alone() {
 #[test]
 fn a_resumed_request_extends_the_last_one() {
     let server = ModelServer::script([
-        Reply::message(vec![Block::thinking("t", "c2ln"), Block::tool("Glob", &json!({"pattern": "*"}))]),
-        Reply::text("one"),
-        Reply::text("two"),
+        ScriptedReply::message(vec![
+            ScriptedBlock::thinking("t", "c2ln"),
+            ScriptedBlock::tool("Glob", &json!({"pattern": "*"})),
+        ]),
+        ScriptedReply::text("one"),
+        ScriptedReply::text("two"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "Be brief.\n");
@@ -494,8 +506,8 @@ fn without_credentials_the_result_says_how_to_get_going() {
 #[test]
 fn a_full_context_names_the_ways_on() {
     let server = ModelServer::script([
-        Reply::error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
-        Reply::text("short again"),
+        ScriptedReply::error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+        ScriptedReply::text("short again"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&args(&args(&["-p", "big"], &STREAM), &[])).run().expect_code(1);

@@ -5,25 +5,32 @@
 use crate::common::{EXE, print};
 use serde_json::{Value, json};
 use std::io::Write;
-use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn is_agent(request: &Captured) -> bool {
+fn is_agent(request: &CapturedRequest) -> bool {
     request.header("x-claude-code-agent-id").is_some()
 }
 
 /// A main thread that starts one agent, which runs `command` and reports what it read.
 fn one_command(command: &str, background: bool) -> ModelServer {
     let input = json!({"description": "d", "prompt": "p", "run_in_background": background});
-    let main =
-        [Reply::message(vec![Block::tool_with_id("toolu_a", "Agent", &input)]), Reply::text("x"), Reply::text("x")];
+    let main = [
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id("toolu_a", "Agent", &input)]),
+        ScriptedReply::text("x"),
+        ScriptedReply::text("x"),
+    ];
     let (mut main, command) = (main.into_iter(), command.to_owned());
     ModelServer::with_handler(move |request| {
         if !is_agent(request) {
             return main.next().unwrap();
         }
         match request.tool_uses().len() {
-            0 => Reply::message(vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": command}))]),
-            _ => Reply::text("reported"),
+            0 => ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
+                "toolu_1",
+                "Bash",
+                &json!({"command": command}),
+            )]),
+            _ => ScriptedReply::text("reported"),
         }
     })
 }
@@ -65,7 +72,7 @@ fn secrets_are_masked_in_agents() {
         let read = read_by_agent(&server);
         assert!(read.starts_with("it is ") && !read.contains(SECRET), "{read}");
         assert!(!run.stdout.contains(SECRET));
-        let holds = |r: &Captured| r.body.windows(SECRET.len()).any(|w| w == SECRET.as_bytes());
+        let holds = |r: &CapturedRequest| r.body.windows(SECRET.len()).any(|w| w == SECRET.as_bytes());
         assert!(!server.requests().iter().any(holds));
     }
 }

@@ -4,30 +4,33 @@
 
 use crate::common::{EXE, host, kinds, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{Block, Captured, ModelServer, Reply, Running, Sandbox};
+use testkit::{CapturedRequest, ModelServer, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn is_agent(request: &Captured) -> bool {
+fn is_agent(request: &CapturedRequest) -> bool {
     request.header("x-claude-code-agent-id").is_some()
 }
 
-fn agent_call(id: &str, more: &Value) -> Block {
+fn agent_call(id: &str, more: &Value) -> ScriptedBlock {
     let mut input = json!({"description": "look around", "prompt": "the task", "run_in_background": false});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    Block::tool_with_id(id, "Agent", &input)
+    ScriptedBlock::tool_with_id(id, "Agent", &input)
 }
 
 /// The main thread's replies in order; agents answer from `agent`.
-fn server(main: Vec<Reply>, agent: impl FnMut(&Captured) -> Reply + Send + 'static) -> ModelServer {
+fn server(
+    main: Vec<ScriptedReply>,
+    agent: impl FnMut(&CapturedRequest) -> ScriptedReply + Send + 'static,
+) -> ModelServer {
     let (mut main, mut agent) = (main.into_iter(), agent);
     ModelServer::with_handler(move |request| {
         if is_agent(request) {
             return agent(request);
         }
-        main.next().unwrap_or_else(|| Reply::error(400, "invalid_request_error", "the main script is over"))
+        main.next().unwrap_or_else(|| ScriptedReply::error(400, "invalid_request_error", "the main script is over"))
     })
 }
 
-fn of_agents(server: &ModelServer) -> Vec<Captured> {
+fn of_agents(server: &ModelServer) -> Vec<CapturedRequest> {
     server.requests().into_iter().filter(is_agent).collect()
 }
 
@@ -39,8 +42,8 @@ fn seen(sandbox: &Sandbox, file: &str) -> Vec<Value> {
     sandbox.read(file).lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn touch(name: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": format!("touch {name}")}))
+fn touch(name: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": format!("touch {name}")}))
 }
 
 // [EXT-29] SC-E05 What a hook refuses the main thread it refuses an agent, in the foreground and in the background.
@@ -48,9 +51,12 @@ fn touch(name: &str) -> Reply {
 fn hooks_cover_the_calls_of_agents() {
     for background in [false, true] {
         let call = agent_call("toolu_a", &json!({"run_in_background": background}));
-        let server = server(vec![Reply::message(vec![call]), Reply::text("first"), Reply::text("second")], |request| {
-            if request.tool_uses().is_empty() { touch("made") } else { Reply::text("refused") }
-        });
+        let server = server(
+            vec![ScriptedReply::message(vec![call]), ScriptedReply::text("first"), ScriptedReply::text("second")],
+            |request| {
+                if request.tool_uses().is_empty() { touch("made") } else { ScriptedReply::text("refused") }
+            },
+        );
         let sandbox = Sandbox::with_server(EXE, &server);
         let guard = "cat >> seen.jsonl; echo >> seen.jsonl; echo 'not here' >&2; exit 2";
         let hooks = json!({"hooks": {"PreToolUse": group("Bash", guard)}});
@@ -72,11 +78,13 @@ fn hooks_cover_the_calls_of_agents() {
 #[test]
 fn hooks_around_an_agent() {
     let mut answers = 0;
-    let server =
-        server(vec![Reply::message(vec![agent_call("toolu_a", &json!({}))]), Reply::text("done")], move |_| {
+    let server = server(
+        vec![ScriptedReply::message(vec![agent_call("toolu_a", &json!({}))]), ScriptedReply::text("done")],
+        move |_| {
             answers += 1;
-            Reply::text(format!("answer {answers}"))
-        });
+            ScriptedReply::text(format!("answer {answers}"))
+        },
+    );
     let sandbox = Sandbox::with_server(EXE, &server);
     let stop = "input=$(cat); echo \"$input\" >> stop.jsonl; case \"$input\" in *'\"stop_hook_active\":true'*) exit 0;; esac; \
                 test -s \"$(printf '%s' \"$input\" | sed 's/.*\"agent_transcript_path\":\"\\([^\"]*\\)\".*/\\1/')\" || exit 1; \
@@ -111,11 +119,11 @@ fn hooks_around_an_agent() {
 fn hooks_of_a_definition() {
     let server = server(
         vec![
-            Reply::message(vec![agent_call("toolu_a", &json!({"subagent_type": "w"}))]),
+            ScriptedReply::message(vec![agent_call("toolu_a", &json!({"subagent_type": "w"}))]),
             touch("by-main"),
-            Reply::text("done"),
+            ScriptedReply::text("done"),
         ],
-        |request| if request.tool_uses().is_empty() { touch("by-agent") } else { Reply::text("refused") },
+        |request| if request.tool_uses().is_empty() { touch("by-agent") } else { ScriptedReply::text("refused") },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     let agents = json!({"w": {"description": "d", "prompt": "p", "hooks": {
@@ -132,7 +140,7 @@ fn hooks_of_a_definition() {
 
 const ASKING: [&str; 2] = ["--permission-prompt-tool", "stdio"];
 
-fn answer(running: &mut Running, question: &Value, verdict: &Value) {
+fn answer(running: &mut RunningGimlet, question: &Value, verdict: &Value) {
     let id = &question["request_id"];
     running.send_json(
         &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}),
@@ -143,8 +151,12 @@ fn answer(running: &mut Running, question: &Value, verdict: &Value) {
 #[test]
 fn agents_ask_the_host_of_the_session() {
     let server = server(
-        vec![Reply::message(vec![agent_call("toolu_a", &json!({}))]), touch("by-main"), Reply::text("done")],
-        |request| if request.tool_uses().is_empty() { touch("by-agent") } else { Reply::text("made") },
+        vec![
+            ScriptedReply::message(vec![agent_call("toolu_a", &json!({}))]),
+            touch("by-main"),
+            ScriptedReply::text("done"),
+        ],
+        |request| if request.tool_uses().is_empty() { touch("by-agent") } else { ScriptedReply::text("made") },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = host(&sandbox, &ASKING).spawn();
@@ -167,11 +179,16 @@ fn agents_ask_the_host_of_the_session() {
 fn a_background_agent_asks_while_the_session_is_idle() {
     let call = agent_call("toolu_a", &json!({"run_in_background": true}));
     let server = server(
-        vec![Reply::message(vec![call]), Reply::text("launched"), Reply::text("heard"), Reply::text("more")],
+        vec![
+            ScriptedReply::message(vec![call]),
+            ScriptedReply::text("launched"),
+            ScriptedReply::text("heard"),
+            ScriptedReply::text("more"),
+        ],
         |request| match request.tool_uses().len() {
             0 => touch("first"),
             1 => touch("second"),
-            _ => Reply::text("made"),
+            _ => ScriptedReply::text("made"),
         },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -198,12 +215,13 @@ fn a_background_agent_asks_while_the_session_is_idle() {
 fn a_chosen_mode_reaches_running_agents() {
     for (own, asked) in [(None, 1), (Some("default"), 2)] {
         let call = agent_call("toolu_a", &json!({"subagent_type": "w"}));
-        let server =
-            server(vec![Reply::message(vec![call]), Reply::text("done")], |request| match request.tool_uses().len() {
+        let server = server(vec![ScriptedReply::message(vec![call]), ScriptedReply::text("done")], |request| {
+            match request.tool_uses().len() {
                 0 => touch("first"),
-                1 => Reply::tool("Write", json!({"file_path": "second", "content": "x"})),
-                _ => Reply::text("made"),
-            });
+                1 => ScriptedReply::tool("Write", json!({"file_path": "second", "content": "x"})),
+                _ => ScriptedReply::text("made"),
+            }
+        });
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut agents = json!({"w": {"description": "d", "prompt": "p"}});
         if let Some(mode) = own {
@@ -234,12 +252,14 @@ fn a_chosen_mode_reaches_running_agents() {
 #[test]
 fn plan_mode_reaches_every_agent() {
     let call = agent_call("toolu_a", &json!({"subagent_type": "w"}));
-    let server =
-        server(vec![Reply::message(vec![call]), Reply::text("done")], |request| match request.tool_uses().len() {
-            0 => touch("first"),
-            1 => Reply::tool("Write", json!({"file_path": "second", "content": "x"})),
-            _ => Reply::text("made"),
-        });
+    let server = server(vec![ScriptedReply::message(vec![call]), ScriptedReply::text("done")], |request| match request
+        .tool_uses()
+        .len()
+    {
+        0 => touch("first"),
+        1 => ScriptedReply::tool("Write", json!({"file_path": "second", "content": "x"})),
+        _ => ScriptedReply::text("made"),
+    });
     let sandbox = Sandbox::with_server(EXE, &server);
     let agents = json!({"w": {"description": "d", "prompt": "p", "permissionMode": "acceptEdits"}}).to_string();
     let rules = r#"{"permissions":{"ask":["Bash(touch *)"]}}"#;
@@ -262,13 +282,18 @@ fn plan_mode_reaches_every_agent() {
 fn an_agent_cannot_grant_by_writing_settings() {
     let rules = r#"{"permissions":{"allow":["Bash"]},
         "hooks":{"PreToolUse":[{"matcher":"","hooks":[{"type":"command","command":"touch ran"}]}]}}"#;
-    let agent = move |request: &Captured| match request.tool_uses().len() {
-        0 => Reply::tool("Write", json!({"file_path": "rules.json", "content": rules})),
-        1 => Reply::tool("Bash", json!({"command": "mv rules.json .claude/settings.local.json"})),
-        _ => Reply::text("written"),
+    let agent = move |request: &CapturedRequest| match request.tool_uses().len() {
+        0 => ScriptedReply::tool("Write", json!({"file_path": "rules.json", "content": rules})),
+        1 => ScriptedReply::tool("Bash", json!({"command": "mv rules.json .claude/settings.local.json"})),
+        _ => ScriptedReply::text("written"),
     };
     let call = agent_call("toolu_a", &json!({"run_in_background": true}));
-    let main = vec![Reply::message(vec![call]), Reply::text("launched"), touch("made"), Reply::text("done")];
+    let main = vec![
+        ScriptedReply::message(vec![call]),
+        ScriptedReply::text("launched"),
+        touch("made"),
+        ScriptedReply::text("done"),
+    ];
     let server = server(main, agent);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write(".claude/keep", "");
@@ -295,16 +320,22 @@ fn an_agent_cannot_grant_by_writing_settings() {
 #[test]
 fn an_agent_compacts_its_own_conversation() {
     let mut step = 0;
-    let server =
-        server(vec![Reply::message(vec![agent_call("toolu_a", &json!({}))]), Reply::text("done")], move |_| {
+    let server = server(
+        vec![ScriptedReply::message(vec![agent_call("toolu_a", &json!({}))]), ScriptedReply::text("done")],
+        move |_| {
             step += 1;
             match step {
-                1 => Reply::tool("Read", json!({"file_path": "notes.txt"})),
-                2 => Reply::error(400, "invalid_request_error", "prompt is too long: 21000 tokens > 20000 maximum"),
-                3 => Reply::text("what was done so far"),
-                _ => Reply::text("all known"),
+                1 => ScriptedReply::tool("Read", json!({"file_path": "notes.txt"})),
+                2 => ScriptedReply::error(
+                    400,
+                    "invalid_request_error",
+                    "prompt is too long: 21000 tokens > 20000 maximum",
+                ),
+                3 => ScriptedReply::text("what was done so far"),
+                _ => ScriptedReply::text("all known"),
             }
-        });
+        },
+    );
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "20000");
     sandbox.write("notes.txt", "alpha beta gamma\n");
@@ -329,13 +360,17 @@ fn an_agent_compacts_its_own_conversation() {
 #[test]
 fn a_skill_can_run_as_an_agent() {
     let main = vec![
-        Reply::message(vec![Block::tool_with_id("toolu_s", "Skill", &json!({"skill": "survey", "args": "the docs"}))]),
-        Reply::text("first"),
-        Reply::text("second"),
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
+            "toolu_s",
+            "Skill",
+            &json!({"skill": "survey", "args": "the docs"}),
+        )]),
+        ScriptedReply::text("first"),
+        ScriptedReply::text("second"),
     ];
     let server = server(main, |request| match request.tool_uses().len() {
         0 => touch("surveyed"),
-        _ => Reply::text("the survey found nothing"),
+        _ => ScriptedReply::text("the survey found nothing"),
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config(

@@ -6,24 +6,29 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use testkit::{Block, Captured, Gate, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn agent_of(request: &Captured) -> Option<String> {
+fn agent_of(request: &CapturedRequest) -> Option<String> {
     request.header("x-claude-code-agent-id").map(str::to_owned)
 }
 
-fn agent_call(id: &str, prompt: &str, more: &Value) -> Block {
+fn agent_call(id: &str, prompt: &str, more: &Value) -> ScriptedBlock {
     let mut input = json!({"description": "look around", "prompt": prompt, "run_in_background": false});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    Block::tool_with_id(id, "Agent", &input)
+    ScriptedBlock::tool_with_id(id, "Agent", &input)
 }
 
 /// The main thread's replies in order; agents answer from `agent`.
-fn server(main: Vec<Reply>, agent: impl FnMut(&Captured) -> Reply + Send + 'static) -> ModelServer {
+fn server(
+    main: Vec<ScriptedReply>,
+    agent: impl FnMut(&CapturedRequest) -> ScriptedReply + Send + 'static,
+) -> ModelServer {
     let (mut main, mut agent) = (main.into_iter(), agent);
     ModelServer::with_handler(move |request| match agent_of(request) {
         Some(_) => agent(request),
-        None => main.next().unwrap_or_else(|| Reply::error(400, "invalid_request_error", "the main script is over")),
+        None => {
+            main.next().unwrap_or_else(|| ScriptedReply::error(400, "invalid_request_error", "the main script is over"))
+        }
     })
 }
 
@@ -67,15 +72,18 @@ fn assert_linear(lines: &[Value], id: &str) {
 fn a_foreground_agent_from_start_to_end() {
     let server = server(
         vec![
-            Reply::message(vec![Block::text("I delegate."), agent_call("toolu_agent", "read notes.txt", &json!({}))]),
-            Reply::text("All known."),
+            ScriptedReply::message(vec![
+                ScriptedBlock::text("I delegate."),
+                agent_call("toolu_agent", "read notes.txt", &json!({})),
+            ]),
+            ScriptedReply::text("All known."),
         ],
         |request| match request.tool_uses().len() {
-            0 => Reply::message(vec![
-                Block::text("Reading."),
-                Block::tool_with_id("toolu_read", "Read", &json!({"file_path": "notes.txt"})),
+            0 => ScriptedReply::message(vec![
+                ScriptedBlock::text("Reading."),
+                ScriptedBlock::tool_with_id("toolu_read", "Read", &json!({"file_path": "notes.txt"})),
             ]),
-            _ => Reply::text("The notes say hello.").tokens(100, 7),
+            _ => ScriptedReply::text("The notes say hello.").tokens(100, 7),
         },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -153,9 +161,10 @@ fn a_foreground_agent_from_start_to_end() {
 // [SDK-138] [CLI-43] With the flag the text of agents is forwarded too.
 #[test]
 fn text_of_agents_is_forwarded_when_asked_for() {
-    let replies = || vec![Reply::message(vec![agent_call("toolu_a", "go", &json!({}))]), Reply::text("done")];
+    let replies =
+        || vec![ScriptedReply::message(vec![agent_call("toolu_a", "go", &json!({}))]), ScriptedReply::text("done")];
     for (flag, wanted) in [(&[][..], 0), (&["--forward-subagent-text"][..], 1)] {
-        let server = server(replies(), |_| Reply::text("from the agent"));
+        let server = server(replies(), |_| ScriptedReply::text("from the agent"));
         let sandbox = Sandbox::with_server(EXE, &server);
         let lines = stream(&sandbox, "go", flag);
         let forwarded = lines.iter().filter(|l| l["type"] == "assistant" && l["parent_tool_use_id"] == "toolu_a");
@@ -168,15 +177,15 @@ fn text_of_agents_is_forwarded_when_asked_for() {
 #[test]
 fn a_background_agent_is_told_once() {
     // [TST-200]
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let server = server(
         vec![
-            Reply::message(vec![agent_call("toolu_bg", "work", &json!({"run_in_background": true}))]),
-            Reply::text("It runs."),
-            Reply::text("It has ended."),
+            ScriptedReply::message(vec![agent_call("toolu_bg", "work", &json!({"run_in_background": true}))]),
+            ScriptedReply::text("It runs."),
+            ScriptedReply::text("It has ended."),
         ],
-        move |_| Reply::text("Background report.").gate(&held),
+        move |_| ScriptedReply::text("Background report.").gate(&held),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = print(&sandbox, "go", &[]).env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1").spawn();
@@ -218,10 +227,10 @@ fn a_background_agent_is_told_once() {
 fn an_unknown_type_lists_the_known_ones() {
     let server = server(
         vec![
-            Reply::message(vec![agent_call("toolu_x", "go", &json!({"subagent_type": "nobody"}))]),
-            Reply::text("I see."),
+            ScriptedReply::message(vec![agent_call("toolu_x", "go", &json!({"subagent_type": "nobody"}))]),
+            ScriptedReply::text("I see."),
         ],
-        |_| Reply::text("never"),
+        |_| ScriptedReply::text("never"),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write(".claude/agents/good.md", "---\nname: good\ndescription: is good\n---\nBe good.\n");
@@ -246,13 +255,13 @@ fn an_unknown_type_lists_the_known_ones() {
 fn a_definition_decides_prompt_tools_and_model() {
     let server = server(
         vec![
-            Reply::tool(
+            ScriptedReply::tool(
                 "Task",
                 json!({"description": "d", "prompt": "go", "subagent_type": "reader", "run_in_background": false}),
             ),
-            Reply::text("done"),
+            ScriptedReply::text("done"),
         ],
-        |_| Reply::text("read"),
+        |_| ScriptedReply::text("read"),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write(".claude/skills/greet/SKILL.md", "---\nname: greet\ndescription: greets\n---\nSay good day.\n");
@@ -268,8 +277,11 @@ fn a_definition_decides_prompt_tools_and_model() {
     assert_ne!(request.model(), server.request(0).model());
     // The environment goes before everything.
     let second = self::server(
-        vec![Reply::message(vec![agent_call("t", "go", &json!({"model": "opus"}))]), Reply::text("done")],
-        |_| Reply::text("x"),
+        vec![
+            ScriptedReply::message(vec![agent_call("t", "go", &json!({"model": "opus"}))]),
+            ScriptedReply::text("done"),
+        ],
+        |_| ScriptedReply::text("x"),
     );
     let mut sandbox = Sandbox::with_server(EXE, &second);
     sandbox.set("CLAUDE_CODE_SUBAGENT_MODEL", "haiku");
@@ -280,7 +292,8 @@ fn a_definition_decides_prompt_tools_and_model() {
 // [EXT-183] [SDK-22] The main thread as an agent, also when it is resumed.
 #[test]
 fn the_main_thread_can_run_as_an_agent() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two"), ScriptedReply::text("three")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let file = sandbox
         .write(".claude/agents/boss.md", "---\nname: boss\ndescription: rules\ntools: Read\n---\nYou are the boss.\n");
@@ -305,23 +318,27 @@ fn rules_hold_inside_agents() {
         let more = json!({"run_in_background": background});
         let server = server(
             vec![
-                Reply::message(vec![agent_call("toolu_a", "outer", &more)]),
-                Reply::text("launched"),
-                Reply::text("done"),
+                ScriptedReply::message(vec![agent_call("toolu_a", "outer", &more)]),
+                ScriptedReply::text("launched"),
+                ScriptedReply::text("done"),
             ],
             |request| {
                 let inner = request.messages()[0].to_string().contains("inner");
                 match (inner, request.tool_uses().len()) {
-                    (false, 0) => Reply::message(vec![
-                        Block::tool_with_id("toolu_w", "Write", &json!({"file_path": "secret/x", "content": "x"})),
+                    (false, 0) => ScriptedReply::message(vec![
+                        ScriptedBlock::tool_with_id(
+                            "toolu_w",
+                            "Write",
+                            &json!({"file_path": "secret/x", "content": "x"}),
+                        ),
                         agent_call("toolu_n", "inner", &json!({})),
                     ]),
-                    (true, 0) => Reply::message(vec![Block::tool_with_id(
+                    (true, 0) => ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
                         "toolu_b",
                         "Bash",
                         &json!({"command": "python3 -c 'open(1)' > made"}),
                     )]),
-                    _ => Reply::text("refused"),
+                    _ => ScriptedReply::text("refused"),
                 }
             },
         );
@@ -341,17 +358,17 @@ fn rules_hold_inside_agents() {
 fn a_denied_type_does_not_start() {
     let server = server(
         vec![
-            Reply::message(vec![
+            ScriptedReply::message(vec![
                 agent_call("toolu_1", "go", &json!({"subagent_type": "Explore"})),
-                Block::tool_with_id(
+                ScriptedBlock::tool_with_id(
                     "toolu_2",
                     "Task",
                     &json!({"description": "d", "prompt": "p", "subagent_type": "Explore"}),
                 ),
             ]),
-            Reply::text("no"),
+            ScriptedReply::text("no"),
         ],
-        |_| Reply::text("never"),
+        |_| ScriptedReply::text("never"),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     stream(&sandbox, "go", &["--disallowedTools", "Agent(Explore)"]);
@@ -372,10 +389,13 @@ fn modes_follow_parent_and_policy() {
     ];
     for (own, parent, settings, written) in cases {
         let server = server(
-            vec![Reply::message(vec![agent_call("t", "go", &json!({"subagent_type": "w"}))]), Reply::text("done")],
+            vec![
+                ScriptedReply::message(vec![agent_call("t", "go", &json!({"subagent_type": "w"}))]),
+                ScriptedReply::text("done"),
+            ],
             |request| match request.tool_uses().len() {
-                0 => Reply::tool("Write", json!({"file_path": "out.txt", "content": "x"})),
-                _ => Reply::text("tried"),
+                0 => ScriptedReply::tool("Write", json!({"file_path": "out.txt", "content": "x"})),
+                _ => ScriptedReply::text("tried"),
             },
         );
         let sandbox = Sandbox::with_server(EXE, &server);
@@ -390,11 +410,17 @@ fn modes_follow_parent_and_policy() {
 #[test]
 fn depth_is_limited() {
     for (limit, layers) in [(None, 3), (Some("1"), 1)] {
-        let server =
-            server(vec![Reply::message(vec![agent_call("t", "go", &json!({}))]), Reply::text("done")], |request| {
+        let server = server(
+            vec![ScriptedReply::message(vec![agent_call("t", "go", &json!({}))]), ScriptedReply::text("done")],
+            |request| {
                 let deeper = request.tool_names().contains(&"Agent".to_owned()) && request.tool_uses().is_empty();
-                if deeper { Reply::message(vec![agent_call("t", "go", &json!({}))]) } else { Reply::text("bottom") }
-            });
+                if deeper {
+                    ScriptedReply::message(vec![agent_call("t", "go", &json!({}))])
+                } else {
+                    ScriptedReply::text("bottom")
+                }
+            },
+        );
         let mut sandbox = Sandbox::with_server(EXE, &server);
         if let Some(limit) = limit {
             sandbox.set("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", limit);
@@ -416,20 +442,25 @@ fn depth_is_limited() {
 // [EXT-180] [TST-90] More agents at once than allowed are refused, in words that do not invite a retry.
 #[test]
 fn agents_at_once_are_limited() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let calls = (0..3).map(|n| agent_call(&format!("toolu_{n}"), "go", &json!({"run_in_background": true}))).collect();
-    let server =
-        server(vec![Reply::message(calls), Reply::text("launched"), Reply::text("a"), Reply::text("b")], move |_| {
-            Reply::text("x").gate(&held)
-        });
+    let server = server(
+        vec![
+            ScriptedReply::message(calls),
+            ScriptedReply::text("launched"),
+            ScriptedReply::text("a"),
+            ScriptedReply::text("b"),
+        ],
+        move |_| ScriptedReply::text("x").gate(&held),
+    );
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", "2");
     let mut run = print(&sandbox, "go", &[]).spawn();
     run.wait_for("result");
     gate.open_all();
     drop(run.finish().expect_clean());
-    let main: Vec<Captured> = server.requests().into_iter().filter(|r| agent_of(r).is_none()).collect();
+    let main: Vec<CapturedRequest> = server.requests().into_iter().filter(|r| agent_of(r).is_none()).collect();
     let text = main[1].tool_result_text("toolu_2");
     assert!(text.starts_with("Concurrent subagent limit reached"), "{text}");
     assert!(main[1].tool_result_text("toolu_1").contains("agentId: "));
@@ -441,17 +472,20 @@ fn an_agent_that_fails_says_so() {
     let agents = json!({"short": {"description": "d", "prompt": "p", "maxTurns": 1}}).to_string();
     let server = server(
         vec![
-            Reply::message(vec![
+            ScriptedReply::message(vec![
                 agent_call("toolu_m", "limit", &json!({"subagent_type": "short"})),
                 agent_call("toolu_e", "broken", &json!({})),
             ]),
-            Reply::text("done"),
+            ScriptedReply::text("done"),
         ],
         |request| {
             if request.all_text().contains("broken") {
-                return Reply::error(400, "invalid_request_error", "no such thing");
+                return ScriptedReply::error(400, "invalid_request_error", "no such thing");
             }
-            Reply::message(vec![Block::text("Half of it."), Block::tool("Glob", &json!({"pattern": "*"}))])
+            ScriptedReply::message(vec![
+                ScriptedBlock::text("Half of it."),
+                ScriptedBlock::tool("Glob", &json!({"pattern": "*"})),
+            ])
         },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -471,23 +505,23 @@ fn a_finished_agent_can_be_continued() {
     let mut step = 0;
     let server = ModelServer::with_handler(move |request| {
         if agent_of(request).is_some() {
-            return Reply::text(if request.all_text().contains("and then?") { "second" } else { "first" });
+            return ScriptedReply::text(if request.all_text().contains("and then?") { "second" } else { "first" });
         }
         step += 1;
         match step {
-            1 => Reply::message(vec![agent_call("toolu_a", "begin", &json!({"name": "helper"}))]),
+            1 => ScriptedReply::message(vec![agent_call("toolu_a", "begin", &json!({"name": "helper"}))]),
             2 => {
                 let text = request.tool_result_text("toolu_a");
                 let found = text.split("agentId: ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
                 *id.lock().unwrap() = Some(found);
-                Reply::message(vec![Block::tool_with_id(
+                ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
                     "toolu_s",
                     "SendMessage",
                     &json!({"to": "helper", "message": "and then?"}),
                 )])
             }
-            3 => Reply::text("asked"),
-            _ => Reply::text("heard"),
+            3 => ScriptedReply::text("asked"),
+            _ => ScriptedReply::text("heard"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -506,29 +540,29 @@ fn a_finished_agent_can_be_continued() {
 // [SDK-87] [SDK-75] The host stops an agent: it ends with the agents it started, and stays stopped.
 #[test]
 fn an_agent_is_stopped_with_its_children() {
-    let inner = Gate::new();
+    let inner = ReplyGate::new();
     let held = inner.clone();
     let mut step = 0;
     let server = ModelServer::with_handler(move |request| {
         if agent_of(request).is_some() {
             let inner = request.messages()[0].to_string().contains("inner");
             let call = agent_call("toolu_in", "inner", &json!({}));
-            return if inner { Reply::text("never").gate(&held) } else { Reply::message(vec![call]) };
+            return if inner { ScriptedReply::text("never").gate(&held) } else { ScriptedReply::message(vec![call]) };
         }
         step += 1;
         match step {
-            1 => Reply::message(vec![agent_call("toolu_out", "outer", &json!({"run_in_background": true}))]),
-            2 => Reply::text("launched"),
+            1 => ScriptedReply::message(vec![agent_call("toolu_out", "outer", &json!({"run_in_background": true}))]),
+            2 => ScriptedReply::text("launched"),
             3 => {
                 let text = request.all_text();
                 let to = text.split("<task-id>").nth(1).map(|t| t.split('<').next().unwrap().to_owned());
-                Reply::message(vec![Block::tool_with_id(
+                ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
                     "toolu_s",
                     "SendMessage",
                     &json!({"to": to, "message": "go on"}),
                 )])
             }
-            _ => Reply::text("done"),
+            _ => ScriptedReply::text("done"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -562,14 +596,14 @@ fn an_agent_is_stopped_with_its_children() {
 // [SDK-75] An interrupt ends agents of both kinds; every call is answered.
 #[test]
 fn an_interrupt_ends_agents() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let server = server(
-        vec![Reply::message(vec![
+        vec![ScriptedReply::message(vec![
             agent_call("toolu_f", "fore", &json!({})),
             agent_call("toolu_b", "back", &json!({"run_in_background": true})),
         ])],
-        move |_| Reply::text("never").gate(&held),
+        move |_| ScriptedReply::text("never").gate(&held),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();
@@ -593,16 +627,24 @@ fn an_interrupt_ends_agents() {
 fn a_directory_change_stays_in_its_call() {
     let server = server(
         vec![
-            Reply::message(vec![agent_call("toolu_a", "go", &json!({}))]),
-            Reply::message(vec![Block::tool_with_id("toolu_p", "Bash", &json!({"command": "pwd"}))]),
-            Reply::text("done"),
+            ScriptedReply::message(vec![agent_call("toolu_a", "go", &json!({}))]),
+            ScriptedReply::message(vec![ScriptedBlock::tool_with_id("toolu_p", "Bash", &json!({"command": "pwd"}))]),
+            ScriptedReply::text("done"),
         ],
         |request| match request.tool_uses().len() {
-            0 => Reply::message(vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": "cd sub && pwd"}))]),
-            1 => Reply::message(vec![Block::tool_with_id("toolu_2", "Bash", &json!({"command": "pwd"}))]),
-            _ => {
-                Reply::text(format!("{} {}", request.tool_result_text("toolu_1"), request.tool_result_text("toolu_2")))
+            0 => ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
+                "toolu_1",
+                "Bash",
+                &json!({"command": "cd sub && pwd"}),
+            )]),
+            1 => {
+                ScriptedReply::message(vec![ScriptedBlock::tool_with_id("toolu_2", "Bash", &json!({"command": "pwd"}))])
             }
+            _ => ScriptedReply::text(format!(
+                "{} {}",
+                request.tool_result_text("toolu_1"),
+                request.tool_result_text("toolu_2")
+            )),
         },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -619,11 +661,11 @@ fn a_directory_change_stays_in_its_call() {
 fn usage_and_cost_are_rolled_up() {
     let replies = || {
         vec![
-            Reply::message(vec![agent_call("toolu_a", "go", &json!({}))]).tokens(1000, 100),
-            Reply::text("done").tokens(1000, 100),
+            ScriptedReply::message(vec![agent_call("toolu_a", "go", &json!({}))]).tokens(1000, 100),
+            ScriptedReply::text("done").tokens(1000, 100),
         ]
     };
-    let server = server(replies(), |_| Reply::text("x").tokens(5000, 500));
+    let server = server(replies(), |_| ScriptedReply::text("x").tokens(5000, 500));
     let sandbox = Sandbox::with_server(EXE, &server);
     let result = print(&sandbox, "go", &[]).run().expect_clean().result();
     assert_eq!(result["usage"]["input_tokens"], 2000);
@@ -631,12 +673,12 @@ fn usage_and_cost_are_rolled_up() {
         result["modelUsage"].as_object().unwrap().values().map(|m| m["inputTokens"].as_u64().unwrap()).collect();
     assert_eq!(totals.iter().sum::<u64>(), 7000);
     let limited = self::server(
-        vec![Reply::message(vec![
+        vec![ScriptedReply::message(vec![
             agent_call("toolu_a", "go", &json!({})),
-            Block::tool_with_id("toolu_w", "Write", &json!({"file_path": "after", "content": "x"})),
+            ScriptedBlock::tool_with_id("toolu_w", "Write", &json!({"file_path": "after", "content": "x"})),
             agent_call("toolu_b", "go", &json!({})),
         ])],
-        |_| Reply::text("x").tokens(5_000_000, 500),
+        |_| ScriptedReply::text("x").tokens(5_000_000, 500),
     );
     let sandbox = Sandbox::with_server(EXE, &limited);
     let flags = ["--max-budget-usd", "1", "--permission-mode", "acceptEdits"];
@@ -666,16 +708,28 @@ fn an_isolated_agent_works_in_its_own_worktree() {
     for changes in [false, true] {
         let server = server(
             vec![
-                Reply::message(vec![agent_call("toolu_a", "go", &json!({"isolation": "worktree"}))]),
-                Reply::text("done"),
+                ScriptedReply::message(vec![agent_call("toolu_a", "go", &json!({"isolation": "worktree"}))]),
+                ScriptedReply::text("done"),
             ],
             move |request| match (request.tool_uses().len(), changes) {
-                (0, true) => Reply::message(vec![
-                    Block::tool_with_id("toolu_1", "Bash", &json!({"command": "cat local.env && echo new > made.txt"})),
-                    Block::tool_with_id("toolu_2", "Bash", &json!({"command": "cd ../../.. && touch stray.txt"})),
+                (0, true) => ScriptedReply::message(vec![
+                    ScriptedBlock::tool_with_id(
+                        "toolu_1",
+                        "Bash",
+                        &json!({"command": "cat local.env && echo new > made.txt"}),
+                    ),
+                    ScriptedBlock::tool_with_id(
+                        "toolu_2",
+                        "Bash",
+                        &json!({"command": "cd ../../.. && touch stray.txt"}),
+                    ),
                 ]),
-                (0, false) => Reply::message(vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": "ls"}))]),
-                _ => Reply::text(request.tool_result_text("toolu_1")),
+                (0, false) => ScriptedReply::message(vec![ScriptedBlock::tool_with_id(
+                    "toolu_1",
+                    "Bash",
+                    &json!({"command": "ls"}),
+                )]),
+                _ => ScriptedReply::text(request.tool_result_text("toolu_1")),
             },
         );
         let sandbox = Sandbox::with_server(EXE, &server);
@@ -715,8 +769,11 @@ fn an_isolated_agent_works_in_its_own_worktree() {
 #[test]
 fn a_worktree_is_never_made_through_a_link() {
     let server = server(
-        vec![Reply::message(vec![agent_call("toolu_a", "go", &json!({"isolation": "worktree"}))]), Reply::text("done")],
-        |_| Reply::text("never"),
+        vec![
+            ScriptedReply::message(vec![agent_call("toolu_a", "go", &json!({"isolation": "worktree"}))]),
+            ScriptedReply::text("done"),
+        ],
+        |_| ScriptedReply::text("never"),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("tracked.txt", "x");
@@ -742,19 +799,23 @@ fn twenty_agents_with_ten_calls_each() {
     let calls = (0..AGENTS).map(|n| {
         agent_call(&format!("toolu_{n}"), &format!("job {n}."), &json!({"run_in_background": n.is_multiple_of(2)}))
     });
-    let calls: Vec<Block> = calls.collect();
+    let calls: Vec<ScriptedBlock> = calls.collect();
     let mut first = true;
     let server = ModelServer::with_handler(move |request| {
         if agent_of(request).is_none() {
-            return if std::mem::take(&mut first) { Reply::message(calls.clone()) } else { Reply::text("noted") };
+            return if std::mem::take(&mut first) {
+                ScriptedReply::message(calls.clone())
+            } else {
+                ScriptedReply::text("noted")
+            };
         }
         let done = request.tool_uses().len();
         let job = request.messages()[0].to_string().split("job ").nth(1).unwrap().split('.').next().unwrap().to_owned();
         if done == CALLS {
-            return Reply::text(format!("report of job {job}."));
+            return ScriptedReply::text(format!("report of job {job}."));
         }
         let command = format!("echo {done} >> out-{job}");
-        Reply::message(vec![Block::tool("Bash", &json!({"command": command}))])
+        ScriptedReply::message(vec![ScriptedBlock::tool("Bash", &json!({"command": command}))])
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).timeout(std::time::Duration::from_mins(2));
@@ -782,15 +843,16 @@ fn twenty_agents_with_ten_calls_each() {
 // [EXT-178] A name that was given to a second agent reaches neither without a word; their ids do.
 #[test]
 fn a_name_given_twice_is_refused() {
-    let message = Block::tool_with_id("toolu_s", "SendMessage", &json!({"to": "helper", "message": "and then?"}));
+    let message =
+        ScriptedBlock::tool_with_id("toolu_s", "SendMessage", &json!({"to": "helper", "message": "and then?"}));
     let server = server(
         vec![
-            Reply::message(vec![agent_call("toolu_a", "one", &json!({"name": "helper"}))]),
-            Reply::message(vec![agent_call("toolu_b", "two", &json!({"name": "helper"}))]),
-            Reply::message(vec![message]),
-            Reply::text("done"),
+            ScriptedReply::message(vec![agent_call("toolu_a", "one", &json!({"name": "helper"}))]),
+            ScriptedReply::message(vec![agent_call("toolu_b", "two", &json!({"name": "helper"}))]),
+            ScriptedReply::message(vec![message]),
+            ScriptedReply::text("done"),
         ],
-        |_| Reply::text("first"),
+        |_| ScriptedReply::text("first"),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     stream(&sandbox, "go", &[]);
@@ -812,11 +874,11 @@ fn an_agent_keeps_notes() {
     {
         let server = server(
             vec![
-                Reply::message(vec![agent_call("toolu_a", "go", &json!({"subagent_type": "keeper"}))]),
-                Reply::message(vec![agent_call("toolu_b", "go", &json!({"subagent_type": "keeper"}))]),
-                Reply::text("done"),
+                ScriptedReply::message(vec![agent_call("toolu_a", "go", &json!({"subagent_type": "keeper"}))]),
+                ScriptedReply::message(vec![agent_call("toolu_b", "go", &json!({"subagent_type": "keeper"}))]),
+                ScriptedReply::text("done"),
             ],
-            |_| Reply::text("noted"),
+            |_| ScriptedReply::text("noted"),
         );
         let sandbox = Sandbox::with_server(EXE, &server);
         let head = format!("---\nname: keeper\ndescription: d\ntools: Grep\nmemory: {memory}\n---\nYou keep notes.\n");
@@ -838,13 +900,13 @@ fn an_agent_keeps_notes() {
 fn a_main_thread_may_be_limited_to_types() {
     let server = server(
         vec![
-            Reply::message(vec![
+            ScriptedReply::message(vec![
                 agent_call("toolu_a", "go", &json!({"subagent_type": "Explore"})),
                 agent_call("toolu_b", "go", &json!({})),
             ]),
-            Reply::text("done"),
+            ScriptedReply::text("done"),
         ],
-        |_| Reply::text("found"),
+        |_| ScriptedReply::text("found"),
     );
     let sandbox = Sandbox::with_server(EXE, &server);
     let text = "---\nname: boss\ndescription: rules\ntools: Read, Agent(Explore, Plan)\n---\nYou are the boss.\n";
@@ -864,7 +926,7 @@ fn a_main_thread_may_be_limited_to_types() {
 // [EXT-183] An agent that the user names is to be used; the words of the user stay as they are.
 #[test]
 fn a_named_agent_is_pointed_out() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write(".claude/agents/r.md", "---\nname: reviewer\ndescription: reviews\n---\nYou review.\n");
     let session = session_of(&stream(&sandbox, "ask @agent-reviewer about @agent-nobody", &[]));
@@ -882,7 +944,7 @@ fn a_named_agent_is_pointed_out() {
 // [EXT-156] `initialPrompt` of the agent the session runs as stands before the first prompt, once.
 #[test]
 fn an_initial_prompt_comes_first() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let text = "---\nname: boss\ndescription: rules\ninitialPrompt: Look around first.\n---\nYou are the boss.\n";
     sandbox.write(".claude/agents/boss.md", text);
@@ -903,13 +965,13 @@ fn a_fork_knows_the_conversation() {
     let again = agent_call("toolu_again", "deeper", &fork);
     let server = server(
         vec![
-            Reply::message(vec![agent_call("toolu_f", "the side task", &fork)]),
-            Reply::text("launched"),
-            Reply::text("heard"),
+            ScriptedReply::message(vec![agent_call("toolu_f", "the side task", &fork)]),
+            ScriptedReply::text("launched"),
+            ScriptedReply::text("heard"),
         ],
         move |request| match request.tool_uses().len() {
-            1 => Reply::message(vec![again.clone()]),
-            _ => Reply::text("done aside"),
+            1 => ScriptedReply::message(vec![again.clone()]),
+            _ => ScriptedReply::text("done aside"),
         },
     );
     let mut sandbox = Sandbox::with_server(EXE, &server);
@@ -918,7 +980,7 @@ fn a_fork_knows_the_conversation() {
     stream(&sandbox, "the whole story", &[]);
     let requests = server.requests();
     let main = requests.iter().find(|r| agent_of(r).is_none()).unwrap();
-    let forks: Vec<&Captured> = requests.iter().filter(|r| agent_of(r).is_some()).collect();
+    let forks: Vec<&CapturedRequest> = requests.iter().filter(|r| agent_of(r).is_some()).collect();
     for part in ["system", "tools", "model", "max_tokens"] {
         let plain = |value: &Value| value.to_string().replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
         assert_eq!(plain(&forks[0].json[part]), plain(&main.json[part]), "{part}");

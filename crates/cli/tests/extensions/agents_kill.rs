@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const ROUNDS: usize = 100;
 const WORKERS: usize = 4;
@@ -19,26 +19,26 @@ const CALLS: usize = 3;
 /// As many as every whole run makes.
 const REQUESTS: u64 = 2 + (AGENTS * (CALLS + 1)) as u64;
 
-fn is_agent(request: &Captured) -> bool {
+fn is_agent(request: &CapturedRequest) -> bool {
     request.header("x-claude-code-agent-id").is_some()
 }
 
-fn reply(request: &Captured) -> Reply {
+fn reply(request: &CapturedRequest) -> ScriptedReply {
     if !is_agent(request) {
         if !request.tool_uses().is_empty() || request.all_text().contains("go on") {
-            return Reply::text("noted");
+            return ScriptedReply::text("noted");
         }
         let call = |n: usize| {
             let input = json!({"description": format!("job {n}"), "prompt": format!("job {n}."), "run_in_background": n.is_multiple_of(2)});
-            Block::tool("Agent", &input)
+            ScriptedBlock::tool("Agent", &input)
         };
-        return Reply::message((0..AGENTS).map(call).collect());
+        return ScriptedReply::message((0..AGENTS).map(call).collect());
     }
     let job = request.messages()[0].to_string().split("job ").nth(1).unwrap().split('.').next().unwrap().to_owned();
     if request.tool_uses().len() == CALLS {
-        return Reply::text(format!("report-{job}-end"));
+        return ScriptedReply::text(format!("report-{job}-end"));
     }
-    Reply::message(vec![Block::tool("Glob", &json!({"pattern": "*"}))])
+    ScriptedReply::message(vec![ScriptedBlock::tool("Glob", &json!({"pattern": "*"}))])
 }
 
 struct Scene {

@@ -3,22 +3,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{Finished, ModelServer, Reply, Running, Sandbox};
+use testkit::{FinishedRun, ModelServer, RunningGimlet, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 5] = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
 
-fn start(sandbox: &Sandbox, more: &[&str]) -> Running {
+fn start(sandbox: &Sandbox, more: &[&str]) -> RunningGimlet {
     sandbox.gimlet(&[&STREAM[..], more].concat()).stdin_open().spawn()
 }
 
-fn say(running: &mut Running, text: &str) -> Value {
+fn say(running: &mut RunningGimlet, text: &str) -> Value {
     running.send_user(text);
     running.wait_for("result")
 }
 
 /// One command in a run of its own, without a model.
-fn alone(sandbox: &Sandbox, command: &str) -> Finished {
+fn alone(sandbox: &Sandbox, command: &str) -> FinishedRun {
     sandbox.gimlet(&["-p", command, "--output-format", "stream-json", "--verbose"]).run()
 }
 
@@ -93,7 +93,8 @@ fn local_commands_answer_without_the_model() {
 #[test]
 fn what_a_command_shows_stays_out_of_the_conversation() {
     // [EXT-212] [EXT-213] [SDK-66]
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two"), ScriptedReply::text("three")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     say(&mut running, "hello");
@@ -114,7 +115,7 @@ fn what_a_command_shows_stays_out_of_the_conversation() {
 #[test]
 fn init_lists_commands_and_a_switch_takes_them_away() {
     // [SDK-66]
-    let server = ModelServer::script([Reply::text("ok"), Reply::text("ok")]);
+    let server = ModelServer::script([ScriptedReply::text("ok"), ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let run = alone(&sandbox, "hi").expect_clean();
     let names = run.lines()[0]["slash_commands"].clone();
@@ -131,7 +132,7 @@ fn init_lists_commands_and_a_switch_takes_them_away() {
 #[test]
 fn a_model_switched_to_holds_for_the_session_and_is_not_saved() {
     // [CLI-119] [EXT-114]
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write_config("settings.json", r#"{"availableModels": ["sonnet", "haiku", "opus"]}"#);
     let mut running = start(&sandbox, &["--model", "sonnet"]);
@@ -157,7 +158,7 @@ fn a_model_switched_to_holds_for_the_session_and_is_not_saved() {
 #[test]
 fn hooks_may_refuse_a_switch_and_add_to_the_next_request() {
     // [EXT-114]
-    let server = ModelServer::script([Reply::text("one")]);
+    let server = ModelServer::script([ScriptedReply::text("one")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let hook = |command: &str| json!({"type": "command", "command": command, "timeout": 1});
     let settings = json!({"hooks": {
@@ -182,7 +183,7 @@ fn hooks_may_refuse_a_switch_and_add_to_the_next_request() {
 
 #[test]
 fn effort_is_a_choice_of_the_session() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--model", "sonnet"]);
     let set = say(&mut running, "/effort low");
@@ -199,10 +200,10 @@ fn effort_is_a_choice_of_the_session() {
 fn directories_are_added_and_moved_to_within_the_rules() {
     // [EXT-109] [CLI-164]
     let server = ModelServer::script([
-        Reply::tool("Read", json!({"file_path": "/nowhere"})),
-        Reply::text("one"),
-        Reply::tool("Bash", json!({"command": "pwd"})),
-        Reply::text("two"),
+        ScriptedReply::tool("Read", json!({"file_path": "/nowhere"})),
+        ScriptedReply::text("one"),
+        ScriptedReply::tool("Bash", json!({"command": "pwd"})),
+        ScriptedReply::text("two"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let (extra, other) = (sandbox.root().join("extra"), sandbox.root().join("other"));
@@ -247,10 +248,10 @@ fn directories_are_added_and_moved_to_within_the_rules() {
 fn rules_given_with_a_command_hold_for_the_next_call() {
     // [CLI-214]
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch a"})),
-        Reply::text("one"),
-        Reply::tool("Bash", json!({"command": "touch b"})),
-        Reply::text("two"),
+        ScriptedReply::tool("Bash", json!({"command": "touch a"})),
+        ScriptedReply::text("one"),
+        ScriptedReply::tool("Bash", json!({"command": "touch b"})),
+        ScriptedReply::text("two"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
@@ -270,7 +271,7 @@ fn rules_given_with_a_command_hold_for_the_next_call() {
 #[test]
 fn a_conversation_is_named_and_written_out() {
     // [CLI-215]
-    let server = ModelServer::script([Reply::text("It is blue.")]);
+    let server = ModelServer::script([ScriptedReply::text("It is blue.")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     say(&mut running, "What colour is it?");
@@ -288,10 +289,10 @@ fn a_conversation_is_named_and_written_out() {
 fn prompts_of_our_own_go_to_the_model_and_hooks_hear_of_them() {
     // [EXT-95] [EXT-214]
     let server = ModelServer::script([
-        Reply::text("one"),
-        Reply::tool("Skill", json!({"skill": "fix"})),
-        Reply::text("two"),
-        Reply::text("three"),
+        ScriptedReply::text("one"),
+        ScriptedReply::tool("Skill", json!({"skill": "fix"})),
+        ScriptedReply::text("two"),
+        ScriptedReply::text("three"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write(".claude/commands/fix.md", "Fix it: $ARGUMENTS");
@@ -325,7 +326,10 @@ fn prompts_of_our_own_go_to_the_model_and_hooks_hear_of_them() {
 
 #[test]
 fn a_plan_may_be_asked_for_with_a_command() {
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch x"})), Reply::text("a plan")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "touch x"})),
+        ScriptedReply::text("a plan"),
+    ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
     let on = say(&mut running, "/plan");
@@ -339,7 +343,7 @@ fn a_plan_may_be_asked_for_with_a_command() {
 #[test]
 fn clear_begins_another_conversation_behind_the_same_host() {
     // [SDK-150] [SDK-148] [CLI-208] [EXT-244]
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let seen = sandbox.root().join("seen");
     let hook = json!([{"hooks": [{"type": "command", "command": format!("cat >> {0}; echo >> {0}", seen.display())}]}]);
@@ -406,9 +410,9 @@ fn clear_begins_another_conversation_behind_the_same_host() {
 fn what_runs_in_the_background_ends_with_its_conversation() {
     // [SDK-150]
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "sleep 300", "run_in_background": true})),
-        Reply::text("started"),
-        Reply::text("fresh"),
+        ScriptedReply::tool("Bash", json!({"command": "sleep 300", "run_in_background": true})),
+        ScriptedReply::text("started"),
+        ScriptedReply::text("fresh"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--allowedTools", "Bash"]);

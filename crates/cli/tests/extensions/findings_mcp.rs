@@ -5,7 +5,7 @@
 use crate::common::mcp::{HttpServer, scene, server};
 use crate::common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedReply};
 
 /// No test gets this far: the harness gives up long before.
 const FOREVER: &str = "600000";
@@ -15,7 +15,7 @@ fn declare(sandbox: &Sandbox, servers: &Value) {
     sandbox.write_config(".claude.json", json!({"mcpServers": servers, "hasCompletedOnboarding": true}).to_string());
 }
 
-fn control(running: &mut Running, request: &Value) -> Value {
+fn control(running: &mut RunningGimlet, request: &Value) -> Value {
     running.send_json(&json!({"type": "control_request", "request_id": "c", "request": request}));
     running.wait_for("control_response")["response"]["response"].clone()
 }
@@ -23,7 +23,7 @@ fn control(running: &mut Running, request: &Value) -> Value {
 // [F-B1] Their tools are offered with the first prompt of a script.
 #[test]
 fn servers_of_every_scope_are_in_the_first_request() {
-    let (model, sandbox) = scene([Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::text("done")]);
     let folder = sandbox.project().display().to_string();
     let state = json!({
         "mcpServers": {"mine": server(&[])},
@@ -43,7 +43,7 @@ fn servers_of_every_scope_are_in_the_first_request() {
 // [F-B1] A script waits for a moment only, says who did not come, and never waits for it again.
 #[test]
 fn a_server_that_does_not_come_is_announced_once() {
-    let (model, sandbox) = scene([Reply::text("one"), Reply::text("two")]);
+    let (model, sandbox) = scene([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     declare(&sandbox, &json!({"fix": server(&[]), "slow": server(&["hang"])}));
     let mut running = host(&sandbox, &[]).env("MCP_CONNECT_TIMEOUT_MS", "700").env("MCP_TIMEOUT", FOREVER).spawn();
     for prompt in ["go", "again"] {
@@ -66,9 +66,9 @@ fn with_deferral_the_request_goes_out_at_once() {
     let sandbox_sign = tempfile::tempdir().unwrap();
     let sign = sandbox_sign.path().join("go");
     let (model, sandbox) = scene([
-        Reply::tool("Bash", json!({"command": format!("touch {}", sign.display())})),
-        Reply::tool("ToolSearch", json!({"query": "select:mcp__slow__echo"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": format!("touch {}", sign.display())})),
+        ScriptedReply::tool("ToolSearch", json!({"query": "select:mcp__slow__echo"})),
+        ScriptedReply::text("done"),
     ]);
     declare(&sandbox, &json!({"slow": server(&[&format!("wait={}", sign.display())])}));
     let run = print(&sandbox, "go", &["--allowedTools", "Bash"]);
@@ -84,7 +84,7 @@ fn with_deferral_the_request_goes_out_at_once() {
 // [F-B1] Servers of the command line are waited for as long as they may take.
 #[test]
 fn servers_of_the_command_line_are_waited_for() {
-    let (model, sandbox) = scene([Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::text("done")]);
     let place = tempfile::tempdir().unwrap();
     let sign = place.path().join("go");
     let config = json!({"mcpServers": {"fix": server(&[&format!("wait={}", sign.display())])}}).to_string();
@@ -98,7 +98,7 @@ fn servers_of_the_command_line_are_waited_for() {
 // [F-B1] A person's servers start with the terminal, before any prompt, and a prompt does not wait for those that hang.
 #[test]
 fn the_terminal_connects_at_the_start_and_never_waits() {
-    let (model, sandbox) = scene([Reply::text("Answered at once.")]);
+    let (model, sandbox) = scene([ScriptedReply::text("Answered at once.")]);
     let log = sandbox.root().join("server.log");
     declare(
         &sandbox,
@@ -124,7 +124,7 @@ fn the_terminal_connects_at_the_start_and_never_waits() {
 // [F-B1] `alwaysLoad` is the one reason to keep a person waiting, and not for long.
 #[test]
 fn the_terminal_waits_for_always_load() {
-    let (model, sandbox) = scene([Reply::text("Here I am.")]);
+    let (model, sandbox) = scene([ScriptedReply::text("Here I am.")]);
     let (mut fix, mut slow) = (server(&[]), server(&["hang"]));
     fix["alwaysLoad"] = json!(true);
     slow["alwaysLoad"] = json!(true);
@@ -137,7 +137,7 @@ fn the_terminal_waits_for_always_load() {
 }
 
 /// A place where everything that the four commands show is declared.
-fn furnished(replies: Vec<Reply>) -> (testkit::ModelServer, Sandbox) {
+fn furnished(replies: Vec<ScriptedReply>) -> (testkit::ModelServer, Sandbox) {
     let (model, sandbox) = scene(replies);
     declare(&sandbox, &json!({"fix": server(&[])}));
     let hook = |word: &str| json!([{"hooks": [{"type": "command", "command": format!("true {word}")}]}]);
@@ -227,9 +227,9 @@ fn the_screens_know_everything_before_the_first_prompt() {
 #[test]
 fn a_server_without_a_handshake_is_spoken_to() {
     let (model, sandbox) = scene([
-        Reply::tool("mcp__fix__confirm", json!({})),
-        Reply::tool("mcp__fix__echo", json!({"text": "heard"})),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__fix__confirm", json!({})),
+        ScriptedReply::tool("mcp__fix__echo", json!({"text": "heard"})),
+        ScriptedReply::text("done"),
     ]);
     declare(&sandbox, &json!({"fix": server(&["stateless"])}));
     let lines = stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
@@ -260,9 +260,9 @@ fn over_both(options: &[&str], check: impl Fn(Value, &std::path::Path)) {
 fn tasks_of_the_newest_revision_are_followed_to_their_end() {
     over_both(&["tasks"], |declared, log| {
         let (model, sandbox) = scene([
-            Reply::tool("mcp__fix__job", json!({})),
-            Reply::tool("mcp__fix__broken", json!({})),
-            Reply::text("done"),
+            ScriptedReply::tool("mcp__fix__job", json!({})),
+            ScriptedReply::tool("mcp__fix__broken", json!({})),
+            ScriptedReply::text("done"),
         ]);
         declare(&sandbox, &json!({"fix": declared}));
         stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
@@ -280,7 +280,7 @@ fn tasks_of_the_newest_revision_are_followed_to_their_end() {
 #[test]
 fn a_task_of_the_newest_revision_is_cancelled_when_its_time_is_up() {
     over_both(&["tasks"], |declared, log| {
-        let (model, sandbox) = scene([Reply::tool("mcp__fix__stuck", json!({})), Reply::text("done")]);
+        let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__stuck", json!({})), ScriptedReply::text("done")]);
         declare(&sandbox, &json!({"fix": declared}));
         print(&sandbox, "go", &["--allowedTools", "mcp__fix"]).env("MCP_TOOL_TIMEOUT", "1000").run().expect_clean();
         let result = &model.request(1).tool_results()[0];
@@ -299,11 +299,11 @@ fn changes_are_subscribed_to_in_the_newest_revision() {
             let last = results.last().map(|result| result["content"].to_string()).unwrap_or_default();
             let offered = request.tool_names().contains(&"mcp__fix__grown".to_owned());
             match last.as_str() {
-                "" => Reply::tool("mcp__fix__grow", json!({})),
-                said if said.contains("called grown") => Reply::text("done"),
-                _ if offered => Reply::tool("mcp__fix__grown", json!({})),
+                "" => ScriptedReply::tool("mcp__fix__grow", json!({})),
+                said if said.contains("called grown") => ScriptedReply::text("done"),
+                _ if offered => ScriptedReply::tool("mcp__fix__grown", json!({})),
                 // The news are on their way.
-                _ => Reply::tool("mcp__fix__echo", json!({"text": "waiting"})),
+                _ => ScriptedReply::tool("mcp__fix__echo", json!({"text": "waiting"})),
             }
         });
         let sandbox = Sandbox::with_server(crate::common::EXE, &model);
@@ -324,7 +324,7 @@ fn the_last_words_of_a_server_are_masked() {
         declared["env"] = json!({"SERVICE_API_KEY": pass});
         declared
     };
-    let (model, sandbox) = scene([Reply::tool("mcp__fix__crash", json!({})), Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__crash", json!({})), ScriptedReply::text("done")]);
     declare(&sandbox, &json!({"fix": with_key(&["secret"]), "shut": with_key(&["refuse", "secret"])}));
     let log = sandbox.root().join("debug.log");
     let flags = ["--allowedTools", "mcp__fix", "--debug-file", log.to_str().unwrap()];
@@ -357,7 +357,7 @@ fn the_last_words_of_a_server_are_masked() {
 // [F-B11] A call that the server runs as a task is asked after until it ends.
 #[test]
 fn a_task_of_a_server_is_waited_for() {
-    let (model, sandbox) = scene([Reply::tool("mcp__fix__job", json!({})), Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__job", json!({})), ScriptedReply::text("done")]);
     let log = sandbox.root().join("server.log");
     declare(&sandbox, &json!({"fix": server(&["tasks", &format!("log={}", log.display())])}));
     stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
@@ -371,7 +371,7 @@ fn a_task_of_a_server_is_waited_for() {
 fn models_of_a_gateway_are_listed() {
     let (model, sandbox) = scene([]);
     let data = json!([{"id": "claude-house-1", "display_name": "House One"}, {"id": "gpt-9"}]);
-    model.route("/v1/models", Reply::status(200).json(&json!({"data": data, "has_more": false})));
+    model.route("/v1/models", ScriptedReply::status(200).json(&json!({"data": data, "has_more": false})));
     let lists = |discovers: &str| {
         let run = host(&sandbox, &[]).env("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", discovers);
         let mut running = run.spawn();
@@ -401,7 +401,7 @@ fn models_of_the_first_party_are_listed_page_by_page() {
     let (model, mut sandbox) = scene([]);
     let page = |id: &str, more: bool| {
         let data = json!([{"id": id, "display_name": format!("Model {id}")}]);
-        Reply::status(200).json(&json!({"data": data, "has_more": more, "first_id": id, "last_id": id}))
+        ScriptedReply::status(200).json(&json!({"data": data, "has_more": more, "first_id": id, "last_id": id}))
     };
     model.route("http://api.anthropic.com/v1/models?beta=true&limit=1000", page("claude-page-1", true));
     model.route(

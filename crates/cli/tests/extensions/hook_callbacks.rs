@@ -3,14 +3,14 @@
 
 use crate::common::{EXE, host, of_kind};
 use serde_json::{Value, json};
-use testkit::{Block, ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn bash(line: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": line}))
+fn bash(line: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": line}))
 }
 
 /// A host that registered `hooks` and sent its first prompt.
-fn start(sandbox: &Sandbox, hooks: &Value, more: &[&str]) -> Running {
+fn start(sandbox: &Sandbox, hooks: &Value, more: &[&str]) -> RunningGimlet {
     let mut running = host(sandbox, more).spawn();
     initialize(&mut running, "i1", hooks);
     let reply = running.wait_for("control_response");
@@ -19,7 +19,7 @@ fn start(sandbox: &Sandbox, hooks: &Value, more: &[&str]) -> Running {
     running
 }
 
-fn initialize(running: &mut Running, id: &str, hooks: &Value) {
+fn initialize(running: &mut RunningGimlet, id: &str, hooks: &Value) {
     running.send_json(&json!({"type": "control_request", "request_id": id,
         "request": {"subtype": "initialize", "hooks": hooks}}));
 }
@@ -28,14 +28,14 @@ fn on(event: &str, ids: &[&str]) -> Value {
     json!({event: [{"matcher": null, "hookCallbackIds": ids}]})
 }
 
-fn answer(running: &mut Running, question: &Value, output: &Value) {
+fn answer(running: &mut RunningGimlet, question: &Value, output: &Value) {
     let id = &question["request_id"];
     running.send_json(
         &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": output}}),
     );
 }
 
-fn fail(running: &mut Running, question: &Value) {
+fn fail(running: &mut RunningGimlet, question: &Value) {
     let id = &question["request_id"];
     running.send_json(&json!({"type": "control_response",
         "response": {"subtype": "error", "request_id": id, "error": "callback crashed"}}));
@@ -47,15 +47,15 @@ fn decision(event: &str, fields: &Value) -> Value {
     json!({"hookSpecificOutput": own})
 }
 
-fn end(mut running: Running) -> (Value, Vec<Value>) {
+fn end(mut running: RunningGimlet) -> (Value, Vec<Value>) {
     let result = running.wait_for("result");
     running.close_stdin();
     (result, running.finish().lines())
 }
 
 /// One call of `touch made`, with the host's `output` to its PreToolUse callback: whether it ran, and the model's second request.
-fn one_call(output: &Value, more: &[&str]) -> (bool, testkit::Captured) {
-    let server = ModelServer::script([bash("touch made"), Reply::text("end")]);
+fn one_call(output: &Value, more: &[&str]) -> (bool, testkit::CapturedRequest) {
+    let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = start(&sandbox, &on("PreToolUse", &["h0"]), more);
     let question = running.wait_for("control_request");
@@ -68,7 +68,7 @@ fn one_call(output: &Value, more: &[&str]) -> (bool, testkit::Captured) {
 // nobody knows are ignored.
 #[test]
 fn callbacks_of_an_event_run_together() {
-    let server = ModelServer::script([bash("touch made"), Reply::text("end")]);
+    let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config(
         "settings.json",
@@ -141,7 +141,7 @@ fn an_async_answer_delays_nothing() {
 
 /// PreToolUse callbacks of a host that never answers, or fails.
 fn broken(group: &Value, silent: bool) -> (bool, Vec<Value>) {
-    let server = ModelServer::script([bash("touch made"), Reply::text("end")]);
+    let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut group = group.clone();
     group["hookCallbackIds"] = json!(["h0"]);
@@ -176,7 +176,7 @@ fn failures_follow_what_the_host_said() {
 // [EXT-48] [SDK-121] [SDK-114] Silence refuses a prompt; a turn that wants to stop stops.
 #[test]
 fn silence_refuses_prompts_and_never_holds_an_end() {
-    let server = ModelServer::script([Reply::text("answer")]);
+    let server = ModelServer::script([ScriptedReply::text("answer")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let group = json!([{"hookCallbackIds": ["h0"], "timeout": 0.2}]);
     let running = start(&sandbox, &json!({"UserPromptSubmit": group}), &[]);
@@ -197,7 +197,7 @@ fn silence_refuses_prompts_and_never_holds_an_end() {
 // [SDK-116] [SDK-119] The result object reaches PostToolUse, and `continue: false` ends the turn with a result.
 #[test]
 fn a_callback_can_end_the_turn_after_an_edit() {
-    let server = ModelServer::script([Reply::tool("Write", json!({"file_path": "a.txt", "content": "x"}))]);
+    let server = ModelServer::script([ScriptedReply::tool("Write", json!({"file_path": "a.txt", "content": "x"}))]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = start(&sandbox, &on("PostToolUse", &["h0"]), &["--permission-mode", "acceptEdits"]);
     let question = running.wait_for("control_request");
@@ -213,10 +213,10 @@ fn a_callback_can_end_the_turn_after_an_edit() {
 #[test]
 fn callbacks_reach_into_agents() {
     let server = ModelServer::script([
-        Reply::tool("Agent", json!({"description": "d", "prompt": "p", "run_in_background": false})),
+        ScriptedReply::tool("Agent", json!({"description": "d", "prompt": "p", "run_in_background": false})),
         bash("touch made"),
-        Reply::text("report"),
-        Reply::text("end"),
+        ScriptedReply::text("report"),
+        ScriptedReply::text("end"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["h0"]}]});
@@ -233,11 +233,11 @@ fn callbacks_reach_into_agents() {
 #[test]
 fn callbacks_of_parallel_calls_are_asked_together() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool_with_id("t1", "Read", &json!({"file_path": "a.txt"})),
-            Block::tool_with_id("t2", "Read", &json!({"file_path": "b.txt"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool_with_id("t1", "Read", &json!({"file_path": "a.txt"})),
+            ScriptedBlock::tool_with_id("t2", "Read", &json!({"file_path": "b.txt"})),
         ]),
-        Reply::text("end"),
+        ScriptedReply::text("end"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("a.txt", "alpha");
@@ -258,7 +258,7 @@ fn callbacks_of_parallel_calls_are_asked_together() {
 // [SDK-113] A repeated `initialize` replaces the callbacks; who waits for an old one is told to try again.
 #[test]
 fn registering_again_replaces_what_was_there() {
-    let server = ModelServer::script([bash("touch one"), bash("touch two"), Reply::text("end")]);
+    let server = ModelServer::script([bash("touch one"), bash("touch two"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = start(&sandbox, &on("PreToolUse", &["old"]), &["--allowedTools", "Bash"]);
     let question = running.wait_for("control_request");

@@ -3,7 +3,7 @@
 
 use crate::common::{EXE, host, kinds, of_kind, stream};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn command(text: &str) -> Value {
     json!({"type": "command", "command": text})
@@ -17,30 +17,37 @@ fn settings(sandbox: &Sandbox, value: &Value) {
     sandbox.write_config("settings.json", value.to_string());
 }
 
-fn bash(line: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": line}))
+fn bash(line: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": line}))
 }
 
 /// Answers judges with `judge` and everybody else from `script`, in order.
-fn judged(script: Vec<Reply>, mut judge: impl FnMut(&testkit::Captured) -> Reply + Send + 'static) -> ModelServer {
+fn judged(
+    script: Vec<ScriptedReply>,
+    mut judge: impl FnMut(&testkit::CapturedRequest) -> ScriptedReply + Send + 'static,
+) -> ModelServer {
     let mut script = script.into_iter();
     ModelServer::with_handler(move |request| {
         if request.system_text().contains("whether a condition holds") {
             return judge(request);
         }
-        script.next().unwrap_or_else(|| Reply::status(400))
+        script.next().unwrap_or_else(|| ScriptedReply::status(400))
     })
 }
 
 // [EXT-44] An agent handler looks with its own tools before it judges; a no goes to the model and the turn goes on.
 #[test]
 fn an_agent_reads_before_it_judges() {
-    let server = judged(vec![bash("touch made"), Reply::text("understood")], |request| {
+    let server = judged(vec![bash("touch made"), ScriptedReply::text("understood")], |request| {
         if request.tool_results().is_empty() {
-            return Reply::tool("Read", json!({"file_path": "rules.txt"}));
+            return ScriptedReply::tool("Read", json!({"file_path": "rules.txt"}));
         }
         let told = request.tool_results()[0]["content"].as_str().unwrap().contains("never touch");
-        Reply::text(if told { r#"{"ok": false, "reason": "the rules say never touch"}"# } else { r#"{"ok": true}"# })
+        ScriptedReply::text(if told {
+            r#"{"ok": false, "reason": "the rules say never touch"}"#
+        } else {
+            r#"{"ok": true}"#
+        })
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("rules.txt", "never touch anything\n");
@@ -63,7 +70,9 @@ fn an_agent_reads_before_it_judges() {
 // [EXT-44] It is cut off after 50 turns, and a judge that judges nothing blocks nothing.
 #[test]
 fn an_agent_that_never_judges_is_cut_off() {
-    let server = judged(vec![bash("touch made"), Reply::text("end")], |_| Reply::tool("Glob", json!({"pattern": "*"})));
+    let server = judged(vec![bash("touch made"), ScriptedReply::text("end")], |_| {
+        ScriptedReply::tool("Glob", json!({"pattern": "*"}))
+    });
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("PreToolUse", "Bash", &[json!({"type": "agent", "prompt": "Well?", "timeout": 100})]));
     let done = crate::common::print(&sandbox, "go", &["--allowedTools", "Bash"])
@@ -78,12 +87,15 @@ fn an_agent_that_never_judges_is_cut_off() {
 // [EXT-44] Handlers that ask a model are not asked about the judge's own calls; command handlers are.
 #[test]
 fn a_judge_is_not_judged() {
-    let server = judged(vec![Reply::tool("Read", json!({"file_path": "a.txt"})), Reply::text("end")], |request| {
-        if request.tool_results().is_empty() {
-            return Reply::tool("Read", json!({"file_path": "b.txt"}));
-        }
-        Reply::text(r#"{"ok": true}"#)
-    });
+    let server = judged(
+        vec![ScriptedReply::tool("Read", json!({"file_path": "a.txt"})), ScriptedReply::text("end")],
+        |request| {
+            if request.tool_results().is_empty() {
+                return ScriptedReply::tool("Read", json!({"file_path": "b.txt"}));
+            }
+            ScriptedReply::text(r#"{"ok": true}"#)
+        },
+    );
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("a.txt", "a");
     sandbox.write("b.txt", "b");
@@ -108,7 +120,7 @@ fn hooks_of_a_skill_stay_for_the_session() {
         let mut turn = 0;
         move |_| {
             turn += 1;
-            if turn % 2 == 1 { bash("true") } else { Reply::text("end") }
+            if turn % 2 == 1 { bash("true") } else { ScriptedReply::text("end") }
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -136,7 +148,8 @@ fn hooks_of_a_skill_stay_for_the_session() {
 // [EXT-30] A skill that runs as an agent brings its hooks to that agent only.
 #[test]
 fn hooks_of_a_forked_skill_end_with_it() {
-    let server = ModelServer::script([bash("true"), Reply::text("report"), bash("true"), Reply::text("end")]);
+    let server =
+        ModelServer::script([bash("true"), ScriptedReply::text("report"), bash("true"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     skill(
         &sandbox,
@@ -152,7 +165,7 @@ fn hooks_of_a_forked_skill_end_with_it() {
 // [EXT-31] The agent a session runs as brings its hooks to the main thread, where Stop is Stop.
 #[test]
 fn the_main_agent_brings_its_hooks() {
-    let server = ModelServer::script([Reply::text("end")]);
+    let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let agents = json!({"boss": {"description": "d", "prompt": "You lead.",
         "hooks": {"Stop": [{"hooks": [command("cat >> stops.jsonl")]}]}}});
@@ -165,7 +178,7 @@ fn the_main_agent_brings_its_hooks() {
 // [EXT-97] A skill that a SessionStart hook wrote can be typed in the first prompt; a title counts at the start only.
 #[test]
 fn a_start_hook_may_bring_skills() {
-    let server = ModelServer::script([Reply::text("end")]);
+    let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let output =
         json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "reloadSkills": true, "sessionTitle": "Named"}});
@@ -194,7 +207,7 @@ fn defer(sandbox: &Sandbox) {
 // [EXT-76] [SDK-115] A deferred call ends the run with the call in hand; a later run asks about the same call and goes on.
 #[test]
 fn a_deferred_call_is_taken_up_later() {
-    let server = ModelServer::script([bash("touch made"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch made"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     defer(&sandbox);
     let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
@@ -243,11 +256,11 @@ fn a_deferred_call_needs_its_tool() {
 #[test]
 fn only_a_single_call_can_be_deferred() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            testkit::Block::tool_with_id("t1", "Bash", &json!({"command": "touch one"})),
-            testkit::Block::tool_with_id("t2", "Bash", &json!({"command": "touch two"})),
+        ScriptedReply::message(vec![
+            testkit::ScriptedBlock::tool_with_id("t1", "Bash", &json!({"command": "touch one"})),
+            testkit::ScriptedBlock::tool_with_id("t2", "Bash", &json!({"command": "touch two"})),
         ]),
-        Reply::text("end"),
+        ScriptedReply::text("end"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("PreToolUse", "Bash", &[say(&json!({"permissionDecision": "defer"}))]));
@@ -261,10 +274,10 @@ fn only_a_single_call_can_be_deferred() {
 #[test]
 fn a_change_of_settings_is_told_once() {
     let agents = || {
-        Reply::message(
+        ScriptedReply::message(
             (0..3)
                 .map(|n| {
-                    testkit::Block::tool_with_id(
+                    testkit::ScriptedBlock::tool_with_id(
                         &format!("t{n}"),
                         "Agent",
                         &json!({"description": "d", "prompt": "p", "run_in_background": false}),
@@ -280,9 +293,9 @@ fn a_change_of_settings_is_told_once() {
             return agents();
         }
         if request.tool_results().is_empty() && request.last_user_text().contains('p') {
-            return Reply::tool("Read", json!({"file_path": "a.txt"}));
+            return ScriptedReply::tool("Read", json!({"file_path": "a.txt"}));
         }
-        Reply::text("end")
+        ScriptedReply::text("end")
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("a.txt", "a");
@@ -303,9 +316,9 @@ fn a_change_of_settings_is_told_once() {
 fn instructions_that_come_later_are_told() {
     let run = |switch: Value| {
         let server = ModelServer::script([
-            Reply::tool("Write", json!({"file_path": "sub/new.rs", "content": "x"})),
-            Reply::tool("Read", json!({"file_path": "sub/old.rs"})),
-            Reply::text("end"),
+            ScriptedReply::tool("Write", json!({"file_path": "sub/new.rs", "content": "x"})),
+            ScriptedReply::tool("Read", json!({"file_path": "sub/old.rs"})),
+            ScriptedReply::text("end"),
         ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         sandbox.write("sub/CLAUDE.md", "sub words\n");
@@ -333,7 +346,7 @@ fn instructions_that_come_later_are_told() {
 // [EXT-108] A named file that somebody else changes is told while the session is idle.
 #[test]
 fn a_watched_file_is_told_at_once() {
-    let server = ModelServer::script([Reply::text("one")]);
+    let server = ModelServer::script([ScriptedReply::text("one")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write(".env", "a");
     settings(&sandbox, &on("FileChanged", ".env", &[command("cat >> changed.jsonl")]));
@@ -357,11 +370,11 @@ fn a_watched_file_is_told_at_once() {
 #[test]
 fn hooks_have_a_say_in_the_task_list() {
     let server = ModelServer::script([
-        Reply::tool("TaskCreate", json!({"subject": "forbidden", "description": "d"})),
-        Reply::tool("TaskCreate", json!({"subject": "fine", "description": "d"})),
-        Reply::tool("TaskUpdate", json!({"taskId": "2", "status": "completed"})),
-        Reply::tool("TaskList", json!({})),
-        Reply::text("end"),
+        ScriptedReply::tool("TaskCreate", json!({"subject": "forbidden", "description": "d"})),
+        ScriptedReply::tool("TaskCreate", json!({"subject": "fine", "description": "d"})),
+        ScriptedReply::tool("TaskUpdate", json!({"taskId": "2", "status": "completed"})),
+        ScriptedReply::tool("TaskList", json!({})),
+        ScriptedReply::text("end"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let guard = "d=$(cat); echo \"$d\" >> heard.jsonl; case \"$d\" in *forbidden*|*TaskCompleted*) echo 'not so' >&2; exit 2;; esac";

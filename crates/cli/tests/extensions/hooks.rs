@@ -4,7 +4,7 @@
 use crate::common::{EXE, host, kinds, of_kind, print, stream};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use testkit::{Block, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const BYPASS: [&str; 2] = ["--permission-mode", "acceptEdits"];
 
@@ -24,12 +24,12 @@ fn script(sandbox: &Sandbox, name: &str, text: &str) {
     sandbox.write(name, text);
 }
 
-fn write(path: &str, content: &str) -> Reply {
-    Reply::tool("Write", json!({"file_path": path, "content": content}))
+fn write(path: &str, content: &str) -> ScriptedReply {
+    ScriptedReply::tool("Write", json!({"file_path": path, "content": content}))
 }
 
-fn bash(line: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": line}))
+fn bash(line: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": line}))
 }
 
 fn lines_of(sandbox: &Sandbox, file: &str) -> Vec<Value> {
@@ -40,11 +40,11 @@ fn lines_of(sandbox: &Sandbox, file: &str) -> Vec<Value> {
 #[test]
 fn a_formatter_runs_after_every_edit() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool_with_id("t1", "Write", &json!({"file_path": "a.txt", "content": "hello"})),
-            Block::tool_with_id("t2", "Bash", &json!({"command": "cat a.txt"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool_with_id("t1", "Write", &json!({"file_path": "a.txt", "content": "hello"})),
+            ScriptedBlock::tool_with_id("t2", "Bash", &json!({"command": "cat a.txt"})),
         ]),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     script(
@@ -67,7 +67,7 @@ fn a_formatter_runs_after_every_edit() {
 // [EXT-55] [EXT-118] [EXT-117] A command validator in Bash blocks, and the model reads why. [SC-E05]
 #[test]
 fn a_validator_blocks_what_it_does_not_like() {
-    let server = ModelServer::script([bash("rm -rf build"), Reply::text("fine")]);
+    let server = ModelServer::script([bash("rm -rf build"), ScriptedReply::text("fine")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let check = "input=$(cat); echo \"$input\" >> seen.jsonl; case \"$input\" in *'rm -rf'*) echo 'no rm -rf here' >&2; exit 2;; esac";
     settings(&sandbox, &on("PreToolUse", "Bash", &[command(check)]));
@@ -86,7 +86,7 @@ fn a_validator_blocks_what_it_does_not_like() {
 // [EXT-54] [EXT-94] [EXT-119] [CLI-42] [SDK-158] A context injector in Node, and a guard over prompts.
 #[test]
 fn context_is_injected_and_prompts_can_be_refused() {
-    let server = ModelServer::script([Reply::text("one")]);
+    let server = ModelServer::script([ScriptedReply::text("one")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     script(
         &sandbox,
@@ -122,7 +122,7 @@ fn context_is_injected_and_prompts_can_be_refused() {
 // [EXT-70] What a hook said is replayed on resume with the same bytes; SessionStart runs again.
 #[test]
 fn saved_context_is_replayed_on_resume() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut all = on("UserPromptSubmit", "", &[command("echo run >> count; echo told once $(wc -l < count)")]);
     all["hooks"]["SessionStart"] =
@@ -144,7 +144,7 @@ fn strip_marks(messages: &[Value]) -> String {
 // [EXT-89] [EXT-90] [EXT-92] Stop hooks keep the turn going, know that they did, and are cut off.
 #[test]
 fn stop_hooks_keep_the_turn_going_and_are_cut_off() {
-    let replies = (0..12).map(|n| Reply::text(format!("answer {n}")));
+    let replies = (0..12).map(|n| ScriptedReply::text(format!("answer {n}")));
     let server = ModelServer::script(replies);
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("Stop", "", &[command("cat >> stops.jsonl; echo 'tests are missing' >&2; exit 2")]));
@@ -167,7 +167,7 @@ fn a_stop_hook_always_finds_the_last_answer_in_the_transcript() {
     let mut turn = 0;
     let server = ModelServer::with_handler(move |_| {
         turn += 1;
-        Reply::text(format!("answer-{turn}."))
+        ScriptedReply::text(format!("answer-{turn}."))
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let check = "read -r line; t=${line#*transcript_path\\\":\\\"}; t=${t%%\\\"*}; m=${line#*last_assistant_message\\\":\\\"}; \
@@ -213,7 +213,7 @@ fn decide(decision: &str) -> Value {
 #[test]
 fn hooks_tighten_and_never_loosen_a_rule() {
     let ran = |hook: &str, flags: &[&str]| {
-        let server = ModelServer::script([bash("touch made"), Reply::text("end")]);
+        let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
         let mut sandbox = Sandbox::with_server(EXE, &server);
         sandbox.set("IS_SANDBOX", "1");
         settings(&sandbox, &on("PreToolUse", "", &[decide(hook)]));
@@ -233,7 +233,7 @@ fn hooks_tighten_and_never_loosen_a_rule() {
 #[test]
 fn a_rewritten_input_is_judged_like_any_other() {
     let ran = |flags: &[&str]| {
-        let server = ModelServer::script([bash("echo original"), Reply::text("end")]);
+        let server = ModelServer::script([bash("echo original"), ScriptedReply::text("end")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let output = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow",
             "updatedInput": {"command": "touch rewritten"}}});
@@ -250,7 +250,7 @@ fn a_rewritten_input_is_judged_like_any_other() {
 #[test]
 fn an_answer_can_carry_grants_or_end_the_turn() {
     let run = |decision: Value| {
-        let server = ModelServer::script([write("a.txt", "x"), bash("touch b"), Reply::text("end")]);
+        let server = ModelServer::script([write("a.txt", "x"), bash("touch b"), ScriptedReply::text("end")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let output = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
         settings(&sandbox, &on("PermissionRequest", "Write", &[command(&format!("echo '{output}'"))]));
@@ -276,7 +276,7 @@ fn an_answer_can_carry_grants_or_end_the_turn() {
 #[test]
 fn a_hook_can_replace_the_output_of_a_command() {
     let read = |output: Value| {
-        let server = ModelServer::script([bash("echo original"), Reply::text("end")]);
+        let server = ModelServer::script([bash("echo original"), ScriptedReply::text("end")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let output = json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}});
         settings(&sandbox, &on("PostToolUse", "Bash", &[command(&format!("echo '{output}'"))]));
@@ -290,8 +290,9 @@ fn a_hook_can_replace_the_output_of_a_command() {
 // [EXT-52] [EXT-93] The end of a run kills async hooks, and Stop hooks know the background tasks.
 #[test]
 fn the_end_of_a_run_ends_async_hooks() {
-    let background = Reply::tool("Bash", json!({"command": "sleep 60", "run_in_background": true}));
-    let server = ModelServer::script([background, Reply::text("end"), Reply::text("the task was stopped")]);
+    let background = ScriptedReply::tool("Bash", json!({"command": "sleep 60", "run_in_background": true}));
+    let server =
+        ModelServer::script([background, ScriptedReply::text("end"), ScriptedReply::text("the task was stopped")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "1");
     let detached = json!({"type": "command", "command": "echo $$ > pid; exec sleep 300", "async": true});
@@ -312,8 +313,8 @@ fn the_end_of_a_run_ends_async_hooks() {
 fn a_hook_answers_the_permission_question() {
     let server = ModelServer::script([
         write("a.txt", "x"),
-        Reply::tool("Read", json!({"file_path": "b.txt"})),
-        Reply::text("end"),
+        ScriptedReply::tool("Read", json!({"file_path": "b.txt"})),
+        ScriptedReply::text("end"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("b.txt", "b");
@@ -330,7 +331,7 @@ fn a_hook_answers_the_permission_question() {
 // [EXT-47] [EXT-56] [EXT-58] A hanging hook is stopped, a broken one is told once; neither blocks.
 #[test]
 fn hanging_and_broken_hooks_hold_nothing_up() {
-    let server = ModelServer::script([bash("echo a"), bash("echo b"), Reply::text("end")]);
+    let server = ModelServer::script([bash("echo a"), bash("echo b"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hanging = json!({"type": "command", "command": "sleep 100", "timeout": 0.3});
     let handlers = [hanging, command("echo first; echo oops >&2; exit 1"), command("no-such-program-at-all")];
@@ -349,7 +350,7 @@ fn hanging_and_broken_hooks_hold_nothing_up() {
 // [EXT-67] 10 MB of output are bounded: the model gets a preview and a path.
 #[test]
 fn a_flood_of_output_is_bounded() {
-    let server = ModelServer::script([Reply::text("end")]);
+    let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("SessionStart", "", &[command("head -c 10000000 /dev/zero | tr '\\0' y")]));
     stream(&sandbox, "go", &[]);
@@ -360,7 +361,7 @@ fn a_flood_of_output_is_bounded() {
 // A daemon of a hook holds nothing up, and dies with gimlet.
 #[test]
 fn a_daemon_of_a_hook_dies_with_gimlet() {
-    let server = ModelServer::script([Reply::text("end")]);
+    let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let daemon = "(setsid sh -c 'echo $$ > pid; exec sleep 300' &) ; while [ ! -s pid ]; do :; done; echo up";
     settings(&sandbox, &on("SessionStart", "", &[command(daemon)]));
@@ -378,7 +379,7 @@ fn a_daemon_of_a_hook_dies_with_gimlet() {
 // [EXT-37] Variables that a hook exports reach later commands.
 #[test]
 fn exported_variables_reach_later_commands() {
-    let server = ModelServer::script([bash("echo value=$FROM_HOOK"), Reply::text("end")]);
+    let server = ModelServer::script([bash("echo value=$FROM_HOOK"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut all = on("SessionStart", "", &[command("echo 'export FROM_HOOK=blue' >> \"$CLAUDE_ENV_FILE\"")]);
     all["hooks"]["PreToolUse"] = json!([{"hooks": [command("echo ${CLAUDE_ENV_FILE:-none} > none")]}]);
@@ -391,8 +392,8 @@ fn exported_variables_reach_later_commands() {
 // [EXT-87] Failures are told as failures, denied and invalid calls not at all.
 #[test]
 fn failures_have_their_own_event() {
-    let invalid = Reply::tool("Bash", json!({"nonsense": 1}));
-    let server = ModelServer::script([bash("exit 3"), invalid, write("/etc/x", "x"), Reply::text("end")]);
+    let invalid = ScriptedReply::tool("Bash", json!({"nonsense": 1}));
+    let server = ModelServer::script([bash("exit 3"), invalid, write("/etc/x", "x"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut all = on("PostToolUseFailure", "", &[command("cat >> failed.jsonl")]);
     all["hooks"]["PostToolUse"] = json!([{"hooks": [command("cat >> worked.jsonl")]}]);
@@ -407,9 +408,9 @@ fn failures_have_their_own_event() {
 // [EXT-88] One event for all calls of a message; it can end the turn.
 #[test]
 fn a_batch_is_told_once() {
-    let server = ModelServer::script([Reply::message(vec![
-        Block::tool_with_id("t1", "Bash", &json!({"command": "echo a"})),
-        Block::tool_with_id("t2", "Bash", &json!({"command": "echo b"})),
+    let server = ModelServer::script([ScriptedReply::message(vec![
+        ScriptedBlock::tool_with_id("t1", "Bash", &json!({"command": "echo a"})),
+        ScriptedBlock::tool_with_id("t2", "Bash", &json!({"command": "echo b"})),
     ])]);
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("PostToolBatch", "", &[command("cat >> batch.jsonl; echo 'stop here' >&2; exit 2")]));
@@ -423,7 +424,7 @@ fn a_batch_is_told_once() {
 // [EXT-91] API errors have their own event; Stop does not run then.
 #[test]
 fn an_api_error_is_no_stop() {
-    let server = ModelServer::script([Reply::error(400, "invalid_request_error", "bad")]);
+    let server = ModelServer::script([ScriptedReply::error(400, "invalid_request_error", "bad")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut all = on("StopFailure", "", &[command("cat >> failure.jsonl")]);
     all["hooks"]["Stop"] = json!([{"hooks": [command("touch stopped")]}]);
@@ -436,7 +437,7 @@ fn an_api_error_is_no_stop() {
 // [EXT-49] SessionEnd hooks run within their limit.
 #[test]
 fn the_end_of_a_session_is_bounded() {
-    let server = ModelServer::script([Reply::text("end")]);
+    let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("SessionEnd", "", &[command("cat >> end.jsonl"), command("sleep 60")]));
     let since = Instant::now();
@@ -450,10 +451,10 @@ fn the_end_of_a_session_is_bounded() {
 fn edits_of_hooks_count_at_once_unless_a_call_made_them() {
     let hooks = |name: &str| on("Stop", "", &[command(&format!("touch {name}"))]).to_string();
     let server = ModelServer::script([
-        Reply::text("one"),
+        ScriptedReply::text("one"),
         write(".claude/settings.local.json", &hooks("by-call")),
-        Reply::text("two"),
-        Reply::text("three"),
+        ScriptedReply::text("two"),
+        ScriptedReply::text("three"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run =
@@ -476,7 +477,7 @@ fn edits_of_hooks_count_at_once_unless_a_call_made_them() {
 #[test]
 fn hooks_of_the_project_run_unless_switched_off() {
     let ran = |flags: &[&str]| {
-        let server = ModelServer::script([Reply::text("end")]);
+        let server = ModelServer::script([ScriptedReply::text("end")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         sandbox.write(".claude/settings.json", on("Stop", "", &[command("touch ran")]).to_string());
         print(&sandbox, "go", flags).run();
@@ -492,7 +493,7 @@ fn hooks_of_the_project_run_unless_switched_off() {
 // [EXT-11] A runaway pattern is cut off; lookahead works.
 #[test]
 fn a_runaway_matcher_is_cut_off() {
-    let server = ModelServer::script([bash("echo a"), Reply::text("end")]);
+    let server = ModelServer::script([bash("echo a"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let all = json!({"hooks": {"PreToolUse": [
         {"matcher": "^(?=((B?a?s?h?)*)*x)y", "hooks": [command("touch runaway")]},
@@ -510,9 +511,9 @@ fn a_runaway_matcher_is_cut_off() {
 fn an_http_hook_decides() {
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "by wire"}});
     let hook = ModelServer::script([]);
-    hook.route("/hook", Reply::status(200).json(&deny));
+    hook.route("/hook", ScriptedReply::status(200).json(&deny));
     let run = |extra: Value| {
-        let server = ModelServer::script([bash("touch made"), Reply::text("end")]);
+        let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut all = on("PreToolUse", "", &[json!({"type": "http", "url": format!("{}/hook", hook.url())})]);
         all.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -530,10 +531,10 @@ fn a_prompt_hook_judges_the_end_of_a_turn() {
     let mut judged = false;
     let server = ModelServer::with_handler(move |request| {
         if !request.system_text().contains("whether a condition holds") {
-            return Reply::text("answer");
+            return ScriptedReply::text("answer");
         }
         let no = !std::mem::replace(&mut judged, true);
-        Reply::text(if no { r#"{"ok": false, "reason": "run the tests"}"# } else { r#"{"ok": true}"# })
+        ScriptedReply::text(if no { r#"{"ok": false, "reason": "run the tests"}"# } else { r#"{"ok": true}"# })
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("Stop", "", &[json!({"type": "prompt", "prompt": "Did the tests run? $ARGUMENTS"})]));
@@ -545,7 +546,8 @@ fn a_prompt_hook_judges_the_end_of_a_turn() {
 // [EXT-50] [EXT-51] Async hooks: nothing waits for them; what they say comes later, or wakes an idle session.
 #[test]
 fn async_hooks_speak_later() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two"), ScriptedReply::text("three")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let rewake = json!({"type": "command", "asyncRewake": true,
         "command": "[ -e woke ] && exit 0; touch woke; while [ ! -e go ]; do sleep 0.02; done; echo 'the build broke' >&2; exit 2"});
@@ -563,7 +565,8 @@ fn async_hooks_speak_later() {
 // [EXT-108] The shell's directory and named files are watched.
 #[test]
 fn moves_and_changed_files_are_told() {
-    let server = ModelServer::script([bash("mkdir -p sub && cd sub"), bash("echo b > ../.env"), Reply::text("end")]);
+    let server =
+        ModelServer::script([bash("mkdir -p sub && cd sub"), bash("echo b > ../.env"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write(".env", "a");
     let root = sandbox.project().display().to_string();
@@ -583,7 +586,7 @@ fn moves_and_changed_files_are_told() {
 // [EXT-96] [EXT-99] [EXT-112] Beginnings: an initial message, setup, instruction files.
 #[test]
 fn a_session_begins_with_its_hooks() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "be brief");
     let output = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "initialUserMessage": "before you"}});

@@ -7,11 +7,12 @@ use crate::common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use testkit::{Reply, Running};
+use testkit::{RunningGimlet, ScriptedReply};
 
 /// One call of a tool, then the end; what the model got back.
 fn call(tool: &str, input: Value, more: &[&str]) -> (Value, Vec<Value>) {
-    let (model, sandbox) = scene([Reply::tool(&format!("mcp__fix__{tool}"), input), Reply::text("done")]);
+    let (model, sandbox) =
+        scene([ScriptedReply::tool(&format!("mcp__fix__{tool}"), input), ScriptedReply::text("done")]);
     let config = config(&[]);
     let flags: Vec<&str> =
         ["--mcp-config", &config, "--allowedTools", "mcp__fix"].iter().chain(more).copied().collect();
@@ -22,7 +23,8 @@ fn call(tool: &str, input: Value, more: &[&str]) -> (Value, Vec<Value>) {
 // [TST-204] [TST-209] [CLI-36]
 #[test]
 fn a_server_is_connected_before_the_first_request_and_its_tools_are_called() {
-    let (model, sandbox) = scene([Reply::tool("mcp__fix__add", json!({"a": 2, "b": 40})), Reply::text("done")]);
+    let (model, sandbox) =
+        scene([ScriptedReply::tool("mcp__fix__add", json!({"a": 2, "b": 40})), ScriptedReply::text("done")]);
     let lines = stream(&sandbox, "go", &["--mcp-config", &config(&["many=50"]), "--allowedTools", "mcp__fix__*"]);
     let init = of_kind(&lines, "system/init")[0];
     assert_eq!(init["mcp_servers"], json!([{"name": "fix", "status": "connected", "source": "dynamic"}]));
@@ -67,10 +69,11 @@ fn large_results_are_saved_unless_the_tool_may_say_much() {
 // [CLI-160] A rule that denies the server leaves its tools out; without leave a call is denied.
 #[test]
 fn rules_speak_of_servers() {
-    let (model, sandbox) = scene([Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::text("done")]);
     stream(&sandbox, "go", &["--mcp-config", &config(&[]), "--disallowedTools", "mcp__fix"]);
     assert!(!model.request(0).tool_names().iter().any(|name| name.starts_with("mcp__")));
-    let (model, sandbox) = scene([Reply::tool("mcp__fix__echo", json!({"text": "x"})), Reply::text("done")]);
+    let (model, sandbox) =
+        scene([ScriptedReply::tool("mcp__fix__echo", json!({"text": "x"})), ScriptedReply::text("done")]);
     let lines = stream(&sandbox, "go", &["--mcp-config", &config(&[])]);
     let result = &model.request(1).tool_results()[0];
     assert!(result["is_error"] == true && result["content"].as_str().unwrap().contains("granted"), "{result}");
@@ -80,7 +83,7 @@ fn rules_speak_of_servers() {
 // [TST-218] [EXT-78] A tool that wants a person is asked about in every mode.
 #[test]
 fn a_tool_may_insist_on_a_person() {
-    let (model, sandbox) = scene([Reply::tool("mcp__fix__insist", json!({})), Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__insist", json!({})), ScriptedReply::text("done")]);
     stream(&sandbox, "go", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix"]);
     assert_eq!(model.request(1).tool_results()[0]["is_error"], true);
 }
@@ -88,9 +91,9 @@ fn a_tool_may_insist_on_a_person() {
 #[test]
 fn a_server_that_crashes_says_how_and_the_session_goes_on() {
     let (model, sandbox) = scene([
-        Reply::tool("mcp__fix__crash", json!({})),
-        Reply::tool("mcp__fix__echo", json!({"text": "x"})),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__fix__crash", json!({})),
+        ScriptedReply::tool("mcp__fix__echo", json!({"text": "x"})),
+        ScriptedReply::text("done"),
     ]);
     stream(&sandbox, "go", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix"]);
     let crashed = model.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned();
@@ -102,7 +105,7 @@ fn a_server_that_crashes_says_how_and_the_session_goes_on() {
 // [TST-208] [TST-211]
 #[test]
 fn a_server_that_hangs_at_start_fails_within_its_limit() {
-    let (model, sandbox) = scene([Reply::text("done")]);
+    let (model, sandbox) = scene([ScriptedReply::text("done")]);
     let both = json!({"mcpServers": {"fix": server(&[]), "slow": server(&["hang"])}}).to_string();
     let started = Instant::now();
     let run = print(&sandbox, "go", &["--mcp-config", &both]).env("MCP_TIMEOUT", "1500").run().expect_clean();
@@ -116,7 +119,8 @@ fn a_server_that_hangs_at_start_fails_within_its_limit() {
 // [TST-224]
 #[test]
 fn noise_is_skipped() {
-    let (model, sandbox) = scene([Reply::tool("mcp__fix__echo", json!({"text": "heard"})), Reply::text("done")]);
+    let (model, sandbox) =
+        scene([ScriptedReply::tool("mcp__fix__echo", json!({"text": "heard"})), ScriptedReply::text("done")]);
     stream(&sandbox, "go", &["--mcp-config", &config(&["flood"]), "--allowedTools", "mcp__fix"]);
     assert_eq!(model.request(1).tool_results()[0]["content"], "heard");
 }
@@ -124,10 +128,10 @@ fn noise_is_skipped() {
 #[test]
 fn a_list_that_changes_reaches_a_later_request() {
     let (model, sandbox) = scene([
-        Reply::tool("mcp__fix__grow", json!({})),
-        Reply::tool("Bash", json!({"command": "sleep 0.5"})),
-        Reply::tool("mcp__fix__grown", json!({})),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__fix__grow", json!({})),
+        ScriptedReply::tool("Bash", json!({"command": "sleep 0.5"})),
+        ScriptedReply::tool("mcp__fix__grown", json!({})),
+        ScriptedReply::text("done"),
     ]);
     stream(&sandbox, "go", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix", "Bash"]);
     assert!(!model.request(0).tool_names().contains(&"mcp__fix__grown".to_owned()));
@@ -139,9 +143,9 @@ fn a_list_that_changes_reaches_a_later_request() {
 #[test]
 fn deferred_tools_are_loaded_by_reference() {
     let (model, sandbox) = scene([
-        Reply::tool("ToolSearch", json!({"query": "select:mcp__fix__extra_7,mcp__fix__echo"})),
-        Reply::tool("mcp__fix__extra_7", json!({})),
-        Reply::text("done"),
+        ScriptedReply::tool("ToolSearch", json!({"query": "select:mcp__fix__extra_7,mcp__fix__echo"})),
+        ScriptedReply::tool("mcp__fix__extra_7", json!({})),
+        ScriptedReply::text("done"),
     ]);
     let run = print(&sandbox, "go", &["--mcp-config", &config(&["many=1000"]), "--allowedTools", "mcp__fix"])
         .env("ENABLE_TOOL_SEARCH", "true")
@@ -174,9 +178,9 @@ fn deferred_tools_are_loaded_by_reference() {
 #[test]
 fn deferral_is_emulated_where_references_are_unknown() {
     let (model, sandbox) = scene([
-        Reply::tool("ToolSearch", json!({"query": "number 17", "max_results": 1})),
-        Reply::tool("mcp__fix__extra_17", json!({})),
-        Reply::text("done"),
+        ScriptedReply::tool("ToolSearch", json!({"query": "number 17", "max_results": 1})),
+        ScriptedReply::tool("mcp__fix__extra_17", json!({})),
+        ScriptedReply::text("done"),
     ]);
     stream(&sandbox, "go", &["--mcp-config", &config(&["many=600"]), "--allowedTools", "mcp__fix"]);
     let found = model.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned();
@@ -189,9 +193,9 @@ fn deferral_is_emulated_where_references_are_unknown() {
 #[test]
 fn resources_are_listed_and_read() {
     let (model, sandbox) = scene([
-        Reply::tool("ListMcpResourcesTool", json!({})),
-        Reply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})),
-        Reply::text("done"),
+        ScriptedReply::tool("ListMcpResourcesTool", json!({})),
+        ScriptedReply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})),
+        ScriptedReply::text("done"),
     ]);
     let lines = stream(&sandbox, "go", &["--mcp-config", &config(&[])]);
     let listed: Value = serde_json::from_str(model.request(1).tool_results()[0]["content"].as_str().unwrap()).unwrap();
@@ -203,7 +207,7 @@ fn resources_are_listed_and_read() {
 #[test]
 fn prompts_are_commands_with_quoted_arguments() {
     for typed in [r#"/mcp__fix__greet Ada "very warm""#, r#"/fix:greet (MCP) Ada "very warm""#] {
-        let (model, sandbox) = scene([Reply::text("done")]);
+        let (model, sandbox) = scene([ScriptedReply::text("done")]);
         let lines = stream(&sandbox, typed, &["--mcp-config", &config(&[])]);
         let sent = model.request(0).all_text();
         assert!(sent.contains("Greet Ada in a very warm way"), "{sent}");
@@ -217,15 +221,16 @@ fn prompts_are_commands_with_quoted_arguments() {
 #[test]
 fn a_tool_decides_in_place_of_a_person() {
     let (model, sandbox) = scene([
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::tool("Write", json!({"file_path": "no", "content": "x"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::tool("Write", json!({"file_path": "no", "content": "x"})),
+        ScriptedReply::text("done"),
     ]);
     let flags = ["--mcp-config", &config(&[]), "--permission-prompt-tool", "mcp__fix__permit"];
     stream(&sandbox, "go", &flags);
     assert!(sandbox.project().join("made").exists());
     assert_eq!(model.request(2).tool_results()[1]["content"], "the server says no");
-    let (_model, sandbox) = scene([Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("done")]);
+    let (_model, sandbox) =
+        scene([ScriptedReply::tool("Bash", json!({"command": "touch made"})), ScriptedReply::text("done")]);
     let done =
         print(&sandbox, "go", &["--mcp-config", &config(&[]), "--permission-prompt-tool", "mcp__fix__nope"]).run();
     assert!(done.stderr.contains("mcp__fix__nope (passed via --permission-prompt-tool) not found"), "{}", done.stderr);
@@ -236,10 +241,10 @@ fn a_tool_decides_in_place_of_a_person() {
 #[test]
 fn a_server_gets_its_own_environment() {
     let (model, sandbox) = scene([
-        Reply::tool("mcp__fix__environment", json!({"name": "ANTHROPIC_API_KEY"})),
-        Reply::tool("mcp__fix__environment", json!({"name": "GIVEN"})),
-        Reply::tool("mcp__fix__roots", json!({})),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__fix__environment", json!({"name": "ANTHROPIC_API_KEY"})),
+        ScriptedReply::tool("mcp__fix__environment", json!({"name": "GIVEN"})),
+        ScriptedReply::tool("mcp__fix__roots", json!({})),
+        ScriptedReply::text("done"),
     ]);
     let mut fix = server(&[]);
     fix["env"] = json!({"GIVEN": "${FROM_OUTSIDE:-fallback}"});
@@ -256,14 +261,14 @@ fn a_server_gets_its_own_environment() {
 #[test]
 fn an_agent_brings_its_own_server() {
     let (model, sandbox) = scene([
-        Reply::tool(
+        ScriptedReply::tool(
             "Agent",
             json!({"description": "d", "prompt": "echo it", "subagent_type": "helper",
             "run_in_background": false}),
         ),
-        Reply::tool("mcp__own__echo", json!({"text": "from the agent"})),
-        Reply::text("agent done"),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__own__echo", json!({"text": "from the agent"})),
+        ScriptedReply::text("agent done"),
+        ScriptedReply::text("done"),
     ]);
     let agents =
         json!({"helper": {"description": "d", "prompt": "p", "mcpServers": [{"own": server(&[])}]}}).to_string();
@@ -274,13 +279,13 @@ fn an_agent_brings_its_own_server() {
     assert!(!model.request(3).tool_names().iter().any(|name| name.starts_with("mcp__own")));
 }
 
-fn answer(running: &mut Running, request: &Value, response: Value) {
+fn answer(running: &mut RunningGimlet, request: &Value, response: Value) {
     running.send_json(&json!({"type": "control_response", "response":
         {"subtype": "success", "request_id": request["request_id"], "response": response}}));
 }
 
 /// Serves `calc` as a host does until something else than a message to it comes.
-fn serve_calc(running: &mut Running) -> Value {
+fn serve_calc(running: &mut RunningGimlet) -> Value {
     loop {
         let line: Value = serde_json::from_str(&running.next_line().expect("more lines")).unwrap();
         if line["type"] != "control_request" || line["request"]["subtype"] != "mcp_message" {
@@ -313,7 +318,8 @@ fn serve_calc(running: &mut Running) -> Value {
 #[test]
 fn servers_inside_the_host_work_both_ways() {
     for by_flag in [true, false] {
-        let (model, sandbox) = scene([Reply::tool("mcp__calc__double", json!({"n": 21})), Reply::text("done")]);
+        let (model, sandbox) =
+            scene([ScriptedReply::tool("mcp__calc__double", json!({"n": 21})), ScriptedReply::text("done")]);
         let flag = json!({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}}).to_string();
         let mut flags = vec!["--allowedTools", "mcp__calc"];
         if by_flag {
@@ -336,7 +342,7 @@ fn servers_inside_the_host_work_both_ways() {
 #[test]
 fn a_manifest_spares_the_handshake() {
     for (version, asks) in [("2025-11-25", false), ("2024-11-05", true)] {
-        let (model, sandbox) = scene([Reply::text("done")]);
+        let (model, sandbox) = scene([ScriptedReply::text("done")]);
         let mut running = host(&sandbox, &[]).spawn();
         let manifest = json!({"initializeResult": {"protocolVersion": version, "capabilities": {"tools": {}},
             "serverInfo": {"name": "calc", "version": "1"}}, "toolsListResult": {"tools": [{"name": "double",
@@ -372,7 +378,7 @@ fn a_manifest_spares_the_handshake() {
     }
 }
 
-fn control(running: &mut Running, request: Value) -> Value {
+fn control(running: &mut RunningGimlet, request: Value) -> Value {
     running.send_json(&json!({"type": "control_request", "request_id": "c", "request": request}));
     let line = running.wait_for("control_response");
     line["response"].clone()
@@ -381,7 +387,7 @@ fn control(running: &mut Running, request: Value) -> Value {
 // [SDK-82] [SDK-83] [SDK-84]
 #[test]
 fn a_host_sees_and_changes_servers() {
-    let (model, sandbox) = scene([Reply::text("one"), Reply::text("two")]);
+    let (model, sandbox) = scene([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let broken = json!({"mcpServers": {"fix": server(&[]), "bad": {"command": "/no/such/program"}}}).to_string();
     let mut running = host(&sandbox, &["--mcp-config", &broken]).spawn();
     running.send_user("go");
@@ -426,8 +432,11 @@ fn a_server_that_hangs_does_not_hold_up_the_handshake() {
 // [SDK-128] [TST-213]
 #[test]
 fn an_elicitation_reaches_the_host() {
-    let (model, sandbox) =
-        scene([Reply::tool("mcp__fix__ask", json!({})), Reply::tool("mcp__fix__ask", json!({})), Reply::text("done")]);
+    let (model, sandbox) = scene([
+        ScriptedReply::tool("mcp__fix__ask", json!({})),
+        ScriptedReply::tool("mcp__fix__ask", json!({})),
+        ScriptedReply::text("done"),
+    ]);
     let mut running = host(&sandbox, &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix"]).spawn();
     running.send_user("go");
     let asked = running.wait_for("control_request");
@@ -479,8 +488,8 @@ fn wait_for_text(path: &Path, text: &str) {
 fn no_server_outlives_us() {
     for how in ["end", "terminate", "kill", "close"] {
         let (_model, sandbox) = scene([
-            Reply::tool("mcp__fix__sleep", json!({"seconds": if how == "end" { 0 } else { 60 }})),
-            Reply::text("done"),
+            ScriptedReply::tool("mcp__fix__sleep", json!({"seconds": if how == "end" { 0 } else { 60 }})),
+            ScriptedReply::text("done"),
         ]);
         let log = sandbox.root().join("server.log");
         let marker = format!("log={}", log.display());
@@ -511,7 +520,7 @@ fn hooks_answer_elicitations() {
         ("", "accept"),
         (r#"{"hookSpecificOutput":{"hookEventName":"ElicitationResult","action":"decline"}}"#, "decline"),
     ] {
-        let (model, sandbox) = scene([Reply::tool("mcp__fix__ask", json!({})), Reply::text("done")]);
+        let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__ask", json!({})), ScriptedReply::text("done")]);
         let first =
             r#"{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"city":"Bonn"}}}"#;
         let hook = |text: &str| json!([{"hooks": [{"type": "command", "command": format!("echo '{text}'")}]}]);
@@ -525,7 +534,8 @@ fn hooks_answer_elicitations() {
 // [EXT-41] A tool of a server as a hook; one that is not there blocks nothing.
 #[test]
 fn tools_of_servers_run_as_hooks() {
-    let (model, sandbox) = scene([Reply::tool("Bash", json!({"command": "echo ran"})), Reply::text("done")]);
+    let (model, sandbox) =
+        scene([ScriptedReply::tool("Bash", json!({"command": "echo ran"})), ScriptedReply::text("done")]);
     let verdict = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no ${tool_input.command}"}}"#;
     let handlers = json!([
         {"type": "mcp_tool", "server": "gone", "tool": "echo", "input": {}},
@@ -543,7 +553,8 @@ fn tools_of_servers_run_as_hooks() {
 #[test]
 fn a_hosts_own_tool_needs_leave_like_any_other() {
     for (flags, offered) in [(vec!["--disallowedTools", "mcp__calc__double"], false), (vec![], true)] {
-        let (model, sandbox) = scene([Reply::tool("mcp__calc__double", json!({"n": 1})), Reply::text("done")]);
+        let (model, sandbox) =
+            scene([ScriptedReply::tool("mcp__calc__double", json!({"n": 1})), ScriptedReply::text("done")]);
         let mut running = host(&sandbox, &flags).spawn();
         running.send_json(&json!({"type": "control_request", "request_id": "i",
             "request": {"subtype": "initialize", "sdkMcpServers": ["calc"]}}));

@@ -5,11 +5,11 @@ use crate::common::mcp::{config, scene, server};
 use crate::common::{host, of_kind, print};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedReply};
 
 /// A call that ends when the file is there.
-fn waits_for(file: &str) -> Reply {
-    Reply::tool("mcp__fix__sleep", json!({"seconds": 60, "until": file}))
+fn waits_for(file: &str) -> ScriptedReply {
+    ScriptedReply::tool("mcp__fix__sleep", json!({"seconds": 60, "until": file}))
 }
 
 /// Where the file is to be, for as long as this lives.
@@ -25,7 +25,7 @@ impl Sign {
     }
 }
 
-fn scene_with(more: Vec<Reply>) -> (ModelServer, Sandbox, Sign) {
+fn scene_with(more: Vec<ScriptedReply>) -> (ModelServer, Sandbox, Sign) {
     let sign = Sign(tempfile::tempdir().unwrap());
     let first = waits_for(sign.path().to_str().unwrap());
     let (model, sandbox) = scene(std::iter::once(first).chain(more).collect::<Vec<_>>());
@@ -33,7 +33,7 @@ fn scene_with(more: Vec<Reply>) -> (ModelServer, Sandbox, Sign) {
 }
 
 /// A host that has just said "go".
-fn going(sandbox: &Sandbox, env: &[(&str, &str)]) -> Running {
+fn going(sandbox: &Sandbox, env: &[(&str, &str)]) -> RunningGimlet {
     let config = config(&[]);
     let run = host(sandbox, &["--mcp-config", &config, "--allowedTools", "mcp__fix"]);
     let mut run = env.iter().fold(run, |run, (name, value)| run.env(name, *value)).spawn();
@@ -49,7 +49,7 @@ fn output_of(result: &Value) -> PathBuf {
 // [TST-210] After the time that is set, where it is switched on; the model hears of the end, once.
 #[test]
 fn a_long_call_goes_on_in_the_background() {
-    let (model, sandbox, sign) = scene_with(vec![Reply::text("waiting"), Reply::text("done")]);
+    let (model, sandbox, sign) = scene_with(vec![ScriptedReply::text("waiting"), ScriptedReply::text("done")]);
     let env = [("CLAUDE_AUTO_BACKGROUND_TASKS", "1"), ("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "50")];
     let mut run = going(&sandbox, &env);
     assert_eq!(run.wait_for("result")["result"], "waiting");
@@ -79,7 +79,8 @@ fn a_long_call_goes_on_in_the_background() {
 #[test]
 fn without_a_person_calls_are_waited_for() {
     for env in [("CLAUDE_AUTO_BACKGROUND_TASKS", "0"), ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")] {
-        let (model, sandbox) = scene([Reply::tool("mcp__fix__sleep", json!({"seconds": 0.3})), Reply::text("done")]);
+        let (model, sandbox) =
+            scene([ScriptedReply::tool("mcp__fix__sleep", json!({"seconds": 0.3})), ScriptedReply::text("done")]);
         let config = config(&[]);
         let run = print(&sandbox, "go", &["--mcp-config", &config, "--allowedTools", "mcp__fix"]);
         let run = run.env("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "1").env(env.0, env.1);
@@ -90,7 +91,7 @@ fn without_a_person_calls_are_waited_for() {
 
 #[test]
 fn a_call_is_let_go_when_the_host_says_so_and_can_be_stopped() {
-    let (model, sandbox, _sign) = scene_with(vec![Reply::text("waiting"), Reply::text("stopped")]);
+    let (model, sandbox, _sign) = scene_with(vec![ScriptedReply::text("waiting"), ScriptedReply::text("stopped")]);
     let log = sandbox.root().join("server.log");
     let config = config(&[&format!("log={}", log.display())]);
     let mut run = host(&sandbox, &["--mcp-config", &config, "--allowedTools", "mcp__fix"]).spawn();
@@ -121,7 +122,7 @@ fn a_call_is_let_go_when_the_host_says_so_and_can_be_stopped() {
 // [TST-210] In the terminal it is so by default.
 #[test]
 fn the_terminal_does_not_wait_for_long_calls() {
-    let (_model, sandbox, sign) = scene_with(vec![Reply::text("Meanwhile."), Reply::text("All done.")]);
+    let (_model, sandbox, sign) = scene_with(vec![ScriptedReply::text("Meanwhile."), ScriptedReply::text("All done.")]);
     // The terminal waits for no other server.
     let mut fix = server(&[]);
     fix["alwaysLoad"] = true.into();

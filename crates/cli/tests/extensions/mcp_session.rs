@@ -4,17 +4,17 @@
 use crate::common::mcp::{config, scene, server};
 use crate::common::{ASK, host, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
-use testkit::{Captured, Reply};
+use testkit::{CapturedRequest, ScriptedReply};
 
 // [TST-220] A rule about the whole server is about what it has to read as well.
 #[test]
 fn a_denied_server_is_not_read() {
     for rule in ["mcp__fix", "mcp__fix__*", "mcp__*"] {
         let (model, sandbox) = scene([
-            Reply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})),
-            Reply::tool("ListMcpResourcesTool", json!({"server": "fix"})),
-            Reply::tool("ListMcpResourcesTool", json!({})),
-            Reply::text("done"),
+            ScriptedReply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})),
+            ScriptedReply::tool("ListMcpResourcesTool", json!({"server": "fix"})),
+            ScriptedReply::tool("ListMcpResourcesTool", json!({})),
+            ScriptedReply::text("done"),
         ]);
         let both = json!({"mcpServers": {"fix": server(&[]), "other": server(&[])}}).to_string();
         stream(&sandbox, "see @fix:note://one", &["--mcp-config", &both, "--disallowedTools", rule]);
@@ -26,8 +26,10 @@ fn a_denied_server_is_not_read() {
         assert_eq!(listed.contains("note://one"), rule != "mcp__*", "{rule}: {listed}");
     }
     // One tool of it is not the whole.
-    let (model, sandbox) =
-        scene([Reply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})), Reply::text("done")]);
+    let (model, sandbox) = scene([
+        ScriptedReply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})),
+        ScriptedReply::text("done"),
+    ]);
     stream(&sandbox, "go", &["--mcp-config", &config(&[]), "--disallowedTools", "mcp__fix__echo"]);
     assert!(model.request(1).tool_results()[0]["content"].to_string().contains("the text of the note"));
 }
@@ -35,7 +37,7 @@ fn a_denied_server_is_not_read() {
 // [TST-220]
 #[test]
 fn a_resource_that_a_prompt_names_stands_beside_it() {
-    let (model, sandbox) = scene([Reply::text("one"), Reply::text("two")]);
+    let (model, sandbox) = scene([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let flags = ["--mcp-config", &config(&[])];
     let lines = stream(&sandbox, "sum up @fix:note://one and @nobody:note://two", &flags);
     let first = model.request(0);
@@ -48,7 +50,7 @@ fn a_resource_that_a_prompt_names_stands_beside_it() {
 }
 
 /// The later request begins with the messages of the earlier one, cache marks aside, and has the same tools.
-fn assert_extends(earlier: &Captured, later: &Captured) {
+fn assert_extends(earlier: &CapturedRequest, later: &CapturedRequest) {
     assert_eq!(bare(&earlier.json["tools"]), bare(&later.json["tools"]));
     assert_eq!(bare(&earlier.json["system"]), bare(&later.json["system"]));
     for (before, after) in earlier.messages().iter().zip(later.messages()) {
@@ -66,10 +68,10 @@ fn bare(value: &Value) -> String {
 fn loaded_tools_outlive_the_process() {
     for native in [true, false] {
         let (model, sandbox) = scene([
-            Reply::tool("ToolSearch", json!({"query": "select:mcp__fix__extra_7"})),
-            Reply::text("found"),
-            Reply::tool("mcp__fix__extra_7", json!({})),
-            Reply::text("done"),
+            ScriptedReply::tool("ToolSearch", json!({"query": "select:mcp__fix__extra_7"})),
+            ScriptedReply::text("found"),
+            ScriptedReply::tool("mcp__fix__extra_7", json!({})),
+            ScriptedReply::text("done"),
         ]);
         // As a person's own server it is not waited for by itself.
         let state = json!({"mcpServers": {"fix": server(&["many=600"])}}).to_string();
@@ -94,9 +96,9 @@ fn loaded_tools_outlive_the_process() {
 #[test]
 fn references_to_tools_that_are_gone_become_words() {
     let (model, sandbox) = scene([
-        Reply::tool("ToolSearch", json!({"query": "select:mcp__fix__echo"})),
-        Reply::text("found"),
-        Reply::text("done"),
+        ScriptedReply::tool("ToolSearch", json!({"query": "select:mcp__fix__echo"})),
+        ScriptedReply::text("found"),
+        ScriptedReply::text("done"),
     ]);
     let flags = ["--mcp-config", &config(&[])];
     let lines = print(&sandbox, "look", &flags).env("ENABLE_TOOL_SEARCH", "true").run().expect_clean().lines();
@@ -121,14 +123,14 @@ fn a_tool_that_wants_a_person_gets_one_in_every_mode() {
         &["--permission-mode", "acceptEdits"],
     ];
     for way in ways {
-        let (model, sandbox) = scene([Reply::tool("mcp__fix__insist", json!({})), Reply::text("done")]);
+        let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__insist", json!({})), ScriptedReply::text("done")]);
         let servers = config(&[]);
         let flags: Vec<&str> =
             ["--mcp-config", &servers, "--allowedTools", "mcp__fix"].iter().chain(way).copied().collect();
         print(&sandbox, "go", &flags).env("IS_SANDBOX", "1").run();
         assert_eq!(model.request(1).tool_results()[0]["is_error"], true, "{way:?}");
         // With a person there, the person is asked, except where nobody may be.
-        let (model, sandbox) = scene([Reply::tool("mcp__fix__insist", json!({})), Reply::text("done")]);
+        let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__insist", json!({})), ScriptedReply::text("done")]);
         let mut running = host(&sandbox, &[&ASK, flags.as_slice()].concat()).env("IS_SANDBOX", "1").spawn();
         running.send_user("go");
         if way.contains(&"dontAsk") {
@@ -150,7 +152,8 @@ fn a_tool_that_wants_a_person_gets_one_in_every_mode() {
 #[test]
 fn a_call_that_takes_too_long_is_given_up() {
     for (limit, idle) in [(Some(1000), None), (None, Some("300"))] {
-        let (model, sandbox) = scene([Reply::tool("mcp__fix__sleep", json!({"seconds": 60})), Reply::text("done")]);
+        let (model, sandbox) =
+            scene([ScriptedReply::tool("mcp__fix__sleep", json!({"seconds": 60})), ScriptedReply::text("done")]);
         let mut fix = server(&[]);
         if let Some(limit) = limit {
             fix["timeout"] = json!(limit);
@@ -171,13 +174,13 @@ fn a_call_that_takes_too_long_is_given_up() {
 #[test]
 fn a_failed_refresh_keeps_the_tools() {
     let (model, sandbox) = scene([
-        Reply::tool("mcp__fix__spoil", json!({})),
-        Reply::tool(
+        ScriptedReply::tool("mcp__fix__spoil", json!({})),
+        ScriptedReply::tool(
             "Bash",
             json!({"command": "until grep -q 'tools/list refused' ../server.log; do sleep 0.01; done"}),
         ),
-        Reply::tool("mcp__fix__echo", json!({"text": "still here"})),
-        Reply::text("done"),
+        ScriptedReply::tool("mcp__fix__echo", json!({"text": "still here"})),
+        ScriptedReply::text("done"),
     ]);
     let log = format!("log={}", sandbox.root().join("server.log").display());
     stream(&sandbox, "go", &["--mcp-config", &config(&[&log]), "--allowedTools", "mcp__fix", "Bash"]);

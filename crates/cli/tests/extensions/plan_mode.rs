@@ -4,7 +4,7 @@
 
 use crate::common::{EXE, answer, asked, last_result};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn questions() -> Value {
     let options =
@@ -16,15 +16,15 @@ fn tools(line: &Value) -> Vec<&str> {
     line["tools"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect()
 }
 
-fn ask() -> Reply {
+fn ask() -> ScriptedReply {
     // A model that answers itself is not believed.
-    Reply::tool("AskUserQuestion", json!({"questions": questions(), "answers": {"Which database?": "Oracle"}}))
+    ScriptedReply::tool("AskUserQuestion", json!({"questions": questions(), "answers": {"Which database?": "Oracle"}}))
 }
 
 #[test]
 fn a_question_is_asked_whatever_the_rules_and_its_answer_reaches_the_model() {
     // [SDK-108] [TST-84] SC-E12
-    let server = ModelServer::script([ask(), Reply::text("done")]);
+    let server = ModelServer::script([ask(), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &["--allowedTools", "AskUserQuestion"]);
     let init = running.wait_for("system");
@@ -51,7 +51,7 @@ fn a_question_is_asked_whatever_the_rules_and_its_answer_reaches_the_model() {
 #[test]
 fn a_refused_question_is_a_refusal_and_bypass_asks_too() {
     // [TST-84] [TST-85]
-    let server = ModelServer::script([ask(), ask(), Reply::text("done")]);
+    let server = ModelServer::script([ask(), ask(), ScriptedReply::text("done")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("IS_SANDBOX", "1");
     let mut running = asked(&sandbox, &["--dangerously-skip-permissions"]);
@@ -68,7 +68,7 @@ fn a_refused_question_is_a_refusal_and_bypass_asks_too() {
 #[test]
 fn without_a_host_there_is_no_question_tool_and_only_a_hook_can_answer() {
     // [SDK-109] [EXT-75] [CLI-167]
-    let server = ModelServer::script([ask(), Reply::text("done")]);
+    let server = ModelServer::script([ask(), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let flags = ["-p", "go", "--output-format", "stream-json", "--verbose"];
     let run = sandbox.gimlet(&flags).run().expect_clean();
@@ -85,7 +85,7 @@ fn without_a_host_there_is_no_question_tool_and_only_a_hook_can_answer() {
             true,
         ),
     ] {
-        let server = ModelServer::script([ask(), Reply::text("done")]);
+        let server = ModelServer::script([ask(), ScriptedReply::text("done")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut output = output;
         output["hookEventName"] = "PreToolUse".into();
@@ -110,9 +110,9 @@ fn plan_file(server: &ModelServer) -> String {
 fn a_plan_is_written_refused_with_words_and_approved_with_a_mode() {
     // [SDK-110] [TST-86] [TST-87] [CLI-166]
     let server = ModelServer::script([
-        Reply::text("first look"),
-        Reply::tool("ExitPlanMode", json!({})),
-        Reply::text("nothing yet"),
+        ScriptedReply::text("first look"),
+        ScriptedReply::tool("ExitPlanMode", json!({})),
+        ScriptedReply::text("nothing yet"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &["--permission-mode", "plan", "--allowedTools", "Edit,Write"]);
@@ -128,12 +128,12 @@ fn a_plan_is_written_refused_with_words_and_approved_with_a_mode() {
     );
 
     for reply in [
-        Reply::tool("Write", json!({"file_path": "code.rs", "content": "x"})),
-        Reply::tool("Write", json!({"file_path": path, "content": "# Plan\n1. do it\n"})),
-        Reply::tool("ExitPlanMode", json!({})),
-        Reply::tool("ExitPlanMode", json!({})),
-        Reply::tool("Write", json!({"file_path": "code.rs", "content": "x"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Write", json!({"file_path": "code.rs", "content": "x"})),
+        ScriptedReply::tool("Write", json!({"file_path": path, "content": "# Plan\n1. do it\n"})),
+        ScriptedReply::tool("ExitPlanMode", json!({})),
+        ScriptedReply::tool("ExitPlanMode", json!({})),
+        ScriptedReply::tool("Write", json!({"file_path": "code.rs", "content": "x"})),
+        ScriptedReply::text("done"),
     ] {
         server.push(reply);
     }
@@ -173,11 +173,11 @@ fn a_plan_is_written_refused_with_words_and_approved_with_a_mode() {
 fn the_model_enters_plan_mode_and_a_plain_yes_restores_the_mode_before() {
     // [SDK-110] [TST-86]
     let server = ModelServer::script([
-        Reply::tool("EnterPlanMode", json!({})),
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::tool("ExitPlanMode", json!({"plan": "all of it"})),
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::text("done"),
+        ScriptedReply::tool("EnterPlanMode", json!({})),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::tool("ExitPlanMode", json!({"plan": "all of it"})),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &["--allowedTools", "Bash"]);
@@ -206,9 +206,9 @@ fn the_model_enters_plan_mode_and_a_plain_yes_restores_the_mode_before() {
 #[test]
 fn without_a_host_a_plan_is_the_answer() {
     let server = ModelServer::script([
-        Reply::tool("EnterPlanMode", json!({})),
-        Reply::tool("ExitPlanMode", json!({"plan": "x"})),
-        Reply::text("the plan"),
+        ScriptedReply::tool("EnterPlanMode", json!({})),
+        ScriptedReply::tool("ExitPlanMode", json!({"plan": "x"})),
+        ScriptedReply::text("the plan"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&["-p", "go", "--permission-mode", "plan"]).run().expect_clean();
@@ -218,7 +218,7 @@ fn without_a_host_a_plan_is_the_answer() {
     assert!(results[1]["content"].as_str().unwrap().contains("haven't granted"), "{}", results[1]);
     let first = server.request(0).json["messages"].to_string();
     assert!(first.contains("nobody can approve it here"), "{first}");
-    let again = ModelServer::script([Reply::tool("EnterPlanMode", json!({})), Reply::text("ok")]);
+    let again = ModelServer::script([ScriptedReply::tool("EnterPlanMode", json!({})), ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(EXE, &again);
     sandbox.gimlet(&["-p", "go"]).run().expect_clean();
     assert!(last_result(&again)["content"].as_str().unwrap().contains("nobody could approve"));
@@ -227,16 +227,16 @@ fn without_a_host_a_plan_is_the_answer() {
 #[test]
 fn a_plan_comes_back_after_a_summary_and_holds_in_agents() {
     // [TST-194] [TST-87]
-    let server = ModelServer::script([Reply::text("looking")]);
+    let server = ModelServer::script([ScriptedReply::text("looking")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &["--permission-mode", "plan"]);
     running.wait_for("result");
     let path = plan_file(&server);
     for reply in [
-        Reply::tool("Write", json!({"file_path": path, "content": "# The plan\nsteps\n"})),
-        Reply::text("written"),
-        Reply::text("the summary"),
-        Reply::text("on it"),
+        ScriptedReply::tool("Write", json!({"file_path": path, "content": "# The plan\nsteps\n"})),
+        ScriptedReply::text("written"),
+        ScriptedReply::text("the summary"),
+        ScriptedReply::text("on it"),
     ] {
         server.push(reply);
     }
@@ -251,10 +251,10 @@ fn a_plan_comes_back_after_a_summary_and_holds_in_agents() {
     let kinds: Vec<Value> = sandbox.transcript().iter().map(|line| line["attachment"]["type"].clone()).collect();
     assert!(kinds.contains(&json!("plan_file_reference")) && kinds.contains(&json!("plan_mode")), "{kinds:?}");
     for reply in [
-        Reply::tool("Agent", json!({"description": "d", "prompt": "p", "run_in_background": false})),
-        Reply::tool("Write", json!({"file_path": "x", "content": "x"})),
-        Reply::text("could not"),
-        Reply::text("done"),
+        ScriptedReply::tool("Agent", json!({"description": "d", "prompt": "p", "run_in_background": false})),
+        ScriptedReply::tool("Write", json!({"file_path": "x", "content": "x"})),
+        ScriptedReply::text("could not"),
+        ScriptedReply::text("done"),
     ] {
         server.push(reply);
     }

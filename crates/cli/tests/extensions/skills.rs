@@ -4,14 +4,14 @@
 
 use crate::common::{EXE, host, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn sandbox(server: &ModelServer) -> Sandbox {
     Sandbox::with_server(EXE, server)
 }
 
 fn answering() -> ModelServer {
-    ModelServer::with_handler(|_| Reply::text("ok"))
+    ModelServer::with_handler(|_| ScriptedReply::text("ok"))
 }
 
 #[test]
@@ -50,11 +50,11 @@ fn a_typed_command_is_expanded_and_recorded_with_its_tags() {
 fn the_model_loads_a_listed_skill() {
     // [TST-95] [EXT-139] [EXT-140] [EXT-146] [EXT-153]
     let server = ModelServer::script([
-        Reply::tool("Skill", json!({"skill": "review", "args": "src"})),
-        Reply::tool("Skill", json!({"skill": "review", "args": "src"})),
-        Reply::tool("Skill", json!({"skill": "private"})),
-        Reply::tool("Skill", json!({"skill": "nope"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Skill", json!({"skill": "review", "args": "src"})),
+        ScriptedReply::tool("Skill", json!({"skill": "review", "args": "src"})),
+        ScriptedReply::tool("Skill", json!({"skill": "private"})),
+        ScriptedReply::tool("Skill", json!({"skill": "nope"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = sandbox(&server);
     sandbox.write(
@@ -120,9 +120,9 @@ fn commands_in_a_skill_pass_the_rules_and_never_ask() {
 #[test]
 fn what_a_skill_grants_ends_with_the_turn() {
     // [EXT-141] [EXT-142] [EXT-143]
-    let bash = || Reply::tool("Bash", json!({"command": "touch granted"}));
-    let web = Reply::tool("Read", json!({"file_path": "a.txt"}));
-    let server = ModelServer::script([bash(), web, Reply::text("one"), bash(), Reply::text("two")]);
+    let bash = || ScriptedReply::tool("Bash", json!({"command": "touch granted"}));
+    let web = ScriptedReply::tool("Read", json!({"file_path": "a.txt"}));
+    let server = ModelServer::script([bash(), web, ScriptedReply::text("one"), bash(), ScriptedReply::text("two")]);
     let sandbox = sandbox(&server);
     sandbox.write("a.txt", "alpha");
     sandbox.write_config(
@@ -148,8 +148,8 @@ fn what_a_skill_grants_ends_with_the_turn() {
 #[test]
 fn a_skill_does_not_lift_rules_that_refuse() {
     // SC-E12
-    let touch = |name: &str| Reply::tool("Bash", json!({"command": format!("touch {name}")}));
-    let server = ModelServer::script([touch("denied"), touch("asked"), touch("made"), Reply::text("done")]);
+    let touch = |name: &str| ScriptedReply::tool("Bash", json!({"command": format!("touch {name}")}));
+    let server = ModelServer::script([touch("denied"), touch("asked"), touch("made"), ScriptedReply::text("done")]);
     let sandbox = sandbox(&server);
     let rules = json!({"permissions": {"deny": ["Bash(touch denied)"], "ask": ["Bash(touch asked)"]}});
     sandbox.write_config("settings.json", rules.to_string());
@@ -163,11 +163,11 @@ fn a_skill_does_not_lift_rules_that_refuse() {
 fn changes_are_picked_up_while_the_session_runs() {
     // [EXT-128] [EXT-123] [EXT-152]
     let server = ModelServer::script([
-        Reply::text("one"),
-        Reply::text("two"),
-        Reply::tool("Read", json!({"file_path": "pkg/a.txt"})),
-        Reply::text("three"),
-        Reply::text("four"),
+        ScriptedReply::text("one"),
+        ScriptedReply::text("two"),
+        ScriptedReply::tool("Read", json!({"file_path": "pkg/a.txt"})),
+        ScriptedReply::text("three"),
+        ScriptedReply::text("four"),
     ]);
     let sandbox = sandbox(&server);
     sandbox.write(".claude/skills/old/SKILL.md", "Old words.");
@@ -205,9 +205,9 @@ fn changes_are_picked_up_while_the_session_runs() {
 fn a_resumed_request_begins_with_the_same_bytes() {
     // [CLI-124]
     let server = ModelServer::script([
-        Reply::tool("Read", json!({"file_path": "pkg/a.txt"})),
-        Reply::text("one"),
-        Reply::text("two"),
+        ScriptedReply::tool("Read", json!({"file_path": "pkg/a.txt"})),
+        ScriptedReply::text("one"),
+        ScriptedReply::text("two"),
     ]);
     let sandbox = sandbox(&server);
     sandbox.write(".claude/skills/s/SKILL.md", "Words with a @a.txt mention.");
@@ -291,8 +291,8 @@ fn descriptions_that_do_not_fit_are_named_once() {
 #[test]
 fn rules_about_skills_hold() {
     // [EXT-151]
-    let call = || Reply::tool("Skill", json!({"skill": "plain"}));
-    let server = ModelServer::script([call(), Reply::text("one"), Reply::text("two")]);
+    let call = || ScriptedReply::tool("Skill", json!({"skill": "plain"}));
+    let server = ModelServer::script([call(), ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = sandbox(&server);
     sandbox.write(".claude/skills/plain/SKILL.md", "Plain words.");
     stream(&sandbox, "go", &["--disallowedTools", "Skill(plain)"]);

@@ -5,7 +5,7 @@
 use crate::common::{EXE, of_kind, print, session_of};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 #[expect(clippy::disallowed_methods, reason = "a repository to work in")]
 fn git_in(sandbox: &Sandbox, dir: &Path, args: &[&str]) -> String {
@@ -37,17 +37,17 @@ fn tree(sandbox: &Sandbox, name: &str) -> PathBuf {
     sandbox.project().canonicalize().unwrap().join(".claude/worktrees").join(name)
 }
 
-fn call(id: &str, name: &str, input: &Value) -> Block {
-    Block::tool_with_id(id, name, input)
+fn call(id: &str, name: &str, input: &Value) -> ScriptedBlock {
+    ScriptedBlock::tool_with_id(id, name, input)
 }
 
 /// One reply per request, each with these calls; then a last word.
-fn steps(calls: Vec<Vec<Block>>) -> ModelServer {
-    let replies = calls.into_iter().map(Reply::message).chain([Reply::text("done")]);
+fn steps(calls: Vec<Vec<ScriptedBlock>>) -> ModelServer {
+    let replies = calls.into_iter().map(ScriptedReply::message).chain([ScriptedReply::text("done")]);
     ModelServer::script(replies.collect::<Vec<_>>())
 }
 
-fn result_of(request: &Captured, id: &str) -> String {
+fn result_of(request: &CapturedRequest, id: &str) -> String {
     request.tool_result_text(id)
 }
 
@@ -86,7 +86,7 @@ fn a_session_in_a_worktree_of_its_own() {
 // [CLI-46] Without a name one is made up; a name that exists is opened again with what is in it.
 #[test]
 fn names_are_made_up_and_used_again() {
-    let server = ModelServer::script((0..3).map(|_| Reply::text("done")).collect::<Vec<_>>());
+    let server = ModelServer::script((0..3).map(|_| ScriptedReply::text("done")).collect::<Vec<_>>());
     let sandbox = repository(&server);
     print(&sandbox, "go", &["-w"]).run().expect_code(0);
     print(&sandbox, "go", &["-w", "again"]).run().expect_code(0);
@@ -101,7 +101,7 @@ fn names_are_made_up_and_used_again() {
 #[test]
 fn the_base_is_what_the_setting_says() {
     for (base, has_local) in [("fresh", false), ("head", true)] {
-        let server = ModelServer::script([Reply::text("done")]);
+        let server = ModelServer::script([ScriptedReply::text("done")]);
         let sandbox = repository(&server);
         let remote = sandbox.root().join("remote.git");
         git(&sandbox, &["clone", "-q", "--bare", ".", remote.to_str().unwrap()]);
@@ -123,13 +123,13 @@ fn the_base_is_what_the_setting_says() {
 // [TST-185]
 #[test]
 fn a_resumed_session_returns_to_its_worktree() {
-    let pwd = |id: &str| Reply::message(vec![call(id, "Bash", &json!({"command": "pwd"}))]);
+    let pwd = |id: &str| ScriptedReply::message(vec![call(id, "Bash", &json!({"command": "pwd"}))]);
     let server = ModelServer::script([
-        Reply::text("one"),
+        ScriptedReply::text("one"),
         pwd("toolu_1"),
-        Reply::text("two"),
+        ScriptedReply::text("two"),
         pwd("toolu_2"),
-        Reply::text("three"),
+        ScriptedReply::text("three"),
     ]);
     let sandbox = repository(&server);
     let first = print(&sandbox, "go", &["-w", "x"]).run().expect_code(0);
@@ -151,7 +151,7 @@ fn a_resumed_session_returns_to_its_worktree() {
 // A worktree that is something else by now is not entered: a session never falls back to the main checkout unasked.
 #[test]
 fn a_worktree_that_cannot_be_verified_ends_the_start() {
-    let server = ModelServer::script([Reply::text("one")]);
+    let server = ModelServer::script([ScriptedReply::text("one")]);
     let sandbox = repository(&server);
     let session = session_of(&print(&sandbox, "go", &["-w", "x"]).run().expect_code(0).lines());
     let path = tree(&sandbox, "x");
@@ -247,15 +247,15 @@ fn a_worktree_elsewhere_needs_leave() {
 #[test]
 fn hooks_make_and_remove_worktrees() {
     let agent = json!({"description": "d", "prompt": "p", "run_in_background": false, "isolation": "worktree"});
-    let main = [Reply::message(vec![call("toolu_a", "Agent", &agent)]), Reply::text("done")];
+    let main = [ScriptedReply::message(vec![call("toolu_a", "Agent", &agent)]), ScriptedReply::text("done")];
     let mut main = main.into_iter();
     let server = ModelServer::with_handler(move |request| {
         if request.header("x-claude-code-agent-id").is_none() {
             return main.next().unwrap();
         }
         match request.tool_uses().len() {
-            0 => Reply::message(vec![call("toolu_1", "Bash", &json!({"command": "pwd"}))]),
-            _ => Reply::text(request.tool_result_text("toolu_1")),
+            0 => ScriptedReply::message(vec![call("toolu_1", "Bash", &json!({"command": "pwd"}))]),
+            _ => ScriptedReply::text(request.tool_result_text("toolu_1")),
         }
     });
     let sandbox = repository(&server);
@@ -289,7 +289,7 @@ fn a_hook_that_makes_nothing_ends_the_start() {
         ("echo /no/such/../folder", "has . or .."),
         ("echo missing", "no folder"),
     ] {
-        let server = ModelServer::script([Reply::text("never")]);
+        let server = ModelServer::script([ScriptedReply::text("never")]);
         let sandbox = repository(&server);
         std::fs::create_dir(sandbox.root().join("target")).unwrap();
         std::os::unix::fs::symlink(sandbox.root().join("target"), sandbox.project().join("linked")).unwrap();
@@ -305,7 +305,7 @@ fn a_hook_that_makes_nothing_ends_the_start() {
 // [EXT-191] What a killed session left locked is released by the next one; a user's lock stays, and keeps the worktree.
 #[test]
 fn locks_of_the_dead_are_released() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = repository(&server);
     print(&sandbox, "go", &["-w", "x"]).run().expect_code(0);
     let entries = sandbox.project().join(".git/worktrees");
@@ -321,19 +321,19 @@ fn locks_of_the_dead_are_released() {
 #[test]
 fn a_session_in_a_worktree_isolates_its_agents() {
     let agent = json!({"description": "d", "prompt": "p", "run_in_background": false, "isolation": "worktree"});
-    let main = [Reply::message(vec![call("toolu_a", "Agent", &agent)]), Reply::text("done")];
+    let main = [ScriptedReply::message(vec![call("toolu_a", "Agent", &agent)]), ScriptedReply::text("done")];
     let mut main = main.into_iter();
     let server = ModelServer::with_handler(move |request| {
         if request.header("x-claude-code-agent-id").is_none() {
             return main.next().unwrap();
         }
         match request.tool_uses().len() {
-            0 => Reply::message(vec![
+            0 => ScriptedReply::message(vec![
                 call("toolu_1", "Write", &json!({"file_path": "../x/stray.txt", "content": "x"})),
                 call("toolu_2", "Write", &json!({"file_path": "../../../stray.txt", "content": "x"})),
                 call("toolu_3", "Write", &json!({"file_path": "own.txt", "content": "x"})),
             ]),
-            _ => Reply::text("done"),
+            _ => ScriptedReply::text("done"),
         }
     });
     let sandbox = repository(&server);
@@ -350,8 +350,8 @@ fn a_session_in_a_worktree_isolates_its_agents() {
 #[test]
 fn a_sweep_is_announced_first() {
     const OLD: &str = "11111111-1111-4111-8111-111111111111";
-    let gate = testkit::Gate::new();
-    let server = ModelServer::script([Reply::text("done").gate(&gate), Reply::text("done")]);
+    let gate = testkit::ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("done").gate(&gate), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let old = sandbox.write_config(&format!("projects/-gone/{OLD}.jsonl"), "{}\n");
     let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24);

@@ -4,13 +4,13 @@
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 
 /// The editor's end of the pipe.
 struct Editor {
-    running: Running,
+    running: RunningGimlet,
     next: u64,
     /// Read, not yet asked for.
     seen: VecDeque<Value>,
@@ -102,13 +102,13 @@ impl Editor {
     }
 }
 
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": command}))
+fn bash(command: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": command}))
 }
 
 #[test]
 fn a_prompt_streams_its_answer_and_ends() {
-    let server = ModelServer::script([Reply::text("Hello from the model").tokens(100, 20)]);
+    let server = ModelServer::script([ScriptedReply::text("Hello from the model").tokens(100, 20)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
     let session = editor.new_session(&sandbox);
@@ -125,7 +125,8 @@ fn a_prompt_streams_its_answer_and_ends() {
 #[test]
 fn a_call_is_shown_asked_about_and_finished() {
     let edit = json!({"file_path": "made.txt", "content": "new text"});
-    let server = ModelServer::script([bash("touch one"), Reply::tool("Write", edit), Reply::text("done")]);
+    let server =
+        ModelServer::script([bash("touch one"), ScriptedReply::tool("Write", edit), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
     let session = editor.new_session(&sandbox);
@@ -152,7 +153,7 @@ fn a_call_is_shown_asked_about_and_finished() {
 
 #[test]
 fn always_saves_the_rule_that_was_shown() {
-    let server = ModelServer::script([bash("touch one"), bash("touch two"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch one"), bash("touch two"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
     let session = editor.new_session(&sandbox);
@@ -168,7 +169,7 @@ fn always_saves_the_rule_that_was_shown() {
 
 #[test]
 fn cancelling_ends_the_prompt_and_what_waits_behind_it() {
-    let server = ModelServer::script([bash("touch started && sleep 300"), Reply::text("later")]);
+    let server = ModelServer::script([bash("touch started && sleep 300"), ScriptedReply::text("later")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
     let session = editor.new_session(&sandbox);
@@ -190,9 +191,9 @@ fn cancelling_ends_the_prompt_and_what_waits_behind_it() {
 fn sessions_are_listed_and_loaded_with_what_was_said() {
     let server = ModelServer::script([
         bash("echo seen"),
-        Reply::text("first answer"),
-        Reply::text("second answer"),
-        Reply::text("third answer"),
+        ScriptedReply::text("first answer"),
+        ScriptedReply::text("second answer"),
+        ScriptedReply::text("third answer"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
@@ -229,8 +230,10 @@ fn sessions_are_listed_and_loaded_with_what_was_said() {
 
 #[test]
 fn modes_change_what_is_asked() {
-    let server =
-        ModelServer::script([Reply::tool("Write", json!({"file_path": "a.txt", "content": "a"})), Reply::text("done")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Write", json!({"file_path": "a.txt", "content": "a"})),
+        ScriptedReply::text("done"),
+    ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
     let opened = editor.call("session/new", &json!({"cwd": sandbox.project(), "mcpServers": []}));
@@ -255,7 +258,7 @@ fn many_sessions_run_side_by_side() {
             let name = request.last_user_text();
             return bash(&format!("touch {name}"));
         }
-        Reply::text("done")
+        ScriptedReply::text("done")
     });
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut editor = Editor::start(&sandbox, &json!({}));
@@ -278,7 +281,8 @@ fn many_sessions_run_side_by_side() {
 #[test]
 fn plans_and_terminals_are_drawn() {
     let todos = json!({"todos": [{"content": "Build", "status": "in_progress", "activeForm": "Building"}]});
-    let server = ModelServer::script([Reply::tool("TodoWrite", todos), bash("echo out"), Reply::text("done")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("TodoWrite", todos), bash("echo out"), ScriptedReply::text("done")]);
     let mut sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.set("CLAUDE_CODE_ENABLE_TASKS", "0");
     let mut editor = Editor::start(&sandbox, &json!({"_meta": {"terminal_output": true}}));

@@ -4,10 +4,10 @@
 
 use crate::common::{ASK, EXE, answer, asked, host, last_result};
 use serde_json::{Value, json};
-use testkit::{Block, ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": command}))
+fn bash(command: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({"command": command}))
 }
 
 fn local(sandbox: &Sandbox) -> Value {
@@ -18,7 +18,7 @@ fn local(sandbox: &Sandbox) -> Value {
 #[test]
 fn a_call_that_needs_leave_is_asked_about_and_runs_when_allowed() {
     // [CLI-175] [SDK-96] [SDK-98] [SDK-99] [SDK-157]
-    let server = ModelServer::script([bash("ls"), bash("touch made"), Reply::text("done")]);
+    let server = ModelServer::script([bash("ls"), bash("touch made"), ScriptedReply::text("done")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
     let mut running = asked(&sandbox, &[]);
@@ -50,7 +50,7 @@ fn a_call_that_needs_leave_is_asked_about_and_runs_when_allowed() {
 #[test]
 fn the_host_may_change_the_input_but_not_past_a_deny_rule() {
     // [SDK-100] [CLI-176] SC-E04
-    let server = ModelServer::script([bash("touch a"), bash("touch b"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch a"), bash("touch b"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &["--disallowedTools", "Bash(rm *)"]);
     let first = running.wait_for("control_request");
@@ -94,8 +94,13 @@ fn a_refusal_reaches_the_model_and_may_end_the_turn() {
 #[test]
 fn granted_rules_hold_at_once_and_are_saved_where_the_host_says() {
     // [SDK-101] [CLI-175] [CLI-179] [CLI-181] SC-E13
-    let server =
-        ModelServer::script([bash("touch a"), bash("touch b"), bash("mkdir c"), bash("mkdir d"), Reply::text("done")]);
+    let server = ModelServer::script([
+        bash("touch a"),
+        bash("touch b"),
+        bash("mkdir c"),
+        bash("mkdir d"),
+        ScriptedReply::text("done"),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &[]);
     let first = running.wait_for("control_request");
@@ -113,7 +118,7 @@ fn granted_rules_hold_at_once_and_are_saved_where_the_host_says() {
         "the session's rule is not saved"
     );
     // The next session needs no question for it.
-    let server = ModelServer::script([bash("touch e"), bash("mkdir f"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch e"), bash("mkdir f"), ScriptedReply::text("done")]);
     let mut run = sandbox.gimlet(&["-p", "go", "--output-format", "json", "--trust-workspace"]);
     run = run.env("ANTHROPIC_BASE_URL", server.url());
     let denials = run.run().expect_clean().json()["permission_denials"].clone();
@@ -126,10 +131,10 @@ fn every_kind_of_update_and_destination() {
     // [CLI-180] [CLI-182] SC-E13
     let server = ModelServer::script([
         bash("touch a"),
-        Reply::tool("Read", json!({"file_path": "../beside/x"})),
-        Reply::tool("Write", json!({"file_path": "w", "content": "w"})),
+        ScriptedReply::tool("Read", json!({"file_path": "../beside/x"})),
+        ScriptedReply::tool("Write", json!({"file_path": "w", "content": "w"})),
         bash("touch b"),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let beside = sandbox.root().join("beside");
@@ -176,10 +181,10 @@ fn every_kind_of_update_and_destination() {
 #[test]
 fn questions_of_parallel_calls_are_answered_in_any_order() {
     // [SDK-104]
-    let read = |id: &str, path: &str| Block::tool_with_id(id, "Read", &json!({"file_path": path}));
+    let read = |id: &str, path: &str| ScriptedBlock::tool_with_id(id, "Read", &json!({"file_path": path}));
     let server = ModelServer::script([
-        Reply::message(vec![read("toolu_1", "../one"), read("toolu_2", "../two")]),
-        Reply::text("done"),
+        ScriptedReply::message(vec![read("toolu_1", "../one"), read("toolu_2", "../two")]),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     std::fs::write(sandbox.root().join("one"), "first\n").unwrap();
@@ -205,7 +210,7 @@ fn questions_of_parallel_calls_are_answered_in_any_order() {
 #[test]
 fn the_end_of_input_refuses_and_an_interrupt_withdraws() {
     // [SDK-103] [SDK-105]
-    let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch a"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = asked(&sandbox, &[]);
     running.wait_for("control_request");
@@ -232,9 +237,9 @@ fn a_host_sees_where_a_link_leads_and_hidden_characters() {
     // SC-C07 SC-E20 [CLI-190]
     let command = "touch a\u{202e}b\t\tc";
     let server = ModelServer::script([
-        Reply::tool("Write", json!({"file_path": "notes.md", "content": "x"})),
+        ScriptedReply::tool("Write", json!({"file_path": "notes.md", "content": "x"})),
         bash(command),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let target = sandbox.home().join(".bashrc");
@@ -258,8 +263,10 @@ fn a_host_sees_where_a_link_leads_and_hidden_characters() {
 #[test]
 fn a_link_swapped_while_the_question_is_open_is_asked_about_again() {
     // SC-C06
-    let server =
-        ModelServer::script([Reply::tool("Write", json!({"file_path": "f", "content": "new"})), Reply::text("done")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Write", json!({"file_path": "f", "content": "new"})),
+        ScriptedReply::text("done"),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let secret = sandbox.home().join("precious");
     std::fs::write(&secret, "keep").unwrap();
@@ -277,11 +284,13 @@ fn a_link_swapped_while_the_question_is_open_is_asked_about_again() {
 #[test]
 fn a_host_may_switch_modes_within_what_the_launch_allows() {
     // [SDK-76] [SDK-77] [CLI-171]
-    let server =
-        ModelServer::script([Reply::tool("Write", json!({"file_path": "w", "content": "w"})), Reply::text("done")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Write", json!({"file_path": "w", "content": "w"})),
+        ScriptedReply::text("done"),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = host(&sandbox, &ASK).spawn();
-    let choose = |running: &mut Running, mode: &str| {
+    let choose = |running: &mut RunningGimlet, mode: &str| {
         running.send_json(&json!({"type": "control_request", "request_id": mode, "request": {"subtype": "set_permission_mode", "mode": mode}}));
         running.wait_for("control_response")["response"].clone()
     };
@@ -294,7 +303,7 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     running.wait_for("result");
     assert_eq!(sandbox.read("w"), "w");
 
-    let server = ModelServer::script([bash("touch a"), bash("touch b"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch a"), bash("touch b"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#);
     let args = [&ASK[..], &["--allow-dangerously-skip-permissions"]].concat();
@@ -311,7 +320,7 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
 #[test]
 fn a_prompt_tool_that_does_not_exist_fails_the_run() {
     // [CLI-177]
-    let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch a"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&["-p", "go", "--permission-prompt-tool", "mcp__s__t"]).run().expect_code(1);
     assert!(
@@ -325,7 +334,7 @@ fn a_prompt_tool_that_does_not_exist_fails_the_run() {
 #[test]
 fn the_reason_of_a_hook_reaches_the_host() {
     // [SDK-107]
-    let server = ModelServer::script([bash("ls"), Reply::text("done")]);
+    let server = ModelServer::script([bash("ls"), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let said = json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "look first",

@@ -4,21 +4,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, ReplyGate, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const HOST: [&str; 5] = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
 
-fn start(sandbox: &Sandbox, more: &[&str]) -> Running {
+fn start(sandbox: &Sandbox, more: &[&str]) -> RunningGimlet {
     sandbox.gimlet(&[&HOST[..], more].concat()).stdin_open().spawn()
 }
 
-fn request(running: &mut Running, id: &str, request: &Value) {
+fn request(running: &mut RunningGimlet, id: &str, request: &Value) {
     running.send_json(&json!({"type": "control_request", "request_id": id, "request": request}));
 }
 
 /// The answer to a request that is sent now.
-fn ask(running: &mut Running, id: &str, asked: &Value) -> Value {
+fn ask(running: &mut RunningGimlet, id: &str, asked: &Value) -> Value {
     request(running, id, asked);
     let line = running.wait_for("control_response");
     assert_eq!(line["response"]["request_id"], id, "{line}");
@@ -61,7 +61,7 @@ fn initialize_tells_what_hosts_read() {
 #[test]
 fn a_prompt_right_behind_initialize_sees_everything_it_brought() {
     // [SDK-13] [SDK-17] [SDK-47] [SDK-49] [SDK-54]
-    let server = ModelServer::script([Reply::tool("StructuredOutput", json!({"n": 1}))]);
+    let server = ModelServer::script([ScriptedReply::tool("StructuredOutput", json!({"n": 1}))]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     let agents: serde_json::Map<String, Value> = (0..20)
@@ -93,7 +93,7 @@ fn a_prompt_right_behind_initialize_sees_everything_it_brought() {
 #[test]
 fn an_agent_that_only_the_host_declares_may_run_the_session() {
     // [SDK-22] [SDK-48]
-    let server = ModelServer::script([Reply::text("as reviewer"), Reply::text("plain")]);
+    let server = ModelServer::script([ScriptedReply::text("as reviewer"), ScriptedReply::text("plain")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--agent", "reviewer"]);
     request(
@@ -116,7 +116,7 @@ fn an_agent_that_only_the_host_declares_may_run_the_session() {
 #[test]
 fn a_host_that_must_introduce_itself_first_is_held_to_it() {
     // [SDK-25]
-    let server = ModelServer::script([Reply::text("hello")]);
+    let server = ModelServer::script([ScriptedReply::text("hello")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--await-initialize"]);
     running.send_user("go");
@@ -132,7 +132,7 @@ fn a_host_that_must_introduce_itself_first_is_held_to_it() {
 #[test]
 fn a_second_initialize_is_answered_and_tells_the_running_tasks() {
     // [SDK-52] [SDK-68]
-    let server = ModelServer::script([Reply::text("hello")]);
+    let server = ModelServer::script([ScriptedReply::text("hello")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     assert_eq!(ask(&mut running, "i1", &json!({"subtype": "initialize"}))["subtype"], "success");
@@ -153,9 +153,9 @@ fn a_second_initialize_is_answered_and_tells_the_running_tasks() {
 fn an_interrupt_is_receipted_before_the_result_and_spares_what_waits() {
     // [SDK-70] [SDK-71] [SDK-72] [SDK-73] [SDK-89]
     let server = ModelServer::script([
-        Reply::text("one two three").cut_after_events(4).cut_by_stall(),
-        Reply::text("second"),
-        Reply::text("fourth"),
+        ScriptedReply::text("one two three").cut_after_events(4).cut_by_stall(),
+        ScriptedReply::text("second"),
+        ScriptedReply::text("fourth"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--include-partial-messages"]);
@@ -187,12 +187,12 @@ fn an_interrupt_is_receipted_before_the_result_and_spares_what_waits() {
 #[test]
 fn models_thinking_and_settings_change_the_next_request() {
     // [SDK-78] [SDK-79] [SDK-80] [SDK-81]
-    let server = ModelServer::script((0..4).map(|n| Reply::text(n.to_string())));
+    let server = ModelServer::script((0..4).map(|n| ScriptedReply::text(n.to_string())));
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox
         .write(".claude/agents/pirate.md", "---\nname: pirate\ndescription: talks\ntools: Read\n---\nPIRATE-PROMPT\n");
     let mut running = start(&sandbox, &["--model", "claude-opus-5", "--trust-workspace"]);
-    let turn = |running: &mut Running| {
+    let turn = |running: &mut RunningGimlet| {
         running.send_user("go");
         let init = running.wait_for("system");
         running.wait_for("result");
@@ -234,8 +234,9 @@ fn models_thinking_and_settings_change_the_next_request() {
 #[test]
 fn settings_of_the_host_grant_and_refuse_at_once() {
     // [SDK-80]
-    let bash = |command: &str| Reply::tool("Bash", json!({"command": command}));
-    let server = ModelServer::script([bash("touch a"), Reply::text("no"), bash("touch b"), Reply::text("yes")]);
+    let bash = |command: &str| ScriptedReply::tool("Bash", json!({"command": command}));
+    let server =
+        ModelServer::script([bash("touch a"), ScriptedReply::text("no"), bash("touch b"), ScriptedReply::text("yes")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     running.send_user("go");
@@ -255,14 +256,14 @@ fn settings_of_the_host_grant_and_refuse_at_once() {
 #[test]
 fn what_only_looks_is_answered_with_its_shape() {
     // [SDK-82] [SDK-83] [SDK-86] [SDK-90] [SDK-93] [SDK-94]
-    let server = ModelServer::script([Reply::text("hello")]);
+    let server = ModelServer::script([ScriptedReply::text("hello")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("CLAUDE.md", "remember\n");
     let mut running = start(&sandbox, &[]);
     running.send_user("go");
     running.wait_for("result");
     let mut number = 0;
-    let mut look = |running: &mut Running, asked: Value| {
+    let mut look = |running: &mut RunningGimlet, asked: Value| {
         number += 1;
         let said = ask(running, &format!("r{number}"), &asked);
         assert_eq!(said["subtype"], "success", "{asked}: {said}");
@@ -309,7 +310,7 @@ fn what_only_looks_is_answered_with_its_shape() {
 fn a_host_reads_what_the_model_could_read_unasked() {
     // [SDK-91] [SDK-92]
     let edit = json!({"file_path": "seen.txt", "old_string": "old", "new_string": "new"});
-    let server = ModelServer::script([Reply::tool("Edit", edit), Reply::text("done")]);
+    let server = ModelServer::script([ScriptedReply::tool("Edit", edit), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("open.txt", "0123456789");
     sandbox.write("secret.txt", "hidden");
@@ -342,9 +343,11 @@ fn a_host_reads_what_the_model_could_read_unasked() {
 #[test]
 fn a_command_goes_on_in_the_background_when_the_host_says_so() {
     // [SDK-88] [SDK-87]
-    let sleep =
-        Reply::tool("Bash", json!({"command": "echo begun; until [ -e go ]; do sleep 0.02; done", "timeout": 60_000}));
-    let server = ModelServer::script([sleep, Reply::text("meanwhile"), Reply::text("it ended")]);
+    let sleep = ScriptedReply::tool(
+        "Bash",
+        json!({"command": "echo begun; until [ -e go ]; do sleep 0.02; done", "timeout": 60_000}),
+    );
+    let server = ModelServer::script([sleep, ScriptedReply::text("meanwhile"), ScriptedReply::text("it ended")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
     let said = ask(&mut running, "b0", &json!({"subtype": "background_tasks"}));
@@ -365,8 +368,8 @@ fn a_command_goes_on_in_the_background_when_the_host_says_so() {
 #[test]
 fn five_hundred_requests_at_once_are_answered_once_each_while_a_turn_runs() {
     // [SDK-69]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("one two three").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("one two three").gate(&gate)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     running.send_user("go");
@@ -390,7 +393,7 @@ fn five_hundred_requests_at_once_are_answered_once_each_while_a_turn_runs() {
 #[test]
 fn transcripts_are_mirrored_before_the_result() {
     // [SDK-180] [TST-186]
-    let server = ModelServer::script([Reply::text("hello"), Reply::text("again")]);
+    let server = ModelServer::script([ScriptedReply::text("hello"), ScriptedReply::text("again")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--session-mirror"]);
     running.send_user("go");
@@ -417,10 +420,10 @@ fn transcripts_are_mirrored_before_the_result() {
 
 #[test]
 fn a_host_that_does_not_read_loses_nothing_and_is_still_obeyed() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let blocks: Vec<String> = (0..100).map(|n| format!("{n} {}", "x".repeat(2_000))).collect();
-    let long = Reply::message(blocks.iter().map(Block::text).collect());
-    let server = ModelServer::script([long, Reply::text("after").gate(&gate)]);
+    let long = ScriptedReply::message(blocks.iter().map(ScriptedBlock::text).collect());
+    let server = ModelServer::script([long, ScriptedReply::text("after").gate(&gate)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let args = [&HOST[..], &["--include-partial-messages"]].concat();
     let mut running = sandbox.gimlet(&args).stdin_open().reader_waits().spawn();
@@ -449,7 +452,7 @@ fn a_host_that_does_not_read_loses_nothing_and_is_still_obeyed() {
 #[test]
 fn prompts_keep_their_form_and_only_plain_ones_are_interpreted() {
     // [SDK-57] [SDK-58] [SDK-59] [SDK-60] [SDK-61] [SDK-62] [SDK-53]
-    let server = ModelServer::script((0..4).map(|n| Reply::text(n.to_string())));
+    let server = ModelServer::script((0..4).map(|n| ScriptedReply::text(n.to_string())));
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write(".claude/commands/shout.md", "SHOUT $ARGUMENTS\n");
     sandbox.write(".claude/skills/quiet/SKILL.md", "---\nname: quiet\ndescription: QUIET-SKILL\n---\nbody\n");
@@ -501,8 +504,8 @@ fn prompts_keep_their_form_and_only_plain_ones_are_interpreted() {
 #[test]
 fn an_urgent_prompt_ends_the_running_turn_and_every_call_is_answered() {
     // [SDK-63] [SDK-74] [SDK-75]
-    let sleep = Reply::tool("Bash", json!({"command": "sleep 60"}));
-    let server = ModelServer::script([sleep, Reply::text("urgent"), Reply::text("later")]);
+    let sleep = ScriptedReply::tool("Bash", json!({"command": "sleep 60"}));
+    let server = ModelServer::script([sleep, ScriptedReply::text("urgent"), ScriptedReply::text("later")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
     running.send_user("go");
@@ -523,7 +526,8 @@ fn an_urgent_prompt_ends_the_running_turn_and_every_call_is_answered() {
 #[test]
 fn with_nobody_to_answer_nothing_is_asked() {
     // [SDK-112]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch a"})), Reply::text("no")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Bash", json!({"command": "touch a"})), ScriptedReply::text("no")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--permission-prompt-tool", "stdio", "--permission-prompts", "none"]);
     running.send_user("go");

@@ -4,14 +4,14 @@
 use crate::common::mcp::{config, scene};
 use crate::common::{EXE, host};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedReply};
 
-fn ask(running: &mut Running, request: Value) -> Value {
+fn ask(running: &mut RunningGimlet, request: Value) -> Value {
     running.send_json(&json!({"type": "control_request", "request_id": "c", "request": request}));
     running.wait_for("control_response")["response"].clone()
 }
 
-fn end(mut running: Running) {
+fn end(mut running: RunningGimlet) {
     running.close_stdin();
     running.finish().expect_clean();
 }
@@ -65,7 +65,7 @@ fn files_are_suggested_and_hidden_ones_are_not() {
 // [EXT-109] A root below the session's directories is told to hooks; nothing outside becomes one.
 #[test]
 fn a_repository_root_is_registered() {
-    let server = ModelServer::script([Reply::text("done")]);
+    let server = ModelServer::script([ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("vendor/lib/a.txt", "x");
     let hook = json!([{"hooks": [{"type": "command", "command": "cat > added.json"}]}]);
@@ -90,9 +90,9 @@ fn a_repository_root_is_registered() {
 fn another_name_for_a_tool_leads_to_it_once() {
     for (denied, expected) in [(false, "ran"), (true, "")] {
         let server = ModelServer::script([
-            Reply::tool("shell", json!({"command": "echo ran"})),
-            Reply::tool("twice", json!({"command": "echo ran"})),
-            Reply::text("done"),
+            ScriptedReply::tool("shell", json!({"command": "echo ran"})),
+            ScriptedReply::tool("twice", json!({"command": "echo ran"})),
+            ScriptedReply::text("done"),
         ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let flags = if denied { ["--disallowedTools", "Bash(echo:*)"] } else { ["--allowedTools", "Bash"] };
@@ -113,7 +113,7 @@ fn another_name_for_a_tool_leads_to_it_once() {
 // [SDK-56]
 #[test]
 fn a_host_says_how_plans_are_made() {
-    let server = ModelServer::script([Reply::text("done")]);
+    let server = ModelServer::script([ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut running = host(&sandbox, &["--permission-mode", "plan"]).spawn();
     ask(&mut running, json!({"subtype": "initialize", "planModeInstructions": "Plan in rhymes."}));
@@ -127,7 +127,7 @@ fn a_host_says_how_plans_are_made() {
 // [SDK-78] [EXT-114] A hook has its say about the host's model as about a typed one.
 #[test]
 fn a_hook_may_refuse_the_hosts_model() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hook = json!([{"matcher": "claude-opus.*", "hooks": [{"type": "command",
         "command": "cat > switch.json; echo too dear >&2; exit 2"}]}]);

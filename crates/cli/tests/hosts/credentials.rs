@@ -3,20 +3,20 @@
 
 use crate::common::{EXE, print};
 use serde_json::json;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn fine() -> ModelServer {
-    ModelServer::with_handler(|_| Reply::text("fine"))
+    ModelServer::with_handler(|_| ScriptedReply::text("fine"))
 }
 
 // [CLI-78]
 #[test]
 fn a_model_set_while_the_session_runs_is_for_the_next_one() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "cp new.json \"$CLAUDE_CONFIG_DIR/settings.json\""})),
-        Reply::tool("Bash", json!({"command": "true"})),
-        Reply::text("done"),
-        Reply::text("next"),
+        ScriptedReply::tool("Bash", json!({"command": "cp new.json \"$CLAUDE_CONFIG_DIR/settings.json\""})),
+        ScriptedReply::tool("Bash", json!({"command": "true"})),
+        ScriptedReply::text("done"),
+        ScriptedReply::text("next"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("new.json", r#"{"model": "claude-other-1"}"#);
@@ -56,9 +56,9 @@ fn a_helper_runs_again_after_a_refusal_and_after_its_time() {
     let server = ModelServer::with_handler(move |_| {
         step += 1;
         match step {
-            1 => Reply::error(401, "authentication_error", "stale"),
-            2 => Reply::tool("Bash", json!({"command": "true"})),
-            _ => Reply::text("fine"),
+            1 => ScriptedReply::error(401, "authentication_error", "stale"),
+            2 => ScriptedReply::tool("Bash", json!({"command": "true"})),
+            _ => ScriptedReply::text("fine"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -71,7 +71,7 @@ fn a_helper_runs_again_after_a_refusal_and_after_its_time() {
     let mut step = 0;
     let server = ModelServer::with_handler(move |_| {
         step += 1;
-        if step == 1 { Reply::tool("Bash", json!({"command": "true"})) } else { Reply::text("fine") }
+        if step == 1 { ScriptedReply::tool("Bash", json!({"command": "true"})) } else { ScriptedReply::text("fine") }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", &settings);
@@ -91,7 +91,7 @@ fn a_helper_runs_again_after_a_refusal_and_after_its_time() {
 // [CLI-108]
 #[test]
 fn a_refused_token_is_not_replaced_by_a_stored_login() {
-    let server = ModelServer::with_handler(|_| Reply::error(401, "authentication_error", "no"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::error(401, "authentication_error", "no"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let login = json!({"claudeAiOauth": {"accessToken": "stored-login-token", "scopes": ["user:inference"], "expiresAt": 9_999_999_999_999_u64}});
     sandbox.write_config(".credentials.json", login.to_string());
@@ -125,9 +125,9 @@ fn requests_go_to_the_model_and_nowhere_else() {
 fn an_overloaded_model_gives_way_and_comes_first_again() {
     let server = ModelServer::with_handler(|request| {
         if request.model() == "claude-main-1" {
-            Reply::error(529, "overloaded_error", "busy").header("retry-after-ms", "1")
+            ScriptedReply::error(529, "overloaded_error", "busy").header("retry-after-ms", "1")
         } else {
-            Reply::text("fine")
+            ScriptedReply::text("fine")
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -142,8 +142,9 @@ fn an_overloaded_model_gives_way_and_comes_first_again() {
         );
     }
     for status in [401, 429] {
-        let server =
-            ModelServer::with_handler(move |_| Reply::error(status, "error", "no").header("retry-after-ms", "1"));
+        let server = ModelServer::with_handler(move |_| {
+            ScriptedReply::error(status, "error", "no").header("retry-after-ms", "1")
+        });
         let sandbox = Sandbox::with_server(EXE, &server);
         drop(print(&sandbox, "hi", &args).env("CLAUDE_CODE_MAX_RETRIES", "1").run().expect_code(1));
         assert!(server.requests().iter().all(|r| r.model() == "claude-main-1"), "{status} is no reason to switch");

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use testkit::{Block, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const PROMPT: &str = include_str!("../../demo/prompt.txt");
@@ -108,11 +108,11 @@ fn recorded() -> String {
     let script = script.replace("{{cwd}}", sandbox.project().to_str().unwrap());
     let steps: Vec<Value> = serde_json::from_str(&script).unwrap();
     for step in &steps {
-        let mut blocks = vec![Block::text(step["say"].as_str().unwrap())];
+        let mut blocks = vec![ScriptedBlock::text(step["say"].as_str().unwrap())];
         if let Some(name) = step["call"].as_str() {
-            blocks.push(Block::tool(name, &step["input"]));
+            blocks.push(ScriptedBlock::tool(name, &step["input"]));
         }
-        server.push(Reply::message(blocks));
+        server.push(ScriptedReply::message(blocks));
     }
     for name in names_in(&here("demo/project")) {
         sandbox.write(&name, std::fs::read(here("demo/project").join(&name)).unwrap());

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -46,7 +46,7 @@ fn the_command_line_page_lists_the_options_of_the_help() {
 fn the_guide_lists_the_tools_of_the_registry() {
     let mut known: BTreeSet<String> = tools::builtin::all().iter().map(|tool| tool.spec().name.to_string()).collect();
     // Those that a session adds, where everything is there that they are for.
-    let server = ModelServer::with_handler(|_| Reply::text("done"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("done"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let git = |args: &[&str]| {
         let done = std::process::Command::new("git").args(args).current_dir(sandbox.project()).output().unwrap();

@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::json;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
 /// A run in which the model calls Bash once; whether the call ran, and standard error.
 fn bash_with(settings: &str) -> (bool, String) {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch made", "description": "make a file"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "touch made", "description": "make a file"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", settings);
@@ -83,7 +83,7 @@ fn explain_and_doctor_show_the_same_problems() {
 // [F-B3]
 #[test]
 fn a_single_word_grants_nothing() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     for (settings, key) in [
         (r#"{"permissions": {"additionalDirectories": "/"}}"#, "permissions.additionalDirectories"),
         (r#"{"sandbox": {"excludedCommands": "docker *"}}"#, "sandbox.excludedCommands"),
@@ -124,7 +124,7 @@ fn reads_outside_are_refused_in_every_mode_when_settings_say_so() {
             ("Read", json!({"file_path": path})),
             ("Bash", json!({"command": format!("cat {path}"), "description": "show it"})),
         ] {
-            let server = ModelServer::script([Reply::tool(tool, input), Reply::text("done")]);
+            let server = ModelServer::script([ScriptedReply::tool(tool, input), ScriptedReply::text("done")]);
             let mut sandbox = Sandbox::with_server(EXE, &server);
             sandbox.set("IS_SANDBOX", "1");
             sandbox.write_config(
@@ -137,7 +137,8 @@ fn reads_outside_are_refused_in_every_mode_when_settings_say_so() {
             assert!(result.contains("blockReadsOutsideWorkingDirectories"), "{mode} {tool}: {result}");
         }
     }
-    let server = ModelServer::script([Reply::tool("Read", json!({"file_path": "in.txt"})), Reply::text("done")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Read", json!({"file_path": "in.txt"})), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("in.txt", "the words inside");
     sandbox.write_config("settings.json", r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true}}"#);
@@ -148,7 +149,7 @@ fn reads_outside_are_refused_in_every_mode_when_settings_say_so() {
 // [F-B3]
 #[test]
 fn keys_without_effect_are_named_in_one_line() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config(
         "settings.json",
@@ -168,7 +169,7 @@ fn keys_without_effect_are_named_in_one_line() {
 // [F-B3]
 #[test]
 fn language_attribution_and_thinking_have_their_effect() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config(
         "settings.json",
@@ -185,7 +186,7 @@ fn language_attribution_and_thinking_have_their_effect() {
 // [F-C9]
 #[test]
 fn bad_rules_on_the_command_line_are_told() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let done = sandbox.gimlet(&["-p", "hi", "--allowedTools", "Bash()"]).run().expect_code(0);
     assert!(done.stderr.contains("the permission rule Bash(): its parentheses are empty"), "{}", done.stderr);

@@ -3,11 +3,11 @@
 
 use serde_json::json;
 use std::time::{Duration, Instant};
-use testkit::{Finished, ModelServer, Reply, Sandbox};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 
-fn run(args: &[&str]) -> Finished {
+fn run(args: &[&str]) -> FinishedRun {
     Sandbox::new(GIMLET).gimlet(args).run()
 }
 
@@ -124,7 +124,7 @@ fn a_directory_that_is_gone_is_a_plain_error() {
 
 #[test]
 fn root_gets_no_bypass_mode_outside_a_sandbox() {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(GIMLET, &server);
     // [CLI-170]
     let args = ["-p", "x", "--dangerously-skip-permissions"];
@@ -172,7 +172,7 @@ fn completions_are_printed() {
 #[test]
 fn an_empty_environment_is_enough() {
     // [SDK-30]
-    let server = ModelServer::script([Reply::text("fine")]);
+    let server = ModelServer::script([ScriptedReply::text("fine")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let run = sandbox.gimlet(&["-p", "hi"]).env_clear().env("ANTHROPIC_BASE_URL", server.url());
     let run = run.env("ANTHROPIC_API_KEY", "k").env("CLAUDE_CONFIG_DIR", sandbox.config_dir()).run().expect_clean();
@@ -181,7 +181,7 @@ fn an_empty_environment_is_enough() {
 
 #[test]
 fn the_debug_log_goes_to_its_file_and_holds_no_key() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let mut sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.set("ANTHROPIC_API_KEY", "sk-very-secret");
     let id = "5f2f1c1e-0000-4000-8000-0000000000aa";

@@ -5,7 +5,7 @@ use crate::common::EXE;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const SOURCE: &str = include_str!("../../../engine/examples/one_prompt.rs");
 
@@ -24,8 +24,10 @@ fn example() -> PathBuf {
 #[test]
 fn the_example_is_a_whole_host() {
     assert!(SOURCE.lines().count() < 60, "{} lines", SOURCE.lines().count());
-    let server =
-        ModelServer::script([Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("It is made.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("It is made."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let done = sandbox.gimlet(&["Make it"]).exe(example()).run().expect_clean();
     assert!(sandbox.project().join("made").exists(), "the question was answered");

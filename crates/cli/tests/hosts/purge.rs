@@ -5,11 +5,11 @@ use crate::common::{EXE, host, on_terminal, print, session_of, stream};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 /// Two projects with a session each, and prompts of both.
 fn kept() -> (ModelServer, Sandbox, PathBuf, [String; 2]) {
-    let server = ModelServer::with_handler(|_| Reply::text("ok"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let other = sandbox.root().join("other");
     std::fs::create_dir_all(&other).unwrap();

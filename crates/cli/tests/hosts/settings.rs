@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -74,7 +74,7 @@ fn trust_lists_asks_and_remembers() {
 #[test]
 fn a_stored_key_is_used_and_forgotten() {
     // [CLI-105] [CLI-56] SC-G02
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let auth = |args: &[&str]| sandbox.gimlet(&[&["auth"][..], args].concat()).env_remove("ANTHROPIC_API_KEY");
     assert!(auth(&["login"]).stdin("two words\n").run().expect_code(1).stderr.contains("Nothing was stored"));
@@ -141,7 +141,7 @@ fn a_corrupt_state_file_names_its_good_backups_and_the_way_back() {
 // [F-C9]
 #[test]
 fn errors_of_mcp_config_say_what_where_and_what_to_do() {
-    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("fine"));
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("broken.json", "{\n \"mcpServers\": {,}\n}");
     sandbox.write("list.json", "{\n \"mcpServers\": []\n}");
@@ -184,9 +184,9 @@ fn errors_of_mcp_config_say_what_where_and_what_to_do() {
 fn a_deny_rule_added_while_the_session_runs_applies_to_the_next_call() {
     // [CLI-77]
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "sh ./change.sh"})),
-        Reply::tool("Bash", json!({"command": "echo no > made"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "sh ./change.sh"})),
+        ScriptedReply::tool("Bash", json!({"command": "echo no > made"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("new.json", r#"{"permissions": {"deny": ["Bash(echo no*)"]}}"#);

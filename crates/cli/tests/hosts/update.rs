@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testkit::{Finished, Gate, ModelServer, Reply, Run, Sandbox};
+use testkit::{FinishedRun, GimletRun, ModelServer, ReplyGate, Sandbox, ScriptedReply};
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 const NEW: &str = "9.0.0";
@@ -32,7 +32,7 @@ impl Publisher {
     }
 
     fn put(&self, path: &str, bytes: impl Into<Vec<u8>>) {
-        self.server.route(path, Reply::status(200).body("application/octet-stream", bytes));
+        self.server.route(path, ScriptedReply::status(200).body("application/octet-stream", bytes));
     }
 
     /// A release whose binary says that it is `says`, signed, on the channel `latest`.
@@ -104,7 +104,7 @@ impl Machine {
     }
 
     /// This build, as installed.
-    fn gimlet(&self, args: &[&str]) -> Run {
+    fn gimlet(&self, args: &[&str]) -> GimletRun {
         self.sandbox.gimlet(args).exe(self.prefix().join("lib/gimlet/versions").join(OWN).join("bin/gimlet"))
     }
 
@@ -139,7 +139,7 @@ fn copy_binary(to: &Path) {
     }
 }
 
-fn said(run: &Finished, text: &str) {
+fn said(run: &FinishedRun, text: &str) {
     assert!(run.stdout.contains(text), "{run:?}");
 }
 
@@ -224,7 +224,7 @@ fn what_is_not_genuine_is_refused_and_nothing_changes() {
 fn an_unsigned_release_needs_the_users_word() {
     let publisher = Publisher::new();
     publisher.publish(NEW, NEW);
-    publisher.server.route(&format!("/{NEW}/SHA256SUMS.sig"), Reply::status(404));
+    publisher.server.route(&format!("/{NEW}/SHA256SUMS.sig"), ScriptedReply::status(404));
     let machine = Machine::following(&publisher);
     machine.refused(&["update"], "cannot be checked: it is not signed");
     let settings = serde_json::json!({"updateUrl": publisher.server.url()});
@@ -477,8 +477,8 @@ fn a_download_that_is_killed_or_breaks_off_changes_nothing() {
     let machine = Machine::following(&publisher);
     let archive = archive(NEW, &format!("#!/bin/sh\necho '2.0.0 (gimlet {NEW})'\n"));
     let file = format!("/{NEW}/{}", archive_name(NEW));
-    let whole = Reply::status(200).body("application/octet-stream", archive);
-    let gate = Gate::new();
+    let whole = ScriptedReply::status(200).body("application/octet-stream", archive);
+    let gate = ReplyGate::new();
     publisher.server.route(&file, whole.clone().split_every(64).gate(&gate));
     let running = machine.gimlet(&["update"]).spawn();
     gate.wait_until_reached(1);

@@ -6,7 +6,7 @@ use crate::common::EXE;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -35,7 +35,7 @@ esac
 
 #[test]
 fn every_command_of_the_readme_runs() {
-    let server = ModelServer::with_handler(|_| Reply::text("Done."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Done."));
     let sandbox = Sandbox::with_server(EXE, &server);
     let tools = sandbox.root().join("tools");
     std::fs::create_dir_all(&tools).unwrap();

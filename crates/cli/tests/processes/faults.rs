@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use testkit::{Block, Event, Finished, Gate, ModelServer, Reply, Sandbox};
+use testkit::{FinishedRun, ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedEvent, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -18,7 +18,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+    fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let server = ModelServer::script(replies);
         let mut sandbox = Sandbox::with_server(EXE, &server);
         sandbox.set("GIMLET_RETRY_BASE_MS", BASE_MS.to_string());
@@ -30,7 +30,7 @@ impl Case {
         self
     }
 
-    fn run(&self, more: &[&str]) -> Finished {
+    fn run(&self, more: &[&str]) -> FinishedRun {
         let mut args = vec!["-p", "go", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"];
         args.extend(more);
         self.sandbox.gimlet(&args).run()
@@ -71,7 +71,7 @@ fn retries(lines: &[Value]) -> Vec<Value> {
     lines.iter().filter(|l| l["subtype"] == "api_retry").cloned().collect()
 }
 
-fn with_status(status: u16) -> Reply {
+fn with_status(status: u16) -> ScriptedReply {
     let kind = match status {
         400 => "invalid_request_error",
         401 => "authentication_error",
@@ -82,16 +82,19 @@ fn with_status(status: u16) -> Reply {
         529 => "overloaded_error",
         _ => "api_error",
     };
-    Reply::error(status, kind, "of its own making")
+    ScriptedReply::error(status, kind, "of its own making")
 }
 
 /// A call that leaves a line on disk each time it runs.
-fn counting_call() -> Vec<Block> {
-    vec![Block::text("Working."), Block::tool_with_id("toolu_1", "Bash", &json!({"command": "echo ran >> runs"}))]
+fn counting_call() -> Vec<ScriptedBlock> {
+    vec![
+        ScriptedBlock::text("Working."),
+        ScriptedBlock::tool_with_id("toolu_1", "Bash", &json!({"command": "echo ran >> runs"})),
+    ]
 }
 
-fn events_until(blocks: Vec<Block>, kind: &str, nth: usize) -> usize {
-    let events = Reply::events(blocks);
+fn events_until(blocks: Vec<ScriptedBlock>, kind: &str, nth: usize) -> usize {
+    let events = ScriptedReply::events(blocks);
     let hits = events.iter().enumerate().filter(|(_, e)| e.name.as_deref() == Some(kind));
     hits.map(|(at, _)| at + 1).nth(nth).unwrap()
 }
@@ -103,7 +106,7 @@ fn a_throttled_request_waits_for_both_minimums() {
         with_status(429).header("retry-after", "1"),
         with_status(429),
         with_status(429).header("retry-after-ms", "5"),
-        Reply::text("At last."),
+        ScriptedReply::text("At last."),
     ]);
     let lines = case.answer("At last.");
     let told = retries(&lines);
@@ -144,16 +147,16 @@ fn a_retry_is_told_before_it_is_waited_for() {
 // [TST-108] [CLI-62]
 #[test]
 fn passing_faults_before_the_answer_are_retried() {
-    let cases: [(Reply, Value, &str); 6] = [
+    let cases: [(ScriptedReply, Value, &str); 6] = [
         (with_status(500), json!(500), "server_error"),
         (with_status(503), json!(503), "server_error"),
         (with_status(529), json!(529), "overloaded"),
         (with_status(408), json!(408), "invalid_request"),
-        (Reply::reset(), Value::Null, "unknown"),
+        (ScriptedReply::reset(), Value::Null, "unknown"),
         (with_status(400).header("x-should-retry", "true"), json!(400), "invalid_request"),
     ];
     for (fault, status, category) in cases {
-        let case = Case::new([fault, Reply::text("Recovered.")]);
+        let case = Case::new([fault, ScriptedReply::text("Recovered.")]);
         let lines = case.answer("Recovered.");
         let told = retries(&lines);
         assert_eq!(told.len(), 1);
@@ -164,11 +167,13 @@ fn passing_faults_before_the_answer_are_retried() {
 // [TST-108] [TST-141] Half an answer is thrown away and asked for again.
 #[test]
 fn an_answer_cut_in_its_text_comes_once() {
-    let pieces = || vec![Block::TextPieces(vec!["One ".into(), "two ".into(), "three.".into()])];
+    let pieces = || vec![ScriptedBlock::TextPieces(vec!["One ".into(), "two ".into(), "three.".into()])];
     let at = events_until(pieces(), "content_block_delta", 1);
-    let shapes: [fn(Reply) -> Reply; 3] = [|r| r, Reply::cut_by_reset, Reply::cut_cleanly];
+    let shapes: [fn(ScriptedReply) -> ScriptedReply; 3] =
+        [|r| r, ScriptedReply::cut_by_reset, ScriptedReply::cut_cleanly];
     for shape in shapes {
-        let case = Case::new([shape(Reply::message(pieces()).cut_after_events(at)), Reply::message(pieces())]);
+        let case =
+            Case::new([shape(ScriptedReply::message(pieces()).cut_after_events(at)), ScriptedReply::message(pieces())]);
         let lines = case.answer("One two three.");
         assert_eq!(retries(&lines).len(), 1);
         assert_eq!(retries(&lines)[0]["error_status"], Value::Null);
@@ -181,11 +186,15 @@ fn an_answer_cut_in_its_text_comes_once() {
 // [TST-108] [TST-102]
 #[test]
 fn a_call_cut_in_its_input_runs_once_and_whole() {
-    let call = || vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": "echo ran >> runs; echo tail"}))];
+    let call =
+        || vec![ScriptedBlock::tool_with_id("toolu_1", "Bash", &json!({"command": "echo ran >> runs; echo tail"}))];
     for nth in 0..3 {
         let at = events_until(call(), "content_block_delta", nth);
-        let case =
-            Case::new([Reply::message(call()).cut_after_events(at), Reply::message(call()), Reply::text("Done.")]);
+        let case = Case::new([
+            ScriptedReply::message(call()).cut_after_events(at),
+            ScriptedReply::message(call()),
+            ScriptedReply::text("Done."),
+        ]);
         let lines = case.answer("Done.");
         assert_eq!(case.sandbox.read("runs"), "ran\n");
         assert_eq!(retries(&lines).len(), 1);
@@ -199,18 +208,18 @@ fn a_cut_after_a_whole_call_is_not_retried() {
     let at = events_until(counting_call(), "content_block_stop", 1);
     let half_more = || {
         let mut blocks = counting_call();
-        blocks.push(Block::tool_with_id("toolu_2", "Bash", &json!({"command": "echo half >> runs"})));
+        blocks.push(ScriptedBlock::tool_with_id("toolu_2", "Bash", &json!({"command": "echo half >> runs"})));
         blocks
     };
     let inside_the_next = events_until(half_more(), "content_block_start", 2) + 2;
     let faults = [
-        Reply::message(counting_call()).cut_after_events(at),
-        Reply::message(counting_call()).cut_after_events(at).cut_by_reset(),
-        Reply::message(counting_call()).cut_after_events(at + 1),
-        Reply::message(half_more()).cut_after_events(inside_the_next),
+        ScriptedReply::message(counting_call()).cut_after_events(at),
+        ScriptedReply::message(counting_call()).cut_after_events(at).cut_by_reset(),
+        ScriptedReply::message(counting_call()).cut_after_events(at + 1),
+        ScriptedReply::message(half_more()).cut_after_events(inside_the_next),
     ];
     for fault in faults {
-        let case = Case::new([fault, Reply::text("Done.")]);
+        let case = Case::new([fault, ScriptedReply::text("Done.")]);
         let lines = case.answer("Done.");
         assert!(retries(&lines).is_empty());
         assert_eq!(case.sandbox.read("runs"), "ran\n");
@@ -225,10 +234,10 @@ fn a_cut_after_a_whole_call_is_not_retried() {
 // [TST-108] A drop after thinking: two quick tries outside the budget, then the turn fails.
 #[test]
 fn a_drop_after_thinking_is_asked_again_twice() {
-    let blocks = || vec![Block::thinking("Hm.", "c2ln"), Block::text("Thought through.")];
+    let blocks = || vec![ScriptedBlock::thinking("Hm.", "c2ln"), ScriptedBlock::text("Thought through.")];
     let at = events_until(blocks(), "content_block_stop", 0);
-    let broken = || Reply::message(blocks()).cut_after_events(at);
-    let case = Case::new([broken(), broken(), Reply::message(blocks())]);
+    let broken = || ScriptedReply::message(blocks()).cut_after_events(at);
+    let case = Case::new([broken(), broken(), ScriptedReply::message(blocks())]);
     let lines = case.answer("Thought through.");
     assert!(retries(&lines).is_empty());
     let case = Case::new([broken(), broken(), broken()]);
@@ -238,10 +247,10 @@ fn a_drop_after_thinking_is_asked_again_twice() {
 // [TST-108]
 #[test]
 fn an_error_event_in_the_stream_is_a_fault_of_its_own_status() {
-    let mut events = Reply::events(vec![Block::TextPieces(vec!["Half ".into(), "of it".into()])]);
+    let mut events = ScriptedReply::events(vec![ScriptedBlock::TextPieces(vec!["Half ".into(), "of it".into()])]);
     events.truncate(4);
-    events.push(Event::error("overloaded_error", "Overloaded"));
-    let case = Case::new([Reply::sse(events), Reply::text("Whole.")]);
+    events.push(ScriptedEvent::error("overloaded_error", "Overloaded"));
+    let case = Case::new([ScriptedReply::sse(events), ScriptedReply::text("Whole.")]);
     let told = retries(&case.answer("Whole."));
     assert_eq!(told.len(), 1);
     assert_eq!((&told[0]["error_status"], &told[0]["error"]), (&json!(529), &json!("overloaded")));
@@ -250,22 +259,22 @@ fn an_error_event_in_the_stream_is_a_fault_of_its_own_status() {
 // [TST-108] An error event after a whole call: the call counts.
 #[test]
 fn an_error_event_after_a_whole_call_keeps_the_call() {
-    let mut events = Reply::events(counting_call());
+    let mut events = ScriptedReply::events(counting_call());
     events.truncate(events_until(counting_call(), "content_block_stop", 1));
-    events.push(Event::error("api_error", "Internal"));
-    let case = Case::new([Reply::sse(events), Reply::text("Done.")]);
+    events.push(ScriptedEvent::error("api_error", "Internal"));
+    let case = Case::new([ScriptedReply::sse(events), ScriptedReply::text("Done.")]);
     assert!(retries(&case.answer("Done.")).is_empty());
     assert_eq!(case.sandbox.read("runs"), "ran\n");
 }
 
 #[test]
 fn malformed_events_are_retried() {
-    let text = || Reply::text("Readable.");
+    let text = || ScriptedReply::text("Readable.");
     let faults = [
         text().corrupt_event(0, "{not json"),
         text().corrupt_event(3, r#"{"type":"content_block_delta","index":0,"delta":"#),
-        Reply::status(200).body("text/event-stream", "\u{0}\u{1}garbage\n\nmore: garbage\n\n"),
-        Reply::status(200).body("text/html", "<html>captive portal</html>"),
+        ScriptedReply::status(200).body("text/event-stream", "\u{0}\u{1}garbage\n\nmore: garbage\n\n"),
+        ScriptedReply::status(200).body("text/html", "<html>captive portal</html>"),
     ];
     for fault in faults {
         let case = Case::new([fault, text()]);
@@ -277,13 +286,13 @@ fn malformed_events_are_retried() {
 // [TST-111]
 #[test]
 fn silence_is_ended_and_asked_again_once() {
-    let silent = || Reply::text("Never.").cut_after_events(1).cut_by_stall();
-    let case = Case::new([silent(), Reply::text("Awake.")]).set("GIMLET_STREAM_SILENCE_MS", "200");
+    let silent = || ScriptedReply::text("Never.").cut_after_events(1).cut_by_stall();
+    let case = Case::new([silent(), ScriptedReply::text("Awake.")]).set("GIMLET_STREAM_SILENCE_MS", "200");
     assert!(retries(&case.answer("Awake.")).is_empty(), "outside the budget");
-    let case = Case::new([silent(), silent(), Reply::text("Awake.")]).set("GIMLET_STREAM_SILENCE_MS", "200");
+    let case = Case::new([silent(), silent(), ScriptedReply::text("Awake.")]).set("GIMLET_STREAM_SILENCE_MS", "200");
     let told = retries(&case.answer("Awake."));
     assert_eq!((told.len(), &told[0]["error_status"]), (1, &Value::Null));
-    let case = Case::new([Reply::hang(), Reply::text("Awake.")]).set("API_TIMEOUT_MS", "200");
+    let case = Case::new([ScriptedReply::hang(), ScriptedReply::text("Awake.")]).set("API_TIMEOUT_MS", "200");
     case.answer("Awake.");
 }
 
@@ -291,13 +300,13 @@ fn silence_is_ended_and_asked_again_once() {
 #[test]
 fn pings_keep_the_bytes_alive_only() {
     let pinging = || {
-        let mut events = Reply::events(vec![Block::text("Patient.")]);
-        events.splice(2..2, std::iter::repeat_with(Event::ping).take(5));
-        Reply::sse(events).pause(Duration::from_millis(100))
+        let mut events = ScriptedReply::events(vec![ScriptedBlock::text("Patient.")]);
+        events.splice(2..2, std::iter::repeat_with(ScriptedEvent::ping).take(5));
+        ScriptedReply::sse(events).pause(Duration::from_millis(100))
     };
     let case = Case::new([pinging()]).set("GIMLET_STREAM_SILENCE_MS", "300").set("CLAUDE_ENABLE_STREAM_WATCHDOG", "0");
     case.answer("Patient.");
-    let case = Case::new([pinging(), Reply::text("Quick.")]).set("GIMLET_STREAM_SILENCE_MS", "300");
+    let case = Case::new([pinging(), ScriptedReply::text("Quick.")]).set("GIMLET_STREAM_SILENCE_MS", "300");
     case.answer("Quick.");
 }
 
@@ -307,8 +316,8 @@ fn answers_survive_any_split() {
     let text = "Grüße 🦀 \"quoted\" \\ \u{2028} 日本語";
     let command = format!("printf '%s' '{text}' > said.txt");
     for size in [1, 2, 3, 7] {
-        let call = Reply::tool("Bash", json!({"command": command})).split_every(size);
-        let case = Case::new([call, Reply::text(text).split_every(size)]);
+        let call = ScriptedReply::tool("Bash", json!({"command": command})).split_every(size);
+        let case = Case::new([call, ScriptedReply::text(text).split_every(size)]);
         let lines = case.run(&[]).expect_clean().lines();
         assert_eq!(lines.last().unwrap()["result"], text);
         assert_eq!(case.sandbox.read("said.txt"), text);
@@ -318,14 +327,14 @@ fn answers_survive_any_split() {
 // [TST-101] Known deltas are gathered, unknown ones are passed on and do no harm.
 #[test]
 fn every_kind_of_delta_is_gathered_or_passed_on() {
-    let mut events = Reply::events(vec![Block::thinking("Hm.", "c2ln"), Block::text("Cited.")]);
-    let delta = |delta: Value| Event::json(&json!({"type": "content_block_delta", "index": 1, "delta": delta}));
+    let mut events = ScriptedReply::events(vec![ScriptedBlock::thinking("Hm.", "c2ln"), ScriptedBlock::text("Cited.")]);
+    let delta = |delta: Value| ScriptedEvent::json(&json!({"type": "content_block_delta", "index": 1, "delta": delta}));
     let at = events.iter().rposition(|e| e.name.as_deref() == Some("content_block_stop")).unwrap();
     let citation = json!({"type": "char_location", "cited_text": "x", "document_index": 0});
     events.insert(at, delta(json!({"type": "citations_delta", "citation": citation})));
     events.insert(at, delta(json!({"type": "tomorrows_delta", "x": 1})));
-    events.insert(at, Event::json(&json!({"type": "tomorrows_event", "y": 2})));
-    let case = Case::new([Reply::sse(events)]);
+    events.insert(at, ScriptedEvent::json(&json!({"type": "tomorrows_event", "y": 2})));
+    let case = Case::new([ScriptedReply::sse(events)]);
     let lines = case.run(&["--include-partial-messages"]).expect_clean().lines();
     let blocks: Vec<&Value> =
         lines.iter().filter(|l| l["type"] == "assistant").map(|l| &l["message"]["content"][0]).collect();
@@ -367,7 +376,8 @@ fn the_server_may_forbid_a_retry() {
 // [TST-109]
 #[test]
 fn a_used_up_allowance_is_not_waited_for() {
-    let spent = Reply::error(429, "rate_limit_error", "You have reached your spend limit, it resets 2026-12-01");
+    let spent =
+        ScriptedReply::error(429, "rate_limit_error", "You have reached your spend limit, it resets 2026-12-01");
     let seen = Case::new([spent]).failure(1);
     assert_eq!((&seen["status"], &seen["error"]), (&json!(429), &json!("rate_limit")));
     assert!(seen["text"].as_str().unwrap().contains("resets 2026-12-01"));
@@ -385,7 +395,7 @@ fn retries_run_out() {
         let noted = case.sandbox.transcript().iter().filter(|l| l["subtype"] == "api_error").count();
         assert_eq!(noted, told);
     }
-    let case = Case::new(std::iter::repeat_with(Reply::reset).take(11)).set("GIMLET_RETRY_BASE_MS", "1");
+    let case = Case::new(std::iter::repeat_with(ScriptedReply::reset).take(11)).set("GIMLET_RETRY_BASE_MS", "1");
     let seen = case.failure(11);
     assert_eq!((&seen["status"], &seen["error"]), (&Value::Null, &json!("unknown")));
 }
@@ -393,7 +403,7 @@ fn retries_run_out() {
 // [SDK-145] The process outlives the failure.
 #[test]
 fn a_failed_turn_does_not_end_the_session() {
-    let case = Case::new([with_status(403), Reply::text("Better.")]);
+    let case = Case::new([with_status(403), ScriptedReply::text("Better.")]);
     let args = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
     let mut run = case.sandbox.gimlet(&args).stdin_open().spawn();
     run.send_user("one");
@@ -408,7 +418,7 @@ fn a_failed_turn_does_not_end_the_session() {
 #[test]
 fn a_refused_key_is_asked_for_again() {
     let count = |case: &Case| std::fs::read_to_string(case.sandbox.root().join("asked")).unwrap().lines().count();
-    let with_helper = |replies: Vec<Reply>| {
+    let with_helper = |replies: Vec<ScriptedReply>| {
         let mut case = Case::new(replies);
         let script = case.sandbox.root().join("helper.sh");
         let asked = case.sandbox.root().join("asked");
@@ -419,7 +429,7 @@ fn a_refused_key_is_asked_for_again() {
         case.sandbox.unset("ANTHROPIC_API_KEY");
         case
     };
-    let case = with_helper(vec![with_status(401), Reply::text("Let in.")]);
+    let case = with_helper(vec![with_status(401), ScriptedReply::text("Let in.")]);
     case.answer("Let in.");
     assert_eq!(count(&case), 2);
     assert_eq!(case.server.request(0).header("x-api-key"), Some("key-1"));
@@ -437,8 +447,9 @@ fn a_refused_key_is_asked_for_again() {
 // [TST-116]
 #[test]
 fn refused_thinking_is_left_out() {
-    let refusal = || Reply::error(400, "invalid_request_error", "thinking: this model does not support it");
-    let case = Case::new([refusal(), Reply::tool("Glob", json!({"pattern": "*"})), Reply::text("Without.")]);
+    let refusal = || ScriptedReply::error(400, "invalid_request_error", "thinking: this model does not support it");
+    let case =
+        Case::new([refusal(), ScriptedReply::tool("Glob", json!({"pattern": "*"})), ScriptedReply::text("Without.")]);
     let lines = case.answer("Without.");
     assert!(retries(&lines).is_empty());
     let sent: Vec<bool> = case.server.requests().iter().map(|r| r.json.get("thinking").is_some()).collect();
@@ -451,9 +462,9 @@ fn refused_thinking_is_left_out() {
 fn an_output_limit_that_does_not_fit_is_lowered() {
     let refusal = || {
         let text = "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000, decrease input length";
-        Reply::error(400, "invalid_request_error", text)
+        ScriptedReply::error(400, "invalid_request_error", text)
     };
-    let case = Case::new([refusal(), Reply::text("Shorter.")]);
+    let case = Case::new([refusal(), ScriptedReply::text("Shorter.")]);
     assert!(retries(&case.answer("Shorter.")).is_empty());
     assert_eq!(case.server.request(1).json["max_tokens"], 49_000);
     let seen = Case::new([refusal(), refusal()]).failure(2);
@@ -464,7 +475,7 @@ fn an_output_limit_that_does_not_fit_is_lowered() {
 #[test]
 fn a_chain_of_models_is_tried_in_order() {
     let server = ModelServer::with_handler(|request| match request.model() {
-        "claude-haiku-4-5" => Reply::text("The last one answers."),
+        "claude-haiku-4-5" => ScriptedReply::text("The last one answers."),
         _ => with_status(529),
     });
     let mut sandbox = Sandbox::with_server(EXE, &server);
@@ -499,8 +510,8 @@ fn other_faults_do_not_change_the_model() {
 #[test]
 fn an_interrupt_closes_the_stream_at_once() {
     let took = (0..3).map(|_| {
-        let gate = Gate::new();
-        let case = Case::new([Reply::text("one two").gate(&gate)]);
+        let gate = ReplyGate::new();
+        let case = Case::new([ScriptedReply::text("one two").gate(&gate)]);
         let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--include-partial-messages"];
         let mut run = case.sandbox.gimlet(&args).spawn();
         gate.open_for(4);

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use testkit::{Block, Captured, Finished, ModelServer, Reply, Running, Sandbox};
+use testkit::{CapturedRequest, FinishedRun, ModelServer, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
 const ROUNDS: usize = 100;
 const WORKERS: usize = 4;
@@ -24,40 +24,40 @@ const RESUMED: &str = "go on";
 const MARKER: &str = "KILL_TEST";
 
 /// Call `n` of the plan. `mark` is unique to this call and is what its effect leaves on disk.
-fn call(n: usize, mark: &str, long: &str) -> Block {
-    let bash = |command: String| Block::tool("Bash", &json!({"command": command}));
+fn call(n: usize, mark: &str, long: &str) -> ScriptedBlock {
+    let bash = |command: String| ScriptedBlock::tool("Bash", &json!({"command": command}));
     let quiet = ">/dev/null 2>&1 </dev/null &";
     match n % 10 {
         0 => bash(format!("echo {mark} >> marks")),
-        1 => Block::tool("Write", &json!({"file_path": format!("w{n}.txt"), "content": mark})),
-        2 => Block::tool("Read", &json!({"file_path": "notes.txt"})),
-        3 => Block::tool(
+        1 => ScriptedBlock::tool("Write", &json!({"file_path": format!("w{n}.txt"), "content": mark})),
+        2 => ScriptedBlock::tool("Read", &json!({"file_path": "notes.txt"})),
+        3 => ScriptedBlock::tool(
             "Edit",
             &json!({"file_path": "notes.txt", "old_string": format!("slot {n}."), "new_string": mark}),
         ),
         4 => bash(format!("setsid sleep {long} {quiet} echo {mark} >> marks")),
         5 => bash(format!("nohup sleep {long} {quiet} echo {mark} >> marks")),
         6 => bash(format!("(setsid sh -c 'sleep {long} {quiet}' {quiet}) ; echo {mark} >> marks")),
-        7 => Block::tool(
+        7 => ScriptedBlock::tool(
             "Bash",
             &json!({"command": format!("echo {mark} >> marks; sleep {long}"), "run_in_background": true}),
         ),
         8 => bash(format!("echo {mark} >> marks; sleep 0.01")),
-        _ => Block::tool("Glob", &json!({"pattern": "*.txt"})),
+        _ => ScriptedBlock::tool("Glob", &json!({"pattern": "*.txt"})),
     }
 }
 
 /// The next calls of the plan, by how many the conversation already has.
-fn plan(request: &Captured, nonce: usize) -> Reply {
+fn plan(request: &CapturedRequest, nonce: usize) -> ScriptedReply {
     let done = request.tool_uses().len();
     if done >= CALLS {
-        return Reply::text("All done.");
+        return ScriptedReply::text("All done.");
     }
     // What a resumed run leaves in the background is short, so that it need not be waited for.
     let long = if request.all_text().contains(RESUMED) { "0.01" } else { "60" };
     let end = BEGIN.iter().copied().find(|b| *b > done).unwrap_or(CALLS);
     let blocks = (done..end).map(|n| call(n, &format!("mark-{n}-{nonce}."), long));
-    Reply::message(std::iter::once(Block::text(format!("Calls from {done}."))).chain(blocks).collect())
+    ScriptedReply::message(std::iter::once(ScriptedBlock::text(format!("Calls from {done}."))).chain(blocks).collect())
 }
 
 struct Scene {
@@ -85,7 +85,7 @@ impl Scene {
         Self { server, sandbox, session, marker }
     }
 
-    fn start(&self, prompt: &str, which: [&str; 2]) -> Running {
+    fn start(&self, prompt: &str, which: [&str; 2]) -> RunningGimlet {
         let common = ["--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"];
         let mut args = vec!["-p", prompt, "--allowedTools", "Bash"];
         args.extend(common);
@@ -93,7 +93,7 @@ impl Scene {
         self.sandbox.gimlet(&args).spawn()
     }
 
-    fn first(&self) -> Running {
+    fn first(&self) -> RunningGimlet {
         self.start("work", ["--session-id", &self.session])
     }
 
@@ -161,7 +161,7 @@ fn check_after_death(scene: &Scene, bytes: &[u8]) -> Vec<Value> {
 }
 
 /// Each call is answered exactly once, in the message after it.
-fn check_request(request: &Captured) {
+fn check_request(request: &CapturedRequest) {
     let messages = request.messages();
     let of = |message: &Value, kind: &str, key: &str| -> Vec<String> {
         let content = message["content"].as_array().cloned().unwrap_or_default();
@@ -359,7 +359,7 @@ fn death_at_any_moment_leaves_a_session_that_goes_on() {
 #[test]
 fn death_right_after_the_result_loses_nothing() {
     for _ in 0..5 {
-        let server = ModelServer::script([Reply::text("The answer."), Reply::text("Still here.")]);
+        let server = ModelServer::script([ScriptedReply::text("The answer."), ScriptedReply::text("Still here.")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut run = sandbox.gimlet(&["-p", "ask", "--output-format", "stream-json", "--verbose"]).spawn();
         let id = run.wait_for("result")["session_id"].as_str().unwrap().to_owned();
@@ -374,9 +374,12 @@ fn death_right_after_the_result_loses_nothing() {
 
 /// Signals a run whose command has a grandchild in a session of its own; returns how it ended. `code` is the exit code
 /// that belongs to the signal.
-fn signalled(code: i32) -> (Finished, Duration, Sandbox) {
+fn signalled(code: i32) -> (FinishedRun, Duration, Sandbox) {
     let command = "setsid sleep 60 >/dev/null 2>&1 & nohup sleep 60 >/dev/null 2>&1 & touch started; sleep 60";
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": command})), Reply::text("Went on.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": command})),
+        ScriptedReply::text("Went on."),
+    ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let marker = format!("{}-{:p}", std::process::id(), &raw const server);
     sandbox.set(MARKER, &marker);

@@ -13,7 +13,7 @@ use std::process::Child;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
+use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const ROUNDS: usize = 42;
 const WORKERS: usize = 3;
@@ -59,18 +59,20 @@ fn servers() -> String {
 }
 
 /// The next call, by how many the conversation already has.
-fn reply(request: &Captured) -> Reply {
+fn reply(request: &CapturedRequest) -> ScriptedReply {
     let quiet = ">/dev/null 2>&1 </dev/null &";
-    let bash = |command: String| Block::tool("Bash", &json!({"command": command}));
+    let bash = |command: String| ScriptedBlock::tool("Bash", &json!({"command": command}));
     let call = match request.tool_uses().len() {
-        0 => Block::tool("Bash", &json!({"command": "setsid sleep 600 & sleep 600", "run_in_background": true})),
-        1 => Block::tool("mcp__plain__echo", &json!({"text": "x"})),
+        0 => {
+            ScriptedBlock::tool("Bash", &json!({"command": "setsid sleep 600 & sleep 600", "run_in_background": true}))
+        }
+        1 => ScriptedBlock::tool("mcp__plain__echo", &json!({"text": "x"})),
         2 => bash(format!("nohup sleep 600 {quiet} true")),
-        3 => Block::tool("mcp__shell__add", &json!({"a": 1, "b": 2})),
+        3 => ScriptedBlock::tool("mcp__shell__add", &json!({"a": 1, "b": 2})),
         4 => bash(format!("(setsid sh -c 'sleep 600 {quiet}' {quiet}) ; sleep 0.02")),
-        _ => return Reply::tool("mcp__leaving__sleep", json!({"seconds": 600})),
+        _ => return ScriptedReply::tool("mcp__leaving__sleep", json!({"seconds": 600})),
     };
-    Reply::message(vec![call])
+    ScriptedReply::message(vec![call])
 }
 
 struct Scene {

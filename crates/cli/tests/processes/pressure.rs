@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testkit::{Block, Finished, ModelServer, Reply, Sandbox, stream_lines};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedBlock, ScriptedReply, stream_lines};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
@@ -62,7 +62,7 @@ fn of_subtype<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
     lines.iter().filter(|l| l["subtype"] == subtype).collect()
 }
 
-fn assert_lost(run: &Finished, code: &str) {
+fn assert_lost(run: &FinishedRun, code: &str) {
     let lines = run.lines();
     let lost = of_subtype(&lines, "session_writes_lost");
     assert_eq!(lost.len(), 1, "{}", run.stdout);
@@ -75,7 +75,7 @@ fn assert_lost(run: &Finished, code: &str) {
 // [TST-145]
 #[test]
 fn a_full_disk_is_told_and_a_plain_answer_still_comes() {
-    let server = ModelServer::script([Reply::text("An answer.")]);
+    let server = ModelServer::script([ScriptedReply::text("An answer.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
     disk.fill();
@@ -90,9 +90,9 @@ fn a_full_disk_is_told_and_a_plain_answer_still_comes() {
 #[test]
 fn when_the_disk_fills_up_no_command_runs() {
     let server = ModelServer::script([
-        Reply::text("First."),
-        Reply::tool("Bash", json!({"command": "touch ran"})),
-        Reply::text("never"),
+        ScriptedReply::text("First."),
+        ScriptedReply::tool("Bash", json!({"command": "touch ran"})),
+        ScriptedReply::text("never"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
@@ -114,7 +114,10 @@ fn when_the_disk_fills_up_no_command_runs() {
 // [F-C4] A disk that was full from the start: there is no record to be torn, so the work goes on and it is said.
 #[test]
 fn on_a_disk_that_was_full_from_the_start_the_work_goes_on() {
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("Done.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "touch ran"})),
+        ScriptedReply::text("Done."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
     disk.fill();
@@ -129,7 +132,11 @@ fn on_a_disk_that_was_full_from_the_start_the_work_goes_on() {
 // [TST-145] With room again, everything that waited is written, in order.
 #[test]
 fn a_disk_with_room_again_gets_everything() {
-    let server = ModelServer::script([Reply::text("First."), Reply::text("Second."), Reply::text("Third.")]);
+    let server = ModelServer::script([
+        ScriptedReply::text("First."),
+        ScriptedReply::text("Second."),
+        ScriptedReply::text("Third."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
     disk.fill();
@@ -157,7 +164,7 @@ fn a_disk_with_room_again_gets_everything() {
 // [TST-145] The queue is bounded: when it is full, the turn ends.
 #[test]
 fn a_full_queue_ends_the_turn() {
-    let server = ModelServer::with_handler(|_| Reply::text("An answer."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("An answer."));
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
     disk.fill();
@@ -176,7 +183,7 @@ fn a_full_queue_ends_the_turn() {
 }
 
 /// Runs the binary under a limit on the size of files it writes; needs no rights.
-fn limited(sandbox: &Sandbox, all: &[&str]) -> Finished {
+fn limited(sandbox: &Sandbox, all: &[&str]) -> FinishedRun {
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
     let mut whole = vec!["-c", script, EXE];
     whole.extend(all);
@@ -187,10 +194,10 @@ fn limited(sandbox: &Sandbox, all: &[&str]) -> Finished {
 #[test]
 fn a_write_that_is_cut_short_is_told_and_repaired() {
     let server = ModelServer::script([
-        Reply::text("x".repeat(20_000)),
-        Reply::tool("Bash", json!({"command": "touch ran"})),
-        Reply::text("never"),
-        Reply::text("Resumed."),
+        ScriptedReply::text("x".repeat(20_000)),
+        ScriptedReply::tool("Bash", json!({"command": "touch ran"})),
+        ScriptedReply::text("never"),
+        ScriptedReply::text("Resumed."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = limited(&sandbox, &args(&["-p", "long"], &[])).expect_code(0);
@@ -201,7 +208,7 @@ fn a_write_that_is_cut_short_is_told_and_repaired() {
     let run = limited(&sandbox, &args(&["-p", "act", "--resume", &id, "--allowedTools", "Bash"], &[])).expect_code(1);
     assert_eq!(run.result()["subtype"], "error_during_execution");
     assert!(!sandbox.project().join("ran").exists());
-    server.push(Reply::text("Resumed."));
+    server.push(ScriptedReply::text("Resumed."));
     let run = sandbox.gimlet(&args(&["-p", "again", "--resume", &id], &[])).run().expect_code(0);
     assert!(run.stderr.starts_with("Warning: line ") && run.stderr.lines().count() == 1, "{}", run.stderr);
     assert!(!run.result()["is_error"].as_bool().unwrap());
@@ -238,7 +245,7 @@ fn stderr_of(child: &mut std::process::Child) -> String {
 // A reader that leaves: the run ends quietly, with what it had done on disk.
 #[test]
 fn a_reader_that_leaves_ends_the_run_quietly() {
-    let calls = |n: usize| Reply::tool("Bash", json!({"command": format!("echo {n} >> marks; sleep 0.05")}));
+    let calls = |n: usize| ScriptedReply::tool("Bash", json!({"command": format!("echo {n} >> marks; sleep 0.05")}));
     let mut n = 0;
     let server = ModelServer::with_handler(move |_| {
         n += 1;
@@ -263,7 +270,7 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
 // The answer of a text run has no reader at all.
 #[test]
 fn a_text_answer_without_reader_fails_quietly() {
-    let server = ModelServer::script([Reply::text("Unheard.")]);
+    let server = ModelServer::script([ScriptedReply::text("Unheard.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let (mut child, stdout) = piped(&sandbox, &["-p", "go"]);
     drop(stdout);
@@ -275,10 +282,10 @@ fn a_text_answer_without_reader_fails_quietly() {
 // [CLI-53] A reader that takes a kilobyte at a time gets the last line whole.
 #[test]
 fn a_slow_reader_gets_the_whole_last_line() {
-    let server = ModelServer::script([Reply::text("y".repeat(900_000))]);
+    let server = ModelServer::script([ScriptedReply::text("y".repeat(900_000))]);
     let sandbox = Sandbox::with_server(EXE, &server);
     for format in ["stream-json", "json", "text"] {
-        server.push(Reply::text("y".repeat(900_000)));
+        server.push(ScriptedReply::text("y".repeat(900_000)));
         let (mut child, mut stdout) = piped(&sandbox, &["-p", "go", "--verbose", "--output-format", format]);
         let mut seen = Vec::new();
         let mut buffer = [0; 1024];
@@ -295,7 +302,7 @@ fn a_slow_reader_gets_the_whole_last_line() {
     }
 }
 
-fn assert_bounded(run: &Finished) {
+fn assert_bounded(run: &FinishedRun) {
     for line in run.stdout.lines() {
         assert!(line.chars().count() <= LINE_LIMIT, "a line of {} characters", line.chars().count());
     }
@@ -356,12 +363,15 @@ fn crc(bytes: &[u8]) -> u32 {
 #[test]
 fn lines_stay_within_what_clients_read() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool_with_id("toolu_1", "Read", &json!({"file_path": "noise.png"})),
-            Block::tool_with_id("toolu_2", "Read", &json!({"file_path": "big.txt", "limit": 1})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool_with_id("toolu_1", "Read", &json!({"file_path": "noise.png"})),
+            ScriptedBlock::tool_with_id("toolu_2", "Read", &json!({"file_path": "big.txt", "limit": 1})),
         ]),
-        Reply::tool("Edit", json!({"file_path": "big.txt", "old_string": "the needle", "new_string": "the pin"})),
-        Reply::text("z".repeat(3_000_000)),
+        ScriptedReply::tool(
+            "Edit",
+            json!({"file_path": "big.txt", "old_string": "the needle", "new_string": "the pin"}),
+        ),
+        ScriptedReply::text("z".repeat(3_000_000)),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let png = noisy_png(1400, 1200);
@@ -382,7 +392,7 @@ fn lines_stay_within_what_clients_read() {
 // A single event of 32 MB.
 #[test]
 fn a_huge_event_is_taken() {
-    let server = ModelServer::script([Reply::text("h".repeat(32_000_000))]);
+    let server = ModelServer::script([ScriptedReply::text("h".repeat(32_000_000))]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&args(&["-p", "go"], &[])).timeout(PATIENCE).run().expect_clean();
     assert_bounded(&run);
@@ -392,7 +402,7 @@ fn a_huge_event_is_taken() {
 // [SDK-34]
 #[test]
 fn a_line_of_sixteen_mebibytes_is_accepted() {
-    let server = ModelServer::script([Reply::text("Read it.")]);
+    let server = ModelServer::script([ScriptedReply::text("Read it.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let frame = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}}).to_string();
     let line = frame(&"p".repeat((16 << 20) - frame("").len() - 1));

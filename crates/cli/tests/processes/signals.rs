@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use std::time::{Duration, Instant};
-use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
+use testkit::{ModelServer, ReplyGate, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
@@ -12,13 +12,13 @@ const SDK: [&str; 5] = ["--output-format", "stream-json", "--verbose", "--input-
 struct Streaming {
     _server: ModelServer,
     sandbox: Sandbox,
-    running: Running,
+    running: RunningGimlet,
 }
 
 fn streaming(args: &[&str]) -> Streaming {
-    let gate = Gate::new();
-    let pieces = Block::TextPieces(vec!["so far".into(), " and never this".into()]);
-    let server = ModelServer::script([Reply::message(vec![pieces]).gate(&gate)]);
+    let gate = ReplyGate::new();
+    let pieces = ScriptedBlock::TextPieces(vec!["so far".into(), " and never this".into()]);
+    let server = ModelServer::script([ScriptedReply::message(vec![pieces]).gate(&gate)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let args = [&["-p", "hi", "--include-partial-messages"], &STREAM[..], args].concat();
     let mut running = sandbox.gimlet(&args).spawn();
@@ -52,9 +52,9 @@ fn sigint_ends_the_turn_with_what_there_is() {
 
 #[test]
 fn sigint_in_text_mode_prints_what_there_is() {
-    let gate = Gate::new();
-    let pieces = Block::TextPieces(vec!["so far".into(), " and never this".into()]);
-    let server = ModelServer::script([Reply::message(vec![pieces]).gate(&gate)]);
+    let gate = ReplyGate::new();
+    let pieces = ScriptedBlock::TextPieces(vec!["so far".into(), " and never this".into()]);
+    let server = ModelServer::script([ScriptedReply::message(vec![pieces]).gate(&gate)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let running = sandbox.gimlet(&["-p", "hi"]).spawn();
     gate.open_for(4);
@@ -86,7 +86,8 @@ fn sigterm_and_sighup_stop_at_once_without_a_result() {
 #[test]
 fn sigterm_during_a_tool_kills_its_whole_tree() {
     // [CLI-51] [TST-202]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600 & wait"}))]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600 & wait"}))]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let args = [&["-p", "hi", "--allowedTools", "Bash"], &STREAM[..]].concat();
     let running = sandbox.gimlet(&args).spawn();
@@ -101,7 +102,7 @@ fn sigterm_during_a_tool_kills_its_whole_tree() {
 
 #[test]
 fn sigint_while_idle_is_the_end() {
-    let server = ModelServer::script([Reply::text("ok")]);
+    let server = ModelServer::script([ScriptedReply::text("ok")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = sandbox.gimlet(&SDK).stdin_open().spawn();
     running.send_user("hi");
@@ -112,7 +113,7 @@ fn sigint_while_idle_is_the_end() {
 
 #[test]
 fn a_second_sigint_does_not_wait() {
-    let server = ModelServer::script([Reply::hang()]);
+    let server = ModelServer::script([ScriptedReply::hang()]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = sandbox.gimlet(&SDK).stdin_open().spawn();
     running.send_user("hi");
@@ -125,8 +126,8 @@ fn a_second_sigint_does_not_wait() {
 
 #[test]
 fn a_reader_that_leaves_ends_the_run_quietly() {
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("hello").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("hello").gate(&gate)]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut command = sandbox.gimlet(&[&["-p", "hi", "--include-partial-messages"], &STREAM[..]].concat()).command();
     let mut child = command.spawn().unwrap();

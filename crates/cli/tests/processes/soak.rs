@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testkit::{Captured, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 /// When the first look is taken.
@@ -70,23 +70,26 @@ fn answer(turn: usize) -> String {
     text
 }
 
-fn reply(turn: usize, request: &Captured) -> Reply {
+fn reply(turn: usize, request: &CapturedRequest) -> ScriptedReply {
     if request.last_user_text().contains("hand-over text only") {
-        return Reply::text("SUMMARY: there were many turns.");
+        return ScriptedReply::text("SUMMARY: there were many turns.");
     }
     let answers = request.messages().last().is_some_and(|last| last["content"].to_string().contains("tool_result"));
     if answers {
-        return Reply::text(answer(turn));
+        return ScriptedReply::text(answer(turn));
     }
     match turn % 10 {
-        1 | 6 => Reply::tool("Read", json!({"file_path": "data.txt"})),
-        3 => Reply::tool("Bash", json!({"command": format!("echo turn {turn}; seq 200")})),
-        8 => Reply::tool("Write", json!({"file_path": format!("out/{}.txt", turn % 30), "content": answer(turn)})),
-        _ => Reply::text(answer(turn)),
+        1 | 6 => ScriptedReply::tool("Read", json!({"file_path": "data.txt"})),
+        3 => ScriptedReply::tool("Bash", json!({"command": format!("echo turn {turn}; seq 200")})),
+        8 => ScriptedReply::tool(
+            "Write",
+            json!({"file_path": format!("out/{}.txt", turn % 30), "content": answer(turn)}),
+        ),
+        _ => ScriptedReply::text(answer(turn)),
     }
 }
 
-fn take_turn(terminal: &mut Terminal, turn: usize) {
+fn take_turn(terminal: &mut TestTerminal, turn: usize) {
     terminal.send(&format!("this is turn {turn}\r"));
     let end = format!("end of answer {turn}.");
     terminal.wait_until(&end, |screen| screen.contains(&end) && !screen.contains("esc to interrupt"));

@@ -8,7 +8,7 @@ use crate::common::EXE;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Block, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 /// What is run in every hostile folder.
 const READING: [&str; 12] = [
@@ -176,8 +176,8 @@ impl Field {
 
     /// Has the model send these commands; returns what came back for each, and how many were refused.
     fn run(&self, dir: &Path, commands: &[&str], flags: &[&str]) -> (Vec<String>, usize) {
-        let calls = commands.iter().map(|command| Reply::tool("Bash", json!({ "command": command })));
-        let server = ModelServer::script(calls.chain([Reply::text("done")]).collect::<Vec<_>>());
+        let calls = commands.iter().map(|command| ScriptedReply::tool("Bash", json!({ "command": command })));
+        let server = ModelServer::script(calls.chain([ScriptedReply::text("done")]).collect::<Vec<_>>());
         let args: Vec<&str> = ["-p", "go", "--output-format", "json"].iter().chain(flags).copied().collect();
         let run = self.sandbox.gimlet(&args).env("ANTHROPIC_BASE_URL", server.url()).env("PATH", self.path());
         let done = run.cwd(dir).timeout(Duration::from_mins(2)).run();
@@ -375,8 +375,9 @@ fn configuration_written_by_the_same_command_or_message_gains_nothing() {
     let calls: [Value; 2] =
         [json!({"file_path": project.join("new.inc"), "content": evil}), json!({"command": "git log -p -1"})];
     field.shell(&project, "git config include.path ../new.inc");
-    let both = Reply::message(vec![Block::tool("Write", &calls[0]), Block::tool("Bash", &calls[1])]);
-    let server = ModelServer::script([both, Reply::text("done")]);
+    let both =
+        ScriptedReply::message(vec![ScriptedBlock::tool("Write", &calls[0]), ScriptedBlock::tool("Bash", &calls[1])]);
+    let server = ModelServer::script([both, ScriptedReply::text("done")]);
     let args = ["-p", "go", "--permission-mode", "acceptEdits"];
     field.sandbox.gimlet(&args).env("ANTHROPIC_BASE_URL", server.url()).run();
     assert!(project.join("new.inc").exists() && !field.has_run());
@@ -391,7 +392,7 @@ fn our_own_git_runs_nothing_of_the_repository() {
                   cp $R .git/hooks/post-checkout; ln -sf $(dirname $R)/ran .git/hooks/ran";
     field.shell(&project, script);
     field.has_run();
-    let server = ModelServer::script([Reply::text("done")]);
+    let server = ModelServer::script([ScriptedReply::text("done")]);
     let run = field.sandbox.gimlet(&["-p", "go", "--worktree", "side"]).env("ANTHROPIC_BASE_URL", server.url()).run();
     assert_eq!(run.code(), 0, "{}", run.stderr);
     assert!(project.join(".claude/worktrees/side/a.txt").exists() && !field.has_run());

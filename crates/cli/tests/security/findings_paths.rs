@@ -7,7 +7,7 @@ mod generators;
 
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -243,7 +243,10 @@ fn the_question_names_the_path_and_the_way_around_it() {
     assert!(search.contains("/secrets/") && search.contains("-g '!"), "{search}");
     assert!(say("cat $X").contains("known only when it runs"), "{}", say("cat $X"));
     // The model of a run that nobody watches reads it too.
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "cat sec*/k"})), Reply::text("done")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "cat sec*/k"})),
+        ScriptedReply::text("done"),
+    ]);
     let session = Sandbox::with_server(GIMLET, &server);
     session.write("secrets/k", "DENIED\n");
     let settings = json!({"permissions": rules()}).to_string();

@@ -6,7 +6,7 @@
 use crate::common::{EXE, print};
 use serde_json::json;
 use std::time::Duration;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const ALL: [&str; 1] = ["--dangerously-skip-permissions"];
 
@@ -16,8 +16,8 @@ fn sandbox(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({ "command": command }))
+fn bash(command: &str) -> ScriptedReply {
+    ScriptedReply::tool("Bash", json!({ "command": command }))
 }
 
 /// The newest result that request `number` carries.
@@ -48,8 +48,8 @@ fn noting_what_a_command_showed_reads_no_device_and_no_huge_file() {
         bash("head -c 5 big.log"),
         bash("grep -m1 -c x big.log"),
         bash("head -n 1 small.txt"),
-        Reply::tool("Edit", json!({"file_path": "small.txt", "old_string": "alpha", "new_string": "beta"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Edit", json!({"file_path": "small.txt", "old_string": "alpha", "new_string": "beta"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = sandbox(&server);
     let big = std::fs::File::create(sandbox.project().join("big.log")).unwrap();
@@ -64,7 +64,7 @@ fn noting_what_a_command_showed_reads_no_device_and_no_huge_file() {
 // [F-C10] [MX-1]
 #[test]
 fn noting_what_a_command_showed_does_not_wait_for_a_fifo() {
-    let server = ModelServer::script([bash("head -n 1 pipe"), Reply::text("done")]);
+    let server = ModelServer::script([bash("head -n 1 pipe"), ScriptedReply::text("done")]);
     let sandbox = sandbox(&server);
     let pipe = sandbox.project().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -82,12 +82,12 @@ fn noting_what_a_command_showed_does_not_wait_for_a_fifo() {
 #[test]
 fn files_of_a_folder_that_are_no_files_neither_hang_nor_fill_memory() {
     let server = ModelServer::script([
-        Reply::tool("Grep", json!({"pattern": "needle", "output_mode": "content"})),
-        Reply::tool("Grep", json!({"pattern": "needle", "path": "trap"})),
-        Reply::tool("Read", json!({"file_path": "zero"})),
-        Reply::tool("Edit", json!({"file_path": "zero", "old_string": "a", "new_string": "b"})),
-        Reply::tool("Read", json!({"file_path": "pipe"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Grep", json!({"pattern": "needle", "output_mode": "content"})),
+        ScriptedReply::tool("Grep", json!({"pattern": "needle", "path": "trap"})),
+        ScriptedReply::tool("Read", json!({"file_path": "zero"})),
+        ScriptedReply::tool("Edit", json!({"file_path": "zero", "old_string": "a", "new_string": "b"})),
+        ScriptedReply::tool("Read", json!({"file_path": "pipe"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = sandbox(&server);
     let project = sandbox.project();
@@ -159,7 +159,7 @@ impl Drop for FullDisk {
 }
 
 fn cd_script() -> ModelServer {
-    ModelServer::script([bash("cd sub && true"), bash("pwd"), Reply::text("done")])
+    ModelServer::script([bash("cd sub && true"), bash("pwd"), ScriptedReply::text("done")])
 }
 
 // [F-C1]
@@ -180,9 +180,9 @@ fn the_directory_is_carried_over_when_the_temporary_folder_is_full() {
 #[test]
 fn output_of_a_background_task_goes_where_it_can_be_written() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "echo from-the-task", "run_in_background": true})),
-        Reply::text("started"),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "echo from-the-task", "run_in_background": true})),
+        ScriptedReply::text("started"),
+        ScriptedReply::text("done"),
     ]);
     let mut sandbox = sandbox(&server);
     let (disk, other) = (FullDisk::at(sandbox.root().join("full")), sandbox.root().join("other"));
@@ -202,13 +202,14 @@ fn files_of_killed_runs_are_swept() {
     let mut paths = Vec::new();
     let temp = tempfile::tempdir().unwrap();
     for last in [false, false, true] {
-        let (gate, replies) = (testkit::Gate::new(), if last { vec![Reply::text("done")] } else { Vec::new() });
+        let (gate, replies) =
+            (testkit::ReplyGate::new(), if last { vec![ScriptedReply::text("done")] } else { Vec::new() });
         let script = if last {
             replies
         } else {
             vec![
-                Reply::tool("Bash", json!({"command": "echo x; sleep 60", "run_in_background": true})),
-                Reply::text("never").gate(&gate),
+                ScriptedReply::tool("Bash", json!({"command": "echo x; sleep 60", "run_in_background": true})),
+                ScriptedReply::text("never").gate(&gate),
             ]
         };
         let server = ModelServer::script(script);
@@ -244,7 +245,7 @@ fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
 // [F-C3]
 #[test]
 fn what_was_saved_of_a_huge_output_is_said() {
-    let server = ModelServer::script([bash("head -c 70000000 /dev/zero | tr '\\0' 'x'"), Reply::text("done")]);
+    let server = ModelServer::script([bash("head -c 70000000 /dev/zero | tr '\\0' 'x'"), ScriptedReply::text("done")]);
     let sandbox = sandbox(&server);
     print(&sandbox, "go", &ALL).timeout(Duration::from_mins(1)).run().expect_clean();
     let said = result(&server, 1);
@@ -260,14 +261,14 @@ fn what_was_saved_of_a_huge_output_is_said() {
     assert!((most - (40 << 10)..=most + 16).contains(&left_out), "{line}");
 }
 
-fn undo(sandbox: &Sandbox, args: &[&str]) -> testkit::Finished {
+fn undo(sandbox: &Sandbox, args: &[&str]) -> testkit::FinishedRun {
     let all: Vec<&str> = ["undo"].iter().chain(args).copied().collect();
     sandbox.gimlet(&all).run()
 }
 
 /// A session with these commands, each in a message of its own. Returns what was said on the way.
 fn destroy(sandbox: &mut Sandbox, commands: &[&str]) -> String {
-    let server = ModelServer::script(commands.iter().map(|command| bash(command)).chain([Reply::text("done")]));
+    let server = ModelServer::script(commands.iter().map(|command| bash(command)).chain([ScriptedReply::text("done")]));
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
     let done = print(sandbox, "go", &ALL).run().expect_code(0);
     format!("{}{}", done.stdout, done.stderr)
@@ -393,7 +394,7 @@ fn programs_that_undo_does_not_cover_are_announced() {
 fn credentials_of_servers_headers_and_helpers_stay_hidden() {
     let pass = ["kX9", "mP2", "qR7", "vT4"].concat();
     let slack = format!("xox{}-123456789012-1234567890123-{}", "b", "aB3dE6gH9kLmN2aB3dE6gH9k");
-    let server = ModelServer::script([bash("cat out.log .mcp.json"), Reply::text("done")]);
+    let server = ModelServer::script([bash("cat out.log .mcp.json"), ScriptedReply::text("done")]);
     let sandbox = sandbox(&server);
     let declared = json!({"mcpServers": {
         "local": {"command": "true", "env": {"SERVICE_API_KEY": format!("env-{pass}")}},
@@ -416,7 +417,7 @@ fn credentials_of_servers_headers_and_helpers_stay_hidden() {
 #[test]
 fn the_complaint_of_a_failing_helper_is_masked() {
     let pass = ["kX9", "mP2", "qR7", "vT4"].concat();
-    let server = ModelServer::script([Reply::text("never")]);
+    let server = ModelServer::script([ScriptedReply::text("never")]);
     let mut sandbox = sandbox(&server);
     sandbox.unset("ANTHROPIC_API_KEY");
     let helper = format!("echo 'vault refused: postgres://app:{pass}@db.internal/x' >&2; exit 3");
@@ -432,12 +433,12 @@ fn the_complaint_of_a_failing_helper_is_masked() {
 fn lines_with_placeholders_can_be_edited() {
     let line = "DATABASE_URL=postgres://postgres:postgres@localhost:5432/app # Authorization: Bearer <token>, password=${DB_PASSWORD}\n";
     let server = ModelServer::script([
-        Reply::tool("Read", json!({"file_path": ".env.example"})),
-        Reply::tool(
+        ScriptedReply::tool("Read", json!({"file_path": ".env.example"})),
+        ScriptedReply::tool(
             "Edit",
             json!({"file_path": ".env.example", "old_string": line.trim(), "new_string": line.trim().replace("5432", "5433")}),
         ),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = sandbox(&server);
     sandbox.write(".env.example", line);

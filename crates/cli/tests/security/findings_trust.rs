@@ -10,7 +10,7 @@ use hostile::{Folder, LAYOUTS};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
-use testkit::{Finished, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const LOCAL: &str = ".claude/settings.local.json";
 /// Longer than the guard against keys that were on their way.
@@ -19,9 +19,9 @@ const REST: Duration = Duration::from_millis(400);
 /// A model that wants to make a file and to read one outside.
 fn model() -> ModelServer {
     ModelServer::with_handler(|request| match request.tool_results().len() {
-        0 => Reply::tool("Bash", json!({"command": "touch made"})),
-        1 => Reply::tool("Read", json!({"file_path": "../outside/secret.txt"})),
-        _ => Reply::text("done"),
+        0 => ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        1 => ScriptedReply::tool("Read", json!({"file_path": "../outside/secret.txt"})),
+        _ => ScriptedReply::text("done"),
     })
 }
 
@@ -137,7 +137,7 @@ fn the_same_files_work_when_they_are_wanted() {
     }
 }
 
-fn terminal(folder: &Folder) -> Terminal {
+fn terminal(folder: &Folder) -> TestTerminal {
     folder.sandbox.gimlet::<&str>(&[]).cwd(&folder.cwd).terminal(110, 40)
 }
 
@@ -172,26 +172,26 @@ fn a_hostile_folder_does_nothing_in_the_terminal_before_it_is_trusted() {
 }
 
 /// A terminal that takes a prompt.
-fn ready(sandbox: &Sandbox) -> Terminal {
+fn ready(sandbox: &Sandbox) -> TestTerminal {
     let terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 30);
     terminal.wait_for("? for shortcuts");
     terminal
 }
 
-fn done(sandbox: &Sandbox, more: &[&str]) -> Finished {
+fn done(sandbox: &Sandbox, more: &[&str]) -> FinishedRun {
     json(sandbox, "go", more).expect_code(0)
 }
 
-fn denials(done: &Finished) -> usize {
+fn denials(done: &FinishedRun) -> usize {
     done.json()["permission_denials"].as_array().unwrap().len()
 }
 
 /// A model that makes files `one` and `two`.
 fn two_files() -> ModelServer {
     ModelServer::with_handler(|request| match request.tool_results().len() {
-        0 => Reply::tool("Bash", json!({"command": "touch one"})),
-        1 => Reply::tool("Bash", json!({"command": "touch two"})),
-        _ => Reply::text("done"),
+        0 => ScriptedReply::tool("Bash", json!({"command": "touch one"})),
+        1 => ScriptedReply::tool("Bash", json!({"command": "touch two"})),
+        _ => ScriptedReply::text("done"),
     })
 }
 
@@ -241,9 +241,9 @@ fn entries_that_gimlet_wrote_count_and_never_ask() {
 fn do_not_ask_again_is_the_users_own() {
     let server = ModelServer::with_handler(|request| {
         if request.tool_results().is_empty() {
-            Reply::tool("Bash", json!({"command": "mkdir one"}))
+            ScriptedReply::tool("Bash", json!({"command": "mkdir one"}))
         } else {
-            Reply::text("Finished.")
+            ScriptedReply::text("Finished.")
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -414,7 +414,7 @@ fn what_refuses_counts_whoever_wrote_it() {
     assert_eq!((denials(&run), run.stderr.as_str()), (2, ""));
 }
 
-fn doctor(sandbox: &Sandbox) -> Finished {
+fn doctor(sandbox: &Sandbox) -> FinishedRun {
     sandbox.gimlet(&["doctor"]).run()
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
-use testkit::{Block, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -73,11 +73,11 @@ fn git_in_a_repository_of_its_own_starts_nothing_of_it() {
     let config = format!("[core]\n\tbare = true\n\tfsmonitor = touch {}\n", planted.display());
     std::fs::write(sandbox.project().join("bare/config"), config).unwrap();
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "cd src && ls"})),
-        Reply::tool("Bash", json!({"command": "git status --short"})),
-        Reply::tool("Bash", json!({"command": "cd ../bare"})),
-        Reply::tool("Bash", json!({"command": "git status"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "cd src && ls"})),
+        ScriptedReply::tool("Bash", json!({"command": "git status --short"})),
+        ScriptedReply::tool("Bash", json!({"command": "cd ../bare"})),
+        ScriptedReply::tool("Bash", json!({"command": "git status"})),
+        ScriptedReply::text("done"),
     ]);
     let args = ["-p", "go", "--output-format", "json"];
     let run = sandbox.gimlet(&args).env("ANTHROPIC_BASE_URL", server.url()).run().expect_clean();
@@ -123,12 +123,12 @@ fn rules_on_commands_hold_behind_builtins_runners_and_flags() {
 fn search_tools_do_not_show_what_may_not_be_read() {
     // [CLI-156] SC-C13
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::tool("Glob", &json!({"pattern": "**/*"})),
-            Block::tool("Grep", &json!({"pattern": "KEY", "output_mode": "content"})),
-            Block::tool("Write", &write("private/new")),
+        ScriptedReply::message(vec![
+            ScriptedBlock::tool("Glob", &json!({"pattern": "**/*"})),
+            ScriptedBlock::tool("Grep", &json!({"pattern": "KEY", "output_mode": "content"})),
+            ScriptedBlock::tool("Write", &write("private/new")),
         ]),
-        Reply::text("done"),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("deep/.env", "KEY=1\n");
@@ -150,9 +150,9 @@ fn search_tools_do_not_show_what_may_not_be_read() {
 fn without_anybody_to_ask_a_question_is_a_refusal_that_is_told() {
     // [CLI-174] [SDK-97] SC-E14 SC-E15 SC-H01
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "sh install.sh"})),
-        Reply::tool("Bash", json!({"command": "curl x"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "sh install.sh"})),
+        ScriptedReply::tool("Bash", json!({"command": "curl x"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("install.sh", "touch ran");
@@ -173,11 +173,11 @@ fn modes_on_a_real_disk() {
     // [CLI-165] [CLI-166] [CLI-167] [CLI-168] SC-E06
     let calls = || {
         vec![
-            Block::tool("Write", &write("a")),
-            Block::tool("Bash", &json!({"command": "mkdir made"})),
-            Block::tool("Write", &write(".git/config")),
-            Block::tool("Write", &write("../outside")),
-            Block::tool("Bash", &json!({"command": "ls"})),
+            ScriptedBlock::tool("Write", &write("a")),
+            ScriptedBlock::tool("Bash", &json!({"command": "mkdir made"})),
+            ScriptedBlock::tool("Write", &write(".git/config")),
+            ScriptedBlock::tool("Write", &write("../outside")),
+            ScriptedBlock::tool("Bash", &json!({"command": "ls"})),
         ]
     };
     for (mode, allowed) in [
@@ -187,7 +187,7 @@ fn modes_on_a_real_disk() {
         ("dontAsk", &["ls"]),
         ("bypassPermissions", &["a", "made", ".git/config", "outside", "ls"]),
     ] {
-        let server = ModelServer::script([Reply::message(calls()), Reply::text("done")]);
+        let server = ModelServer::script([ScriptedReply::message(calls()), ScriptedReply::text("done")]);
         let sandbox = Sandbox::with_server(GIMLET, &server);
         let args = ["-p", "go", "--output-format", "json", "--permission-mode", mode];
         let run = sandbox.gimlet(&args).env("IS_SANDBOX", "1").run().expect_clean();
@@ -218,7 +218,7 @@ fn modes_on_a_real_disk() {
 fn plan_and_bypass_do_not_come_back_by_resuming() {
     // [CLI-173]
     for (mode, back) in [("plan", "default"), ("bypassPermissions", "default"), ("acceptEdits", "acceptEdits")] {
-        let server = ModelServer::with_handler(|_| Reply::text("ok"));
+        let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
         let sandbox = Sandbox::with_server(GIMLET, &server);
         drop(sandbox.gimlet(&["-p", "one", "--permission-mode", mode]).env("IS_SANDBOX", "1").run().expect_clean());
         let run = sandbox
@@ -289,7 +289,8 @@ fn anchors_follow_the_file_a_rule_stands_in() {
 #[test]
 fn auto_mode_without_a_classifier_is_default_mode_with_a_word() {
     // [CLI-185]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch x"})), Reply::text("done")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Bash", json!({"command": "touch x"})), ScriptedReply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--permission-mode", "auto"];
     let run = sandbox.gimlet(&args).run().expect_code(0);

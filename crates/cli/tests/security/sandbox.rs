@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
-use testkit::{Finished, ModelServer, Reply, Sandbox};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply};
 
 /// Past the test harness, which keeps the output of tests that pass to itself.
 macro_rules! not_run {
@@ -61,11 +61,11 @@ impl Cell {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    fn run(&self, script: &str) -> Finished {
+    fn run(&self, script: &str) -> FinishedRun {
         self.run_with("{}", script)
     }
 
-    fn run_with(&self, settings: &str, script: &str) -> Finished {
+    fn run_with(&self, settings: &str, script: &str) -> FinishedRun {
         let args = ["sandbox", "run", "--settings", settings, "--", "bash", "-c", script];
         self.sandbox.gimlet(&args).timeout(Duration::from_mins(2)).run()
     }
@@ -442,7 +442,7 @@ fn for_somebody_else(cell: &Cell) -> String {
     exe.display().to_string()
 }
 
-fn as_somebody_else(cell: &Cell, exe: &str, args: &[&str]) -> Finished {
+fn as_somebody_else(cell: &Cell, exe: &str, args: &[&str]) -> FinishedRun {
     let become_other = ["--reuid", "65534", "--regid", "65534", "--clear-groups", exe];
     let args: Vec<&str> = become_other.into_iter().chain(args.iter().copied()).collect();
     let run = cell.sandbox.gimlet(&args).exe("/usr/bin/setpriv").env("CLAUDE_CODE_TMPDIR", cell.sandbox.root());
@@ -483,7 +483,7 @@ const WIDE: [&str; 3] = [
     r#"{"sandbox": {"filesystem": {"disabled": true}}}"#,
 ];
 
-fn nothing_of_the_kernel_opens(who: &str, done: &Finished) {
+fn nothing_of_the_kernel_opens(who: &str, done: &FinishedRun) {
     let tried = done.stdout.lines().find_map(|line| line.strip_prefix("TRIED ")).map(str::parse::<usize>);
     assert!(tried.is_some_and(|count| count.unwrap() > 500), "{who}: {}{}", done.stdout, done.stderr);
     let open: Vec<&str> = done.stdout.lines().filter(|line| line.starts_with("OPEN")).take(20).collect();
@@ -527,8 +527,8 @@ fn the_kernels_files_cannot_be_opened_for_writing() {
 // The Bash tool.
 
 fn bash(commands: &[Value]) -> ModelServer {
-    let calls = commands.iter().map(|input| Reply::tool("Bash", input.clone()));
-    ModelServer::script(calls.chain([Reply::text("done")]).collect::<Vec<_>>())
+    let calls = commands.iter().map(|input| ScriptedReply::tool("Bash", input.clone()));
+    ModelServer::script(calls.chain([ScriptedReply::text("done")]).collect::<Vec<_>>())
 }
 
 fn enabled(sandbox: &mut Sandbox, backend: &str, more: &str) -> bool {
@@ -575,9 +575,9 @@ fn commands_in_skills_run_inside() {
     for backend in BACKENDS {
         // Typed, then loaded by the model.
         let server = ModelServer::script([
-            Reply::text("typed"),
-            Reply::tool("Skill", json!({"skill": "leak"})),
-            Reply::text("loaded"),
+            ScriptedReply::text("typed"),
+            ScriptedReply::tool("Skill", json!({"skill": "leak"})),
+            ScriptedReply::text("loaded"),
         ]);
         let mut sandbox = Sandbox::with_server(EXE, &server);
         if !enabled(&mut sandbox, backend, "") {
@@ -709,9 +709,9 @@ fn credentials_can_be_denied_and_project_files_do_not_choose_helpers() {
 fn a_planted_link_does_not_lead_the_file_tools_out() {
     // SC-F05
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "ln -s ~ d"})),
-        Reply::tool("Write", json!({"file_path": "d/.bashrc", "content": "evil"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "ln -s ~ d"})),
+        ScriptedReply::tool("Write", json!({"file_path": "d/.bashrc", "content": "evil"})),
+        ScriptedReply::text("done"),
     ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     if !enabled(&mut sandbox, "bwrap", "") {

@@ -4,13 +4,13 @@
 use crate::common::{EXE, of_kind, on_terminal, print};
 use serde_json::json;
 use std::path::Path;
-use testkit::{ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 fn fine() -> ModelServer {
-    ModelServer::with_handler(|_| Reply::text("fine"))
+    ModelServer::with_handler(|_| ScriptedReply::text("fine"))
 }
 
-fn trust(sandbox: &Sandbox, args: &[&str]) -> testkit::Finished {
+fn trust(sandbox: &Sandbox, args: &[&str]) -> testkit::FinishedRun {
     sandbox.gimlet(&[&["trust"][..], args].concat()).run()
 }
 
@@ -61,9 +61,9 @@ fn the_question_lists_everything_and_means_no_unless_answered() {
 fn project_code_is_refused_on_request_and_named() {
     let server = ModelServer::with_handler(|request| {
         if request.tool_results().is_empty() {
-            Reply::tool("Bash", json!({"command": "echo \"FOO=$FOO\""}))
+            ScriptedReply::tool("Bash", json!({"command": "echo \"FOO=$FOO\""}))
         } else {
-            Reply::text("done")
+            ScriptedReply::text("done")
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -185,7 +185,11 @@ fn instructions_of_dependencies_are_not_loaded() {
     let mut step = 0;
     let server = ModelServer::with_handler(move |_| {
         step += 1;
-        if step == 1 { Reply::tool("Read", json!({"file_path": "vendor/x/lib.rs"})) } else { Reply::text("done") }
+        if step == 1 {
+            ScriptedReply::tool("Read", json!({"file_path": "vendor/x/lib.rs"}))
+        } else {
+            ScriptedReply::text("done")
+        }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("vendor/x/lib.rs", "fn f() {}\n");
@@ -204,9 +208,9 @@ fn instructions_of_dependencies_are_not_loaded() {
 fn broken_settings_only_ever_narrow() {
     let server = ModelServer::with_handler(|request| {
         if request.tool_results().is_empty() {
-            Reply::tool("Bash", json!({"command": "touch made"}))
+            ScriptedReply::tool("Bash", json!({"command": "touch made"}))
         } else {
-            Reply::text("done")
+            ScriptedReply::text("done")
         }
     });
     for broken in [
@@ -227,9 +231,9 @@ fn broken_settings_only_ever_narrow() {
 #[test]
 fn a_rule_the_session_wrote_waits_and_the_user_is_told() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "sh ./change.sh"})),
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::text("done"),
+        ScriptedReply::tool("Bash", json!({"command": "sh ./change.sh"})),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hook = json!([{"hooks": [{"type": "command", "command": "touch ran"}]}]);

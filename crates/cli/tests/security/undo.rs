@@ -9,22 +9,22 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use testkit::{Block, Finished, ModelServer, Reply, Sandbox};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 /// Runs one session in which the model makes these calls, one message each.
-fn session(sandbox: &mut Sandbox, calls: &[(&str, Value)]) -> Finished {
-    let replies = calls.iter().map(|(tool, input)| Reply::tool(tool, input.clone()));
-    let server = ModelServer::script(replies.chain([Reply::text("done")]));
+fn session(sandbox: &mut Sandbox, calls: &[(&str, Value)]) -> FinishedRun {
+    let replies = calls.iter().map(|(tool, input)| ScriptedReply::tool(tool, input.clone()));
+    let server = ModelServer::script(replies.chain([ScriptedReply::text("done")]));
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
     let args = ["-p", "go", "--allowedTools", "Bash,Edit,Write,Read"];
     sandbox.gimlet(&args).timeout(Duration::from_mins(2)).run().expect_code(0)
 }
 
-fn bash(sandbox: &mut Sandbox, command: &str) -> Finished {
+fn bash(sandbox: &mut Sandbox, command: &str) -> FinishedRun {
     session(sandbox, &[("Bash", json!({"command": command}))])
 }
 
-fn undo(sandbox: &Sandbox, args: &[&str]) -> Finished {
+fn undo(sandbox: &Sandbox, args: &[&str]) -> FinishedRun {
     let all: Vec<&str> = ["undo"].iter().chain(args).copied().collect();
     sandbox.gimlet(&all).timeout(Duration::from_mins(2)).run()
 }
@@ -310,8 +310,9 @@ fn two_sessions_at_once_keep_their_own_changes() {
     (0..20).for_each(|n| drop(sandbox.write(&format!("b/{n}"), "old")));
     let before = tree(&sandbox.project());
     let calls = |dir: &str| {
-        let commands = (0..20).map(|n| Reply::tool("Bash", json!({"command": format!("echo new{n} > {dir}/{n}")})));
-        ModelServer::script(commands.chain([Reply::text("done")]))
+        let commands =
+            (0..20).map(|n| ScriptedReply::tool("Bash", json!({"command": format!("echo new{n} > {dir}/{n}")})));
+        ModelServer::script(commands.chain([ScriptedReply::text("done")]))
     };
     let (one, two) = (calls("a"), calls("b"));
     sandbox.set("ANTHROPIC_BASE_URL", one.url());
@@ -373,9 +374,10 @@ fn links_planted_after_the_snapshot_are_not_followed() {
 fn several_calls_of_one_message_are_saved_each() {
     let mut sandbox = Sandbox::new(EXE);
     sandbox.write("f", "0\n");
-    let blocks = (1..=3)
-        .map(|n| Block::tool_with_id(&format!("toolu_{n}"), "Bash", &json!({"command": format!("echo {n} > f")})));
-    let server = ModelServer::script([Reply::message(blocks.collect()), Reply::text("done")]);
+    let blocks = (1..=3).map(|n| {
+        ScriptedBlock::tool_with_id(&format!("toolu_{n}"), "Bash", &json!({"command": format!("echo {n} > f")}))
+    });
+    let server = ModelServer::script([ScriptedReply::message(blocks.collect()), ScriptedReply::text("done")]);
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
     sandbox.gimlet(&["-p", "go", "--allowedTools", "Bash"]).run().expect_clean();
     for expected in ["2\n", "1\n", "0\n"] {
@@ -402,7 +404,7 @@ fn what_a_background_command_removes_comes_back() {
 fn what_was_removed_before_a_session_was_killed_comes_back() {
     let mut sandbox = Sandbox::new(EXE);
     sandbox.write("d/f", "x");
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "rm -rf d; sleep 60"}))]);
+    let server = ModelServer::script([ScriptedReply::tool("Bash", json!({"command": "rm -rf d; sleep 60"}))]);
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
     let running = sandbox.gimlet(&["-p", "go", "--allowedTools", "Bash"]).spawn();
     let deadline = std::time::Instant::now() + Duration::from_secs(30);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -13,12 +13,12 @@ fn call(in_background: bool) -> Value {
 }
 
 /// An agent that makes one call and then waits for the gate.
-fn agent(gate: &Gate) -> ModelServer {
+fn agent(gate: &ReplyGate) -> ModelServer {
     ModelServer::script([
-        Reply::tool("Agent", call(false)),
-        Reply::tool("Glob", json!({"pattern": "*.txt"})),
-        Reply::text("Nothing there.").gate(gate),
-        Reply::text("The agent found nothing."),
+        ScriptedReply::tool("Agent", call(false)),
+        ScriptedReply::tool("Glob", json!({"pattern": "*.txt"})),
+        ScriptedReply::text("Nothing there.").gate(gate),
+        ScriptedReply::text("The agent found nothing."),
     ])
 }
 
@@ -33,7 +33,7 @@ fn rows(sandbox: &Sandbox, content: &str) -> Value {
     json!({"type": "command", "command": script})
 }
 
-fn go(sandbox: &Sandbox) -> Terminal {
+fn go(sandbox: &Sandbox) -> TestTerminal {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(90, 24);
     terminal.wait_for("? for shortcuts");
     terminal.send("look around\r");
@@ -43,7 +43,7 @@ fn go(sandbox: &Sandbox) -> Terminal {
 #[test]
 fn a_command_writes_the_rows_of_agents() {
     // [EXT-250]
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let server = agent(&gate);
     let sandbox = Sandbox::with_server(EXE, &server);
     let line = rows(&sandbox, "my own row");
@@ -71,7 +71,7 @@ fn a_command_writes_the_rows_of_agents() {
 #[test]
 fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
     // [EXT-250]
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let server = agent(&gate);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", json!({"subagentStatusLine": rows(&sandbox, "")}).to_string());
@@ -96,7 +96,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
         (json!({}), json!({"subagentStatusLine": line})),
         (json!({"disableAllHooks": true, "subagentStatusLine": line}), json!({})),
     ] {
-        let gate = Gate::new();
+        let gate = ReplyGate::new();
         let server = agent(&gate);
         let sandbox = Sandbox::with_server(EXE, &server);
         sandbox.write_config("settings.json", user.to_string());
@@ -121,15 +121,15 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
 #[test]
 fn an_agent_in_the_background_has_a_row_below_the_prompt() {
     // [EXT-250]
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let server = ModelServer::with_handler(move |request| {
         let is_main = request.json["tools"].to_string().contains("\"Agent\"");
         match (is_main, request.tool_results().is_empty()) {
-            (true, true) => Reply::tool("Agent", call(true)),
-            (true, false) => Reply::text("It looks around."),
-            (false, true) => Reply::tool("Glob", json!({"pattern": "*.txt"})),
-            (false, false) => Reply::text("Nothing there.").gate(&held),
+            (true, true) => ScriptedReply::tool("Agent", call(true)),
+            (true, false) => ScriptedReply::text("It looks around."),
+            (false, true) => ScriptedReply::tool("Glob", json!({"pattern": "*.txt"})),
+            (false, false) => ScriptedReply::text("Nothing there.").gate(&held),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);

@@ -6,11 +6,11 @@
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
-fn leave(mut terminal: Terminal) -> String {
+fn leave(mut terminal: TestTerminal) -> String {
     terminal.send("\x03");
     terminal.wait_for("again to exit");
     terminal.send("\x03");
@@ -34,7 +34,7 @@ fn lines_of(path: &Path, count: usize) -> Vec<String> {
 }
 
 /// Waits until these bytes were written to the terminal.
-fn wait_for_bytes(terminal: &Terminal, wanted: &str) {
+fn wait_for_bytes(terminal: &TestTerminal, wanted: &str) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !String::from_utf8_lossy(&terminal.bytes()).contains(wanted) {
         assert!(Instant::now() < deadline, "{wanted:?} was never written");
@@ -49,7 +49,7 @@ fn status_line(command: &str) -> String {
 #[test]
 fn the_status_line_is_told_how_the_session_stands() {
     // [TST-251] [EXT-246] [EXT-248]
-    let server = ModelServer::script([Reply::text("Answered.").tokens(1_000, 50)]);
+    let server = ModelServer::script([ScriptedReply::text("Answered.").tokens(1_000, 50)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let told = sandbox.root().join("told.jsonl");
     let command = format!(
@@ -123,7 +123,7 @@ fn the_status_line_follows_modes_and_gives_way() {
 #[test]
 fn a_slow_status_line_is_cancelled_by_a_newer_one_and_refreshes_by_itself() {
     // [TST-251] [EXT-247]
-    let server = ModelServer::script([Reply::text("Answered.")]);
+    let server = ModelServer::script([ScriptedReply::text("Answered.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let told = sandbox.root().join("told");
     let command = format!(
@@ -152,7 +152,7 @@ fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
             json!({}),
         ),
     ] {
-        let server = ModelServer::script([Reply::text("Answered.")]);
+        let server = ModelServer::script([ScriptedReply::text("Answered.")]);
         let sandbox = Sandbox::with_server(EXE, &server);
         sandbox.write_config("settings.json", user.to_string());
         sandbox.write(".claude/settings.json", project.to_string());
@@ -177,7 +177,10 @@ fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
 #[test]
 fn a_question_nobody_answers_and_a_rest_call_the_person() {
     // [TST-250] [EXT-102] [EXT-255]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Made.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("Made."),
+    ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let heard = sandbox.root().join("heard.jsonl");
     let hook = json!({"matcher": "idle_prompt", "hooks": [{"type": "command", "command": format!("cat >> '{}'", heard.display())}]});
@@ -208,7 +211,7 @@ fn hooks_hear_of_a_rest_with_alerts_off_and_tmux_passes_them_through() {
     for (channel, wanted) in
         [("notifications_disabled", None), ("ghostty", Some("\x1bPtmux;\x1b\x1b]777;notify;gimlet;"))]
     {
-        let server = ModelServer::script([Reply::text("Done.")]);
+        let server = ModelServer::script([ScriptedReply::text("Done.")]);
         let mut sandbox = Sandbox::with_server(EXE, &server);
         let heard = sandbox.root().join("heard.jsonl");
         let hook = json!({"hooks": [{"type": "command", "command": format!("cat >> '{}'", heard.display())}]});
@@ -234,8 +237,8 @@ fn hooks_hear_of_a_rest_with_alerts_off_and_tmux_passes_them_through() {
 #[test]
 fn hooks_say_what_they_do_and_may_notify() {
     // [EXT-53] [EXT-66]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("Done.").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("Done.").gate(&gate)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hook =
         |command: &str| json!([{"hooks": [{"type": "command", "command": command, "statusMessage": "Looking it up"}]}]);
@@ -258,7 +261,7 @@ fn hooks_say_what_they_do_and_may_notify() {
     terminal.wait_gone("esc to interrupt");
     assert!(!leave(terminal).contains("never"));
     // Nothing of it without a terminal.
-    server.push(Reply::text("Done."));
+    server.push(ScriptedReply::text("Done."));
     let done = sandbox.gimlet(&["-p", "go"]).run().expect_clean();
     assert_eq!(done.stdout, "Done.\n");
 }
@@ -266,7 +269,8 @@ fn hooks_say_what_they_do_and_may_notify() {
 #[test]
 fn context_figures_agree_wherever_they_are_shown() {
     // [TST-198] [EXT-248]
-    let server = ModelServer::script([Reply::text("An answer of some length, so that there is something to count.")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("An answer of some length, so that there is something to count.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let told = sandbox.root().join("told.jsonl");
     sandbox.write_config("settings.json", status_line(&format!("cat >> '{}'", told.display())));
@@ -298,9 +302,9 @@ fn context_figures_agree_wherever_they_are_shown() {
 fn the_status_line_counts_lines_and_knows_the_name() {
     // [EXT-246]
     let server = ModelServer::script([
-        Reply::tool("Write", json!({"file_path": "a.txt", "content": "one\ntwo\n"})),
-        Reply::tool("Edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"})),
-        Reply::text("Written."),
+        ScriptedReply::tool("Write", json!({"file_path": "a.txt", "content": "one\ntwo\n"})),
+        ScriptedReply::tool("Edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"})),
+        ScriptedReply::text("Written."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let told = sandbox.root().join("told.jsonl");

@@ -3,15 +3,15 @@
 
 use crate::common::{EXE, host, session_of, stream};
 use serde_json::{Value, json};
-use testkit::{Captured, Gate, ModelServer, Reply, Running, Sandbox};
+use testkit::{CapturedRequest, ModelServer, ReplyGate, RunningGimlet, Sandbox, ScriptedReply};
 
-fn say(run: &mut Running, text: &str) -> Value {
+fn say(run: &mut RunningGimlet, text: &str) -> Value {
     run.send_user(text);
     run.wait_for("result")
 }
 
 /// The bytes of a request up to its moving cache marker.
-fn prefix(request: &Captured) -> Vec<u8> {
+fn prefix(request: &CapturedRequest) -> Vec<u8> {
     let marker = br#","cache_control":{"type":"ephemeral"}"#;
     let moving = request.body.windows(marker.len()).rposition(|w| w == marker).unwrap();
     request.body[..moving].to_vec()
@@ -20,10 +20,10 @@ fn prefix(request: &Captured) -> Vec<u8> {
 #[test]
 fn a_question_on_the_side_leaves_no_trace() {
     let server = ModelServer::script([
-        Reply::text("one").tokens(100, 10),
-        Reply::text("It is **blue**.").tokens(1_000, 10),
-        Reply::text("two").tokens(100, 10),
-        Reply::text("three"),
+        ScriptedReply::text("one").tokens(100, 10),
+        ScriptedReply::text("It is **blue**.").tokens(1_000, 10),
+        ScriptedReply::text("two").tokens(100, 10),
+        ScriptedReply::text("three"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "Be brief.\n");
@@ -54,11 +54,11 @@ fn a_question_on_the_side_leaves_no_trace() {
 
 #[test]
 fn a_host_may_ask_while_a_turn_runs() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let server = ModelServer::script([
-        Reply::tool("Glob", json!({"pattern": "*"})),
-        Reply::text("done").gate(&gate),
-        Reply::text("on the side"),
+        ScriptedReply::tool("Glob", json!({"pattern": "*"})),
+        ScriptedReply::text("done").gate(&gate),
+        ScriptedReply::text("on the side"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();
@@ -80,12 +80,12 @@ fn a_host_may_ask_while_a_turn_runs() {
 #[test]
 fn the_terminal_shows_answers_in_a_screen_of_their_own() {
     // [TST-255]
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let server = ModelServer::script([
-        Reply::text("Working on it.").gate(&gate),
-        Reply::text("The first *answer*."),
-        Reply::text("The second answer."),
-        Reply::text("Forked."),
+        ScriptedReply::text("Working on it.").gate(&gate),
+        ScriptedReply::text("The first *answer*."),
+        ScriptedReply::text("The second answer."),
+        ScriptedReply::text("Forked."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
@@ -123,7 +123,7 @@ fn the_terminal_shows_answers_in_a_screen_of_their_own() {
 
 #[test]
 fn a_session_that_was_resumed_is_asked_as_well() {
-    let server = ModelServer::script([Reply::text("one"), Reply::text("aside")]);
+    let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("aside")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = session_of(&stream(&sandbox, "begin", &[]));
     let run = sandbox.gimlet(&["-p", "/btw what did I say?", "--resume", &id]).run().expect_clean();

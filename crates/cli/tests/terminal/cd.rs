@@ -4,9 +4,9 @@
 use crate::common::{EXE, host, print, session_of, stream};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use testkit::{Block, Captured, Gate, ModelServer, Reply, Running, Sandbox};
+use testkit::{CapturedRequest, ModelServer, ReplyGate, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
-fn say(run: &mut Running, text: &str) -> Value {
+fn say(run: &mut RunningGimlet, text: &str) -> Value {
     run.send_user(text);
     run.wait_for("result")
 }
@@ -36,7 +36,7 @@ fn project_dir(sandbox: &Sandbox, dir: &Path) -> PathBuf {
 }
 
 /// The bytes of a request up to its moving cache marker.
-fn prefix(request: &Captured) -> Vec<u8> {
+fn prefix(request: &CapturedRequest) -> Vec<u8> {
     let marker = br#","cache_control":{"type":"ephemeral"}"#;
     let moving = request.body.windows(marker.len()).rposition(|w| w == marker).unwrap();
     request.body[..moving].to_vec()
@@ -53,12 +53,12 @@ fn listed(sandbox: &Sandbox, dir: &Path) -> Vec<String> {
 #[test]
 fn a_conversation_moves_with_everything_it_has() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "head -c 60000 /dev/zero | tr '\\0' x"})),
-        Reply::text("one"),
-        Reply::tool("Bash", json!({"command": "pwd"})),
-        Reply::text("two"),
-        Reply::text("three"),
-        Reply::text("four"),
+        ScriptedReply::tool("Bash", json!({"command": "head -c 60000 /dev/zero | tr '\\0' x"})),
+        ScriptedReply::text("one"),
+        ScriptedReply::tool("Bash", json!({"command": "pwd"})),
+        ScriptedReply::text("two"),
+        ScriptedReply::text("three"),
+        ScriptedReply::text("four"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "Rules of the first place.\n");
@@ -138,7 +138,7 @@ fn a_conversation_moves_with_everything_it_has() {
 #[test]
 fn a_move_that_was_killed_is_finished() {
     for step in 0..3 {
-        let server = ModelServer::with_handler(|_| Reply::text("ok"));
+        let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
         let sandbox = Sandbox::with_server(EXE, &server);
         let other = other(&sandbox);
         let id = session_of(&stream(&sandbox, "begin", &[]));
@@ -173,7 +173,7 @@ fn a_move_that_was_killed_is_finished() {
 #[test]
 fn a_session_that_is_killed_while_it_moves_is_in_one_place() {
     for moves in 0..6 {
-        let server = ModelServer::with_handler(|_| Reply::text("ok"));
+        let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
         let sandbox = Sandbox::with_server(EXE, &server);
         let places = [other(&sandbox), sandbox.project()];
         let mut run = host(&sandbox, &[]).spawn();
@@ -198,10 +198,10 @@ fn a_session_that_is_killed_while_it_moves_is_in_one_place() {
 #[test]
 fn trust_and_rules_are_those_of_the_new_place() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::text("no"),
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::text("yes"),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("no"),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("yes"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let other = other(&sandbox);
@@ -228,14 +228,14 @@ fn trust_and_rules_are_those_of_the_new_place() {
 #[test]
 fn grants_and_background_commands_go_along() {
     let server = ModelServer::script([
-        Reply::tool(
+        ScriptedReply::tool(
             "Bash",
             json!({"command": "until [ -e go ]; do sleep 0.01; done; echo over", "run_in_background": true}),
         ),
-        Reply::text("started"),
-        Reply::tool("Bash", json!({"command": "touch made"})),
-        Reply::text("made"),
-        Reply::text("heard"),
+        ScriptedReply::text("started"),
+        ScriptedReply::tool("Bash", json!({"command": "touch made"})),
+        ScriptedReply::text("made"),
+        ScriptedReply::text("heard"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let other = other(&sandbox);
@@ -256,18 +256,18 @@ fn grants_and_background_commands_go_along() {
 
 #[test]
 fn what_cannot_move_stays_as_it_is() {
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let held = gate.clone();
     let server = ModelServer::with_handler(move |request| {
         if request.last_user_text().contains("dig") {
-            return Reply::text("dug").gate(&held);
+            return ScriptedReply::text("dug").gate(&held);
         }
         match request.tool_results().len() {
-            0 if request.last_user_text().contains("start") => Reply::message(vec![Block::tool(
+            0 if request.last_user_text().contains("start") => ScriptedReply::message(vec![ScriptedBlock::tool(
                 "Agent",
                 &json!({"description": "d", "prompt": "dig", "run_in_background": true, "subagent_type": "general-purpose"}),
             )]),
-            _ => Reply::text("ok"),
+            _ => ScriptedReply::text("ok"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -298,7 +298,8 @@ fn what_cannot_move_stays_as_it_is() {
 // [TST-184] What the new folder brings along is asked about, as at a start.
 #[test]
 fn the_terminal_follows_and_asks_about_the_new_folder() {
-    let server = ModelServer::script([Reply::text("One."), Reply::text("Two."), Reply::text("Three.")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("One."), ScriptedReply::text("Two."), ScriptedReply::text("Three.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let other = other(&sandbox);
     std::fs::write(other.join("only-there.txt"), "x").unwrap();

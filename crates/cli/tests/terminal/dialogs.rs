@@ -5,13 +5,13 @@
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const DOWN: &str = "\x1b[B";
 const ESCAPE: &str = "\x1b";
 
-fn start(sandbox: &Sandbox, size: (u16, u16)) -> Terminal {
+fn start(sandbox: &Sandbox, size: (u16, u16)) -> TestTerminal {
     let terminal = sandbox.gimlet::<&str>(&[]).terminal(size.0, size.1);
     terminal.wait_for("? for shortcuts");
     terminal
@@ -23,7 +23,7 @@ fn rest() {
 }
 
 /// Types a command and runs it. The menu may offer more than what was typed, never something else.
-fn command(terminal: &mut Terminal, text: &str) {
+fn command(terminal: &mut TestTerminal, text: &str) {
     terminal.send(text);
     terminal.wait_for(&format!("> {text}"));
     terminal.send("\r");
@@ -44,8 +44,10 @@ fn json_of(path: &Path) -> Value {
 #[test]
 fn a_compound_command_is_shown_in_parts_and_explained() {
     // [TST-240]
-    let server =
-        ModelServer::script([Reply::tool("Bash", json!({"command": "ls && touch made.txt"})), Reply::text("Made.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "ls && touch made.txt"})),
+        ScriptedReply::text("Made."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("make it\r");
@@ -65,7 +67,10 @@ fn a_compound_command_is_shown_in_parts_and_explained() {
 #[test]
 fn the_rule_can_be_changed_before_it_is_saved() {
     // [TST-240]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "mkdir one"})), Reply::text("Made.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": "mkdir one"})),
+        ScriptedReply::text("Made."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 30));
     terminal.send("make it\r");
@@ -87,8 +92,8 @@ fn the_rule_can_be_changed_before_it_is_saved() {
 fn a_change_is_edited_before_it_is_accepted_and_the_model_hears_of_it() {
     // [TST-44]
     let server = ModelServer::script([
-        Reply::tool("Write", json!({"file_path": "note.txt", "content": "proposed\n"})),
-        Reply::text("Written."),
+        ScriptedReply::tool("Write", json!({"file_path": "note.txt", "content": "proposed\n"})),
+        ScriptedReply::text("Written."),
     ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     editor(&mut sandbox, "my own words");
@@ -117,8 +122,10 @@ fn several_questions_of_the_model_are_answered_in_tabs() {
     let option = |label: &str| json!({"label": label, "description": "about it", "preview": format!("[{label} looks like this]")});
     let question = |text: &str, header: &str, multiple: bool| json!({"question": text, "header": header, "multiSelect": multiple, "options": [option("first"), option("second")]});
     let questions = [question("Which one?", "One", false), question("Which ones?", "Many", true)];
-    let server =
-        ModelServer::script([Reply::tool("AskUserQuestion", json!({"questions": questions})), Reply::text("Thanks.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("AskUserQuestion", json!({"questions": questions})),
+        ScriptedReply::text("Thanks."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("choose\r");
@@ -144,8 +151,10 @@ fn several_questions_of_the_model_are_answered_in_tabs() {
 #[test]
 fn a_plan_is_edited_and_its_file_named() {
     // [TST-241]
-    let server =
-        ModelServer::script([Reply::tool("ExitPlanMode", json!({"plan": "1. first step"})), Reply::text("Going.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("ExitPlanMode", json!({"plan": "1. first step"})),
+        ScriptedReply::text("Going."),
+    ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     editor(&mut sandbox, "1. a better step");
     let terminal = sandbox.gimlet(&["--permission-mode", "plan"]).terminal(80, 30);
@@ -166,7 +175,7 @@ fn a_plan_is_edited_and_its_file_named() {
 
 #[test]
 fn the_model_is_picked_from_a_list() {
-    let server = ModelServer::script([Reply::text("Small and quick."), Reply::text("Own.")]);
+    let server = ModelServer::script([ScriptedReply::text("Small and quick."), ScriptedReply::text("Own.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 30));
     terminal.send("\x1bp");
@@ -202,10 +211,10 @@ fn the_model_is_picked_from_a_list() {
 #[test]
 fn a_rule_added_while_a_turn_runs_holds_for_its_next_call() {
     // [CLI-214]
-    let gate = Gate::new();
+    let gate = ReplyGate::new();
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch made.txt"})).gate(&gate),
-        Reply::text("Refused, I see."),
+        ScriptedReply::tool("Bash", json!({"command": "touch made.txt"})).gate(&gate),
+        ScriptedReply::text("Refused, I see."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 30));
@@ -332,8 +341,10 @@ fn uncommitted_changes_are_shown() {
 fn a_narrow_and_a_tiny_terminal_can_answer() {
     // [TST-247]
     for size in [(40, 12), (20, 5)] {
-        let server =
-            ModelServer::script([Reply::tool("Bash", json!({"command": "touch made.txt"})), Reply::text("Made.")]);
+        let server = ModelServer::script([
+            ScriptedReply::tool("Bash", json!({"command": "touch made.txt"})),
+            ScriptedReply::text("Made."),
+        ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut terminal = sandbox.gimlet(&["make it"]).terminal(size.0, size.1);
         terminal.wait_for("1. Yes");
@@ -349,7 +360,7 @@ fn pictures_and_links_of_the_model_are_never_fetched() {
     // [SC-G05]
     let server = ModelServer::start();
     let address = format!("{}/leak?secret=1", server.url());
-    server.push(Reply::text(format!("Look: ![chart]({address}) and [here]({address}). That is all.")));
+    server.push(ScriptedReply::text(format!("Look: ![chart]({address}) and [here]({address}). That is all.")));
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("show me\r");

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use testkit::{ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const PASTE_IMAGE: &str = "\x16";
@@ -33,7 +33,7 @@ fn program(sandbox: &mut Sandbox, name: &str, script: &str) -> PathBuf {
     path
 }
 
-fn start(sandbox: &Sandbox) -> Terminal {
+fn start(sandbox: &Sandbox) -> TestTerminal {
     let terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal
@@ -44,7 +44,7 @@ fn pasted(text: &str) -> String {
 }
 
 /// The pictures of the last message of the user.
-fn pictures(request: &testkit::Captured) -> Vec<Value> {
+fn pictures(request: &testkit::CapturedRequest) -> Vec<Value> {
     let messages = request.messages();
     let all = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
     all.filter(|block| block["type"] == "image").cloned().collect()
@@ -57,7 +57,7 @@ fn write_picture(sandbox: &Sandbox, name: &str, bytes: impl AsRef<[u8]>) -> Stri
 #[test]
 fn a_picture_of_the_clipboard_goes_along() {
     // [TST-236]
-    let server = ModelServer::script([Reply::text("A pixel.")]);
+    let server = ModelServer::script([ScriptedReply::text("A pixel.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let source = sandbox.root().join("clip.png");
     std::fs::write(&source, png()).unwrap();
@@ -77,7 +77,7 @@ fn a_picture_of_the_clipboard_goes_along() {
 #[test]
 fn several_dropped_files_are_several_chips_and_a_chip_goes_as_one() {
     // [TST-236]
-    let server = ModelServer::script([Reply::text("Two.")]);
+    let server = ModelServer::script([ScriptedReply::text("Two.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let plain = write_picture(&sandbox, "plain.png", png());
     let spaced = write_picture(&sandbox, "with space.png", png());
@@ -97,7 +97,7 @@ fn several_dropped_files_are_several_chips_and_a_chip_goes_as_one() {
 #[test]
 fn what_is_no_picture_is_told_or_stays_text() {
     // [TST-236]
-    let server = ModelServer::script([Reply::text("Fine.")]);
+    let server = ModelServer::script([ScriptedReply::text("Fine.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let broken = write_picture(&sandbox, "broken.png", "this is no picture");
     program(&mut sandbox, "xclip", "exit 1");
@@ -118,7 +118,8 @@ fn what_is_no_picture_is_told_or_stays_text() {
 fn a_queued_picture_joins_the_turn_with_its_number() {
     // [TST-236] [TST-166]
     let waits = "until test -e go; do sleep 0.02; done";
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": waits})), Reply::text("Seen.")]);
+    let server =
+        ModelServer::script([ScriptedReply::tool("Bash", json!({"command": waits})), ScriptedReply::text("Seen.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let picture = write_picture(&sandbox, "a.png", png());
     let mut terminal = sandbox.gimlet(&["--allowedTools", "Bash"]).terminal(80, 24);
@@ -139,7 +140,7 @@ fn a_queued_picture_joins_the_turn_with_its_number() {
     assert!(blocks.iter().any(|block| block["type"] == "image"), "{joined}");
 }
 
-fn answered(sandbox: &Sandbox) -> Terminal {
+fn answered(sandbox: &Sandbox) -> TestTerminal {
     let mut terminal = start(sandbox);
     terminal.send("go\r");
     terminal.wait_for("● Copy me.");
@@ -150,7 +151,7 @@ fn answered(sandbox: &Sandbox) -> Terminal {
 #[test]
 fn an_answer_is_copied_by_a_program_or_through_the_terminal() {
     // [TST-253]
-    let server = ModelServer::script([Reply::text("Copy me."), Reply::text("Copy me.")]);
+    let server = ModelServer::script([ScriptedReply::text("Copy me."), ScriptedReply::text("Copy me.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let kept = sandbox.root().join("kept");
     program(&mut sandbox, "wl-copy", &format!("cat > '{}'", kept.display()));

@@ -4,7 +4,7 @@
 
 use crate::common::mcp::{scene, server};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
@@ -15,8 +15,9 @@ fn rest() {
 }
 
 /// The model calls this tool of the server, which asks.
-fn asked(tool: &str) -> (ModelServer, Sandbox, Terminal) {
-    let (model, sandbox) = scene([Reply::tool(&format!("mcp__fix__{tool}"), json!({})), Reply::text("That was it.")]);
+fn asked(tool: &str) -> (ModelServer, Sandbox, TestTerminal) {
+    let (model, sandbox) =
+        scene([ScriptedReply::tool(&format!("mcp__fix__{tool}"), json!({})), ScriptedReply::text("That was it.")]);
     // The terminal waits for no other server.
     let mut fix = server(&["forms"]);
     fix["alwaysLoad"] = json!(true);
@@ -30,7 +31,7 @@ fn asked(tool: &str) -> (ModelServer, Sandbox, Terminal) {
 }
 
 /// What the server was answered.
-fn answer(model: &ModelServer, terminal: &Terminal) -> Value {
+fn answer(model: &ModelServer, terminal: &TestTerminal) -> Value {
     terminal.wait_for("● That was it.");
     let content = model.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned();
     serde_json::from_str(&content).unwrap()

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use std::time::Duration;
-use testkit::{ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 /// Longer than the guard against keys that were on their way.
@@ -13,7 +13,7 @@ const REST: Duration = Duration::from_millis(400);
 /// One conversation per pair of prompt and reply, in the terminal's own way of recording them.
 fn talked(replies: &[(&str, &str)], more: &[&str]) -> (ModelServer, Sandbox) {
     let all = replies.iter().map(|(_, reply)| *reply).chain(more.iter().copied());
-    let server = ModelServer::script(all.map(Reply::text));
+    let server = ModelServer::script(all.map(ScriptedReply::text));
     let sandbox = Sandbox::with_server(EXE, &server);
     for (prompt, _) in replies {
         sandbox.gimlet(&["-p", prompt]).env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
@@ -21,7 +21,7 @@ fn talked(replies: &[(&str, &str)], more: &[&str]) -> (ModelServer, Sandbox) {
     (server, sandbox)
 }
 
-fn picker(sandbox: &Sandbox, args: &[&str], (columns, rows): (u16, u16)) -> Terminal {
+fn picker(sandbox: &Sandbox, args: &[&str], (columns, rows): (u16, u16)) -> TestTerminal {
     sandbox.gimlet(args).terminal(columns, rows)
 }
 
@@ -128,7 +128,11 @@ fn small_screens_are_enough() {
 #[test]
 fn nothing_of_a_folder_runs_before_it_is_trusted() {
     // [EXT-20] SC-D05
-    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Again."), Reply::text("Third.")]);
+    let server = ModelServer::script([
+        ScriptedReply::text("Hello."),
+        ScriptedReply::text("Again."),
+        ScriptedReply::text("Third."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}});
     sandbox.write(".claude/settings.json", hook.to_string());
@@ -168,7 +172,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
 #[test]
 fn servers_of_a_project_are_approved_one_by_one() {
     // [TST-207]
-    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Hello again.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello."), ScriptedReply::text("Hello again.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let declared = json!({"mcpServers": {
         "alpha": {"command": "sh", "args": ["-c", "touch alpha-ran; cat"]},
@@ -206,7 +210,7 @@ fn servers_of_a_project_are_approved_one_by_one() {
 
 #[test]
 fn bypassing_is_warned_of_once() {
-    let server = ModelServer::script([Reply::text("Hello.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("IS_SANDBOX", "1");
     let flag = ["--dangerously-skip-permissions"];
@@ -253,7 +257,7 @@ fn a_large_old_conversation_is_offered_as_a_summary() {
 
 #[test]
 fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
-    let server = ModelServer::script((0..40).map(|n| Reply::text(format!("answer {n}"))));
+    let server = ModelServer::script((0..40).map(|n| ScriptedReply::text(format!("answer {n}"))));
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines: String = (0..40)
         .map(|n| {
@@ -275,8 +279,8 @@ fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
 #[test]
 fn leaving_asks_while_something_runs() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "sleep 300", "run_in_background": true})),
-        Reply::text("It runs."),
+        ScriptedReply::tool("Bash", json!({"command": "sleep 300", "run_in_background": true})),
+        ScriptedReply::text("It runs."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = picker(&sandbox, &["--allowedTools", "Bash", "--", "start it"], (80, 24));
@@ -298,7 +302,7 @@ fn leaving_asks_while_something_runs() {
 
 #[test]
 fn a_host_that_would_get_credentials_is_agreed_to_by_itself() {
-    let sandbox = Sandbox::with_server(EXE, &ModelServer::script([Reply::text("Hello.")]));
+    let sandbox = Sandbox::with_server(EXE, &ModelServer::script([ScriptedReply::text("Hello.")]));
     sandbox.write(".claude/settings.json", r#"{"env": {"ANTHROPIC_BASE_URL": "http://elsewhere.test/v1"}}"#);
     let mut terminal = picker(&sandbox, &[], (80, 24));
     let screen = terminal.wait_for("Do you trust");

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use std::path::Path;
-use testkit::{Block, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const COLUMNS: u16 = 96;
@@ -25,13 +25,13 @@ fn sandbox(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
-fn start(sandbox: &Sandbox, rows: u16, args: &[&str]) -> Terminal {
+fn start(sandbox: &Sandbox, rows: u16, args: &[&str]) -> TestTerminal {
     let terminal = sandbox.gimlet(args).terminal(COLUMNS, rows);
     terminal.wait_for("? for shortcuts");
     terminal
 }
 
-fn keep(name: &str, terminal: &Terminal) {
+fn keep(name: &str, terminal: &TestTerminal) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(format!("{name}.svg")), steady(&terminal.picture("gimlet"))).unwrap();
@@ -61,14 +61,16 @@ fn steady(picture: &str) -> String {
 #[ignore = "writes docs/pictures: cargo xtask pictures"]
 fn draw_a_session() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::text("The cart adds prices but never looks at how many of each there are. I will check the code."),
-            Block::tool("Read", &json!({"file_path": "src/cart.ts"})),
-            Block::tool("Grep", &json!({"pattern": "total\\(", "path": "src"})),
+        ScriptedReply::message(vec![
+            ScriptedBlock::text(
+                "The cart adds prices but never looks at how many of each there are. I will check the code.",
+            ),
+            ScriptedBlock::tool("Read", &json!({"file_path": "src/cart.ts"})),
+            ScriptedBlock::tool("Grep", &json!({"pattern": "total\\(", "path": "src"})),
         ]),
-        Reply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
-        Reply::tool("Bash", json!({"command": "sh test.sh", "description": "Run the tests"})),
-        Reply::text(
+        ScriptedReply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
+        ScriptedReply::tool("Bash", json!({"command": "sh test.sh", "description": "Run the tests"})),
+        ScriptedReply::text(
             "Fixed. `total` now multiplies each price by its count:\n\n| Cart | Before | Now |\n|---|---|---|\n\
              | 2 apples at 3 € | 3 € | **6 €** |\n| empty | 0 € | 0 € |\n\nBoth tests pass.",
         ),
@@ -85,9 +87,9 @@ fn draw_a_session() {
 #[ignore = "writes docs/pictures: cargo xtask pictures"]
 fn draw_a_permission() {
     let command = "npm test && git push origin main";
-    let server = ModelServer::script([Reply::message(vec![
-        Block::text("The tests should run once more before this goes out."),
-        Block::tool("Bash", &json!({"command": command, "description": "Run the tests, then push"})),
+    let server = ModelServer::script([ScriptedReply::message(vec![
+        ScriptedBlock::text("The tests should run once more before this goes out."),
+        ScriptedBlock::tool("Bash", &json!({"command": command, "description": "Run the tests, then push"})),
     ])]);
     let sandbox = sandbox(&server);
     let mut terminal = start(&sandbox, 24, &[]);
@@ -100,8 +102,8 @@ fn draw_a_permission() {
 #[ignore = "writes docs/pictures: cargo xtask pictures"]
 fn draw_a_diff() {
     let server = ModelServer::script([
-        Reply::tool("Read", json!({"file_path": "src/cart.ts"})),
-        Reply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
+        ScriptedReply::tool("Read", json!({"file_path": "src/cart.ts"})),
+        ScriptedReply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
     ]);
     let sandbox = sandbox(&server);
     let mut terminal = start(&sandbox, 30, &[]);
@@ -115,7 +117,7 @@ fn draw_a_diff() {
 fn draw_a_plan() {
     let plan = "## Prices with tax\n\n1. Add `tax` to `Item` in `src/cart.ts`, **0** when it is missing\n2. Let `total` add it to \
                 each price\n3. Cover reduced and full rates in the tests\n\nNothing else reads `Item`, so no caller changes.";
-    let server = ModelServer::script([Reply::tool("ExitPlanMode", json!({"plan": plan}))]);
+    let server = ModelServer::script([ScriptedReply::tool("ExitPlanMode", json!({"plan": plan}))]);
     let sandbox = sandbox(&server);
     let terminal = sandbox.gimlet(&["--permission-mode", "plan", "prices need tax"]).terminal(COLUMNS, 32);
     terminal.wait_for("1. Yes");
@@ -131,7 +133,7 @@ fn draw_the_picker() {
         "write release notes for 2.4",
         "the total is wrong when somebody buys two of a thing",
     ];
-    let server = ModelServer::with_handler(|_| Reply::text("Done."));
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Done."));
     let sandbox = sandbox(&server);
     for prompt in asked {
         sandbox.gimlet(&["-p", prompt]).run().expect_clean();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 /// Runs until the test writes the file `go`.
@@ -11,18 +11,18 @@ const WAITS_FOR_GO: &str = "until test -e go; do sleep 0.02; done; echo went";
 const ESCAPE: &str = "\x1b";
 const UP: &str = "\x1b[A";
 
-fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
+fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
     let terminal = sandbox.gimlet(args).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal
 }
 
 /// The turn is over, also when it was stopped.
-fn wait_idle(terminal: &Terminal) {
+fn wait_idle(terminal: &TestTerminal) {
     terminal.wait_until("rest", |screen| !screen.contains("esc to interrupt") && !screen.contains("Stopping…"));
 }
 
-fn leave(mut terminal: Terminal) {
+fn leave(mut terminal: TestTerminal) {
     terminal.send("\x03");
     terminal.wait_for("again to exit");
     terminal.send("\x03");
@@ -49,8 +49,10 @@ fn pair(operation: &str, content: &str) -> (String, String) {
 #[test]
 fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     // [TST-199] [TST-160] [TST-166]
-    let server =
-        ModelServer::script([Reply::tool("Bash", json!({"command": WAITS_FOR_GO})), Reply::text("Both done.")]);
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": WAITS_FOR_GO})),
+        ScriptedReply::text("Both done."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &["--allowedTools", "Bash"]);
     terminal.send("the first\r");
@@ -75,7 +77,7 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     let told = operations(&sandbox);
     assert_eq!(told[2..], [pair("enqueue", "and the second"), pair("remove", "and the second")]);
     // Taken up again, the conversation is the same.
-    server.push(Reply::text("Still both."));
+    server.push(ScriptedReply::text("Still both."));
     sandbox.gimlet(&["-c", "-p", "third"]).run().expect_clean();
     assert_eq!(server.request(2).messages()[..messages.len() - 1], messages[..messages.len() - 1]);
     assert!(server.request(2).all_text().contains("and the second"));
@@ -84,8 +86,8 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
 #[test]
 fn what_waits_can_be_taken_back_and_changed() {
     // [TST-199] [TST-160]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("One.").gate(&gate), Reply::text("Two.")]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("One.").gate(&gate), ScriptedReply::text("Two.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("first\r");
@@ -115,7 +117,7 @@ fn what_waits_can_be_taken_back_and_changed() {
 #[test]
 fn escape_sends_what_waits_at_once() {
     // [TST-199] [TST-201]
-    let server = ModelServer::script([Reply::hang(), Reply::text("Now this.")]);
+    let server = ModelServer::script([ScriptedReply::hang(), ScriptedReply::text("Now this.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("first\r");
@@ -134,8 +136,8 @@ fn escape_sends_what_waits_at_once() {
 #[test]
 fn commands_wait_for_the_end_of_the_turn() {
     // [TST-199]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("One.").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("One.").gate(&gate)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
     let mut terminal = start(&sandbox, &[]);
@@ -154,7 +156,7 @@ fn commands_wait_for_the_end_of_the_turn() {
 #[test]
 fn escape_stops_a_command_that_runs() {
     // [TST-201]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600"}))]);
+    let server = ModelServer::script([ScriptedReply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600"}))]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &["--allowedTools", "Bash"]);
     terminal.send("run it\r");
@@ -172,7 +174,7 @@ fn escape_stops_a_command_that_runs() {
 #[test]
 fn escape_stops_compaction() {
     // [TST-201]
-    let server = ModelServer::script([Reply::text("An answer."), Reply::hang()]);
+    let server = ModelServer::script([ScriptedReply::text("An answer."), ScriptedReply::hang()]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("a question\r");
@@ -191,7 +193,7 @@ fn escape_stops_compaction() {
 #[test]
 fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
     // [TST-201]
-    let server = ModelServer::script([Reply::hang(), Reply::hang()]);
+    let server = ModelServer::script([ScriptedReply::hang(), ScriptedReply::hang()]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("a hasty prompt\r");
@@ -216,7 +218,8 @@ fn told(server: &ModelServer, request: usize) -> String {
 #[test]
 fn a_prompt_that_came_back_is_forgotten_live_and_when_resumed() {
     // [TST-201]
-    let server = ModelServer::script([Reply::text("First."), Reply::hang(), Reply::text("Second.")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("First."), ScriptedReply::hang(), ScriptedReply::text("Second.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("one\r");
@@ -238,7 +241,7 @@ fn a_prompt_that_came_back_is_forgotten_live_and_when_resumed() {
     let lines: String = sandbox.transcript().iter().map(Value::to_string).collect();
     assert!(lines.contains("a rash wish") && lines.contains("[Request interrupted by user]"), "{lines}");
     for args in [["-c", "-p", "three"].as_slice(), &["-c", "--fork-session", "-p", "four"]] {
-        server.push(Reply::text("Third."));
+        server.push(ScriptedReply::text("Third."));
         sandbox.gimlet(args).run().expect_clean();
         let resumed = told(&server, server.requests().len() - 1);
         assert!(resumed.contains("something better") && resumed.contains("Second."), "{resumed}");
@@ -251,7 +254,7 @@ fn a_prompt_that_came_back_is_forgotten_live_and_when_resumed() {
 #[test]
 fn a_conversation_left_after_an_interrupt_does_not_know_the_prompt_either() {
     // [TST-201]
-    let server = ModelServer::script([Reply::hang()]);
+    let server = ModelServer::script([ScriptedReply::hang()]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("a rash wish\r");
@@ -262,7 +265,7 @@ fn a_conversation_left_after_an_interrupt_does_not_know_the_prompt_either() {
     terminal.wait_gone("\n> a rash wish\n─");
     leave(terminal);
     let id = sandbox.transcript()[0]["sessionId"].as_str().unwrap().to_owned();
-    server.push(Reply::text("Fresh."));
+    server.push(ScriptedReply::text("Fresh."));
     sandbox.gimlet(&["-r", &id, "-p", "calmly"]).run().expect_clean();
     let resumed = told(&server, 1);
     assert!(resumed.contains("calmly") && !resumed.contains("a rash wish"), "{resumed}");

@@ -3,18 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::json;
-use testkit::{Block, Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
-fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
+fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
     let terminal = sandbox.gimlet(args).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal
 }
 
 /// Ctrl+C twice on an empty prompt.
-fn leave(mut terminal: Terminal) -> Vec<u8> {
+fn leave(mut terminal: TestTerminal) -> Vec<u8> {
     terminal.send("\x03");
     terminal.wait_for("again to exit");
     terminal.send("\x03");
@@ -40,7 +40,7 @@ fn assert_restored(bytes: &[u8]) {
 #[test]
 fn a_question_is_answered_and_the_terminal_left_as_it_was() {
     // [TST-231]
-    let server = ModelServer::script([Reply::text("It is **forty-two**.\n\n- one\n- two")]);
+    let server = ModelServer::script([ScriptedReply::text("It is **forty-two**.\n\n- one\n- two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("what is it?\r");
@@ -55,7 +55,7 @@ fn a_question_is_answered_and_the_terminal_left_as_it_was() {
 
 #[test]
 fn a_prompt_argument_is_sent_at_once() {
-    let server = ModelServer::script([Reply::text("Hello there.")]);
+    let server = ModelServer::script([ScriptedReply::text("Hello there.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let terminal = sandbox.gimlet(&["say hello"]).terminal(80, 24);
     let screen = terminal.wait_for("● Hello there.");
@@ -66,8 +66,11 @@ fn a_prompt_argument_is_sent_at_once() {
 fn a_command_is_asked_for_and_shown_with_its_output() {
     // [TST-240]
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch made.txt && echo done-$((40+2))", "description": "Make it"})),
-        Reply::text("Made."),
+        ScriptedReply::tool(
+            "Bash",
+            json!({"command": "touch made.txt && echo done-$((40+2))", "description": "Make it"}),
+        ),
+        ScriptedReply::text("Made."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
@@ -88,8 +91,8 @@ fn a_question_of_the_model_is_answered() {
     let question = json!({"question": "Which database?", "header": "Database", "multiSelect": false,
                           "options": [{"label": "SQLite", "description": "a file"}, {"label": "Postgres", "description": "a server"}]});
     let server = ModelServer::script([
-        Reply::tool("AskUserQuestion", json!({"questions": [question]})),
-        Reply::text("Postgres it is."),
+        ScriptedReply::tool("AskUserQuestion", json!({"questions": [question]})),
+        ScriptedReply::text("Postgres it is."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
@@ -106,7 +109,7 @@ fn a_question_of_the_model_is_answered() {
 #[test]
 fn a_refused_command_does_not_run_and_ends_the_turn() {
     // [TST-240]
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch made.txt"}))]);
+    let server = ModelServer::script([ScriptedReply::tool("Bash", json!({"command": "touch made.txt"}))]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("make it\r");
@@ -122,7 +125,7 @@ fn a_refused_command_does_not_run_and_ends_the_turn() {
 #[test]
 fn a_command_after_an_exclamation_mark_runs_and_is_told() {
     // [TST-238]
-    let server = ModelServer::script([Reply::text("I see it."), Reply::text("Both.")]);
+    let server = ModelServer::script([ScriptedReply::text("I see it."), ScriptedReply::text("Both.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("MY_API_KEY", "sk-ant-api03-very-secret-value-0123456789");
     let mut terminal = start(&sandbox, &[]);
@@ -145,8 +148,8 @@ fn a_command_after_an_exclamation_mark_runs_and_is_told() {
 
 #[test]
 fn escape_stops_a_reply_and_keeps_what_there_is() {
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("First part of a long answer.").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("First part of a long answer.").gate(&gate)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("go\r");
@@ -164,7 +167,7 @@ fn escape_stops_a_reply_and_keeps_what_there_is() {
 #[test]
 fn escape_stops_a_reply_that_never_pauses() {
     let pieces: Vec<String> = (0..20_000).map(|n| format!("word{n} ")).collect();
-    let reply = Reply::message(vec![Block::TextPieces(pieces)]).split_every(200);
+    let reply = ScriptedReply::message(vec![ScriptedBlock::TextPieces(pieces)]).split_every(200);
     let reply = reply.pause(std::time::Duration::from_millis(5));
     let server = ModelServer::script([reply]);
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -179,7 +182,7 @@ fn escape_stops_a_reply_that_never_pauses() {
 #[test]
 fn without_credentials_a_key_can_be_entered_unseen() {
     // [TST-173]
-    let server = ModelServer::script([Reply::text("Welcome.")]);
+    let server = ModelServer::script([ScriptedReply::text("Welcome.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.unset("ANTHROPIC_API_KEY");
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
@@ -202,8 +205,8 @@ fn without_credentials_a_key_can_be_entered_unseen() {
 
 #[test]
 fn a_message_typed_meanwhile_is_sent_next() {
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("One.").gate(&gate), Reply::text("Two.")]);
+    let gate = ReplyGate::new();
+    let server = ModelServer::script([ScriptedReply::text("One.").gate(&gate), ScriptedReply::text("Two.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("first\r");
@@ -220,7 +223,7 @@ fn a_message_typed_meanwhile_is_sent_next() {
 #[test]
 fn a_long_paste_is_folded_and_sent_whole() {
     // [TST-235]
-    let server = ModelServer::script([Reply::text("Read.")]);
+    let server = ModelServer::script([ScriptedReply::text("Read.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     let text = (0..5_000).map(|n| format!("line {n}\r")).collect::<Vec<_>>().concat();
@@ -252,7 +255,7 @@ fn signals_put_the_terminal_back() {
 #[test]
 fn any_size_is_survived_and_the_prompt_stays_usable() {
     // [TST-247]
-    let server = ModelServer::script([Reply::text("Still here.")]);
+    let server = ModelServer::script([ScriptedReply::text("Still here.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     for (columns, rows) in [(20, 5), (200, 50), (40, 10), (1, 1), (80, 24)] {
@@ -277,7 +280,7 @@ fn modes_cycle_and_the_footer_says_which() {
 #[test]
 fn help_history_and_transcript_open_and_close() {
     // [TST-232] [TST-239] [TST-244]
-    let server = ModelServer::script([Reply::text("Answer one.")]);
+    let server = ModelServer::script([ScriptedReply::text("Answer one.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("?");
@@ -313,7 +316,7 @@ fn sleeps(pid: u32) -> u64 {
 #[test]
 fn nothing_wakes_up_while_nothing_happens() {
     // [TST-226]
-    let server = ModelServer::script([Reply::text("Done.")]);
+    let server = ModelServer::script([ScriptedReply::text("Done.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("go\r");
@@ -331,9 +334,9 @@ fn nothing_wakes_up_while_nothing_happens() {
 #[test]
 fn a_continued_conversation_is_shown_again() {
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "echo earlier-$((1+1))"})),
-        Reply::text("First answer."),
-        Reply::text("Second answer."),
+        ScriptedReply::tool("Bash", json!({"command": "echo earlier-$((1+1))"})),
+        ScriptedReply::text("First answer."),
+        ScriptedReply::text("Second answer."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let asked = sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]);

@@ -6,7 +6,7 @@
 
 use std::process::Command;
 use std::time::{Duration, Instant};
-use testkit::{Block, Gate, ModelServer, Reply, Sandbox};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -90,7 +90,7 @@ fn rich_reply() -> String {
 
 /// `None` where there is no tmux.
 fn same_screen(columns: u16, rows: u16) -> Option<()> {
-    let server = ModelServer::script([Reply::text(rich_reply())]);
+    let server = ModelServer::script([ScriptedReply::text(rich_reply())]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(columns, rows);
     terminal.wait_for("? for shortcuts");
@@ -132,9 +132,9 @@ fn every_line_stands_once_after_resizes_while_text_streams() {
         format!("paragraph {n:02} begins {} and ends\n\n", words.repeat(n % 7))
     };
     let pieces: Vec<String> = (0..24).map(paragraph).collect();
-    let gate = Gate::new();
-    let block = Block::TextPieces(pieces.clone());
-    let server = ModelServer::script([Reply::message(vec![block]).gate(&gate)]);
+    let gate = ReplyGate::new();
+    let block = ScriptedBlock::TextPieces(pieces.clone());
+    let server = ModelServer::script([ScriptedReply::message(vec![block]).gate(&gate)]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(tmux) = Tmux::start(&sandbox, 80, 24) else {
         eprintln!("NOT RUN: there is no tmux");

@@ -5,18 +5,18 @@
 
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const TRANSCRIPT: &str = "\x0f";
 
-fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
+fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
     let terminal = sandbox.gimlet(args).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal
 }
 
-fn ask(terminal: &mut Terminal, prompt: &str, answer: &str) {
+fn ask(terminal: &mut TestTerminal, prompt: &str, answer: &str) {
     terminal.send(prompt);
     terminal.send("\r");
     terminal.wait_for(answer);
@@ -27,7 +27,10 @@ fn ask(terminal: &mut Terminal, prompt: &str, answer: &str) {
 fn the_transcript_is_searched_and_walked_through() {
     // [TST-244]
     let long = (0..60).map(|n| format!("- row {n} of it")).collect::<Vec<_>>().join("\n");
-    let server = ModelServer::script([Reply::text(format!("Needle here.\n\n{long}")), Reply::text("Second answer.")]);
+    let server = ModelServer::script([
+        ScriptedReply::text(format!("Needle here.\n\n{long}")),
+        ScriptedReply::text("Second answer."),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     ask(&mut terminal, "first prompt", "row 59 of it");
@@ -57,8 +60,9 @@ fn the_transcript_is_searched_and_walked_through() {
 #[test]
 fn the_transcript_tails_goes_to_the_scrollback_and_to_an_editor() {
     // [TST-244]
-    let gate = Gate::new();
-    let server = ModelServer::script([Reply::text("Early words."), Reply::text("Late words.").gate(&gate)]);
+    let gate = ReplyGate::new();
+    let server =
+        ModelServer::script([ScriptedReply::text("Early words."), ScriptedReply::text("Late words.").gate(&gate)]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let seen = sandbox.root().join("seen");
     let editor = sandbox.write("editor", format!("#!/bin/sh\ncat \"$1\" > '{}'\n", seen.display()));
@@ -92,16 +96,16 @@ fn what_an_agent_did_stands_in_the_transcript() {
         let text = request.all_text();
         match (text.contains("Look into it"), request.tool_results().is_empty()) {
             (true, true) if request.tool_uses().is_empty() && !text.contains("have it looked into") => {
-                Reply::tool("Bash", json!({"command": "echo inner-$((40+2))"}))
+                ScriptedReply::tool("Bash", json!({"command": "echo inner-$((40+2))"}))
             }
-            (false, true) => Reply::tool(
+            (false, true) => ScriptedReply::tool(
                 "Agent",
                 json!({"description": "look", "prompt": "Look into it", "subagent_type": "general-purpose",
                        "run_in_background": false}),
             ),
-            _ if !text.contains("have it looked into") => Reply::text("Found it."),
-            _ if request.tool_uses().iter().any(|used| used["name"] == "Agent") => Reply::text("All done."),
-            _ => Reply::tool("Bash", json!({"command": "echo inner-$((40+2))"})),
+            _ if !text.contains("have it looked into") => ScriptedReply::text("Found it."),
+            _ if request.tool_uses().iter().any(|used| used["name"] == "Agent") => ScriptedReply::text("All done."),
+            _ => ScriptedReply::tool("Bash", json!({"command": "echo inner-$((40+2))"})),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -153,7 +157,7 @@ fn a_changed_theme_is_seen_at_once() {
     sandbox.write_config("settings.json", json!({"theme": "custom:mine"}).to_string());
     let mut terminal = sandbox.gimlet::<&str>(&[]).env("COLORTERM", "truecolor").terminal(80, 24);
     terminal.wait_for("? for shortcuts");
-    let written = |terminal: &Terminal| String::from_utf8_lossy(&terminal.bytes()).into_owned();
+    let written = |terminal: &TestTerminal| String::from_utf8_lossy(&terminal.bytes()).into_owned();
     assert!(written(&terminal).contains("38;2;1;2;3"));
     sandbox.write_config("themes/mine.json", theme("#040506"));
     let seen = (0..100).any(|_| {
@@ -167,7 +171,7 @@ fn a_changed_theme_is_seen_at_once() {
 #[test]
 fn the_prompt_can_be_edited_while_start_hooks_run_and_the_request_waits() {
     // [EXT-98]
-    let server = ModelServer::script([Reply::text("Here.")]);
+    let server = ModelServer::script([ScriptedReply::text("Here.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hook = json!([{"hooks": [{"type": "command", "command": "until test -e go; do sleep 0.02; done; echo from-the-hook"}]}]);
     sandbox.write_config("settings.json", json!({"hooks": {"SessionStart": hook}}).to_string());
@@ -183,7 +187,7 @@ fn the_prompt_can_be_edited_while_start_hooks_run_and_the_request_waits() {
     assert!(server.request(0).all_text().contains("from-the-hook"));
 }
 
-fn reader(sandbox: &mut Sandbox, args: &[&str]) -> Terminal {
+fn reader(sandbox: &mut Sandbox, args: &[&str]) -> TestTerminal {
     sandbox.set("CLAUDE_AX_STARTUP_QUIET_MS", "0");
     sandbox.set("CLAUDE_AX_PREPARK_MS", "0");
     sandbox.gimlet(args).terminal(80, 40)
@@ -193,8 +197,8 @@ fn reader(sandbox: &mut Sandbox, args: &[&str]) -> Terminal {
 fn a_screen_reader_hears_labels_and_no_glyphs() {
     // [TST-249]
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "touch made; echo out-$((40+2))"})),
-        Reply::text("Done.\n\n| Name | Size |\n|---|---|\n| a | 1 |"),
+        ScriptedReply::tool("Bash", json!({"command": "touch made; echo out-$((40+2))"})),
+        ScriptedReply::text("Done.\n\n| Name | Size |\n|---|---|\n| a | 1 |"),
     ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = reader(&mut sandbox, &["--ax-screen-reader"]);
@@ -244,7 +248,7 @@ fn the_environment_and_the_settings_switch_the_reader_on_too() {
 #[test]
 fn enter_can_mean_a_new_line_and_another_key_send() {
     // [EXT-253]
-    let server = ModelServer::script([Reply::text("Both lines.")]);
+    let server = ModelServer::script([ScriptedReply::text("Both lines.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let bindings = json!({"enter": "chat:newline", "ctrl+j": "chat:submit"});
     sandbox
@@ -261,7 +265,8 @@ fn enter_can_mean_a_new_line_and_another_key_send() {
 #[test]
 fn a_hook_may_have_a_text_shown_otherwise() {
     // [EXT-113]
-    let server = ModelServer::script([Reply::text("The secret is 42."), Reply::text("The secret is 42.")]);
+    let server =
+        ModelServer::script([ScriptedReply::text("The secret is 42."), ScriptedReply::text("The secret is 42.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let told = sandbox.root().join("told.jsonl");
     let output =
@@ -289,7 +294,7 @@ fn a_hook_may_have_a_text_shown_otherwise() {
 }
 
 /// Waits until these bytes were written to the terminal after the first `from`.
-fn wait_for_bytes(terminal: &Terminal, from: usize, wanted: &str) {
+fn wait_for_bytes(terminal: &TestTerminal, from: usize, wanted: &str) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !String::from_utf8_lossy(&terminal.bytes()[from..]).contains(wanted) {
         assert!(std::time::Instant::now() < deadline, "{wanted:?} was never written");
@@ -328,8 +333,10 @@ fn a_theme_that_follows_the_terminal_does_so_at_once() {
 
 #[test]
 fn a_key_that_is_entered_counts_for_the_next_request() {
-    let server =
-        ModelServer::script([Reply::error(401, "authentication_error", "invalid x-api-key"), Reply::text("Welcome.")]);
+    let server = ModelServer::script([
+        ScriptedReply::error(401, "authentication_error", "invalid x-api-key"),
+        ScriptedReply::text("Welcome."),
+    ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.unset("ANTHROPIC_API_KEY");
     sandbox.unset("ANTHROPIC_AUTH_TOKEN");

@@ -1,17 +1,17 @@
 //! Agents as JSON: `--agents` and the SDK's `agents`.
 
-use super::{AgentMemory, Definition, Isolation, Prompt, mode, servers};
+use super::{AgentDefinition, AgentIsolation, AgentMemory, AgentPrompt, mode, servers};
 use crate::frontmatter::split_rules;
-use crate::roots::Scope;
+use crate::roots::DefinitionScope;
 use serde_json::{Map, Value};
 
-pub(super) fn parse(text: &str) -> Result<Vec<Definition>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<AgentDefinition>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("--agents is not valid JSON: {error}"))?;
     let Value::Object(members) = value else { return Err("--agents must be a JSON object of agents by name".into()) };
     members.iter().map(|(name, value)| agent(name, value)).collect()
 }
 
-fn agent(name: &str, value: &Value) -> Result<Definition, String> {
+fn agent(name: &str, value: &Value) -> Result<AgentDefinition, String> {
     let Value::Object(fields) = value else { return Err(format!("agent `{name}` in --agents must be an object")) };
     if name.is_empty() || name.starts_with('-') || name.contains(':') {
         return Err(format!("agent `{name}` in --agents: a name must not be empty, begin with `-` or hold `:`"));
@@ -23,7 +23,7 @@ fn agent(name: &str, value: &Value) -> Result<Definition, String> {
         Some(Value::Number(number)) => Some(number.to_string()),
         _ => text(fields, "effort"),
     };
-    Ok(Definition {
+    Ok(AgentDefinition {
         tools: list(fields, "tools"),
         disallowed_tools: list(fields, "disallowedTools").unwrap_or_default(),
         model: text(fields, "model").filter(|model| model != "inherit"),
@@ -45,12 +45,17 @@ fn agent(name: &str, value: &Value) -> Result<Definition, String> {
         background: flag(fields, "background"),
         effort,
         isolation: match text(fields, "isolation").as_deref() {
-            Some("worktree") => Isolation::Worktree,
-            _ => Isolation::None,
+            Some("worktree") => AgentIsolation::Worktree,
+            _ => AgentIsolation::None,
         },
         initial_prompt: text(fields, "initialPrompt"),
         omit_claude_md: flag(fields, "omitClaudeMd"),
-        ..Definition::new(name, required("description")?, Prompt::Text(required("prompt")?), Scope::CommandLine)
+        ..AgentDefinition::new(
+            name,
+            required("description")?,
+            AgentPrompt::Text(required("prompt")?),
+            DefinitionScope::CommandLine,
+        )
     })
 }
 

@@ -1,10 +1,13 @@
 //! From directories to agents.
 
-use super::{AgentMemory, Agents, Definition, Isolation, MODES, McpReference, Prompt, Skipped, mode, servers};
-use crate::frontmatter::{Finding, FrontMatter};
-use crate::roots::{Custom, Root, Roots, Scope};
-use crate::scan::{self, Scanned};
-use crate::stamp::Stamps;
+use super::{
+    AgentDefinition, AgentDefinitions, AgentIsolation, AgentMemory, AgentPrompt, MODES, McpReference, SkippedAgent,
+    mode, servers,
+};
+use crate::frontmatter::{FileFinding, FrontMatter};
+use crate::roots::{CustomizationKind, DefinitionRoot, DefinitionRoots, DefinitionScope};
+use crate::scan::{self, ScanResult};
+use crate::stamp::PathStamps;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,46 +34,46 @@ const FIELDS: &[&str] = &[
 
 const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
 
-pub(super) fn load(roots: &Roots, given: &[Definition]) -> Agents {
-    let mut places: Vec<&Root> = roots.open_to(Custom::Agents).collect();
+pub(super) fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> AgentDefinitions {
+    let mut places: Vec<&DefinitionRoot> = roots.open_to(CustomizationKind::Agents).collect();
     // Unlike for skills, the nearer one wins: project before user.
     places.sort_by_key(|root| rank(root.scope));
-    let mut agents = Agents::default();
-    let mut files: Vec<(PathBuf, &Root)> = Vec::new();
+    let mut agents = AgentDefinitions::default();
+    let mut files: Vec<(PathBuf, &DefinitionRoot)> = Vec::new();
     for root in places {
         files.extend(tree(root, &mut agents.stamps).into_iter().map(|path| (path, root)));
     }
     let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
-    let heads = scan::parsed(&paths);
+    let heads = scan::read_heads(&paths);
     let mut pending = Some(given);
     for ((path, root), head) in files.into_iter().zip(heads) {
         // The administrator's come before those of the command line.
-        if root.scope != Scope::Managed
+        if root.scope != DefinitionScope::Managed
             && let Some(given) = pending.take()
         {
             for agent in given {
-                agents.keep(agent.clone());
+                agents.add_unless_taken(agent.clone());
             }
         }
         agents.add(&path, root, head);
     }
     for agent in pending.into_iter().flatten() {
-        agents.keep(agent.clone());
+        agents.add_unless_taken(agent.clone());
     }
     agents
 }
 
-fn rank(scope: Scope) -> u8 {
+fn rank(scope: DefinitionScope) -> u8 {
     match scope {
-        Scope::Managed => 0,
-        Scope::CommandLine => 1,
-        Scope::Project | Scope::Nested => 2,
-        Scope::Added => 3,
-        Scope::User => 4,
+        DefinitionScope::Managed => 0,
+        DefinitionScope::CommandLine => 1,
+        DefinitionScope::Project | DefinitionScope::Nested => 2,
+        DefinitionScope::Added => 3,
+        DefinitionScope::User => 4,
     }
 }
 
-fn tree(root: &Root, stamps: &mut Stamps) -> Vec<PathBuf> {
+fn tree(root: &DefinitionRoot, stamps: &mut PathStamps) -> Vec<PathBuf> {
     let top = root.dir.join("agents");
     let tree = scan::markdown_tree(&top);
     if tree.dirs.is_empty() {
@@ -82,8 +85,8 @@ fn tree(root: &Root, stamps: &mut Stamps) -> Vec<PathBuf> {
     tree.files.into_iter().map(|(path, _)| path).collect()
 }
 
-impl Agents {
-    fn add(&mut self, path: &Path, root: &Root, head: Scanned) {
+impl AgentDefinitions {
+    fn add(&mut self, path: &Path, root: &DefinitionRoot, head: ScanResult) {
         let head = match head {
             None => return self.stamps.add(path.to_path_buf()),
             Some(Err(reason)) => {
@@ -95,29 +98,29 @@ impl Agents {
         self.stamps.add_seen(path.to_path_buf(), head.stamp);
         let mut read = head.read;
         match definition(path, root, &mut read) {
-            Ok(agent) => self.keep(agent),
+            Ok(agent) => self.add_unless_taken(agent),
             Err((line, reason)) => self.skip(path, line, reason),
         }
-        self.findings.extend(read.defects.into_iter().map(|d| Finding::new(path, d.line, d.message)));
+        self.findings.extend(read.defects.into_iter().map(|d| FileFinding::new(path, d.line, d.message)));
     }
 
     fn skip(&mut self, path: &Path, line: usize, reason: String) {
-        self.skipped.push(Skipped { path: path.to_path_buf(), line, reason });
+        self.skipped.push(SkippedAgent { path: path.to_path_buf(), line, reason });
     }
 
     /// The first of a name counts. Two in one tree are a mistake; in different ones that is how priority works.
-    fn keep(&mut self, agent: Definition) {
+    fn add_unless_taken(&mut self, agent: AgentDefinition) {
         let Some(first) = self.find(&agent.name) else { return self.all.push(Arc::new(agent)) };
         let Some(path) = &agent.path else { return };
         if first.scope == agent.scope {
             let by = first.path.as_deref().map_or_else(String::new, |by| format!(" by {}", by.display()));
             let reason = format!("an agent named `{}` is already declared{by}", agent.name);
-            self.skipped.push(Skipped { path: path.clone(), line: 1, reason });
+            self.skipped.push(SkippedAgent { path: path.clone(), line: 1, reason });
         }
     }
 }
 
-fn definition(path: &Path, root: &Root, read: &mut FrontMatter) -> Result<Definition, (usize, String)> {
+fn definition(path: &Path, root: &DefinitionRoot, read: &mut FrontMatter) -> Result<AgentDefinition, (usize, String)> {
     if !read.present {
         return Err((1, "it has no front matter, so it names no agent".into()));
     }
@@ -128,7 +131,7 @@ fn definition(path: &Path, root: &Root, read: &mut FrontMatter) -> Result<Defini
     }
     let Some(description) = read.text("description") else { return Err((line, "`description` is missing".into())) };
     read.report_misspelled(FIELDS);
-    let mut agent = Definition {
+    let mut agent = AgentDefinition {
         tools: read.rules("tools"),
         disallowed_tools: read.rules("disallowedTools").unwrap_or_default(),
         model: read.text("model").filter(|model| model != "inherit"),
@@ -146,17 +149,17 @@ fn definition(path: &Path, root: &Root, read: &mut FrontMatter) -> Result<Defini
         background: read.flag("background").unwrap_or(false),
         effort: effort(read),
         isolation: match read.choice("isolation", &["worktree", "none"]) {
-            Some("worktree") => Isolation::Worktree,
-            _ => Isolation::None,
+            Some("worktree") => AgentIsolation::Worktree,
+            _ => AgentIsolation::None,
         },
         color: read.choice("color", COLORS),
         initial_prompt: read.text("initialPrompt"),
         omit_claude_md: read.flag("omitClaudeMd").unwrap_or(false),
         path: Some(path.to_path_buf()),
-        ..Definition::new(name, description, Prompt::File(path.to_path_buf()), root.scope)
+        ..AgentDefinition::new(name, description, AgentPrompt::File(path.to_path_buf()), root.scope)
     };
     if !root.agent_code {
-        withhold(&mut agent, read);
+        remove_untrusted_parts(&mut agent, read);
     }
     Ok(agent)
 }
@@ -171,7 +174,7 @@ fn effort(read: &mut FrontMatter) -> Option<String> {
 }
 
 /// What a folder nobody vouched for may not bring.
-fn withhold(agent: &mut Definition, read: &mut FrontMatter) {
+fn remove_untrusted_parts(agent: &mut AgentDefinition, read: &mut FrontMatter) {
     if agent.hooks.take().is_some() {
         read.refuse("hooks", "waits until the folder is trusted");
     }

@@ -1,23 +1,23 @@
 //! What fields mean: texts, truth values, numbers, lists written in any of the ways people write them. A value that does
 //! not fit is a defect and counts as not given.
 
-use super::{Defect, Field, FrontMatter, Node};
+use super::{FrontMatter, FrontMatterDefect, FrontMatterField, YamlNode};
 use serde_json::Value;
 
 /// A truth value that was given, or not.
-pub type Flag = Option<bool>;
+pub type OptionalFlag = Option<bool>;
 
 impl FrontMatter {
-    pub fn get(&self, key: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| field.key == key).filter(|field| field.value != Node::Null)
+    pub fn get(&self, key: &str) -> Option<&FrontMatterField> {
+        self.fields.iter().find(|field| field.key == key).filter(|field| field.value != YamlNode::Null)
     }
 
     /// Whether `text` would find one.
     pub(crate) fn is_text(&self, key: &str) -> bool {
         self.get(key).is_some_and(|field| match &field.value {
-            Node::Plain(text) | Node::Text(text) => !text.trim().is_empty(),
-            Node::List(items) => words(items).is_some(),
-            Node::Null | Node::Map(_) => false,
+            YamlNode::Plain(text) | YamlNode::Text(text) => !text.trim().is_empty(),
+            YamlNode::List(items) => words(items).is_some(),
+            YamlNode::Null | YamlNode::Map(_) => false,
         })
     }
 
@@ -25,9 +25,9 @@ impl FrontMatter {
     pub fn text(&mut self, key: &str) -> Option<String> {
         let field = self.get(key)?;
         let text = match &field.value {
-            Node::Plain(text) | Node::Text(text) => text.trim().to_owned(),
-            Node::List(items) => format!("[{}]", words(items)?.join(", ")),
-            Node::Null | Node::Map(_) => {
+            YamlNode::Plain(text) | YamlNode::Text(text) => text.trim().to_owned(),
+            YamlNode::List(items) => format!("[{}]", words(items)?.join(", ")),
+            YamlNode::Null | YamlNode::Map(_) => {
                 self.refuse(key, "must be a text");
                 return None;
             }
@@ -36,9 +36,9 @@ impl FrontMatter {
     }
 
     /// true, false, yes, no, on, off, 1, 0, in any case.
-    pub fn flag(&mut self, key: &str) -> Flag {
+    pub fn flag(&mut self, key: &str) -> OptionalFlag {
         let field = self.get(key)?;
-        let (Node::Plain(text) | Node::Text(text)) = &field.value else {
+        let (YamlNode::Plain(text) | YamlNode::Text(text)) = &field.value else {
             self.refuse(key, "must be true or false");
             return None;
         };
@@ -54,7 +54,7 @@ impl FrontMatter {
 
     pub fn number(&mut self, key: &str) -> Option<u32> {
         let field = self.get(key)?;
-        let (Node::Plain(text) | Node::Text(text)) = &field.value else {
+        let (YamlNode::Plain(text) | YamlNode::Text(text)) = &field.value else {
             self.refuse(key, "must be a whole number");
             return None;
         };
@@ -86,12 +86,12 @@ impl FrontMatter {
         let field = self.get(key)?;
         let list = match &field.value {
             // `[Read, Write]` in a string of its own.
-            Node::Plain(text) | Node::Text(text) => Some(split(unbracketed(text))),
-            Node::List(items) => words(items).map(|all| {
+            YamlNode::Plain(text) | YamlNode::Text(text) => Some(split(unbracketed(text))),
+            YamlNode::List(items) => words(items).map(|all| {
                 let one = |text: &String| if text.trim().is_empty() { None } else { Some(text.trim().to_owned()) };
                 all.iter().filter_map(one).collect()
             }),
-            Node::Null | Node::Map(_) => None,
+            YamlNode::Null | YamlNode::Map(_) => None,
         };
         if list.is_none() {
             self.refuse(key, "must be a list of names");
@@ -122,7 +122,7 @@ impl FrontMatter {
     /// A defect at the field's line.
     pub fn refuse(&mut self, key: &str, why: &str) {
         let line = self.fields.iter().find(|field| field.key == key).map_or(1, |field| field.line);
-        self.defects.push(Defect { line, message: format!("`{key}` {why}; it is ignored") });
+        self.defects.push(FrontMatterDefect { line, message: format!("`{key}` {why}; it is ignored") });
     }
 
     /// Keys that look like one of ours spelled differently would be ignored without a word: say it.
@@ -135,21 +135,21 @@ impl FrontMatter {
             }
             if let Some(meant) = known.iter().find(|key| plain(key) == plain(&field.key)) {
                 let message = format!("`{}` is not a known field and is ignored; `{meant}` is", field.key);
-                found.push(Defect { line: field.line, message });
+                found.push(FrontMatterDefect { line: field.line, message });
             }
         }
         self.defects.extend(found);
     }
 }
 
-fn words(items: &[Node]) -> Option<Vec<String>> {
-    let word = |item: &Node| match item {
-        Node::Plain(text) | Node::Text(text) => Some(text.clone()),
-        Node::Null => Some(String::new()),
-        Node::List(inner) => Some(format!("[{}]", words(inner)?.join(", "))),
+fn words(items: &[YamlNode]) -> Option<Vec<String>> {
+    let word = |item: &YamlNode| match item {
+        YamlNode::Plain(text) | YamlNode::Text(text) => Some(text.clone()),
+        YamlNode::Null => Some(String::new()),
+        YamlNode::List(inner) => Some(format!("[{}]", words(inner)?.join(", "))),
         // `- Bash(git: *)` without quotes reads as a mapping.
-        Node::Map(members) => match members.as_slice() {
-            [(key, Node::Plain(value) | Node::Text(value))] => Some(format!("{key}: {value}")),
+        YamlNode::Map(members) => match members.as_slice() {
+            [(key, YamlNode::Plain(value) | YamlNode::Text(value))] => Some(format!("{key}: {value}")),
             _ => None,
         },
     };

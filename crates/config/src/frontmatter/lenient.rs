@@ -1,7 +1,7 @@
 //! Blocks that are not valid YAML, field by field: a field that is YAML by itself keeps its meaning, the others are taken
 //! as the words on their lines. Also the quick way for the many blocks that are nothing but `key: words`.
 
-use super::{Defect, Field, Node, yaml};
+use super::{FrontMatterDefect, FrontMatterField, YamlNode, yaml};
 
 /// The key of `key: …` at the start of a line, and what follows the colon.
 pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
@@ -22,7 +22,7 @@ const COLON: &str = "mapping values are not allowed in this context";
 
 /// The fields when every line is `key: words` and no YAML rule could make it mean anything else, or makes it a fault that
 /// needs no parser to be seen.
-pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<(Vec<Field>, Vec<Defect>)> {
+pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<(Vec<FrontMatterField>, Vec<FrontMatterDefect>)> {
     let (mut fields, mut defects) = (Vec::with_capacity(8), Vec::new());
     for (at, line) in super::lines_of(head).enumerate() {
         let line = line.trim_end();
@@ -34,12 +34,12 @@ pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<(Vec<Field>, 
         let value = match plain_value(text) {
             Some(value) => value,
             None if is_colon_in_words(text) => {
-                defects.push(Defect { line, message: misread(key, COLON) });
-                Node::Plain(text.to_owned())
+                defects.push(FrontMatterDefect { line, message: misread(key, COLON) });
+                YamlNode::Plain(text.to_owned())
             }
             None => return None,
         };
-        fields.push(Field { key: key.to_owned(), value, line });
+        fields.push(FrontMatterField { key: key.to_owned(), value, line });
     }
     Some((fields, defects))
 }
@@ -57,14 +57,14 @@ fn is_colon_in_words(value: &str) -> bool {
 /// What gives a value another meaning than its words.
 const SPECIAL: &[u8] = b"[]{}'|>&*!%@`#,?-~";
 
-fn plain_value(value: &str) -> Option<Node> {
+fn plain_value(value: &str) -> Option<YamlNode> {
     let first = value.bytes().next()?;
     if first == b'"' {
         let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-        return (!inner.contains(['"', '\\'])).then(|| Node::Text(inner.to_owned()));
+        return (!inner.contains(['"', '\\'])).then(|| YamlNode::Text(inner.to_owned()));
     }
     let null = matches!(value, "null" | "Null" | "NULL");
-    (!SPECIAL.contains(&first) && !means_more(value) && !null).then(|| Node::Plain(value.to_owned()))
+    (!SPECIAL.contains(&first) && !means_more(value) && !null).then(|| YamlNode::Plain(value.to_owned()))
 }
 
 /// `: `, ` #`, a colon at the end or a tab.
@@ -78,7 +78,7 @@ fn means_more(value: &str) -> bool {
 }
 
 /// A field with the lines that belong to it.
-struct Piece<'a> {
+struct RawField<'a> {
     key: &'a str,
     rest: &'a str,
     more: Vec<&'a str>,
@@ -86,47 +86,47 @@ struct Piece<'a> {
 }
 
 /// Reads field by field and names what could not be read as YAML.
-pub(super) fn fields(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
+pub(super) fn fields(head: &str, first_line: usize) -> (Vec<FrontMatterField>, Vec<FrontMatterDefect>) {
     let (pieces, mut defects) = pieces(head, first_line);
     let mut fields = Vec::new();
     for piece in pieces {
         let quick = plain_value(piece.rest).filter(|_| piece.more.is_empty());
         match quick.map_or_else(|| as_yaml(&piece), Ok) {
-            Ok(value) => fields.push(Field { key: piece.key.to_owned(), value, line: piece.line }),
+            Ok(value) => fields.push(FrontMatterField { key: piece.key.to_owned(), value, line: piece.line }),
             Err(problem) => {
                 let line = piece.line + problem.line.min(piece.more.len());
-                defects.push(Defect { line, message: misread(piece.key, &problem.problem) });
-                fields.push(Field { key: piece.key.to_owned(), value: as_lines(&piece), line: piece.line });
+                defects.push(FrontMatterDefect { line, message: misread(piece.key, &problem.problem) });
+                fields.push(FrontMatterField { key: piece.key.to_owned(), value: as_lines(&piece), line: piece.line });
             }
         }
     }
     (fields, defects)
 }
 
-fn pieces(head: &str, first_line: usize) -> (Vec<Piece<'_>>, Vec<Defect>) {
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
+fn pieces(head: &str, first_line: usize) -> (Vec<RawField<'_>>, Vec<FrontMatterDefect>) {
+    let mut pieces: Vec<RawField<'_>> = Vec::new();
     let mut defects = Vec::new();
     for (at, line) in head.lines().enumerate() {
         let line = line.trim_end();
         let number = first_line + at;
         match (key_of(line), pieces.last_mut()) {
-            (Some((key, rest)), _) => pieces.push(Piece { key, rest, more: Vec::new(), line: number }),
+            (Some((key, rest)), _) => pieces.push(RawField { key, rest, more: Vec::new(), line: number }),
             (None, Some(open)) if belongs_below(line) => open.more.push(line),
             (None, Some(open)) => {
-                if let Some((key, rest)) = crowded(line) {
+                if let Some((key, rest)) = split_unspaced(line) {
                     let message = format!("`{key}` has no blank after its colon; it is read as if it had");
-                    defects.push(Defect { line: number, message });
-                    pieces.push(Piece { key, rest, more: Vec::new(), line: number });
+                    defects.push(FrontMatterDefect { line: number, message });
+                    pieces.push(RawField { key, rest, more: Vec::new(), line: number });
                 } else {
                     let message = format!("this line is not indented; it is taken as part of `{}`", open.key);
-                    defects.push(Defect { line: number, message });
+                    defects.push(FrontMatterDefect { line: number, message });
                     open.more.push(line);
                 }
             }
             (None, None) if line.is_empty() || line.starts_with('#') => {}
             (None, None) => {
                 let message = "this line is no field and is ignored".into();
-                defects.push(Defect { line: number, message });
+                defects.push(FrontMatterDefect { line: number, message });
             }
         }
     }
@@ -144,14 +144,14 @@ fn belongs_below(line: &str) -> bool {
 }
 
 /// `key:value`
-fn crowded(line: &str) -> Option<(&str, &str)> {
+fn split_unspaced(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = line.split_once(':')?;
     let is_name = key.starts_with(|c: char| c.is_ascii_lowercase())
         && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     (is_name && !rest.starts_with("//")).then(|| (key, rest.trim()))
 }
 
-fn as_yaml(piece: &Piece<'_>) -> Result<Node, yaml::NotYaml> {
+fn as_yaml(piece: &RawField<'_>) -> Result<YamlNode, yaml::YamlError> {
     let mut text = format!("{}: {}\n", piece.key, piece.rest);
     for line in &piece.more {
         if !belongs_below(line) {
@@ -163,47 +163,49 @@ fn as_yaml(piece: &Piece<'_>) -> Result<Node, yaml::NotYaml> {
     let mut fields = yaml::mapping(&text, 0)?;
     match fields.pop() {
         Some(field) if fields.is_empty() => Ok(field.value),
-        _ => Err(yaml::NotYaml { line: 0, problem: "it is not one field".into() }),
+        _ => Err(yaml::YamlError { line: 0, problem: "it is not one field".into() }),
     }
 }
 
 /// What the lines show: a list, a text block, nested fields, or words.
-fn as_lines(piece: &Piece<'_>) -> Node {
+fn as_lines(piece: &RawField<'_>) -> YamlNode {
     let more: Vec<&str> = piece.more.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     match piece.rest.chars().next() {
-        Some('|') => return Node::Text(more.join("\n")),
-        Some('>') => return Node::Text(more.join(" ")),
+        Some('|') => return YamlNode::Text(more.join("\n")),
+        Some('>') => return YamlNode::Text(more.join(" ")),
         Some(_) => {}
-        None if more.is_empty() => return Node::Null,
+        None if more.is_empty() => return YamlNode::Null,
         None => return nested(&more),
     }
     if more.is_empty() {
         return value(piece.rest);
     }
-    Node::Plain(std::iter::once(piece.rest).chain(more).collect::<Vec<_>>().join(" "))
+    YamlNode::Plain(std::iter::once(piece.rest).chain(more).collect::<Vec<_>>().join(" "))
 }
 
-fn nested(lines: &[&str]) -> Node {
+fn nested(lines: &[&str]) -> YamlNode {
     if lines.iter().all(|line| line.starts_with('-')) {
-        return Node::List(lines.iter().map(|line| value(line.trim_start_matches('-').trim())).collect());
+        return YamlNode::List(lines.iter().map(|line| value(line.trim_start_matches('-').trim())).collect());
     }
     let members: Option<Vec<_>> =
         lines.iter().map(|line| key_of(line).map(|(key, rest)| (key.to_owned(), value(rest)))).collect();
-    members.map_or_else(|| Node::Plain(lines.join(" ")), Node::Map)
+    members.map_or_else(|| YamlNode::Plain(lines.join(" ")), YamlNode::Map)
 }
 
-fn value(text: &str) -> Node {
+fn value(text: &str) -> YamlNode {
     if text.is_empty() {
-        return Node::Null;
+        return YamlNode::Null;
     }
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote)) {
-            return Node::Text(inner.to_owned());
+            return YamlNode::Text(inner.to_owned());
         }
     }
     let listed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).filter(|inner| !inner.contains(['[', ']']));
     match listed {
-        Some(inner) => Node::List(inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect()),
-        None => Node::Plain(text.to_owned()),
+        Some(inner) => {
+            YamlNode::List(inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect())
+        }
+        None => YamlNode::Plain(text.to_owned()),
     }
 }

@@ -1,7 +1,7 @@
 //! YAML to nodes, through the parser's events: lines are kept, repeated keys stay visible, aliases are copied within a
 //! budget.
 
-use super::{Field, Node};
+use super::{FrontMatterField, YamlNode};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ const MAX_DEPTH: usize = 32;
 
 /// Why a block is not YAML: the line within it (from 0) and the parser's words.
 #[derive(Debug)]
-pub(super) struct NotYaml {
+pub(super) struct YamlError {
     pub(super) line: usize,
     pub(super) problem: String,
 }
 
 /// The fields of a block that is one mapping. `first_line` is where it stands in the file.
-pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<Field>, NotYaml> {
-    let mut builder = Builder { parser: Parser::new_from_str(text), anchors: BTreeMap::new(), nodes: 0 };
+pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<FrontMatterField>, YamlError> {
+    let mut builder = NodeBuilder { parser: Parser::new_from_str(text), anchors: BTreeMap::new(), nodes: 0 };
     let (first, span) = loop {
         match builder.next()? {
             (Event::StreamStart | Event::DocumentStart(_), _) => {}
@@ -42,29 +42,29 @@ pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<Field>, NotYa
     }
 }
 
-fn fault(span: Span, problem: &str) -> NotYaml {
-    NotYaml { line: span.start.line().saturating_sub(1), problem: problem.to_owned() }
+fn fault(span: Span, problem: &str) -> YamlError {
+    YamlError { line: span.start.line().saturating_sub(1), problem: problem.to_owned() }
 }
 
-struct Builder<'a> {
+struct NodeBuilder<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
-    anchors: BTreeMap<usize, Node>,
+    anchors: BTreeMap<usize, YamlNode>,
     nodes: usize,
 }
 
-impl<'a> Builder<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), NotYaml> {
+impl<'a> NodeBuilder<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), YamlError> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
                 let line = error.marker().line().saturating_sub(1);
-                Err(NotYaml { line, problem: error.info().to_owned() })
+                Err(YamlError { line, problem: error.info().to_owned() })
             }
-            None => Err(NotYaml { line: 0, problem: "it ends too early".into() }),
+            None => Err(YamlError { line: 0, problem: "it ends too early".into() }),
         }
     }
 
-    fn top_level(&mut self, first_line: usize) -> Result<Vec<Field>, NotYaml> {
+    fn top_level(&mut self, first_line: usize) -> Result<Vec<FrontMatterField>, YamlError> {
         let mut fields = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -75,19 +75,19 @@ impl<'a> Builder<'a> {
             let key = self.key(event, span)?;
             let (event, span) = self.next()?;
             let value = self.node(event, span, 0)?;
-            fields.push(Field { key, value, line });
+            fields.push(FrontMatterField { key, value, line });
         }
     }
 
-    fn key(&mut self, event: Event<'a>, span: Span) -> Result<String, NotYaml> {
+    fn key(&mut self, event: Event<'a>, span: Span) -> Result<String, YamlError> {
         match self.node(event, span, 0)? {
-            Node::Plain(text) | Node::Text(text) => Ok(text),
-            Node::Null => Ok(String::new()),
-            Node::List(_) | Node::Map(_) => Err(fault(span, "a key is not a word")),
+            YamlNode::Plain(text) | YamlNode::Text(text) => Ok(text),
+            YamlNode::Null => Ok(String::new()),
+            YamlNode::List(_) | YamlNode::Map(_) => Err(fault(span, "a key is not a word")),
         }
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, NotYaml> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<YamlNode, YamlError> {
         self.nodes += 1;
         if depth > MAX_DEPTH || self.nodes > MAX_NODES {
             return Err(fault(span, "it is nested too deep or too large"));
@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
         let (anchor, node) = match event {
             Event::Scalar(value, style, anchor, _) => (anchor, scalar(&value, style)),
             Event::Alias(id) => {
-                let node = self.anchors.get(&id).cloned().unwrap_or(Node::Null);
+                let node = self.anchors.get(&id).cloned().unwrap_or(YamlNode::Null);
                 self.nodes += size(&node);
                 (0, node)
             }
@@ -115,21 +115,21 @@ impl<'a> Builder<'a> {
         Ok(node)
     }
 
-    fn list(&mut self, depth: usize) -> Result<Node, NotYaml> {
+    fn list(&mut self, depth: usize) -> Result<YamlNode, YamlError> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Node::List(items)),
+                (Event::SequenceEnd, _) => return Ok(YamlNode::List(items)),
                 (event, span) => items.push(self.node(event, span, depth + 1)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Node, NotYaml> {
+    fn map(&mut self, depth: usize) -> Result<YamlNode, YamlError> {
         let mut members = Vec::new();
         loop {
             match self.next()? {
-                (Event::MappingEnd, _) => return Ok(Node::Map(members)),
+                (Event::MappingEnd, _) => return Ok(YamlNode::Map(members)),
                 (event, span) => {
                     let key = self.key(event, span)?;
                     let (event, span) = self.next()?;
@@ -140,20 +140,20 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn scalar(value: &str, style: ScalarStyle) -> Node {
+fn scalar(value: &str, style: ScalarStyle) -> YamlNode {
     match style {
-        ScalarStyle::Plain if value.is_empty() || value == "~" || value == "null" => Node::Null,
-        ScalarStyle::Plain => Node::Plain(value.to_owned()),
+        ScalarStyle::Plain if value.is_empty() || value == "~" || value == "null" => YamlNode::Null,
+        ScalarStyle::Plain => YamlNode::Plain(value.to_owned()),
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted | ScalarStyle::Literal | ScalarStyle::Folded => {
-            Node::Text(value.to_owned())
+            YamlNode::Text(value.to_owned())
         }
     }
 }
 
-fn size(node: &Node) -> usize {
+fn size(node: &YamlNode) -> usize {
     match node {
-        Node::Null | Node::Plain(_) | Node::Text(_) => 1,
-        Node::List(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Node::Map(members) => 1 + members.iter().map(|(_, value)| size(value)).sum::<usize>(),
+        YamlNode::Null | YamlNode::Plain(_) | YamlNode::Text(_) => 1,
+        YamlNode::List(items) => 1 + items.iter().map(size).sum::<usize>(),
+        YamlNode::Map(members) => 1 + members.iter().map(|(_, value)| size(value)).sum::<usize>(),
     }
 }

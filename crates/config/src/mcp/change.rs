@@ -2,24 +2,24 @@
 //! has; a repository's file keeps its comments; a file that cannot be read is not touched.
 
 use super::source::project_files;
-use crate::edit::{Edit, EditError, Privacy, Target, change_file, edit};
+use crate::edit::{EditError, FilePrivacy, SettingsEdit, SettingsTarget, change_file, edit};
 use crate::layer::{parse_object, read_text};
-use crate::places;
-use crate::project::Loaded;
+use crate::project::ProjectConfig;
+use crate::settings_files;
 use crate::state::{self, StateError, state_file};
 use crate::trust::object;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::mcp::RESERVED_NAMES;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 const SERVERS: &str = "mcpServers";
 const CHOICES: [&str; 3] = ["enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"];
 
 /// Where a declaration is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum McpPlace {
     /// For this user, in this folder.
     #[default]
     Local,
@@ -29,7 +29,7 @@ pub enum Place {
     User,
 }
 
-impl Place {
+impl McpPlace {
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
     pub fn name(self) -> &'static str {
@@ -47,7 +47,7 @@ impl Place {
 
 /// An answer about a repository's server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum McpDecision {
     Approve(String),
     Reject(String),
     ApproveAll,
@@ -84,18 +84,18 @@ pub fn check_name(name: &str) -> Result<(), ChangeError> {
 
 /// Changes what is declared for one folder.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct McpChange<'a> {
     pub cwd: &'a Path,
     pub env: &'a Env,
-    pub loaded: &'a Loaded,
+    pub loaded: &'a ProjectConfig,
 }
 
-impl Change<'_> {
+impl McpChange<'_> {
     /// The file that `place` stands for here.
-    pub fn file(&self, place: Place) -> Option<PathBuf> {
+    pub fn file(&self, place: McpPlace) -> Option<PathBuf> {
         match place {
-            Place::Local | Place::User => state_file(self.env),
-            Place::Project => Some(self.project_file()),
+            McpPlace::Local | McpPlace::User => state_file(self.env),
+            McpPlace::Project => Some(self.project_file()),
         }
     }
 
@@ -106,18 +106,18 @@ impl Change<'_> {
     }
 
     /// Declares a server. A name that is taken in the same place is refused.
-    pub fn add(&self, place: Place, name: &str, value: Value) -> Result<PathBuf, ChangeError> {
+    pub fn add(&self, place: McpPlace, name: &str, value: Value) -> Result<PathBuf, ChangeError> {
         check_name(name)?;
         let file = self.file(place).ok_or(ChangeError::NoHome)?;
         let taken = || ChangeError::Exists { name: name.to_owned(), place: place.name() };
         match place {
-            Place::Project => {
+            McpPlace::Project => {
                 if declares(&file, name) {
                     return Err(taken());
                 }
-                edit(&file, &[SERVERS, name], &Edit::Set(value), Privacy::Shared, self.env)?;
+                edit(&file, &[SERVERS, name], &SettingsEdit::Set(value), FilePrivacy::Shared, self.env)?;
             }
-            Place::Local | Place::User => {
+            McpPlace::Local | McpPlace::User => {
                 let mut added = false;
                 state::update(self.env, |state| {
                     let servers = self.servers(place, state);
@@ -134,22 +134,22 @@ impl Change<'_> {
         Ok(file)
     }
 
-    pub fn remove(&self, place: Place, name: &str) -> Result<PathBuf, ChangeError> {
+    pub fn remove(&self, place: McpPlace, name: &str) -> Result<PathBuf, ChangeError> {
         let file = self.file(place).ok_or(ChangeError::NoHome)?;
         let mut had = false;
         match place {
-            Place::Project => {
+            McpPlace::Project => {
                 let files = project_files(self.cwd);
                 let Some(path) = files.into_iter().find(|path| declares(path, name)) else {
                     return Err(ChangeError::NotThere { name: name.to_owned(), place: place.name() });
                 };
-                edit(&path, &[SERVERS, name], &Edit::Remove, Privacy::Shared, self.env)?;
+                edit(&path, &[SERVERS, name], &SettingsEdit::Remove, FilePrivacy::Shared, self.env)?;
                 return Ok(path);
             }
-            Place::User => state::update(self.env, |state| {
+            McpPlace::User => state::update(self.env, |state| {
                 had = self.servers(place, state).remove(name).is_some();
             })?,
-            Place::Local => state::update(self.env, |state| {
+            McpPlace::Local => state::update(self.env, |state| {
                 for folder in super::folders(self.loaded, self.cwd) {
                     let entry =
                         state.get_mut("projects").and_then(|all| all.get_mut(folder.to_str()?)?.get_mut(SERVERS));
@@ -162,40 +162,40 @@ impl Change<'_> {
     }
 
     /// The places that declare a server of this name.
-    pub fn places_of(&self, name: &str) -> Vec<Place> {
+    pub fn places_of(&self, name: &str) -> Vec<McpPlace> {
         let state = &self.loaded.state;
-        let has = |place: &Place| match place {
-            Place::User => state.value(SERVERS).is_some_and(|servers| servers.get(name).is_some()),
-            Place::Local => super::folders(self.loaded, self.cwd)
+        let has = |place: &McpPlace| match place {
+            McpPlace::User => state.value(SERVERS).is_some_and(|servers| servers.get(name).is_some()),
+            McpPlace::Local => super::folders(self.loaded, self.cwd)
                 .iter()
                 .any(|folder| state.project_value(folder, SERVERS).is_some_and(|all| all.get(name).is_some())),
-            Place::Project => project_files(self.cwd).iter().any(|path| declares(path, name)),
+            McpPlace::Project => project_files(self.cwd).iter().any(|path| declares(path, name)),
         };
-        Place::ALL.into_iter().filter(has).collect()
+        McpPlace::ALL.into_iter().filter(has).collect()
     }
 
-    fn servers<'s>(&self, place: Place, state: &'s mut Map<String, Value>) -> &'s mut Map<String, Value> {
+    fn servers<'s>(&self, place: McpPlace, state: &'s mut Map<String, Value>) -> &'s mut Map<String, Value> {
         let owner = match place {
-            Place::User | Place::Project => state,
-            Place::Local => object(object(state, "projects"), &self.loaded.trust_key.display().to_string()),
+            McpPlace::User | McpPlace::Project => state,
+            McpPlace::Local => object(object(state, "projects"), &self.loaded.trust_key.display().to_string()),
         };
         object(owner, SERVERS)
     }
 
     /// Remembers an answer about a repository's server, in the user's own settings file of this folder.
-    pub fn decide(&self, decision: &Decision) -> Result<(), ChangeError> {
-        let target = Target { source: Source::Local, cwd: self.cwd, env: self.env };
-        let write = |key: &str, change: &Edit| target.change(&[key], change).map(drop);
+    pub fn decide(&self, decision: &McpDecision) -> Result<(), ChangeError> {
+        let target = SettingsTarget { source: SettingsSource::Local, cwd: self.cwd, env: self.env };
+        let write = |key: &str, change: &SettingsEdit| target.change(&[key], change).map(drop);
         match decision {
-            Decision::Approve(name) => {
-                write(CHOICES[1], &Edit::Take(vec![name.as_str().into()]))?;
-                write(CHOICES[0], &Edit::Add(vec![name.as_str().into()]))?;
+            McpDecision::Approve(name) => {
+                write(CHOICES[1], &SettingsEdit::Take(vec![name.as_str().into()]))?;
+                write(CHOICES[0], &SettingsEdit::Add(vec![name.as_str().into()]))?;
             }
-            Decision::Reject(name) => {
-                write(CHOICES[0], &Edit::Take(vec![name.as_str().into()]))?;
-                write(CHOICES[1], &Edit::Add(vec![name.as_str().into()]))?;
+            McpDecision::Reject(name) => {
+                write(CHOICES[0], &SettingsEdit::Take(vec![name.as_str().into()]))?;
+                write(CHOICES[1], &SettingsEdit::Add(vec![name.as_str().into()]))?;
             }
-            Decision::ApproveAll => write(CHOICES[2], &Edit::Set(true.into()))?,
+            McpDecision::ApproveAll => write(CHOICES[2], &SettingsEdit::Set(true.into()))?,
         }
         Ok(())
     }
@@ -203,9 +203,10 @@ impl Change<'_> {
     /// Forgets every answer about the repository's servers. Says whether there was one.
     pub fn reset_choices(&self) -> Result<bool, ChangeError> {
         let mut had = false;
-        for file in places::local_files(self.cwd, self.env) {
+        for file in settings_files::local_files(self.cwd, self.env) {
             for key in CHOICES {
-                had |= file.exists() && change_file((Source::Local, &file), &[key], &Edit::Remove, self.env)?;
+                had |= file.exists()
+                    && change_file((SettingsSource::Local, &file), &[key], &SettingsEdit::Remove, self.env)?;
             }
         }
         let folders = super::folders(self.loaded, self.cwd);
@@ -230,19 +231,19 @@ impl Change<'_> {
 
 /// Whether a server is used in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
+pub enum McpSwitch {
     On,
     Off,
 }
 
 /// Remembers for `folder` that a server is switched off, or no longer.
-pub fn switch(env: &Env, folder: &Path, name: &str, to: Switch) -> Result<(), ChangeError> {
+pub fn switch(env: &Env, folder: &Path, name: &str, to: McpSwitch) -> Result<(), ChangeError> {
     const SWITCHED_OFF: &str = "disabledMcpServers";
     state::update(env, |state| {
         let entry = object(object(state, "projects"), &folder.display().to_string());
         let mut list = entry.get(SWITCHED_OFF).and_then(Value::as_array).cloned().unwrap_or_default();
         list.retain(|known| known.as_str() != Some(name));
-        if to == Switch::Off {
+        if to == McpSwitch::Off {
             list.push(name.into());
         }
         entry.insert(SWITCHED_OFF.to_owned(), list.into());

@@ -3,54 +3,54 @@
 
 use std::path::PathBuf;
 use sys::Env;
-use wire::mcp::{ServerConfig, Transport};
+use wire::mcp::{McpTransport, ServerConfig};
 
 /// Which variables a declaration may name.
 #[derive(Clone, Debug, Default)]
-pub struct Variables<'a> {
+pub struct ExpansionVariables<'a> {
     /// Never expanded: the declaration comes from somebody who must not have them.
     pub hidden: &'a [&'a str],
     /// The value of `CLAUDE_PROJECT_DIR`.
     pub project: PathBuf,
 }
 
-pub struct Expanded {
+pub struct ExpandedConfig {
     pub config: ServerConfig,
     pub warnings: Vec<String>,
 }
 
 /// The configuration to connect with.
-pub fn expand(written: &ServerConfig, env: &Env, variables: Variables<'_>) -> Expanded {
+pub fn expand(written: &ServerConfig, env: &Env, variables: ExpansionVariables<'_>) -> ExpandedConfig {
     let mut config = written.clone();
-    let mut filler = Filler { env, variables, missing: Vec::new(), refused: Vec::new(), blanks: Vec::new() };
+    let mut filler = VariableFiller { env, variables, missing: Vec::new(), refused: Vec::new(), blanks: Vec::new() };
     match &mut config.transport {
-        Transport::Stdio(stdio) => {
+        McpTransport::Stdio(stdio) => {
             filler.fill("command", &mut stdio.command);
             stdio.args.iter_mut().for_each(|arg| filler.fill("args", arg));
             for (name, value) in &mut stdio.env {
                 filler.fill(&format!("env.{name}"), value);
             }
         }
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+        McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
             filler.fill("url", &mut remote.url);
             for (name, value) in &mut remote.headers {
                 filler.fill(&format!("headers.{name}"), value);
             }
         }
-        Transport::Sdk { .. } => {}
+        McpTransport::Sdk { .. } => {}
     }
-    Expanded { config, warnings: filler.warnings() }
+    ExpandedConfig { config, warnings: filler.warnings() }
 }
 
-struct Filler<'a> {
+struct VariableFiller<'a> {
     env: &'a Env,
-    variables: Variables<'a>,
+    variables: ExpansionVariables<'a>,
     missing: Vec<String>,
     refused: Vec<String>,
     blanks: Vec<String>,
 }
 
-impl Filler<'_> {
+impl VariableFiller<'_> {
     fn fill(&mut self, place: &str, text: &mut String) {
         // Arguments may have them on purpose.
         if place != "args" && text.trim() != text.as_str() {
@@ -89,7 +89,7 @@ impl Filler<'_> {
             return None;
         }
         if self.variables.hidden.contains(&name) {
-            note(&mut self.refused, name);
+            record_name(&mut self.refused, name);
             return None;
         }
         if name == "CLAUDE_PROJECT_DIR" {
@@ -99,7 +99,7 @@ impl Filler<'_> {
         let value = if default.is_some() { self.env.non_empty(name) } else { self.env.get(name) };
         let value = value.or(default).map(str::to_owned);
         if value.is_none() {
-            note(&mut self.missing, name);
+            record_name(&mut self.missing, name);
         }
         value
     }
@@ -120,7 +120,7 @@ impl Filler<'_> {
     }
 }
 
-fn note(names: &mut Vec<String>, name: &str) {
+fn record_name(names: &mut Vec<String>, name: &str) {
     if !names.iter().any(|known| known == name) {
         names.push(name.to_owned());
     }
@@ -134,7 +134,7 @@ mod tests {
     fn expanded(value: &serde_json::Value, hidden: &[&str]) -> (serde_json::Value, Vec<String>) {
         let env = Env::default().with([("A", "alpha"), ("EMPTY", ""), ("KEY", "k-canary")]);
         let written = ServerConfig::parse("s", value).unwrap();
-        let out = expand(&written, &env, Variables { hidden, project: "/p".into() });
+        let out = expand(&written, &env, ExpansionVariables { hidden, project: "/p".into() });
         (out.config.to_value(), out.warnings)
     }
 

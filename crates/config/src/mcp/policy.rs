@@ -2,37 +2,37 @@
 //! understood allows nothing. A name is what anybody can choose, so it counts for a kind of server only while no entry
 //! of the allow list names commands, or addresses, of that kind.
 
-use super::expand::{Variables, expand};
-use crate::project::Loaded;
+use super::expand::{ExpansionVariables, expand};
+use crate::project::ProjectConfig;
 use serde_json::Value;
 use sys::Env;
-use wire::mcp::{ServerConfig, Transport};
-use wire::settings::Source;
+use wire::mcp::{McpTransport, ServerConfig};
+use wire::settings::SettingsSource;
 
 /// Which servers may be used at all. Asked again whenever a server is added or connected.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct McpPolicy {
     /// `None`: everything that is not denied.
-    allowed: Option<Vec<Entry>>,
-    denied: Vec<Entry>,
+    allowed: Option<Vec<McpPolicyEntry>>,
+    denied: Vec<McpPolicyEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
+enum McpPolicyEntry {
     Name(String),
     Command(Vec<String>),
     Url(String),
 }
 
-impl Policy {
-    pub fn of(loaded: &Loaded, env: &Env) -> Self {
+impl McpPolicy {
+    pub fn of(loaded: &ProjectConfig, env: &Env) -> Self {
         let settings = &loaded.settings;
         let allowed = if settings.allow_managed_mcp_servers_only == Some(true) {
             Some(managed(loaded))
         } else {
             settings.allowed_mcp_servers.clone()
         };
-        let read = |entries: Vec<Value>| entries.iter().filter_map(|entry| Entry::read(entry, env)).collect();
+        let read = |entries: Vec<Value>| entries.iter().filter_map(|entry| McpPolicyEntry::read(entry, env)).collect();
         Self { allowed: allowed.map(read), denied: read(settings.denied_mcp_servers.clone()) }
     }
 
@@ -42,14 +42,14 @@ impl Policy {
             return Err("it is on the list of denied MCP servers".into());
         }
         let Some(allowed) = &self.allowed else { return Ok(()) };
-        let of_kind = |entry: &&Entry| match entry {
-            Entry::Name(_) => false,
-            Entry::Command(_) => matches!(config.transport, Transport::Stdio(_)),
-            Entry::Url(_) => config.remote().is_some(),
+        let of_kind = |entry: &&McpPolicyEntry| match entry {
+            McpPolicyEntry::Name(_) => false,
+            McpPolicyEntry::Command(_) => matches!(config.transport, McpTransport::Stdio(_)),
+            McpPolicyEntry::Url(_) => config.remote().is_some(),
         };
-        let specific: Vec<&Entry> = allowed.iter().filter(of_kind).collect();
+        let specific: Vec<&McpPolicyEntry> = allowed.iter().filter(of_kind).collect();
         let admitted = if specific.is_empty() {
-            allowed.iter().any(|entry| matches!(entry, Entry::Name(allowed) if allowed == name))
+            allowed.iter().any(|entry| matches!(entry, McpPolicyEntry::Name(allowed) if allowed == name))
         } else {
             specific.iter().any(|entry| entry.matches(name, config))
         };
@@ -58,19 +58,21 @@ impl Policy {
 }
 
 /// The allow list of the administrator alone; without one nothing is allowed.
-fn managed(loaded: &Loaded) -> Vec<Value> {
-    let layers = loaded.layers.iter().filter(|layer| layer.source == Source::Managed);
+fn managed(loaded: &ProjectConfig) -> Vec<Value> {
+    let layers = loaded.layers.iter().filter(|layer| layer.source == SettingsSource::Managed);
     let lists = layers.filter_map(|layer| layer.effective.get("allowedMcpServers")?.as_array());
     lists.flatten().cloned().collect()
 }
 
-impl Entry {
+impl McpPolicyEntry {
     fn read(value: &Value, env: &Env) -> Option<Self> {
         let fill = |text: &str| {
             let config = ServerConfig::stdio(text, Vec::new());
-            match expand(&config, env, Variables::default()).config.transport {
-                Transport::Stdio(stdio) => stdio.command,
-                Transport::Http(_) | Transport::Sse(_) | Transport::Ws(_) | Transport::Sdk { .. } => text.to_owned(),
+            match expand(&config, env, ExpansionVariables::default()).config.transport {
+                McpTransport::Stdio(stdio) => stdio.command,
+                McpTransport::Http(_) | McpTransport::Sse(_) | McpTransport::Ws(_) | McpTransport::Sdk { .. } => {
+                    text.to_owned()
+                }
             }
         };
         if let Some(name) = value.get("serverName") {
@@ -86,10 +88,10 @@ impl Entry {
     fn matches(&self, name: &str, config: &ServerConfig) -> bool {
         match (self, &config.transport) {
             (Self::Name(listed), _) => listed == name,
-            (Self::Command(words), Transport::Stdio(stdio)) => {
+            (Self::Command(words), McpTransport::Stdio(stdio)) => {
                 words.split_first().is_some_and(|(command, args)| *command == stdio.command && args == stdio.args)
             }
-            (Self::Url(pattern), Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote)) => {
+            (Self::Url(pattern), McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote)) => {
                 url_matches(pattern, &remote.url)
             }
             (Self::Command(_) | Self::Url(_), _) => false,
@@ -147,10 +149,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn policy(allowed: Option<&Value>, denied: &Value) -> Policy {
+    fn policy(allowed: Option<&Value>, denied: &Value) -> McpPolicy {
         let env = Env::default().with([("HOST", "corp.example")]);
-        let read = |list: &Value| list.as_array().unwrap().iter().filter_map(|e| Entry::read(e, &env)).collect();
-        Policy { allowed: allowed.map(read), denied: read(denied) }
+        let read =
+            |list: &Value| list.as_array().unwrap().iter().filter_map(|e| McpPolicyEntry::read(e, &env)).collect();
+        McpPolicy { allowed: allowed.map(read), denied: read(denied) }
     }
 
     #[test]

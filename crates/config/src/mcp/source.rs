@@ -1,24 +1,24 @@
 //! Reads every place a server can be declared in, highest precedence first: the administrator's file alone, or the command
 //! line, the folder's own entry, the repository, the user. A place that is not there costs one failed open.
 
-use super::expand::Variables;
-use super::{McpError, Request, folders};
+use super::expand::ExpansionVariables;
+use super::{McpError, McpQuery, folders};
 use crate::environment::SECRET_VARIABLES;
 use crate::layer::{Diagnostic, ReadFailure, locate, parse_object, read_text};
-use crate::project::{administrators_own, managed_dir};
+use crate::project::{is_administrators_own, managed_dir};
 use crate::roots;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wire::mcp::Scope;
-use wire::settings::Source;
+use wire::mcp::McpScope;
+use wire::settings::SettingsSource;
 
 const SERVERS: &str = "mcpServers";
 
 /// One entry as it stands.
-pub(super) struct Declaration {
+pub(super) struct McpDeclaration {
     pub(super) name: String,
-    pub(super) scope: Scope,
+    pub(super) scope: McpScope,
     pub(super) value: Value,
     pub(super) file: Option<PathBuf>,
     pub(super) root: PathBuf,
@@ -26,42 +26,42 @@ pub(super) struct Declaration {
     text: Option<Arc<str>>,
 }
 
-impl Declaration {
+impl McpDeclaration {
     pub(super) fn diagnostic(&self, message: String) -> Diagnostic {
         let line = self.text.as_deref().and_then(|text| locate(text, &[SERVERS, &self.name], None));
         let message = match (self.scope, &self.file) {
-            (Scope::Flag, None) => format!("--mcp-config: {message}"),
+            (McpScope::Flag, None) => format!("--mcp-config: {message}"),
             _ => message,
         };
         Diagnostic { source: source_of(self.scope), path: self.file.clone(), line, key: None, message }
     }
 
     /// Which variables its placeholders may name.
-    pub(super) fn variables(&self, request: &Request<'_>) -> Variables<'static> {
-        let hidden = if self.scope == Scope::Project && !request.loaded.trusted { SECRET_VARIABLES } else { &[] };
-        Variables { hidden, project: request.loaded.trust_key.clone() }
+    pub(super) fn variables(&self, request: &McpQuery<'_>) -> ExpansionVariables<'static> {
+        let hidden = if self.scope == McpScope::Project && !request.loaded.trusted { SECRET_VARIABLES } else { &[] };
+        ExpansionVariables { hidden, project: request.loaded.trust_key.clone() }
     }
 }
 
-fn source_of(scope: Scope) -> Source {
+fn source_of(scope: McpScope) -> SettingsSource {
     match scope {
-        Scope::Managed => Source::Managed,
-        Scope::Flag | Scope::Host => Source::Flag,
-        Scope::Local => Source::Local,
-        Scope::Project | Scope::Agent | Scope::Plugin => Source::Project,
-        Scope::User => Source::User,
+        McpScope::Managed => SettingsSource::Managed,
+        McpScope::Flag | McpScope::Host => SettingsSource::Flag,
+        McpScope::Local => SettingsSource::Local,
+        McpScope::Project | McpScope::Agent | McpScope::Plugin => SettingsSource::Project,
+        McpScope::User => SettingsSource::User,
     }
 }
 
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) declarations: Vec<Declaration>,
+pub(super) struct McpDeclarations {
+    pub(super) declarations: Vec<McpDeclaration>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) exclusive: bool,
 }
 
-pub(super) fn read(request: &Request<'_>) -> Result<Found, McpError> {
-    let mut found = Found::default();
+pub(super) fn read(request: &McpQuery<'_>) -> Result<McpDeclarations, McpError> {
+    let mut found = McpDeclarations::default();
     let flags = flags(request)?;
     if !request.selection.bare && !request.selection.safe_mode {
         managed(request, &mut found);
@@ -87,11 +87,11 @@ pub(super) fn read(request: &Request<'_>) -> Result<Found, McpError> {
     Ok(found)
 }
 
-fn managed(request: &Request<'_>, found: &mut Found) {
+fn managed(request: &McpQuery<'_>, found: &mut McpDeclarations) {
     let chosen = request.selection.managed_dir.as_deref();
     let path = chosen.map_or_else(managed_dir, Path::to_path_buf).join("managed-mcp.json");
     let problem = |message: String| Diagnostic {
-        source: Source::Managed,
+        source: SettingsSource::Managed,
         path: Some(path.clone()),
         line: None,
         key: None,
@@ -100,21 +100,21 @@ fn managed(request: &Request<'_>, found: &mut Found) {
     if !path.exists() {
         return;
     }
-    if !administrators_own(&path, chosen.is_some()) {
+    if !is_administrators_own(&path, chosen.is_some()) {
         found.diagnostics.push(problem("is ignored: only an administrator may be able to write it".into()));
         return;
     }
     // From here on nothing else counts, also when the file cannot be used.
     found.exclusive = true;
     match read_text(&path) {
-        Ok(text) => file(Scope::Managed, &path, &text, found),
+        Ok(text) => file(McpScope::Managed, &path, &text, found),
         Err(ReadFailure::Missing) => {}
         Err(ReadFailure::Unusable(why)) => found.diagnostics.push(problem(format!("{why}; no server is used"))),
     }
 }
 
-fn flags(request: &Request<'_>) -> Result<Vec<Declaration>, McpError> {
-    let mut all: Vec<Declaration> = Vec::new();
+fn flags(request: &McpQuery<'_>) -> Result<Vec<McpDeclaration>, McpError> {
+    let mut all: Vec<McpDeclaration> = Vec::new();
     for given in request.flags {
         let (text, path) = flag_text(given, request.cwd)?;
         let invalid = |line: Option<usize>, why: &str| McpError::Invalid(told(path.as_deref(), line, why));
@@ -137,7 +137,7 @@ fn flags(request: &Request<'_>) -> Result<Vec<Declaration>, McpError> {
             // Of two flags that name the same server the later one counts.
             all.retain(|earlier| earlier.name != name);
             let (file, root, text) = (path.clone(), root.clone(), path.is_some().then(|| Arc::clone(&text)));
-            all.push(Declaration { name, scope: Scope::Flag, value, file, root, text });
+            all.push(McpDeclaration { name, scope: McpScope::Flag, value, file, root, text });
         }
     }
     Ok(all)
@@ -170,49 +170,49 @@ fn flag_text(given: &str, cwd: &Path) -> Result<(String, Option<PathBuf>), McpEr
     }
 }
 
-fn local(request: &Request<'_>, found: &mut Found) {
-    if !request.selection.reads(Source::Local) {
+fn local(request: &McpQuery<'_>, found: &mut McpDeclarations) {
+    if !request.selection.reads(SettingsSource::Local) {
         return;
     }
     for folder in folders(request.loaded, request.cwd) {
         let servers = request.loaded.state.project_value(&folder, SERVERS).and_then(Value::as_object);
-        state_entries(Scope::Local, &folder, servers, request, found);
+        state_entries(McpScope::Local, &folder, servers, request, found);
     }
 }
 
-fn user(request: &Request<'_>, found: &mut Found) {
-    if request.selection.reads(Source::User) {
+fn user(request: &McpQuery<'_>, found: &mut McpDeclarations) {
+    if request.selection.reads(SettingsSource::User) {
         let servers = request.loaded.state.value(SERVERS).and_then(Value::as_object);
         let root = request.env.home().unwrap_or_else(|| request.cwd.to_path_buf());
-        state_entries(Scope::User, &root, servers, request, found);
+        state_entries(McpScope::User, &root, servers, request, found);
     }
 }
 
 fn state_entries(
-    scope: Scope,
+    scope: McpScope,
     root: &Path,
     servers: Option<&Map<String, Value>>,
-    request: &Request<'_>,
-    found: &mut Found,
+    request: &McpQuery<'_>,
+    found: &mut McpDeclarations,
 ) {
     let file = crate::state::state_file(request.env);
     for (name, value) in servers.into_iter().flatten() {
         let (name, value, file, root) = (name.clone(), value.clone(), file.clone(), root.to_path_buf());
-        found.declarations.push(Declaration { name, scope, value, file, root, text: None });
+        found.declarations.push(McpDeclaration { name, scope, value, file, root, text: None });
     }
 }
 
 /// The repository's files, that of the starting directory first.
-fn project(request: &Request<'_>, found: &mut Found) {
-    if !request.selection.reads(Source::Project) {
+fn project(request: &McpQuery<'_>, found: &mut McpDeclarations) {
+    if !request.selection.reads(SettingsSource::Project) {
         return;
     }
     for path in project_files(request.cwd) {
         match read_text(&path) {
-            Ok(text) => file(Scope::Project, &path, &text, found),
+            Ok(text) => file(McpScope::Project, &path, &text, found),
             Err(ReadFailure::Missing) => {}
             Err(ReadFailure::Unusable(why)) => found.diagnostics.push(Diagnostic {
-                source: Source::Project,
+                source: SettingsSource::Project,
                 path: Some(path),
                 line: None,
                 key: None,
@@ -228,7 +228,7 @@ pub(crate) fn project_files(cwd: &Path) -> Vec<PathBuf> {
     roots::between(cwd, root.as_deref()).map(|dir| dir.join(".mcp.json")).collect()
 }
 
-fn file(scope: Scope, path: &Path, text: &str, found: &mut Found) {
+fn file(scope: McpScope, path: &Path, text: &str, found: &mut McpDeclarations) {
     let problem = |line: Option<usize>, message: String| Diagnostic {
         source: source_of(scope),
         path: Some(path.to_path_buf()),
@@ -259,6 +259,6 @@ fn file(scope: Scope, path: &Path, text: &str, found: &mut Found) {
     let root = path.parent().unwrap_or(path).to_path_buf();
     for (name, value) in servers {
         let (file, root, text) = (Some(path.to_path_buf()), root.clone(), Some(Arc::clone(&text)));
-        found.declarations.push(Declaration { name, scope, value, file, root, text });
+        found.declarations.push(McpDeclaration { name, scope, value, file, root, text });
     }
 }

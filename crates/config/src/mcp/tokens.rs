@@ -1,16 +1,16 @@
 //! What was obtained by signing in to servers, beside the other stored credentials: one entry for each server.
 
+use crate::credential_store;
 use crate::state::{StateError, lock_file};
-use crate::vault;
 use serde_json::{Map, Value};
 use std::time::Duration;
 use sys::Env;
-use sys::fs::Lock;
+use sys::fs::FileLock;
 
 /// The member the reference keeps them under.
 const MEMBER: &str = "mcpOAuth";
 /// Another process may be waiting for a slow authorization server while it holds the lock.
-const PATIENCE: Duration = Duration::from_secs(45);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The stored entries of one user.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl TokenFile {
 
     /// The entry as JSON text.
     pub fn read(&self, key: &str) -> Option<String> {
-        let all: Map<String, Value> = serde_json::from_str(&vault::contents(&self.env)?).ok()?;
+        let all: Map<String, Value> = serde_json::from_str(&credential_store::contents(&self.env)?).ok()?;
         all.get(MEMBER)?.get(key).map(Value::to_string)
     }
 
@@ -39,7 +39,7 @@ impl TokenFile {
                 return Err(StateError::Io { path: key.to_owned(), error });
             }
         };
-        vault::change(&self.env, |all| {
+        credential_store::change(&self.env, |all| {
             let entries = crate::trust::object(all, MEMBER);
             match entry {
                 Some(entry) => drop(entries.insert(key.to_owned(), entry)),
@@ -53,9 +53,9 @@ impl TokenFile {
     }
 
     /// Keeps other processes from refreshing the same tokens. Blocks.
-    pub fn lock(&self, key: &str) -> std::io::Result<Lock> {
+    pub fn lock(&self, key: &str) -> std::io::Result<FileLock> {
         let name = std::path::Path::new("/mcp-oauth").join(key.replace('/', "_"));
-        sys::fs::lock(&lock_file(&self.env, &name)?, PATIENCE)
+        sys::fs::lock(&lock_file(&self.env, &name)?, LOCK_TIMEOUT)
     }
 }
 
@@ -67,13 +67,13 @@ mod tests {
     fn entries_leave_other_credentials_alone() {
         let temp = tempfile::tempdir().unwrap();
         let env = Env::default().with([("CLAUDE_CONFIG_DIR", temp.path())]);
-        vault::store_key(&env, "sk-1", None).unwrap();
+        credential_store::store_key(&env, "sk-1", None).unwrap();
         let file = TokenFile::new(env.clone());
         file.write("s|1", Some(r#"{"accessToken":"t"}"#)).unwrap();
         assert_eq!((file.read("s|1").as_deref(), file.read("s|2")), (Some(r#"{"accessToken":"t"}"#), None));
         drop(file.lock("s|1").unwrap());
         file.write("s|1", None).unwrap();
         assert_eq!(file.read("s|1"), None);
-        assert_eq!(vault::stored_key(&env).unwrap().key.reveal(), "sk-1");
+        assert_eq!(credential_store::stored_key(&env).unwrap().key.reveal(), "sk-1");
     }
 }

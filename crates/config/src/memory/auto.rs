@@ -1,8 +1,8 @@
 //! Auto memory: notes that earlier sessions kept for this project. One directory for reading and writing, whatever
 //! worktree or folder of the repository a session starts in.
 
-use super::{MemoryFile, MemoryScope, Reason};
-use crate::project::Loaded;
+use super::{LoadReason, MemoryFile, MemoryScope};
+use crate::project::ProjectConfig;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
@@ -11,7 +11,7 @@ pub const MAX_LINES: usize = 200;
 pub const MAX_BYTES: usize = 25 * 1024;
 
 /// The directory of the notes, or `None` when they are switched off. `usual` is the place when no setting names one.
-pub fn auto_directory(env: &Env, loaded: &Loaded, usual: Option<&Path>) -> Option<PathBuf> {
+pub fn auto_directory(env: &Env, loaded: &ProjectConfig, usual: Option<&Path>) -> Option<PathBuf> {
     let off = match env.flag("CLAUDE_CODE_DISABLE_AUTO_MEMORY") {
         Some(disabled) => disabled,
         None => loaded.settings.auto_memory_enabled == Some(false),
@@ -47,7 +47,7 @@ pub(super) fn index(dir: &Path) -> Option<MemoryFile> {
         scope: MemoryScope::Auto,
         text: kept,
         imported_by: None,
-        reason: Reason::SessionStart,
+        reason: LoadReason::SessionStart,
         globs: Vec::new(),
         trigger: None,
         lines: vec![(0, 1)],

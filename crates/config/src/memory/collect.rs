@@ -1,10 +1,10 @@
 //! Takes files in, one by one, each at most once, with what they import.
 
-use super::{Memory, MemoryFile, MemoryScope, Reason, Skipped, markdown};
-use crate::frontmatter::{self, Finding};
-use crate::nested::Lazy;
-use crate::project::{Loaded, Selection};
-use crate::rules::Patterns;
+use super::{InstructionMemory, LoadReason, MemoryFile, MemoryScope, SkippedMemory, markdown};
+use crate::frontmatter::{self, FileFinding};
+use crate::nested_memory::LazyMemory;
+use crate::project::{ProjectConfig, SettingsSelection};
+use crate::rules::PathPatterns;
 use crate::state::GlobalState;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use std::collections::BTreeSet;
@@ -20,26 +20,26 @@ const MAX_FILES: usize = 1_000;
 
 /// A place where a file may be.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub(crate) struct MemoryCandidate {
     pub(crate) path: PathBuf,
     pub(crate) scope: MemoryScope,
     pub(crate) imported_by: Option<PathBuf>,
     pub(crate) hops: u32,
-    pub(crate) reason: Reason,
+    pub(crate) reason: LoadReason,
     pub(crate) trigger: Option<PathBuf>,
     pub(crate) is_agents_md: bool,
     /// A rule: its front matter is not part of the text and may hold patterns, relative to this directory.
     pub(crate) rule_base: Option<PathBuf>,
 }
 
-impl Found {
+impl MemoryCandidate {
     pub(crate) fn at(path: PathBuf, scope: MemoryScope) -> Self {
         Self {
             path,
             scope,
             imported_by: None,
             hops: 0,
-            reason: Reason::SessionStart,
+            reason: LoadReason::SessionStart,
             trigger: None,
             is_agents_md: false,
             rule_base: None,
@@ -49,14 +49,14 @@ impl Found {
 
 /// A rule that waits for a file that its patterns match.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingRule {
     pub(crate) path: PathBuf,
     pub(crate) scope: MemoryScope,
-    pub(crate) patterns: Patterns,
+    pub(crate) patterns: PathPatterns,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Collector {
+pub(crate) struct MemoryCollector {
     home: Option<PathBuf>,
     /// The repository or starting directory, resolved.
     folder: PathBuf,
@@ -66,16 +66,16 @@ pub(crate) struct Collector {
     /// Real paths already taken: cuts cycles and duplicates.
     seen: BTreeSet<PathBuf>,
     pub(crate) files: Vec<MemoryFile>,
-    skipped: Vec<Skipped>,
-    findings: Vec<Finding>,
-    pub(crate) waiting: Vec<Waiting>,
+    skipped: Vec<SkippedMemory>,
+    findings: Vec<FileFinding>,
+    pub(crate) waiting: Vec<WaitingRule>,
     /// What files are collected for now: set while a file that was read brings in others.
     pub(crate) trigger: Option<PathBuf>,
 }
 
-impl Collector {
-    pub(crate) fn new(env: &Env, loaded: &Loaded, selection: &Selection) -> Self {
-        let folder = sys::real::path(&loaded.trust_key);
+impl MemoryCollector {
+    pub(crate) fn new(env: &Env, loaded: &ProjectConfig, selection: &SettingsSelection) -> Self {
+        let folder = sys::real_path::path(&loaded.trust_key);
         let state = GlobalState::read(env);
         let recorded = state.approves_external_imports(&loaded.trust_key) || state.approves_external_imports(&folder);
         let approved = recorded || selection.external_imports;
@@ -84,12 +84,12 @@ impl Collector {
     }
 
     /// Hands over what was found; `lazy` goes on with the same memory of what was taken.
-    pub(crate) fn finish(mut self, mut lazy: Lazy) -> Memory {
+    pub(crate) fn finish(mut self, mut lazy: LazyMemory) -> InstructionMemory {
         let files = std::mem::take(&mut self.files);
         let skipped = std::mem::take(&mut self.skipped);
         let findings = std::mem::take(&mut self.findings);
         lazy.adopt(self);
-        Memory { files, skipped, findings, lazy }
+        InstructionMemory { files, skipped, findings, lazy }
     }
 
     /// The files already taken, for starting over.
@@ -107,7 +107,7 @@ impl Collector {
             scope,
             text: text.to_owned(),
             imported_by: None,
-            reason: Reason::SessionStart,
+            reason: LoadReason::SessionStart,
             globs: Vec::new(),
             trigger: None,
             lines: vec![(0, 1)],
@@ -116,11 +116,11 @@ impl Collector {
         self.files.push(file);
     }
 
-    pub(crate) fn add(&mut self, mut found: Found) {
+    pub(crate) fn add(&mut self, mut found: MemoryCandidate) {
         if let Some(trigger) = &self.trigger
-            && found.reason == Reason::SessionStart
+            && found.reason == LoadReason::SessionStart
         {
-            found.reason = Reason::NestedTraversal;
+            found.reason = LoadReason::NestedTraversal;
             found.trigger = Some(trigger.clone());
         }
         let own_dir = found.path.parent().unwrap_or(Path::new("/")).to_path_buf();
@@ -128,7 +128,7 @@ impl Collector {
     }
 
     /// `base` is the directory of the file the chain of imports began with.
-    fn add_within(&mut self, found: Found, base: &Path) {
+    fn add_within(&mut self, found: MemoryCandidate, base: &Path) {
         // Most places hold nothing, and one look is cheaper than following every folder on the way.
         if !found.path.exists() {
             return;
@@ -152,10 +152,10 @@ impl Collector {
         let (start, first_line, patterns) = self.rule_head(&found, &raw);
         // A rule with patterns is asked for again when a file matches.
         if let Some(patterns) = patterns.clone()
-            && found.reason != Reason::PathGlobMatch
+            && found.reason != LoadReason::PathGlobMatch
         {
             if self.waiting.iter().all(|rule| rule.path != found.path) {
-                self.waiting.push(Waiting { path: found.path, scope: found.scope, patterns });
+                self.waiting.push(WaitingRule { path: found.path, scope: found.scope, patterns });
             }
             return;
         }
@@ -165,7 +165,7 @@ impl Collector {
             return;
         }
         let imports = if found.hops < MAX_HOPS { markdown::imports(&text) } else { Vec::new() };
-        let Found { path, scope, imported_by, hops, reason, trigger, is_agents_md, .. } = found;
+        let MemoryCandidate { path, scope, imported_by, hops, reason, trigger, is_agents_md, .. } = found;
         let globs = patterns.map(|patterns| patterns.texts().to_vec()).unwrap_or_default();
         let file = MemoryFile {
             path: path.clone(),
@@ -182,19 +182,19 @@ impl Collector {
         // Relative to the file as it lies on disk, so that a linked file keeps its own imports.
         let dir = real.parent().unwrap_or(Path::new("/")).to_path_buf();
         for import in imports {
-            let next = Found {
+            let next = MemoryCandidate {
                 imported_by: Some(path.clone()),
                 hops: hops + 1,
-                reason: Reason::Include,
+                reason: LoadReason::Include,
                 trigger: trigger.clone(),
-                ..Found::at(self.target(&import, &dir), scope)
+                ..MemoryCandidate::at(self.target(&import, &dir), scope)
             };
             self.add_within(next, base);
         }
     }
 
     /// Where a rule's text begins, on which line, and its patterns. Other files have no head.
-    fn rule_head(&mut self, found: &Found, raw: &str) -> (usize, usize, Option<Patterns>) {
+    fn rule_head(&mut self, found: &MemoryCandidate, raw: &str) -> (usize, usize, Option<PathPatterns>) {
         let Some(base) = &found.rule_base else {
             let start = if raw.starts_with('\u{feff}') { 3 } else { 0 };
             return (start, 1, None);
@@ -203,10 +203,10 @@ impl Collector {
         let globs = head.globs("paths").unwrap_or_default();
         let line = head.get("paths").map_or(1, |field| field.line);
         let findings = &mut self.findings;
-        findings.extend(head.defects.iter().map(|d| Finding::new(&found.path, d.line, d.message.clone())));
+        findings.extend(head.defects.iter().map(|d| FileFinding::new(&found.path, d.line, d.message.clone())));
         let patterns = (!globs.is_empty()).then(|| {
-            let (patterns, broken) = Patterns::new(&globs, base);
-            findings.extend(broken.into_iter().map(|problem| Finding::new(&found.path, line, problem)));
+            let (patterns, broken) = PathPatterns::new(&globs, base);
+            findings.extend(broken.into_iter().map(|problem| FileFinding::new(&found.path, line, problem)));
             patterns
         });
         (head.body_at, head.body_line, patterns)
@@ -216,7 +216,7 @@ impl Collector {
         match scope {
             MemoryScope::Managed | MemoryScope::User | MemoryScope::Auto => true,
             MemoryScope::Project | MemoryScope::Local => {
-                self.approved || real.starts_with(&self.folder) || real.starts_with(sys::real::path(base))
+                self.approved || real.starts_with(&self.folder) || real.starts_with(sys::real_path::path(base))
             }
         }
     }
@@ -230,7 +230,7 @@ impl Collector {
 
     fn skip(&mut self, path: PathBuf, reason: &'static str) {
         if self.skipped.iter().all(|skipped| skipped.path != path) {
-            self.skipped.push(Skipped { path, reason });
+            self.skipped.push(SkippedMemory { path, reason });
         }
     }
 }

@@ -6,8 +6,8 @@ pub(crate) fn without_comments(text: &str, first_line: usize) -> (String, Vec<(u
     if !text.contains("<!--") {
         return (text.to_owned(), vec![(0, first_line)]);
     }
-    let mut out = Parts { text: String::with_capacity(text.len()), starts: Vec::new(), next: 0 };
-    let mut fence = Fence::default();
+    let mut out = LineTrackedText { text: String::with_capacity(text.len()), starts: Vec::new(), next: 0 };
+    let mut fence = CodeFence::default();
     let mut in_comment = false;
     for (at, line) in text.split_inclusive('\n').enumerate() {
         let number = first_line + at;
@@ -34,14 +34,14 @@ pub(crate) fn without_comments(text: &str, first_line: usize) -> (String, Vec<(u
 }
 
 /// Text that remembers which lines it was made of.
-struct Parts {
+struct LineTrackedText {
     text: String,
     starts: Vec<(usize, usize)>,
     /// The line that would go on without a gap.
     next: usize,
 }
 
-impl Parts {
+impl LineTrackedText {
     fn push_line(&mut self, line: &str, number: usize) {
         if number != self.next {
             self.starts.push((self.text.len(), number));
@@ -61,7 +61,7 @@ impl Parts {
 /// The paths after `@`, in order, outside code spans and fences.
 pub(crate) fn imports(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut fence = Fence::default();
+    let mut fence = CodeFence::default();
     for line in text.lines() {
         if !fence.covers(line) && line.contains('@') {
             imports_of_line(&without_spans(line), &mut found);
@@ -138,11 +138,11 @@ fn without_spans(line: &str) -> String {
 
 /// Tracks fenced code, line by line.
 #[derive(Default)]
-struct Fence {
+struct CodeFence {
     open: Option<(char, usize)>,
 }
 
-impl Fence {
+impl CodeFence {
     /// Whether the line is code or a fence.
     fn covers(&mut self, line: &str) -> bool {
         let text = line.trim();

@@ -1,19 +1,19 @@
 //! The list of skills the model sees: every name, and as many descriptions as the budget holds. What is used least loses
 //! its description first, and who asks learns which did.
 
-use super::{Shown, Skill};
+use super::{Skill, SkillVisibility};
 use std::borrow::Cow;
 
 /// Characters that descriptions may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct ListingBudget {
     /// All together.
     pub all: usize,
     /// Each.
     pub each: usize,
 }
 
-impl Budget {
+impl ListingBudget {
     /// When the window is not known.
     pub const FALLBACK: usize = 8_000;
     pub const EACH: usize = 1_536;
@@ -26,7 +26,7 @@ impl Budget {
 
 /// One line per skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct SkillListing {
     /// Name and line, in order.
     pub lines: Vec<(String, String)>,
     /// Names that are listed without their description for want of room.
@@ -34,7 +34,11 @@ pub struct Listing {
 }
 
 /// `uses` tells how often a skill was invoked.
-pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: impl Fn(&str) -> u64) -> Listing {
+pub fn list<'a>(
+    skills: impl Iterator<Item = &'a Skill>,
+    budget: ListingBudget,
+    uses: impl Fn(&str) -> u64,
+) -> SkillListing {
     let skills: Vec<&Skill> = skills.collect();
     let mut texts: Vec<Option<Cow<'_, str>>> = skills.iter().map(|skill| text(skill, budget.each)).collect();
     let lengths: Vec<usize> = texts.iter().map(|text| text.as_ref().map_or(0, |text| text.chars().count())).collect();
@@ -63,7 +67,7 @@ pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: i
         None => ["- ", &skill.name].concat(),
     };
     let lines = skills.iter().zip(&texts).map(|(skill, text)| (skill.name.clone(), line(skill, text))).collect();
-    Listing { lines, cut }
+    SkillListing { lines, cut }
 }
 
 /// Words of plain ASCII with one blank between them: as nearly all are, and they need not be put together again.
@@ -78,7 +82,7 @@ fn is_tidy(text: &str) -> bool {
 
 /// On one line, cut to `each` characters.
 fn text(skill: &Skill, each: usize) -> Option<Cow<'_, str>> {
-    if skill.shown == Shown::NameOnly {
+    if skill.visibility == SkillVisibility::NameOnly {
         return None;
     }
     let parts = [&skill.description, &skill.when_to_use];

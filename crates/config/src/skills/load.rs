@@ -1,10 +1,10 @@
 //! From directories to skills.
 
-use super::{Context, Form, Hidden, Shell, Shown, Skill, Skills};
-use crate::frontmatter::{Defect, Finding, FrontMatter};
-use crate::roots::{Custom, Root, Roots, Scope};
-use crate::scan::{self, Parsed};
-use crate::stamp::{Stamp, Stamps};
+use super::{HiddenSkill, Skill, SkillContext, SkillForm, SkillShell, SkillVisibility, Skills};
+use crate::frontmatter::{FileFinding, FrontMatter, FrontMatterDefect};
+use crate::roots::{CustomizationKind, DefinitionRoot, DefinitionRoots, DefinitionScope};
+use crate::scan::{self, ScannedHead};
+use crate::stamp::{PathStamp, PathStamps};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -38,34 +38,34 @@ const FIELDS: &[&str] = &[
 pub(crate) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
 /// A file that may declare a skill, before it is read.
-struct Candidate<'a> {
-    root: &'a Root,
-    form: Form,
+struct SkillCandidate<'a> {
+    root: &'a DefinitionRoot,
+    form: SkillForm,
     path: PathBuf,
     name: String,
     aliases: Vec<String>,
 }
 
-impl AsRef<Path> for Candidate<'_> {
+impl AsRef<Path> for SkillCandidate<'_> {
     fn as_ref(&self) -> &Path {
         &self.path
     }
 }
 
 /// What became of a candidate.
-enum Outcome {
+enum CandidateOutcome {
     /// A folder without SKILL.md is no skill; it may become one.
     Absent,
     Unreadable(String),
-    Read(Box<Skill>, Vec<Defect>, Stamp),
+    Read(Box<Skill>, Vec<FrontMatterDefect>, PathStamp),
 }
 
-pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Skills {
-    let mut places: Vec<Root> = roots.open_to(Custom::Skills).cloned().collect();
+pub(super) fn load(roots: &DefinitionRoots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Skills {
+    let mut places: Vec<DefinitionRoot> = roots.open_to(CustomizationKind::Skills).cloned().collect();
     if roots.reads_project() {
         places.extend(nested.iter().map(|dir| roots.nested(dir)));
     }
-    let mut stamps = Stamps::default();
+    let mut stamps = PathStamps::default();
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
     for root in &places {
@@ -74,15 +74,15 @@ pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<Strin
     for root in &places {
         command_files(root, &mut candidates, &mut stamps);
     }
-    let outcomes = scan::each(&candidates, |candidate, head| match head {
-        None => Outcome::Absent,
-        Some(Err(problem)) => Outcome::Unreadable(problem),
+    let outcomes = scan::map_heads(&candidates, |candidate, head| match head {
+        None => CandidateOutcome::Absent,
+        Some(Err(problem)) => CandidateOutcome::Unreadable(problem),
         Some(Ok(head)) => build(candidate, head, &roots.cwd),
     });
     let all = Vec::with_capacity(outcomes.len());
     stamps.reserve(outcomes.len());
     let taken = HashMap::with_capacity(outcomes.len());
-    let mut loader = Loader { skills: Skills { all, stamps, ..Skills::default() }, taken, cwd: &roots.cwd };
+    let mut loader = SkillLoader { skills: Skills { all, stamps, ..Skills::default() }, taken, cwd: &roots.cwd };
     for (candidate, outcome) in candidates.into_iter().zip(outcomes) {
         loader.add(candidate, outcome);
     }
@@ -92,9 +92,9 @@ pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<Strin
 }
 
 fn skill_folders<'a>(
-    root: &'a Root,
-    found: &mut Vec<Candidate<'a>>,
-    stamps: &mut Stamps,
+    root: &'a DefinitionRoot,
+    found: &mut Vec<SkillCandidate<'a>>,
+    stamps: &mut PathStamps,
     seen: &mut BTreeSet<PathBuf>,
 ) {
     let dir = root.dir.join("skills");
@@ -114,11 +114,11 @@ fn skill_folders<'a>(
             }
         }
         let path = [dir.as_path(), Path::new(&entry.name), Path::new("SKILL.md")].iter().collect();
-        found.push(Candidate { root, form: Form::Skill, path, name: entry.name, aliases: Vec::new() });
+        found.push(SkillCandidate { root, form: SkillForm::Skill, path, name: entry.name, aliases: Vec::new() });
     }
 }
 
-fn command_files<'a>(root: &'a Root, found: &mut Vec<Candidate<'a>>, stamps: &mut Stamps) {
+fn command_files<'a>(root: &'a DefinitionRoot, found: &mut Vec<SkillCandidate<'a>>, stamps: &mut PathStamps) {
     let dir = root.dir.join("commands");
     let tree = scan::markdown_tree(&dir);
     if tree.dirs.is_empty() {
@@ -132,7 +132,7 @@ fn command_files<'a>(root: &'a Root, found: &mut Vec<Candidate<'a>>, stamps: &mu
         let short = stems[at].to_owned();
         let long = folders.iter().map(String::as_str).chain([stems[at]]).collect::<Vec<_>>().join(":");
         let aliases = if short == long { Vec::new() } else { vec![short] };
-        found.push(Candidate { root, form: Form::Command, path: path.clone(), name: long, aliases });
+        found.push(SkillCandidate { root, form: SkillForm::Command, path: path.clone(), name: long, aliases });
     }
 }
 
@@ -140,33 +140,33 @@ fn stem(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }
 
-struct Loader<'a> {
+struct SkillLoader<'a> {
     skills: Skills,
     /// Where in the list a name stands.
     taken: HashMap<String, usize>,
     cwd: &'a Path,
 }
 
-impl Loader<'_> {
-    fn add(&mut self, candidate: Candidate<'_>, outcome: Outcome) {
+impl SkillLoader<'_> {
+    fn add(&mut self, candidate: SkillCandidate<'_>, outcome: CandidateOutcome) {
         let (mut skill, defects, stamp) = match outcome {
-            Outcome::Absent => return self.skills.stamps.add(candidate.path),
-            Outcome::Unreadable(problem) => {
-                self.skills.findings.push(Finding::new(&candidate.path, 1, format!("{problem}; it is ignored")));
+            CandidateOutcome::Absent => return self.skills.stamps.add(candidate.path),
+            CandidateOutcome::Unreadable(problem) => {
+                self.skills.findings.push(FileFinding::new(&candidate.path, 1, format!("{problem}; it is ignored")));
                 return self.skills.stamps.add(candidate.path);
             }
-            Outcome::Read(skill, defects, stamp) => (skill, defects, stamp),
+            CandidateOutcome::Read(skill, defects, stamp) => (skill, defects, stamp),
         };
         if let Some(by) = self.taken.get(&skill.name) {
             let Some(qualified) = self.qualified(&candidate).filter(|name| !self.taken.contains_key(name)) else {
                 let by = self.skills.all[*by].path.clone();
                 self.skills.stamps.add_seen(candidate.path, stamp);
-                self.skills.hidden.push(Hidden { name: skill.name, path: skill.path, by });
+                self.skills.hidden.push(HiddenSkill { name: skill.name, path: skill.path, by });
                 return;
             };
             skill.name = qualified;
         }
-        let found = |defect: Defect| Finding::new(&candidate.path, defect.line, defect.message);
+        let found = |defect: FrontMatterDefect| FileFinding::new(&candidate.path, defect.line, defect.message);
         self.skills.findings.extend(defects.into_iter().map(found));
         self.skills.stamps.add_seen(candidate.path, stamp);
         self.taken.insert(skill.name.clone(), self.skills.all.len());
@@ -174,8 +174,8 @@ impl Loader<'_> {
     }
 
     /// `apps/web:deploy` for a skill of a directory below.
-    fn qualified(&self, candidate: &Candidate<'_>) -> Option<String> {
-        if candidate.root.scope != Scope::Nested {
+    fn qualified(&self, candidate: &SkillCandidate<'_>) -> Option<String> {
+        if candidate.root.scope != DefinitionScope::Nested {
             return None;
         }
         let dir = candidate.root.dir.parent()?.strip_prefix(self.cwd).ok()?;
@@ -183,10 +183,10 @@ impl Loader<'_> {
     }
 }
 
-fn build(candidate: &Candidate<'_>, head: Parsed, project: &Path) -> Outcome {
-    let Parsed { mut read, opening, stamp } = head;
+fn build(candidate: &SkillCandidate<'_>, head: ScannedHead, project: &Path) -> CandidateOutcome {
+    let ScannedHead { mut read, opening, stamp } = head;
     read.report_misspelled(FIELDS);
-    let Candidate { root, form, path, name, aliases } = candidate;
+    let SkillCandidate { root, form, path, name, aliases } = candidate;
     let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let description = read.text("description").or(opening);
     let mut skill = Skill {
@@ -204,32 +204,32 @@ fn build(candidate: &Candidate<'_>, head: Parsed, project: &Path) -> Outcome {
         model: read.text("model").filter(|model| model != "inherit"),
         effort: read.choice("effort", EFFORTS).map(str::to_owned),
         context: match read.choice("context", &["fork", "inline"]) {
-            Some("fork") => Context::Fork,
-            _ => Context::Inline,
+            Some("fork") => SkillContext::Fork,
+            _ => SkillContext::Inline,
         },
         agent: read.text("agent"),
         background: read.flag("background"),
         hooks: read.json("hooks", Value::is_object),
-        paths: if *form == Form::Skill { read.globs("paths").unwrap_or_default() } else { Vec::new() },
+        paths: if *form == SkillForm::Skill { read.globs("paths").unwrap_or_default() } else { Vec::new() },
         shell: match read.choice("shell", &["bash", "powershell"]) {
-            Some("powershell") => Shell::PowerShell,
-            _ => Shell::Bash,
+            Some("powershell") => SkillShell::PowerShell,
+            _ => SkillShell::Bash,
         },
         form: *form,
         scope: root.scope,
-        shown: Shown::On,
+        visibility: SkillVisibility::On,
         path: path.clone(),
         dir,
     };
     if !root.skill_code {
-        withhold(&mut skill, &mut read);
+        remove_untrusted_parts(&mut skill, &mut read);
     }
     substitute_places(&mut skill, project);
-    Outcome::Read(Box::new(skill), read.defects, stamp)
+    CandidateOutcome::Read(Box::new(skill), read.defects, stamp)
 }
 
 /// What a folder nobody vouched for may not bring.
-fn withhold(skill: &mut Skill, read: &mut FrontMatter) {
+fn remove_untrusted_parts(skill: &mut Skill, read: &mut FrontMatter) {
     if skill.hooks.take().is_some() {
         read.refuse("hooks", "waits until the folder is trusted");
     }
@@ -253,11 +253,11 @@ fn apply_overrides(skills: &mut Skills, overrides: &BTreeMap<String, String>) {
         return;
     }
     for skill in &mut skills.all {
-        skill.shown = match overrides.get(&skill.name).map(String::as_str) {
-            Some("name-only") => Shown::NameOnly,
-            Some("user-invocable-only") => Shown::UserOnly,
-            Some("off") => Shown::Off,
-            Some(_) | None => Shown::On,
+        skill.visibility = match overrides.get(&skill.name).map(String::as_str) {
+            Some("name-only") => SkillVisibility::NameOnly,
+            Some("user-invocable-only") => SkillVisibility::UserOnly,
+            Some("off") => SkillVisibility::Off,
+            Some(_) | None => SkillVisibility::On,
         };
     }
 }

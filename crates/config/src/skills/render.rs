@@ -5,7 +5,7 @@ use super::Skill;
 
 /// What a body is rendered with.
 #[derive(Clone, Debug, Default)]
-pub struct Values<'a> {
+pub struct RenderValues<'a> {
     /// As typed.
     pub arguments: &'a str,
     pub session_id: &'a str,
@@ -15,7 +15,7 @@ pub struct Values<'a> {
 
 /// A piece of a rendered body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum RenderedPiece {
     Text(String),
     /// A command whose output stands here. `pattern` is how it was written.
     Command {
@@ -25,22 +25,27 @@ pub enum Piece {
 }
 
 /// The body in pieces, in order.
-pub fn render(skill: &Skill, body: &str, values: &Values<'_>) -> Vec<Piece> {
+pub fn render(skill: &Skill, body: &str, values: &RenderValues<'_>) -> Vec<RenderedPiece> {
     let dir = skill.dir.display().to_string();
-    let mut filler =
-        Filler { names: &skill.arguments, words: words(values.arguments), values, dir: &dir, took_arguments: false };
-    let mut pieces: Vec<Piece> = segments(body)
+    let mut filler = ArgumentFiller {
+        names: &skill.arguments,
+        words: words(values.arguments),
+        values,
+        dir: &dir,
+        took_arguments: false,
+    };
+    let mut pieces: Vec<RenderedPiece> = segments(body)
         .into_iter()
         .map(|segment| match segment {
-            Segment::Text(text) => Piece::Text(filler.fill(text)),
-            Segment::Command { command, pattern } => {
-                Piece::Command { command: filler.fill(command), pattern: pattern.to_owned() }
+            BodySegment::Text(text) => RenderedPiece::Text(filler.fill(text)),
+            BodySegment::Command { command, pattern } => {
+                RenderedPiece::Command { command: filler.fill(command), pattern: pattern.to_owned() }
             }
         })
         .collect();
     let typed = values.arguments.trim();
     if !filler.took_arguments && !typed.is_empty() {
-        pieces.push(Piece::Text(format!("\n\nARGUMENTS: {typed}")));
+        pieces.push(RenderedPiece::Text(format!("\n\nARGUMENTS: {typed}")));
     }
     pieces
 }
@@ -74,15 +79,15 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-struct Filler<'a> {
+struct ArgumentFiller<'a> {
     names: &'a [String],
     words: Vec<String>,
-    values: &'a Values<'a>,
+    values: &'a RenderValues<'a>,
     dir: &'a str,
     took_arguments: bool,
 }
 
-impl Filler<'_> {
+impl ArgumentFiller<'_> {
     fn fill(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -147,15 +152,15 @@ impl Filler<'_> {
     }
 }
 
-enum Segment<'a> {
+enum BodySegment<'a> {
     Text(&'a str),
     Command { command: &'a str, pattern: &'a str },
 }
 
 /// Finds commands: `` !`…` `` at the start of a line or after a blank, and blocks fenced with ```` ```! ````. Inside code
 /// spans and other fences nothing runs: those are examples.
-fn segments(body: &str) -> Vec<Segment<'_>> {
-    let mut finder = Finder { body, segments: Vec::new(), from: 0 };
+fn segments(body: &str) -> Vec<BodySegment<'_>> {
+    let mut finder = CommandFinder { body, segments: Vec::new(), from: 0 };
     let mut at = 0;
     let mut fence: Option<(char, usize)> = None;
     while at < body.len() {
@@ -192,17 +197,17 @@ fn fence_mark(line: &str) -> (Option<char>, usize) {
     if run >= 3 { (mark, run) } else { (None, 0) }
 }
 
-struct Finder<'a> {
+struct CommandFinder<'a> {
     body: &'a str,
-    segments: Vec<Segment<'a>>,
+    segments: Vec<BodySegment<'a>>,
     /// Where text begins that stands in no segment yet.
     from: usize,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> CommandFinder<'a> {
     fn text_until(&mut self, end: usize) {
         if end > self.from {
-            self.segments.push(Segment::Text(&self.body[self.from..end]));
+            self.segments.push(BodySegment::Text(&self.body[self.from..end]));
         }
         self.from = end;
     }
@@ -247,7 +252,7 @@ impl<'a> Finder<'a> {
 
     fn command(&mut self, from: usize, to: usize, command: &'a str) {
         self.text_until(from);
-        self.segments.push(Segment::Command { command, pattern: &self.body[from..to] });
+        self.segments.push(BodySegment::Command { command, pattern: &self.body[from..to] });
         self.from = to;
     }
 }

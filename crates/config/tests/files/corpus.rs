@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use config::agents::{Agents, Definition};
-use config::roots::Roots;
+use config::agents::{AgentDefinition, AgentDefinitions};
+use config::roots::DefinitionRoots;
 use config::skills::{Skill, Skills};
-use config::{Project, Selection};
+use config::{ConfigLoader, SettingsSelection};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -270,7 +270,7 @@ fn shown_skill(skill: &Skill, field: &str) -> String {
     }
 }
 
-fn shown_agent(agent: &Definition, field: &str) -> String {
+fn shown_agent(agent: &AgentDefinition, field: &str) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     match field {
         "description" => agent.description.clone(),
@@ -312,12 +312,13 @@ impl Home {
         fs::write(path, bytes).unwrap();
     }
 
-    fn open(&self) -> (config::Loaded, Roots) {
+    fn open(&self) -> (config::ProjectConfig, DefinitionRoots) {
         let env = Env::default().with([("HOME", self.root.as_os_str())]);
-        let selection = Selection { managed_dir: Some(self.root.join("managed")), ..Selection::default() };
+        let selection =
+            SettingsSelection { managed_dir: Some(self.root.join("managed")), ..SettingsSelection::default() };
         let cwd = self.root.join("work");
-        let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        let roots = Roots::find(&cwd, &env, &selection, &loaded, &[]);
+        let loaded = ConfigLoader::open(&cwd, &env, &selection).unwrap();
+        let roots = DefinitionRoots::find(&cwd, &env, &selection, &loaded, &[]);
         (loaded, roots)
     }
 }
@@ -333,7 +334,7 @@ fn every_file_of_the_corpus_loads_with_its_reports() {
     }
     let (_, roots) = home.open();
     let skills = Skills::load(&roots, &[], &BTreeMap::new());
-    let agents = Agents::load(&roots, &[]);
+    let agents = AgentDefinitions::load(&roots, &[]);
     let mut wrong = Vec::new();
     for case in &cases {
         let path = home.root.join(".claude").join(file_of(case.kind, &case.name));

@@ -5,7 +5,7 @@
 use serde_json::json;
 use std::fmt::Write;
 use std::path::PathBuf;
-use wire::settings::{Key, Scope, Settings, Shape, schema};
+use wire::settings::{KeyScope, KeyShape, SettingKey, Settings, schema};
 
 fn docs(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
@@ -37,33 +37,33 @@ fn the_reference_lists_every_key() {
     same("settings.md", &format!("{head}<!-- keys -->\n{table}<!-- /keys -->{tail}"));
 }
 
-fn rows(keys: &[Key], prefix: &str, out: &mut String) {
+fn rows(keys: &[SettingKey], prefix: &str, out: &mut String) {
     for key in keys {
         let name = format!("{prefix}{}", key.name);
-        if let Shape::Object(inner) = key.shape {
+        if let KeyShape::Object(inner) = key.shape {
             rows(inner, &format!("{name}."), out);
             continue;
         }
         let scope = match key.scope {
-            Scope::Any => "any file",
-            Scope::UserLocalManaged => "user, local, managed",
-            Scope::UserManaged => "user, managed",
-            Scope::Managed => "managed",
+            KeyScope::Any => "any file",
+            KeyScope::UserLocalManaged => "user, local, managed",
+            KeyScope::UserManaged => "user, managed",
+            KeyScope::Managed => "managed",
         };
         writeln!(out, "| `{name}` | {} | {scope} | {} |", takes(&key.shape), key.doc.trim()).unwrap();
     }
 }
 
-fn takes(shape: &Shape) -> String {
+fn takes(shape: &KeyShape) -> String {
     match shape {
-        Shape::Bool => "true or false".into(),
-        Shape::Text => "text".into(),
-        Shape::TextOrOff => "text or false".into(),
-        Shape::OneOf(choices) => choices.join(", "),
-        Shape::Integer { .. } | Shape::Number { .. } => "number".into(),
-        Shape::List(_) => "list".into(),
-        Shape::Map(_) | Shape::Object(_) => "object".into(),
-        Shape::Any => "JSON".into(),
+        KeyShape::Bool => "true or false".into(),
+        KeyShape::Text => "text".into(),
+        KeyShape::TextOrOff => "text or false".into(),
+        KeyShape::OneOf(choices) => choices.join(", "),
+        KeyShape::Integer { .. } | KeyShape::Number { .. } => "number".into(),
+        KeyShape::List(_) => "list".into(),
+        KeyShape::Map(_) | KeyShape::Object(_) => "object".into(),
+        KeyShape::Any => "JSON".into(),
     }
 }
 

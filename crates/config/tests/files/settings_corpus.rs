@@ -2,7 +2,7 @@
 //! are reported with file, line and key, and never stop the rest from applying.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use config::{Loaded, Project, Selection};
+use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use sys::Env;
@@ -19,15 +19,15 @@ fn corpus(kind: &str) -> Vec<(String, String)> {
 }
 
 /// Loads `text` as the user's file, beside a project file that must survive whatever is wrong with it.
-fn load(text: &str, home: &Path) -> Loaded {
+fn load(text: &str, home: &Path) -> ProjectConfig {
     let env = Env::default().with([("HOME", home)]);
     let project = home.join("work");
     std::fs::create_dir_all(project.join(".claude")).unwrap();
     std::fs::create_dir_all(home.join(".claude")).unwrap();
     std::fs::write(home.join(".claude/settings.json"), text).unwrap();
     std::fs::write(project.join(".claude/settings.json"), r#"{"permissions": {"deny": ["Bash(canary)"]}}"#).unwrap();
-    let selection = Selection { managed_dir: Some(home.join("managed")), ..Selection::default() };
-    Project::open(&project, &env, &selection).unwrap()
+    let selection = SettingsSelection { managed_dir: Some(home.join("managed")), ..SettingsSelection::default() };
+    ConfigLoader::open(&project, &env, &selection).unwrap()
 }
 
 fn plain(text: &str) -> Option<Value> {

@@ -1,7 +1,7 @@
 //! Eight processes change the same two files fifty times each; every change is there in the end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "the test starts itself again")]
 
-use config::edit::{Edit, Privacy, edit};
+use config::edit::{FilePrivacy, SettingsEdit, edit};
 use config::state;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -22,7 +22,7 @@ fn one_writer() {
     let path = Path::new(home).join(".claude/settings.json");
     for change in 0..CHANGES {
         let rule = json!(format!("Bash(p{number} c{change})"));
-        edit(&path, &["permissions", "allow"], &Edit::Add(vec![rule]), Privacy::Private, &env).unwrap();
+        edit(&path, &["permissions", "allow"], &SettingsEdit::Add(vec![rule]), FilePrivacy::Private, &env).unwrap();
         let name = format!("p{number}c{change}");
         state::update(&env, |all| drop(all.insert(name, json!(change)))).unwrap();
     }

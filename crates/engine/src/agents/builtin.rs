@@ -1,7 +1,7 @@
 //! The agent types every session has. A declared type of the same name takes their place.
 
-use config::agents::{Definition, Prompt};
-use config::roots::Scope;
+use config::agents::{AgentDefinition, AgentPrompt};
+use config::roots::DefinitionScope;
 use sys::Env;
 
 /// They answer once: nobody continues them.
@@ -9,9 +9,9 @@ const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
 /// A copy of the session that knows what the session knows.
 pub(super) const FORK: &str = "fork";
 /// What a type that only reads does without.
-const WRITERS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
+const WRITE_TOOLS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
 
-pub(super) fn all(env: &Env) -> Vec<Definition> {
+pub(super) fn all(env: &Env) -> Vec<AgentDefinition> {
     if env.is_on("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") {
         return Vec::new();
     }
@@ -26,7 +26,7 @@ pub(super) fn all(env: &Env) -> Vec<Definition> {
 }
 
 /// Only where forks are switched on.
-pub(super) fn fork() -> Definition {
+pub(super) fn fork() -> AgentDefinition {
     built_in(
         FORK,
         "A copy of yourself with this whole conversation, for a side task that needs what you already know. It runs in the \
@@ -35,7 +35,7 @@ pub(super) fn fork() -> Definition {
     )
 }
 
-pub(super) fn is_fork(definition: &Definition) -> bool {
+pub(super) fn is_fork(definition: &AgentDefinition) -> bool {
     definition.name == FORK && is_one_shot(definition)
 }
 
@@ -45,16 +45,18 @@ pub(super) fn has_forks(env: &Env) -> bool {
 }
 
 /// Whether an agent of this type has no id to be continued by.
-pub(super) fn is_one_shot(definition: &Definition) -> bool {
-    definition.path.is_none() && definition.scope == Scope::Managed && ONE_SHOT.contains(&definition.name.as_str())
+pub(super) fn is_one_shot(definition: &AgentDefinition) -> bool {
+    definition.path.is_none()
+        && definition.scope == DefinitionScope::Managed
+        && ONE_SHOT.contains(&definition.name.as_str())
 }
 
-fn built_in(name: &str, description: &str, prompt: &str) -> Definition {
+fn built_in(name: &str, description: &str, prompt: &str) -> AgentDefinition {
     // Nobody on disk or on the command line vouches for them: they are the program's own.
-    Definition::new(name, description, Prompt::Text(prompt.trim_end().to_owned()), Scope::Managed)
+    AgentDefinition::new(name, description, AgentPrompt::Text(prompt.trim_end().to_owned()), DefinitionScope::Managed)
 }
 
-fn general() -> Definition {
+fn general() -> AgentDefinition {
     built_in(
         super::DEFAULT_TYPE,
         "Researches questions and carries out tasks of several steps. Use it when a search may take many attempts, or \
@@ -63,13 +65,13 @@ fn general() -> Definition {
     )
 }
 
-fn reading(definition: Definition) -> Definition {
-    let disallowed_tools = WRITERS.iter().map(|name| (*name).to_owned()).collect();
-    Definition { disallowed_tools, omit_claude_md: true, ..definition }
+fn read_only(definition: AgentDefinition) -> AgentDefinition {
+    let disallowed_tools = WRITE_TOOLS.iter().map(|name| (*name).to_owned()).collect();
+    AgentDefinition { disallowed_tools, omit_claude_md: true, ..definition }
 }
 
-fn explore() -> Definition {
-    reading(built_in(
+fn explore() -> AgentDefinition {
+    read_only(built_in(
         "Explore",
         "Finds files, code and answers in a code base quickly, without changing anything. Say how thorough it should \
          be: quick, medium or very thorough.",
@@ -77,8 +79,8 @@ fn explore() -> Definition {
     ))
 }
 
-fn plan() -> Definition {
-    reading(built_in(
+fn plan() -> AgentDefinition {
+    read_only(built_in(
         "Plan",
         "Works out how to make a change: reads the code and returns a plan with steps, files and risks. Changes nothing.",
         include_str!("../prompts/agents/plan.md"),

@@ -1,55 +1,60 @@
 //! An agent that a hook asks whether something holds. It reads and searches, changes nothing, asks nobody, and answers in one
 //! JSON object. It is bound by the session's rules; its tokens count, its words stay with the hook.
 
-use super::child::{Purpose, Sheet};
-use super::tool::{self, Admitted, Candidate};
-use super::{Refused, Room, Spawner};
-use config::agents::{Definition, Prompt};
-use config::roots::Scope;
+use super::build::{AgentPurpose, AgentSpec};
+use super::tool::{self, AdmissionResult, AgentCandidate};
+use super::{AgentRefusal, AgentSpawner, SlotCheck};
+use config::agents::{AgentDefinition, AgentPrompt};
+use config::roots::DefinitionScope;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use wire::mode::PermissionMode;
 
-const NAME: &str = "hook-agent";
+const JUDGE_NAME: &str = "hook-agent";
 const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
 const MAX_TURNS: u32 = 50;
 
 /// What an agent answers to `task`. Dropping the future ends the agent. Boxed: a turn can hold a judge, which has turns.
 pub(crate) fn judge(
-    spawner: &Arc<Spawner>,
+    spawner: &Arc<AgentSpawner>,
     task: String,
     model: Option<String>,
-) -> BoxFuture<'static, Result<String, Refused>> {
+) -> BoxFuture<'static, Result<String, AgentRefusal>> {
     let spawner = Arc::clone(spawner);
     Box::pin(async move {
-        let live = spawner.live()?;
+        let live = spawner.parent()?;
         if spawner.agents.is_over_budget() {
             return Err("the budget is spent".into());
         }
-        let sheet = sheet(&spawner, model, &live);
+        let sheet = judge_spec(&spawner, model, &live);
         let scope = spawner.scope.child_token();
         let sidecar = tool::sidecar_of(&sheet);
-        let candidate = Candidate { sheet, sidecar, scope, room: Room::Granted, past: None };
+        let candidate = AgentCandidate { spec: sheet, sidecar, scope, slot_check: SlotCheck::Granted, restored: None };
         let content = wire::raw::to_raw(&task).map_err(|error| error.to_string())?;
         match tool::admit(&spawner, live, candidate) {
-            Admitted::Running(running) => running.answer(content).await,
-            Admitted::Refused(_, why) => Err(why),
+            AdmissionResult::Running(running) => running.answer(content).await,
+            AdmissionResult::Refused(_, why) => Err(why),
         }
     })
 }
 
-fn sheet(spawner: &Spawner, model: Option<String>, live: &super::Live) -> Sheet {
-    let kit = &spawner.agents.kit();
+fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &super::ParentSnapshot) -> AgentSpec {
+    let kit = &spawner.agents.template();
     let id = store::agents::new_id();
     let tools = TOOLS.iter().filter(|name| kit.tools.iter().any(|known| known == *name));
-    let definition = Definition {
+    let definition = AgentDefinition {
         tools: Some(tools.map(|name| (*name).to_owned()).collect()),
         max_turns: Some(MAX_TURNS),
         permission_mode: Some(PermissionMode::DontAsk),
         omit_claude_md: true,
-        ..Definition::new(NAME, "Judges a condition for a hook", Prompt::Text(prompt()), Scope::Managed)
+        ..AgentDefinition::new(
+            JUDGE_NAME,
+            "Judges a condition for a hook",
+            AgentPrompt::Text(prompt()),
+            DefinitionScope::Managed,
+        )
     };
-    Sheet {
+    AgentSpec {
         description: "Judges a condition for a hook".into(),
         name: None,
         // No call of the conversation: a resumed session must not take it for one.
@@ -60,10 +65,10 @@ fn sheet(spawner: &Spawner, model: Option<String>, live: &super::Live) -> Sheet 
         background: false,
         depth: spawner.depth + 1,
         parent: spawner.id.clone(),
-        place: live.place.clone(),
+        project_dir: live.project_dir.clone(),
         worktree: None,
         hooks: None,
-        purpose: Purpose::Judgement,
+        purpose: AgentPurpose::Judgement,
         id,
         definition,
     }

@@ -3,24 +3,24 @@
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct AgentLimits {
     /// Layers below the main thread; 1 = agents start no agents.
     pub(super) depth: u32,
     /// Running at once, wherever they stand.
     pub(super) concurrent: usize,
 }
 
-impl Limits {
+impl AgentLimits {
     pub(super) fn from_env(env: &Env) -> Self {
         Self {
-            depth: digits(env, "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH").unwrap_or(3),
-            concurrent: digits(env, "CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS").unwrap_or(20) as usize,
+            depth: positive_number(env, "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH").unwrap_or(3),
+            concurrent: positive_number(env, "CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS").unwrap_or(20) as usize,
         }
     }
 }
 
 /// Only a positive number in plain digits counts.
-fn digits(env: &Env, name: &str) -> Option<u32> {
+fn positive_number(env: &Env, name: &str) -> Option<u32> {
     let text = env.get(name)?;
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|n| plain && *n > 0)
@@ -35,9 +35,9 @@ mod tests {
     fn only_plain_positive_digits_count() {
         let with = |text: &str| {
             let env = Env::default().with([("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", text)]);
-            Limits::from_env(&env).depth
+            AgentLimits::from_env(&env).depth
         };
-        assert_eq!(Limits::from_env(&Env::default()), Limits { depth: 3, concurrent: 20 });
+        assert_eq!(AgentLimits::from_env(&Env::default()), AgentLimits { depth: 3, concurrent: 20 });
         assert_eq!((with("1"), with("7"), with("0"), with("-2"), with("1e3"), with(" 5")), (1, 7, 3, 3, 3, 3));
     }
 }

@@ -1,9 +1,9 @@
 //! `@agent-name` and `@"name (agent)"` in a prompt: the user wants that agent used. The prompt goes to the model as it is,
 //! with a note beside it.
 
-use super::Agents;
+use super::AgentTable;
 
-impl Agents {
+impl AgentTable {
     /// The declared and built-in types that `prompt` names, each once.
     pub(crate) fn mentioned(&self, prompt: &str) -> Vec<String> {
         if !prompt.contains('@') {

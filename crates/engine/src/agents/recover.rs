@@ -7,32 +7,32 @@ use crate::prompts::{TaskNotice, task_notice};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use store::Loaded;
-use store::agents::{Outcome as Ending, Sidecar, Stored, Summary, summarise};
+use store::LoadedConversation;
+use store::agents::{AgentOutcome as Ending, AgentSummary, Sidecar, StoredAgent, summarise};
 use store::resume::EntryKind;
-use tools::Outcome;
-use wire::block::{Block, Content};
+use tools::ToolOutcome;
+use wire::block::{ContentBlock, MessageContent};
 use wire::sdk::TaskUsage;
 
 /// To be recorded before anything else of the new run.
 #[derive(Debug, Default)]
-pub(crate) struct Owed {
-    pub results: Vec<OwedResult>,
+pub(crate) struct AgentRecovery {
+    pub results: Vec<RecoveredResult>,
     /// Told to the model with the next request.
     pub notices: Vec<String>,
 }
 
 #[derive(Debug)]
-pub(crate) struct OwedResult {
+pub(crate) struct RecoveredResult {
     pub tool_use_id: String,
     pub assistant_uuid: String,
-    pub outcome: Outcome,
-    agent: Stored,
+    pub outcome: ToolOutcome,
+    agent: StoredAgent,
 }
 
-impl OwedResult {
+impl RecoveredResult {
     /// The call is answered by this result: no notice will follow it.
-    pub(crate) fn settle(&self, session_dir: &Path) {
+    pub(crate) fn mark_delivered(&self, session_dir: &Path) {
         let sidecar = Sidecar { is_backgrounded: false, ..self.agent.sidecar.clone() };
         if let Err(error) = sidecar.write(session_dir, &self.agent.id) {
             tracing::warn!(%error, "an agent's sidecar could not be written");
@@ -41,22 +41,22 @@ impl OwedResult {
 }
 
 /// `agent` is the one whose conversation this is; `None` for the main thread.
-pub(crate) fn owed(loaded: &Loaded, session_dir: &Path, agent: Option<&str>) -> Owed {
-    let mut owed = Owed::default();
-    let own = |stored: &Stored| stored.sidecar.parent_agent_id.as_deref() == agent;
-    let children: Vec<Stored> = store::agents::list(session_dir).into_iter().filter(own).collect();
+pub(crate) fn find_undelivered(loaded: &LoadedConversation, session_dir: &Path, agent: Option<&str>) -> AgentRecovery {
+    let mut owed = AgentRecovery::default();
+    let own = |stored: &StoredAgent| stored.sidecar.parent_agent_id.as_deref() == agent;
+    let children: Vec<StoredAgent> = store::agents::list(session_dir).into_iter().filter(own).collect();
     if children.is_empty() {
         return owed;
     }
-    let calls = Calls::of(loaded);
+    let calls = CallIndex::of(loaded);
     for child in children {
         let call = call_of(&child.sidecar).to_owned();
         if let Some(assistant_uuid) = calls.open.get(call.as_str()) {
-            let outcome = Record::of(&child).outcome(&child);
+            let outcome = RecoveredAgent::of(&child).outcome(&child);
             let assistant_uuid = assistant_uuid.clone();
-            owed.results.push(OwedResult { tool_use_id: call, assistant_uuid, outcome, agent: child });
-        } else if child.sidecar.is_backgrounded && calls.is_answered(&call, loaded) && !is_told(loaded, &child) {
-            owed.notices.push(Record::of(&child).notice(&child));
+            owed.results.push(RecoveredResult { tool_use_id: call, assistant_uuid, outcome, agent: child });
+        } else if child.sidecar.is_backgrounded && calls.is_answered(&call, loaded) && !is_notified(loaded, &child) {
+            owed.notices.push(RecoveredAgent::of(&child).notice(&child));
         }
     }
     // In the order the model made the calls.
@@ -71,15 +71,15 @@ fn call_of(sidecar: &Sidecar) -> &str {
 }
 
 /// The calls of the conversation, as far as it was loaded.
-struct Calls {
+struct CallIndex {
     /// Calls of the last response without a result, with the line that makes each.
     open: HashMap<String, String>,
     order: Vec<String>,
     answered: HashSet<String>,
 }
 
-impl Calls {
-    fn of(loaded: &Loaded) -> Self {
+impl CallIndex {
+    fn of(loaded: &LoadedConversation) -> Self {
         let mut this = Self { open: HashMap::new(), order: Vec::new(), answered: HashSet::new() };
         let mut response: Option<&str> = None;
         for entry in &loaded.entries {
@@ -110,13 +110,13 @@ impl Calls {
     }
 
     /// Calls from before a compaction were answered there.
-    fn is_answered(&self, call: &str, loaded: &Loaded) -> bool {
+    fn is_answered(&self, call: &str, loaded: &LoadedConversation) -> bool {
         self.answered.contains(call) || loaded.boundary.is_some()
     }
 }
 
 /// Whether the end of the agent's last run stands in the conversation, or stood in what was compacted.
-fn is_told(loaded: &Loaded, child: &Stored) -> bool {
+fn is_notified(loaded: &LoadedConversation, child: &StoredAgent) -> bool {
     let mark = format!("<task-id>{}</task-id>\\n<tool-use-id>{}</tool-use-id>", child.id, call_of(&child.sidecar));
     let in_conversation = |body: &Option<Box<str>>| body.as_deref().is_some_and(|body| body.contains(&mark));
     if loaded.entries.iter().any(|entry| entry.kind == EntryKind::User && in_conversation(&entry.body)) {
@@ -132,15 +132,15 @@ fn answered_after(text: &str, mark: &str) -> bool {
 }
 
 /// What is left of an agent.
-struct Record {
+struct RecoveredAgent {
     status: Ending,
     report: String,
     usage: TaskUsage,
-    summary: Summary,
+    summary: AgentSummary,
 }
 
-impl Record {
-    fn of(child: &Stored) -> Self {
+impl RecoveredAgent {
+    fn of(child: &StoredAgent) -> Self {
         let summary = summarise(&child.transcript).unwrap_or_default();
         let ending = child.sidecar.status.or_else(|| {
             let failed = if summary.is_api_error { Ending::Failed } else { Ending::Completed };
@@ -149,9 +149,9 @@ impl Record {
         let text = summary.text.trim();
         let cut = "[The agent was cut off when gimlet ended. What it did is kept.]";
         let report = match (ending, text.is_empty()) {
-            (Some(_), false) => report::scan(text),
+            (Some(_), false) => report::neutralise(text),
             (Some(_), true) => "(The agent ended without a report.)".to_owned(),
-            (None, false) => format!("{}\n\n{cut}", report::scan(text)),
+            (None, false) => format!("{}\n\n{cut}", report::neutralise(text)),
             (None, true) => cut.to_owned(),
         };
         let usage = TaskUsage {
@@ -162,7 +162,7 @@ impl Record {
         Self { status: ending.unwrap_or(Ending::Stopped), report, usage, summary }
     }
 
-    fn outcome(&self, child: &Stored) -> Outcome {
+    fn outcome(&self, child: &StoredAgent) -> ToolOutcome {
         let TaskUsage { total_tokens, tool_uses, duration_ms } = self.usage;
         let trailer = format!(
             "agentId: {0} (to continue this agent, use SendMessage with to: \"{0}\")\n<usage>total_tokens: \
@@ -170,7 +170,7 @@ impl Record {
             child.id
         );
         if self.status != Ending::Completed {
-            return Outcome::failed(format!("{}\n{trailer}", self.report));
+            return ToolOutcome::failed(format!("{}\n{trailer}", self.report));
         }
         let structured = json!({
             "status": "completed",
@@ -182,15 +182,15 @@ impl Record {
             "totalTokens": total_tokens,
             "usage": self.summary.last,
         });
-        Outcome {
-            content: Content::Blocks(vec![Block::text(self.report.clone()), Block::text(trailer)]),
+        ToolOutcome {
+            content: MessageContent::Blocks(vec![ContentBlock::text(self.report.clone()), ContentBlock::text(trailer)]),
             is_error: false,
             structured: wire::raw::to_raw(&structured).ok(),
             mcp_meta: None,
         }
     }
 
-    fn notice(&self, child: &Stored) -> String {
+    fn notice(&self, child: &StoredAgent) -> String {
         let (status, ending) = match self.status {
             Ending::Completed => ("completed", "completed"),
             Ending::Failed => ("failed", "failed"),

@@ -2,43 +2,43 @@
 //! started, and what is told and recorded when it is over. Its transcript is complete on disk before anyone hears of the
 //! end.
 
-use super::child::{Child, Sheet};
+use super::build::{AgentSession, AgentSpec};
+use super::output::AgentOutput;
 use super::report;
-use super::voice::Voice;
-use super::{Agents, Seat, builtin};
+use super::{AgentSlot, AgentTable, builtin};
 use crate::command::Prompt;
 use crate::decide::EndReason;
 use crate::session::Session;
 use crate::tasks;
-use crate::turn::{self, Ended, Opener};
-use crate::worktree::Kept;
+use crate::turn::{self, TurnEnd, TurnOpener};
+use crate::worktree::KeptWorktree;
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use store::agents::{Outcome as Stored, Sidecar};
-use tools::tasks::{AgentTask, End, Task, TaskStatus, Tasks};
-use wire::sdk::{Message, SystemBody, TaskNotification, TaskPatch, TaskStarted, TaskUsage};
+use store::agents::{AgentOutcome as Stored, Sidecar};
+use tools::tasks::{AgentTask, SessionTasks, TaskEnd, TaskRecord, TaskStatus};
+use wire::sdk::{SdkMessage, SystemBody, TaskNotification, TaskPatch, TaskStarted, TaskUsage};
 use wire::usage::Usage;
 
 /// An agent that is ready to begin.
-pub(super) struct Running {
-    pub(super) agents: Arc<Agents>,
+pub(super) struct AgentRun {
+    pub(super) agents: Arc<AgentTable>,
     pub(super) session: Session,
-    pub(super) voice: Arc<Voice>,
-    pub(super) sheet: Sheet,
+    pub(super) output: Arc<AgentOutput>,
+    pub(super) spec: AgentSpec,
     pub(super) sidecar: Sidecar,
-    pub(super) seat: Seat,
+    pub(super) slot: AgentSlot,
 }
 
 /// Whether the conversation begins now; one that is taken up again has what hooks said at its beginning.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum First {
+pub(super) enum FirstRun {
     Yes,
     No,
 }
 
 /// How it ended.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct AgentResult {
     pub(super) id: String,
     pub(super) agent_type: String,
     /// Nobody can continue it.
@@ -51,61 +51,67 @@ pub(super) struct Finished {
     pub(super) task_usage: TaskUsage,
     pub(super) model: String,
     pub(super) models: Vec<String>,
-    pub(super) worktree: Option<Kept>,
+    pub(super) worktree: Option<KeptWorktree>,
 }
 
-impl Finished {
-    pub(super) fn into_end(self) -> End {
-        End { report: Some(self.report), usage: self.task_usage, ..End::new(self.status) }
+impl AgentResult {
+    pub(super) fn into_end(self) -> TaskEnd {
+        TaskEnd { report: Some(self.report), usage: self.task_usage, ..TaskEnd::new(self.status) }
     }
 }
 
-impl Running {
-    pub(super) fn new(agents: Arc<Agents>, child: Child, sheet: Sheet, sidecar: Sidecar, seat: Seat) -> Self {
-        Self { agents, session: child.session, voice: child.voice, sheet, sidecar, seat }
+impl AgentRun {
+    pub(super) fn new(
+        agents: Arc<AgentTable>,
+        child: AgentSession,
+        sheet: AgentSpec,
+        sidecar: Sidecar,
+        seat: AgentSlot,
+    ) -> Self {
+        Self { agents, session: child.session, output: child.output, spec: sheet, sidecar, slot: seat }
     }
 
     /// Before anything else is said of it.
-    pub(super) async fn announce(&mut self, prompt: &str, first: First) {
+    pub(super) async fn announce(&mut self, prompt: &str, first: FirstRun) {
         let started = TaskStarted {
-            task_id: self.sheet.id.clone(),
-            run_id: Some(self.voice.run_id().to_owned()),
-            tool_use_id: Some(self.sheet.tool_use_id.clone()),
-            description: self.sheet.description.clone(),
-            subagent_type: Some(self.sheet.definition.name.clone()),
-            is_backgrounded: self.sheet.background,
-            spawn_depth: Some(self.sheet.depth),
-            parent_task_id: self.sheet.parent.clone(),
+            task_id: self.spec.id.clone(),
+            run_id: Some(self.output.run_id().to_owned()),
+            tool_use_id: Some(self.spec.tool_use_id.clone()),
+            description: self.spec.description.clone(),
+            subagent_type: Some(self.spec.definition.name.clone()),
+            is_backgrounded: self.spec.background,
+            spawn_depth: Some(self.spec.depth),
+            parent_task_id: self.spec.parent.clone(),
             task_type: "local_agent",
             prompt: Some(prompt.to_owned()),
         };
-        self.agents.kit().host.system(SystemBody::TaskStarted(Box::new(started))).await;
+        self.agents.template().host.system(SystemBody::TaskStarted(Box::new(started))).await;
         let scope = self.session.control.scope().clone();
         let texts = self.session.io.subagent_start(&scope).await;
-        if first == First::Yes {
+        if first == FirstRun::Yes {
             self.session.start.contexts = texts;
         }
     }
 
     /// The row of the table of background tasks.
-    pub(super) fn task(&self) -> Task {
-        let output = Tasks::output_path(&self.agents.kit().state.facts.tasks_dir, &self.sheet.id);
-        let transcript = self.session.io.scribe.transcript().path().to_path_buf();
-        Task {
-            id: self.sheet.id.clone(),
+    pub(super) fn task(&self) -> TaskRecord {
+        let output = SessionTasks::output_path(&self.agents.template().state.facts.tasks_dir, &self.spec.id);
+        let transcript = self.session.io.transcript.transcript().path().to_path_buf();
+        TaskRecord {
+            id: self.spec.id.clone(),
             kind: "local_agent",
-            command: self.sheet.description.clone(),
-            description: self.sheet.description.clone(),
-            tool_use_id: self.sheet.tool_use_id.clone(),
+            command: self.spec.description.clone(),
+            description: self.spec.description.clone(),
+            tool_use_id: self.spec.tool_use_id.clone(),
             output,
             status: TaskStatus::Running,
             exit_code: None,
             note: None,
             started_at_ms: sys::clock::now_ms(),
             ended_at_ms: None,
-            owner: self.sheet.parent.clone(),
+            owner: self.spec.parent.clone(),
             agent: Some(Box::new(AgentTask {
-                agent_type: self.sheet.definition.name.clone(),
+                agent_type: self.spec.definition.name.clone(),
                 transcript,
                 report: None,
                 usage: TaskUsage::default(),
@@ -114,50 +120,50 @@ impl Running {
         }
     }
 
-    pub(super) async fn finish(mut self: Box<Self>, content: Box<RawValue>) -> Finished {
+    pub(super) async fn finish(mut self: Box<Self>, content: Box<RawValue>) -> AgentResult {
         let first = Prompt::new(content);
-        let ended = self.work(first).await;
-        self.put_away().await;
+        let ended = self.run_turns(first).await;
+        self.shut_down().await;
         let hooks = self.session.io.worktree_hooks();
-        let entered = self.session.io.stay.take();
-        let worktree = match self.sheet.worktree.as_ref().or(entered.as_ref().map(|stay| &stay.worktree)) {
-            Some(worktree) => worktree.settle(Some(&hooks)).await,
+        let entered = self.session.io.active_worktree.take();
+        let worktree = match self.spec.worktree.as_ref().or(entered.as_ref().map(|stay| &stay.worktree)) {
+            Some(worktree) => worktree.remove_if_unchanged(Some(&hooks)).await,
             None => None,
         };
-        let verdict = report::judge(&ended, self.sheet.definition.max_turns);
-        let kit = &self.agents.kit();
-        let finished = Finished {
-            id: self.sheet.id.clone(),
-            agent_type: self.sheet.definition.name.clone(),
-            one_shot: builtin::is_one_shot(&self.sheet.definition),
+        let verdict = report::judge(&ended, self.spec.definition.max_turns);
+        let kit = &self.agents.template();
+        let finished = AgentResult {
+            id: self.spec.id.clone(),
+            agent_type: self.spec.definition.name.clone(),
+            one_shot: builtin::is_one_shot(&self.spec.definition),
             status: verdict.status,
             report: report::bounded(&verdict.report, &kit.env, &kit.session_dir),
             is_error: verdict.is_error,
             usage: self.session.io.ledger.last_usage().clone(),
-            task_usage: self.voice.usage(),
-            model: self.sheet.model.clone(),
+            task_usage: self.output.usage(),
+            model: self.spec.model.clone(),
             models: self.session.io.ledger.models_used(),
             worktree,
         };
-        self.agents.count_end(&self.sheet.id, finished.status, self.sheet.background);
+        self.agents.count_end(&self.spec.id, finished.status, self.spec.background);
         self.record_end(&finished).await;
-        self.tell_end(&finished).await;
-        let Self { seat, .. } = *self;
+        self.send_end(&finished).await;
+        let Self { slot: seat, .. } = *self;
         drop(seat);
         finished
     }
 
     /// Its last words, for a question that no call asked: nothing is told and no sidecar is kept.
     pub(super) async fn answer(mut self: Box<Self>, content: Box<RawValue>) -> Result<String, String> {
-        let ended = self.work(Prompt::new(content)).await;
-        self.put_away().await;
-        let verdict = report::judge(&ended, self.sheet.definition.max_turns);
+        let ended = self.run_turns(Prompt::new(content)).await;
+        self.shut_down().await;
+        let verdict = report::judge(&ended, self.spec.definition.max_turns);
         if verdict.is_error || ended.text.trim().is_empty() { Err(verdict.report) } else { Ok(ended.text) }
     }
 
     /// Turns until there is nothing more to do: no message waits, and no agent it started is still owed.
-    async fn work(&mut self, first: Prompt) -> Ended {
-        let mut ended = Box::pin(turn::run(&mut self.session, Opener::Prompt(first))).await;
+    async fn run_turns(&mut self, first: Prompt) -> TurnEnd {
+        let mut ended = Box::pin(turn::run(&mut self.session, TurnOpener::Prompt(first))).await;
         while ended.reason == Some(EndReason::Completed) {
             let Some(opener) = self.next_opener().await else { break };
             ended = Box::pin(turn::run(&mut self.session, opener)).await;
@@ -165,76 +171,76 @@ impl Running {
         ended
     }
 
-    async fn next_opener(&mut self) -> Option<Opener> {
+    async fn next_opener(&mut self) -> Option<TurnOpener> {
         let Session { control, io, .. } = &mut self.session;
         let tasks = Arc::clone(&io.state.tasks);
-        let id = self.sheet.id.as_str();
+        let id = self.spec.id.as_str();
         loop {
             if let Some(prompt) = control.next_queued().await {
-                return Some(Opener::Prompt(prompt));
+                return Some(TurnOpener::Prompt(prompt));
             }
-            if !tasks.owes_agents(Some(id)) {
+            if !tasks.has_pending_agents(Some(id)) {
                 // From here on a message finds the agent finished and takes it up again.
-                control.hang_up();
-                return control.next_queued().await.map(Opener::Prompt);
+                control.close_commands();
+                return control.next_queued().await.map(TurnOpener::Prompt);
             }
             let scope = control.scope().clone();
             let event = tokio::select! {
                 event = control.during(tasks.next_event(Some(id))) => event?,
                 () = scope.cancelled() => return None,
             };
-            if let Some(notice) = tasks::tell(event, io).await {
-                return Some(Opener::Notice(notice.text));
+            if let Some(notice) = tasks::send_event(event, io).await {
+                return Some(TurnOpener::Notice(notice.text));
             }
         }
     }
 
     /// Ends the commands it left behind and closes its file.
-    async fn put_away(&mut self) {
+    async fn shut_down(&mut self) {
         let io = &mut self.session.io;
-        let id = self.sheet.id.as_str();
+        let id = self.spec.id.as_str();
         io.state.tasks.stop_where(|task| task.owner.as_deref() == Some(id)).await;
         for event in io.state.tasks.take_events(Some(id)) {
-            tasks::tell(event, io).await;
+            tasks::send_event(event, io).await;
         }
         io.hooks.end().await;
         io.mcp.close().await;
         io.side.drain_usage(&mut io.ledger);
-        if let Err(error) = io.scribe.transcript().close().await {
+        if let Err(error) = io.transcript.transcript().close().await {
             tracing::warn!(%error, agent = id, "the agent's transcript could not be closed");
         }
     }
 
-    async fn record_end(&mut self, finished: &Finished) {
+    async fn record_end(&mut self, finished: &AgentResult) {
         let mut sidecar = self.sidecar.clone();
         sidecar.status = Some(match finished.status {
             TaskStatus::Completed | TaskStatus::Running => Stored::Completed,
             TaskStatus::Failed => Stored::Failed,
             TaskStatus::Killed => Stored::Stopped,
         });
-        sidecar.stopped_by_user = self.agents.is_stopped_by_user(&self.sheet.id);
+        sidecar.stopped_by_user = self.agents.is_stopped_by_user(&self.spec.id);
         if finished.worktree.is_none() {
             sidecar.worktree_path = None;
             sidecar.worktree_branch = None;
         }
-        write_sidecar(&self.agents, &self.sheet.id, sidecar).await;
+        write_sidecar(&self.agents, &self.spec.id, sidecar).await;
     }
 
-    async fn tell_end(&self, finished: &Finished) {
-        let host = &self.agents.kit().host.clone();
-        if let Some(said) = self.voice.take_last_words().filter(|_| self.sheet.background) {
-            host.send(Message::Assistant(said)).await;
+    async fn send_end(&self, finished: &AgentResult) {
+        let host = &self.agents.template().host.clone();
+        if let Some(said) = self.output.take_last_words().filter(|_| self.spec.background) {
+            host.send(SdkMessage::Assistant(said)).await;
         }
-        let (task_id, run_id) = (self.sheet.id.clone(), Some(self.voice.run_id().to_owned()));
+        let (task_id, run_id) = (self.spec.id.clone(), Some(self.output.run_id().to_owned()));
         let patch = TaskPatch { status: finished.status.as_str(), end_time: Some(sys::clock::now_ms()) };
         host.system(SystemBody::TaskUpdated { task_id: task_id.clone(), run_id: run_id.clone(), patch }).await;
         let notification = TaskNotification {
             task_id,
             run_id,
-            tool_use_id: Some(self.sheet.tool_use_id.clone()),
-            status: tasks::told_status(finished.status),
+            tool_use_id: Some(self.spec.tool_use_id.clone()),
+            status: tasks::protocol_status(finished.status),
             output_file: self.task().output.display().to_string(),
-            summary: tasks::agent_summary(&self.sheet.description, finished.status),
+            summary: tasks::agent_summary(&self.spec.description, finished.status),
             usage: Some(finished.task_usage),
         };
         host.system(SystemBody::TaskNotification(Box::new(notification))).await;
@@ -242,13 +248,13 @@ impl Running {
 }
 
 /// A failure is logged only: the sidecar helps others to find the agent, it does not need it itself.
-pub(super) async fn write_sidecar(agents: &Agents, id: &str, sidecar: Sidecar) {
-    if agents.kit().persist == store::Persist::No {
+pub(super) async fn write_sidecar(agents: &AgentTable, id: &str, sidecar: Sidecar) {
+    if agents.template().persist == store::Persistence::No {
         return;
     }
-    let kit = agents.kit();
+    let kit = agents.template();
     if let Some(tap) = kit.mirror.clone() {
-        crate::mirror::tell_sidecar(tap, store::agents::transcript_path(&kit.session_dir, id), &sidecar).await;
+        crate::mirror::mirror_sidecar(tap, store::agents::transcript_path(&kit.session_dir, id), &sidecar).await;
     }
     let (dir, id) = (kit.session_dir.clone(), id.to_owned());
     let written = tokio::task::spawn_blocking(move || sidecar.write(&dir, &id)).await;
@@ -258,7 +264,7 @@ pub(super) async fn write_sidecar(agents: &Agents, id: &str, sidecar: Sidecar) {
 }
 
 /// The output file of a background agent leads to its transcript.
-pub(super) async fn link_output(task: &Task) {
+pub(super) async fn link_output(task: &TaskRecord) {
     let Some(agent) = &task.agent else { return };
     let (target, link) = (agent.transcript.clone(), task.output.clone());
     let linked = tokio::task::spawn_blocking(move || {

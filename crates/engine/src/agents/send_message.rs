@@ -1,109 +1,107 @@
 //! SendMessage: reaches a running agent, or takes up one that has ended, with everything it knew. An agent that a person
 //! stopped stays stopped.
 
-use super::child::{Purpose, Sheet};
-use super::run::{First, Running};
-use super::tool::{self, Admitted, Candidate};
-use super::{Refused, Room, Spawner};
+use super::build::{AgentPurpose, AgentSpec};
+use super::run::{AgentRun, FirstRun};
+use super::tool::{self, AdmissionResult, AgentCandidate};
+use super::{AgentRefusal, AgentSpawner, SlotCheck};
 use crate::command::{Command, Prompt};
-use crate::worktree::{Holder, Worktree};
+use crate::worktree::{Worktree, WorktreeHolder};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use store::agents::Stored;
+use store::agents::StoredAgent;
 use store::resume::LoadOptions;
-use tools::input::Input;
-use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use tools::input::ToolInput;
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::mode::PermissionMode;
 
 pub(super) const NAME: &str = "SendMessage";
 
-static SPEC: Spec = Spec::of(NAME, include_str!("send_message.md"), include_str!("send_message.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of(NAME, include_str!("send_message.md"), include_str!("send_message.schema.json"));
 
 pub(crate) struct SendMessage {
-    spawner: Arc<Spawner>,
+    spawner: Arc<AgentSpawner>,
 }
 
 impl SendMessage {
-    pub(crate) fn new(spawner: Arc<Spawner>) -> Self {
+    pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
         Self { spawner }
     }
 }
 
 impl Tool for SendMessage {
-    fn spec(&self) -> &Spec {
+    fn spec(&self) -> &ToolSpec {
         &SPEC
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of(NAME, input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of(NAME, input)?;
         let (to, message) = (input.string("to")?, input.string("message")?);
-        Ok(Box::new(Message { to, message, spawner: Arc::clone(&self.spawner) }))
+        Ok(Box::new(SendMessageCall { to, message, spawner: Arc::clone(&self.spawner) }))
     }
 }
 
-struct Message {
+struct SendMessageCall {
     to: String,
     message: String,
-    spawner: Arc<Spawner>,
+    spawner: Arc<AgentSpawner>,
 }
 
 /// Who a message is for.
-enum Addressee {
-    Running(crate::command::Commands, String),
+enum MessageTarget {
+    Running(crate::command::CommandSender, String),
     Ended(String),
 }
 
-impl Call for Message {
+impl ToolCall for SendMessageCall {
     fn access(&self, _at: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        Box::pin(async move { self.send(cx).await.unwrap_or_else(Outcome::failed) })
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.send(cx).await.unwrap_or_else(ToolOutcome::failed) })
     }
 }
 
-impl Message {
-    async fn send(&self, cx: CallCx) -> Result<Outcome, Refused> {
+impl SendMessageCall {
+    async fn send(&self, cx: CallContext) -> Result<ToolOutcome, AgentRefusal> {
         let content = wire::raw::to_raw(&self.message).map_err(|e| e.to_string())?;
-        let id = match self.addressee()? {
-            Addressee::Running(commands, id) => {
+        let id = match self.resolve_target()? {
+            MessageTarget::Running(commands, id) => {
                 let prompt = Prompt::new(content.clone());
                 if commands.send(Command::Submit(prompt)).await.is_ok() {
                     let text = format!("The message waits for agent {id}; it reads it after what it is doing now.");
                     let structured = json!({"success": true, "message": text, "agentId": id});
-                    return Ok(Outcome::text(text, wire::raw::to_raw(&structured).ok()));
+                    return Ok(ToolOutcome::text(text, wire::raw::to_raw(&structured).ok()));
                 }
                 // It has just ended.
                 id
             }
-            Addressee::Ended(id) => id,
+            MessageTarget::Ended(id) => id,
         };
-        self.take_up(&id, content, &cx).await
+        self.resume(&id, content, &cx).await
     }
 
-    fn addressee(&self) -> Result<Addressee, Refused> {
-        let rows = self.spawner.agents.rows();
+    fn resolve_target(&self) -> Result<MessageTarget, AgentRefusal> {
+        let rows = self.spawner.agents.entries();
         if let Some(row) = rows.iter().find(|row| row.id == self.to) {
-            return Ok(row
-                .commands
-                .clone()
-                .map_or(Addressee::Ended(row.id.clone()), |commands| Addressee::Running(commands, row.id.clone())));
+            return Ok(row.commands.clone().map_or(MessageTarget::Ended(row.id.clone()), |commands| {
+                MessageTarget::Running(commands, row.id.clone())
+            }));
         }
         let named: Vec<_> = rows.iter().filter(|row| row.name.as_deref() == Some(self.to.as_str())).collect();
         match named.as_slice() {
-            [] => Ok(Addressee::Ended(self.to.clone())),
-            [row] => Ok(row
-                .commands
-                .clone()
-                .map_or(Addressee::Ended(row.id.clone()), |commands| Addressee::Running(commands, row.id.clone()))),
+            [] => Ok(MessageTarget::Ended(self.to.clone())),
+            [row] => Ok(row.commands.clone().map_or(MessageTarget::Ended(row.id.clone()), |commands| {
+                MessageTarget::Running(commands, row.id.clone())
+            })),
             several => {
                 let list: Vec<String> =
                     several.iter().map(|row| format!("{} ({}: {})", row.id, row.agent_type, row.description)).collect();
@@ -116,9 +114,9 @@ impl Message {
         }
     }
 
-    fn stored(&self, id: &str) -> Result<Stored, Refused> {
-        let all = store::agents::list(&self.spawner.agents.kit().session_dir);
-        let mut named: Vec<Stored> =
+    fn stored(&self, id: &str) -> Result<StoredAgent, AgentRefusal> {
+        let all = store::agents::list(&self.spawner.agents.template().session_dir);
+        let mut named: Vec<StoredAgent> =
             all.into_iter().filter(|s| s.id == id || s.sidecar.name.as_deref() == Some(id)).collect();
         match (named.pop(), named.is_empty()) {
             (Some(stored), true) => Ok(stored),
@@ -127,41 +125,43 @@ impl Message {
         }
     }
 
-    async fn take_up(&self, id: &str, content: Box<RawValue>, cx: &CallCx) -> Result<Outcome, Refused> {
+    async fn resume(&self, id: &str, content: Box<RawValue>, cx: &CallContext) -> Result<ToolOutcome, AgentRefusal> {
         let spawner = &self.spawner;
-        let Stored { id, mut sidecar, transcript } = self.stored(id)?;
+        let StoredAgent { id, mut sidecar, transcript } = self.stored(id)?;
         if sidecar.stopped_by_user {
             return Err(format!("Agent {id} was stopped by the user and goes on only when the user says so."));
         }
-        let definition =
-            spawner.agents.find(&sidecar.agent_type).ok_or_else(|| spawner.agents.unknown(&sidecar.agent_type))?;
+        let definition = spawner
+            .agents
+            .find(&sidecar.agent_type)
+            .ok_or_else(|| spawner.agents.unknown_type_message(&sidecar.agent_type))?;
         if !tool::is_continuable(&definition) {
             return Err(format!("Agents of type {} answer once and cannot be continued.", definition.name));
         }
-        let live = spawner.live()?;
+        let live = spawner.parent()?;
         let options = LoadOptions { sidechain: true, ..LoadOptions::default() };
         let path = transcript.clone();
         let past = tokio::task::spawn_blocking(move || store::resume::load(&path, &options))
             .await
             .map_err(|e| e.to_string())?
             .map_err(|e| format!("Agent {id} cannot be continued: {e}"))?;
-        let kit = &spawner.agents.kit();
+        let kit = &spawner.agents.template();
         let worktree = match sidecar.worktree_path.clone() {
             Some(path) => {
                 let commit = sidecar.other.get("worktreeBaseCommit").and_then(|c| c.as_str()).unwrap_or_default();
                 let gone = format!("Agent {id} cannot be continued: its worktree {} is gone.", path.display());
                 let branch = sidecar.worktree_branch.clone();
                 let worktree = Worktree::reopen(path, branch, commit.to_owned(), &kit.env).ok_or(gone)?;
-                worktree.hold(Holder::Agent(&id))?;
+                worktree.lock(WorktreeHolder::Agent(&id))?;
                 Some(worktree)
             }
             None => None,
         };
         let mode = tool::mode_of(&definition, &live, &kit.env);
-        let sheet = Sheet {
+        let sheet = AgentSpec {
             model: sidecar.model.clone().unwrap_or_else(|| live.model.clone()),
             effort: definition.effort.clone(),
-            place: worktree.as_ref().map_or_else(|| live.place.clone(), |worktree| worktree.path.clone()),
+            project_dir: worktree.as_ref().map_or_else(|| live.project_dir.clone(), |worktree| worktree.path.clone()),
             description: sidecar.description.clone(),
             name: sidecar.name.clone(),
             tool_use_id: cx.id.clone(),
@@ -173,29 +173,35 @@ impl Message {
             definition,
             worktree,
             hooks: None,
-            purpose: Purpose::Task,
+            purpose: AgentPurpose::Task,
         };
         sidecar.is_backgrounded = true;
         sidecar.status = None;
         sidecar.permission_mode = Some(PermissionMode::as_str(mode).to_owned());
         sidecar.other.insert("resumeToolUseId".into(), cx.id.clone().into());
         let scope = spawner.scope.child_token();
-        let candidate = Candidate { sheet, sidecar, scope: scope.clone(), room: Room::Granted, past: Some(past) };
+        let candidate = AgentCandidate {
+            spec: sheet,
+            sidecar,
+            scope: scope.clone(),
+            slot_check: SlotCheck::Granted,
+            restored: Some(past),
+        };
         match tool::admit(spawner, live, candidate) {
-            Admitted::Refused(_, why) => Err(why),
-            Admitted::Running(running) => Ok(self.launch(running, &scope, content, cx).await),
+            AdmissionResult::Refused(_, why) => Err(why),
+            AdmissionResult::Running(running) => Ok(self.launch(running, &scope, content, cx).await),
         }
     }
 
     async fn launch(
         &self,
-        mut running: Box<Running>,
+        mut running: Box<AgentRun>,
         scope: &tokio_util::sync::CancellationToken,
         content: Box<RawValue>,
-        cx: &CallCx,
-    ) -> Outcome {
-        super::run::write_sidecar(&self.spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
-        running.announce(&self.message, First::No).await;
+        cx: &CallContext,
+    ) -> ToolOutcome {
+        super::run::write_sidecar(&self.spawner.agents, &running.spec.id, running.sidecar.clone()).await;
+        running.announce(&self.message, FirstRun::No).await;
         let task = tool::launch(running, scope, content, cx).await;
         let text = format!(
             "Agent {} had ended and goes on in the background with your message. You will be told when it has ended.\n\
@@ -205,6 +211,6 @@ impl Message {
         );
         let structured = json!({"success": true, "message": text, "agentId": task.id,
                                 "outputFile": task.output.display().to_string()});
-        Outcome::text(text, wire::raw::to_raw(&structured).ok())
+        ToolOutcome::text(text, wire::raw::to_raw(&structured).ok())
     }
 }

@@ -1,13 +1,13 @@
 //! The Agent tool: starts an agent, and waits for it or does not.
 
-use super::child::{self, Purpose, Sheet};
-use super::run::{self, First, Running};
-use super::{DEFAULT_TYPE, Live, Refused, Room, Row, Spawner, builtin, report};
-use crate::worktree::{Holder, Name, Order, Worktree};
-use config::agents::{Definition, Isolation};
-use config::roots::Scope;
+use super::build::{self, AgentPurpose, AgentSpec};
+use super::run::{self, AgentRun, FirstRun};
+use super::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, ParentSnapshot, SlotCheck, builtin, report};
+use crate::worktree::{Worktree, WorktreeHolder, WorktreeName, WorktreeRequest};
+use config::agents::{AgentDefinition, AgentIsolation};
+use config::roots::DefinitionScope;
 use futures_util::future::BoxFuture;
-use permission::{Access, Decision, Facts, Policy, Request};
+use permission::{Access, PathFacts, PermissionDecision, PermissionQuery, Policy};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -15,8 +15,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 use store::agents::Sidecar;
 use tokio_util::sync::CancellationToken;
-use tools::input::Input;
-use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use tools::input::ToolInput;
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
 
@@ -25,21 +25,21 @@ const DESCRIPTION: &str = include_str!("agent.md");
 const SCHEMA: &str = include_str!("agent.schema.json");
 
 pub(crate) struct AgentTool {
-    spec: Spec,
-    spawner: Arc<Spawner>,
-    types: Types,
+    spec: ToolSpec,
+    spawner: Arc<AgentSpawner>,
+    types: AgentTypes,
 }
 
 /// The types a session may start: all, or those its definition lists as `Agent(a, b)`.
 #[derive(Clone, Debug)]
-pub(crate) enum Types {
+pub(crate) enum AgentTypes {
     All,
     Listed(Arc<[String]>),
 }
 
-impl Types {
+impl AgentTypes {
     /// What the definition of a main thread says. A list below it has no meaning.
-    pub(crate) fn of(definition: Option<&Definition>) -> Self {
+    pub(crate) fn of(definition: Option<&AgentDefinition>) -> Self {
         let entries = definition.and_then(|definition| definition.tools.as_deref()).unwrap_or_default();
         let lists = entries.iter().filter_map(|entry| {
             let (tool, types) = entry.trim().split_once('(')?;
@@ -63,7 +63,7 @@ impl Types {
 
 impl AgentTool {
     /// Types that the rules deny are not listed.
-    pub(crate) fn new(spawner: Arc<Spawner>, policy: &Policy, types: Types) -> Self {
+    pub(crate) fn new(spawner: Arc<AgentSpawner>, policy: &Policy, types: AgentTypes) -> Self {
         let mut description = DESCRIPTION.trim_end().to_owned();
         // Most policies say nothing about agents: then there is nothing to ask for each type.
         let judged = policy.names(NAME);
@@ -71,7 +71,7 @@ impl AgentTool {
         for definition in spawner.agents.all().iter().filter(|definition| offered(&definition.name)) {
             write!(description, "\n- {}: {}", definition.name, definition.description).ok();
         }
-        let spec = Spec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };
+        let spec = ToolSpec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };
         Self { spec, spawner, types }
     }
 }
@@ -79,17 +79,17 @@ impl AgentTool {
 /// Whether the rules let an agent of this type be started at all.
 fn is_allowed(policy: &Policy, agent_type: &str) -> bool {
     let input = json!({"subagent_type": agent_type}).to_string();
-    let request = Request::new(NAME, &[Access::Harmless]).with_input(&input);
-    !matches!(policy.decide(&request, &Facts::default()), Decision::Deny(_))
+    let request = PermissionQuery::new(NAME, &[Access::Harmless]).with_input(&input);
+    !matches!(policy.decide(&request, &PathFacts::default()), PermissionDecision::Deny(_))
 }
 
 impl Tool for AgentTool {
-    fn spec(&self) -> &Spec {
+    fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input = Input::of(NAME, input)?;
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of(NAME, input)?;
         if input.opt_string("isolation")?.is_some_and(|isolation| isolation == "remote") {
             return Err(input.refuse("isolation", "there are no hosted sessions; use worktree or leave it out"));
         }
@@ -122,13 +122,13 @@ struct AgentCall {
     /// Hold for this agent besides the session's.
     rules: Vec<RuleText>,
     /// Run while it runs, besides the session's.
-    hooks: Option<hooks::Layer>,
-    spawner: Arc<Spawner>,
-    types: Types,
+    hooks: Option<hooks::HookLayer>,
+    spawner: Arc<AgentSpawner>,
+    types: AgentTypes,
 }
 
 /// A skill that runs as an agent of its own.
-pub(crate) struct Fork {
+pub(crate) struct ForkedSkill {
     pub(crate) description: String,
     pub(crate) prompt: String,
     pub(crate) agent_type: Option<String>,
@@ -136,16 +136,16 @@ pub(crate) struct Fork {
     pub(crate) effort: Option<String>,
     /// What the skill grants and takes away.
     pub(crate) rules: Vec<RuleText>,
-    pub(crate) hooks: Option<hooks::Layer>,
+    pub(crate) hooks: Option<hooks::HookLayer>,
 }
 
 /// Runs `fork` to its end. The limits and rules of the Agent tool hold. Boxed: a turn can hold a fork, which is turns.
-pub(crate) fn fork<'a>(
-    spawner: &'a Arc<Spawner>,
-    fork: Fork,
+pub(crate) fn run_forked_skill<'a>(
+    spawner: &'a Arc<AgentSpawner>,
+    fork: ForkedSkill,
     policy: &Policy,
-    cx: CallCx,
-) -> BoxFuture<'a, Result<Outcome, Refused>> {
+    cx: CallContext,
+) -> BoxFuture<'a, Result<ToolOutcome, AgentRefusal>> {
     let agent_type = fork.agent_type.as_deref().unwrap_or(DEFAULT_TYPE);
     let refused = if !is_allowed(policy, agent_type) {
         Some(format!("The rules do not allow agents of the type {agent_type}."))
@@ -166,7 +166,7 @@ pub(crate) fn fork<'a>(
         rules: fork.rules,
         hooks: fork.hooks,
         spawner: Arc::clone(spawner),
-        types: Types::All,
+        types: AgentTypes::All,
     };
     Box::pin(async move {
         match refused {
@@ -176,30 +176,30 @@ pub(crate) fn fork<'a>(
     })
 }
 
-impl Call for AgentCall {
+impl ToolCall for AgentCall {
     fn access(&self, _at: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        Box::pin(async move { self.start(cx).await.unwrap_or_else(Outcome::failed) })
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.start(cx).await.unwrap_or_else(ToolOutcome::failed) })
     }
 }
 
 impl AgentCall {
-    async fn start(&self, cx: CallCx) -> Result<Outcome, Refused> {
+    async fn start(&self, cx: CallContext) -> Result<ToolOutcome, AgentRefusal> {
         let spawner = &self.spawner;
         spawner.agents.count(|stats| match self.background {
             Some(true) => stats.requested.background += 1,
             Some(false) => stats.requested.foreground += 1,
             None => stats.requested.unset += 1,
         });
-        let mut live = spawner.live()?;
-        live.watch.granted.extend(self.rules.iter().cloned());
+        let mut live = spawner.parent()?;
+        live.watch.granted_rules.extend(self.rules.iter().cloned());
         let definition = self.definition()?;
         if spawner.agents.is_over_budget() {
             spawner.agents.count(|stats| stats.refused.budget += 1);
@@ -207,15 +207,21 @@ impl AgentCall {
         }
         let background = self.is_background(&definition);
         let scope = if background { spawner.scope.child_token() } else { cx.cancel.child_token() };
-        let sheet = self.sheet(&cx, &live, definition, background).await?;
+        let sheet = self.build_spec(&cx, &live, definition, background).await?;
         let sidecar = sidecar_of(&sheet);
-        let candidate = Candidate { sheet, sidecar, scope: scope.clone(), room: Room::Needed, past: None };
+        let candidate = AgentCandidate {
+            spec: sheet,
+            sidecar,
+            scope: scope.clone(),
+            slot_check: SlotCheck::Needed,
+            restored: None,
+        };
         let running = admit(spawner, live, candidate);
         let mut running = match running {
-            Admitted::Running(running) => running,
-            Admitted::Refused(worktree, why) => {
+            AdmissionResult::Running(running) => running,
+            AdmissionResult::Refused(worktree, why) => {
                 if let Some(worktree) = worktree {
-                    worktree.settle(None).await;
+                    worktree.remove_if_unchanged(None).await;
                 }
                 return Err(why);
             }
@@ -224,18 +230,18 @@ impl AgentCall {
             stats.spawned += 1;
             stats.started_in_background += u64::from(background);
             stats.spawned_by_subagents += u64::from(spawner.id.is_some());
-            stats.max_depth = stats.max_depth.max(running.sheet.depth);
-            *stats.by_type.entry(running.sheet.definition.name.clone()).or_default() += 1;
+            stats.max_depth = stats.max_depth.max(running.spec.depth);
+            *stats.by_type.entry(running.spec.definition.name.clone()).or_default() += 1;
         });
-        run::write_sidecar(&spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
-        running.announce(&self.prompt, First::Yes).await;
+        run::write_sidecar(&spawner.agents, &running.spec.id, running.sidecar.clone()).await;
+        running.announce(&self.prompt, FirstRun::Yes).await;
         if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
     }
 
     /// What the agent is told to do. A copy has to know that it is one.
     fn task(&self) -> Cow<'_, str> {
         if self.agent_type.as_deref() != Some(builtin::FORK)
-            || self.spawner.agents.declared().find(builtin::FORK).is_some()
+            || self.spawner.agents.current_definitions().find(builtin::FORK).is_some()
         {
             return Cow::Borrowed(&self.prompt);
         }
@@ -246,43 +252,43 @@ impl AgentCall {
         ))
     }
 
-    fn definition(&self) -> Result<Definition, Refused> {
+    fn definition(&self) -> Result<AgentDefinition, AgentRefusal> {
         let agents = &self.spawner.agents;
         let named = self.agent_type.as_deref().unwrap_or(DEFAULT_TYPE);
-        if let Types::Listed(names) = &self.types
+        if let AgentTypes::Listed(names) = &self.types
             && !self.types.permit(named)
         {
             return Err(format!("Agent type '{named}' may not be started here. Allowed are: {}", names.join(", ")));
         }
         match &self.agent_type {
-            Some(name) if name == builtin::FORK => self.spawner.forkable(),
-            Some(name) => agents.find(name).ok_or_else(|| agents.unknown(name)),
+            Some(name) if name == builtin::FORK => self.spawner.fork_definition(),
+            Some(name) => agents.find(name).ok_or_else(|| agents.unknown_type_message(name)),
             None => agents.find(DEFAULT_TYPE).ok_or_else(|| "subagent_type is required".to_owned()),
         }
     }
 
-    fn is_background(&self, definition: &Definition) -> bool {
-        if self.spawner.agents.kit().env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") {
+    fn is_background(&self, definition: &AgentDefinition) -> bool {
+        if self.spawner.agents.template().env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") {
             return false;
         }
         builtin::is_fork(definition) || definition.background || self.background.unwrap_or(true)
     }
 
-    async fn sheet(
+    async fn build_spec(
         &self,
-        cx: &CallCx,
-        live: &Live,
-        definition: Definition,
+        cx: &CallContext,
+        live: &ParentSnapshot,
+        definition: AgentDefinition,
         background: bool,
-    ) -> Result<Sheet, Refused> {
-        let kit = &self.spawner.agents.kit();
+    ) -> Result<AgentSpec, AgentRefusal> {
+        let kit = &self.spawner.agents.template();
         let id = store::agents::new_id();
-        let isolated = self.isolated || definition.isolation == Isolation::Worktree;
+        let isolated = self.isolated || definition.isolation == AgentIsolation::Worktree;
         let worktree = if isolated {
-            let order = Order {
-                project: &live.place,
-                name: Name::of_agent(&id),
-                holder: Holder::Agent(&id),
+            let order = WorktreeRequest {
+                project: &live.project_dir,
+                name: WorktreeName::of_agent(&id),
+                holder: WorktreeHolder::Agent(&id),
                 settings: &live.watch.loaded.settings.worktree,
                 remote: live.remote(),
                 env: &kit.env,
@@ -297,10 +303,10 @@ impl AgentCall {
             let text = format!("Warning: model {blocked} is not among availableModels; the agent uses {model}");
             kit.host.notice(text).await;
         }
-        Ok(Sheet {
+        Ok(AgentSpec {
             mode: mode_of(&definition, live, &kit.env),
             effort: self.effort.clone().or_else(|| definition.effort.clone()),
-            place: worktree.as_ref().map_or_else(|| live.place.clone(), |worktree| worktree.path.clone()),
+            project_dir: worktree.as_ref().map_or_else(|| live.project_dir.clone(), |worktree| worktree.path.clone()),
             description: self.description.clone(),
             name: self.name.clone(),
             tool_use_id: cx.id.clone(),
@@ -312,17 +318,21 @@ impl AgentCall {
             background,
             worktree,
             hooks: self.hooks.clone(),
-            purpose: Purpose::Task,
+            purpose: AgentPurpose::Task,
         })
     }
 
-    async fn wait(&self, running: Box<Running>) -> Outcome {
-        let Ok(content) = wire::raw::to_raw(&self.task()) else { return Outcome::failed("The prompt is not text.") };
+    async fn wait(&self, running: Box<AgentRun>) -> ToolOutcome {
+        let Ok(content) = wire::raw::to_raw(&self.task()) else {
+            return ToolOutcome::failed("The prompt is not text.");
+        };
         report::outcome(&running.finish(content).await, &self.prompt)
     }
 
-    async fn detach(&self, running: Box<Running>, scope: &CancellationToken, cx: &CallCx) -> Outcome {
-        let Ok(content) = wire::raw::to_raw(&self.task()) else { return Outcome::failed("The prompt is not text.") };
+    async fn detach(&self, running: Box<AgentRun>, scope: &CancellationToken, cx: &CallContext) -> ToolOutcome {
+        let Ok(content) = wire::raw::to_raw(&self.task()) else {
+            return ToolOutcome::failed("The prompt is not text.");
+        };
         let task = launch(running, scope, content, cx).await;
         let id = &task.id;
         let output = task.output.display().to_string();
@@ -340,22 +350,22 @@ impl AgentCall {
             "outputFile": output,
             "canReadOutputFile": true,
         });
-        Outcome::text(text, wire::raw::to_raw(&structured).ok())
+        ToolOutcome::text(text, wire::raw::to_raw(&structured).ok())
     }
 }
 
 /// Hands an agent to the session's tasks.
 pub(super) async fn launch(
-    running: Box<Running>,
+    running: Box<AgentRun>,
     scope: &CancellationToken,
     content: Box<RawValue>,
-    cx: &CallCx,
-) -> tools::tasks::Task {
+    cx: &CallContext,
+) -> tools::tasks::TaskRecord {
     let task = running.task();
     run::link_output(&task).await;
     let shown = task.clone();
     // The token of the task hangs below the agent's scope, so stopping the task has to reach the scope.
-    let host = &running.agents.kit().host.clone();
+    let host = &running.agents.template().host.clone();
     let scope_of_agent = running.session.control.scope().clone();
     cx.state.tasks.spawn(task, scope, move |stop| {
         Box::pin(async move {
@@ -370,34 +380,34 @@ pub(super) async fn launch(
             }
         })
     });
-    crate::tasks::tell_running(host, &cx.state.tasks).await;
+    crate::tasks::send_running(host, &cx.state.tasks).await;
     shown
 }
 
 /// A place was found, or it was not and the worktree is given back.
-pub(super) enum Admitted {
-    Running(Box<Running>),
-    Refused(Option<Worktree>, Refused),
+pub(super) enum AdmissionResult {
+    Running(Box<AgentRun>),
+    Refused(Option<Worktree>, AgentRefusal),
 }
 
 /// An agent that wants to run.
-pub(super) struct Candidate {
-    pub(super) sheet: Sheet,
+pub(super) struct AgentCandidate {
+    pub(super) spec: AgentSpec,
     pub(super) sidecar: Sidecar,
     pub(super) scope: CancellationToken,
-    pub(super) room: Room,
+    pub(super) slot_check: SlotCheck,
     /// The conversation of one that is taken up again.
-    pub(super) past: Option<store::Loaded>,
+    pub(super) restored: Option<store::LoadedConversation>,
 }
 
 /// Makes the session and takes a place for it.
-pub(super) fn admit(spawner: &Spawner, live: Live, candidate: Candidate) -> Admitted {
-    let Candidate { sheet, sidecar, scope, room, past } = candidate;
-    let child = match child::build(spawner, live, &sheet, past, scope.clone()) {
+pub(super) fn admit(spawner: &AgentSpawner, live: ParentSnapshot, candidate: AgentCandidate) -> AdmissionResult {
+    let AgentCandidate { spec: sheet, sidecar, scope, slot_check: room, restored: past } = candidate;
+    let child = match build::build(spawner, live, &sheet, past, scope.clone()) {
         Ok(child) => child,
-        Err(why) => return Admitted::Refused(sheet.worktree, why),
+        Err(why) => return AdmissionResult::Refused(sheet.worktree, why),
     };
-    let row = Row {
+    let row = AgentEntry {
         id: sheet.id.clone(),
         name: sheet.name.clone(),
         agent_type: sheet.definition.name.clone(),
@@ -410,13 +420,13 @@ pub(super) fn admit(spawner: &Spawner, live: Live, candidate: Candidate) -> Admi
     match spawner.agents.admit(row, room) {
         Ok(seat) => {
             let agents = Arc::clone(&spawner.agents);
-            Admitted::Running(Box::new(Running::new(agents, child, sheet, sidecar, seat)))
+            AdmissionResult::Running(Box::new(AgentRun::new(agents, child, sheet, sidecar, seat)))
         }
-        Err(why) => Admitted::Refused(sheet.worktree, why),
+        Err(why) => AdmissionResult::Refused(sheet.worktree, why),
     }
 }
 
-pub(super) fn sidecar_of(sheet: &Sheet) -> Sidecar {
+pub(super) fn sidecar_of(sheet: &AgentSpec) -> Sidecar {
     let worktree = sheet.worktree.as_ref();
     let mut other = serde_json::Map::new();
     if let Some(worktree) = worktree {
@@ -442,7 +452,12 @@ pub(super) fn sidecar_of(sheet: &Sheet) -> Sidecar {
 }
 
 /// The environment, the call, the definition, the parent; with the one that the organisation's list refused.
-fn model_of(asked: Option<&str>, definition: &Definition, live: &Live, kit: &super::Kit) -> (String, Option<String>) {
+fn model_of(
+    asked: Option<&str>,
+    definition: &AgentDefinition,
+    live: &ParentSnapshot,
+    kit: &super::AgentTemplate,
+) -> (String, Option<String>) {
     let forced = kit.env.non_empty("CLAUDE_CODE_SUBAGENT_MODEL").filter(|name| *name != "inherit");
     let named = forced.or(asked).or(definition.model.as_deref()).filter(|name| *name != "inherit");
     let Some(named) = named else { return (live.model.clone(), None) };
@@ -458,15 +473,15 @@ fn model_of(asked: Option<&str>, definition: &Definition, live: &Live, kit: &sup
 
 /// A parent that may do more keeps its mode for its agents, and one that plans has agents that plan; otherwise the
 /// definition chooses, below what policy allows.
-pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> PermissionMode {
+pub(super) fn mode_of(definition: &AgentDefinition, live: &ParentSnapshot, env: &sys::Env) -> PermissionMode {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match (live.mode, definition.permission_mode) {
         (AcceptEdits | Auto | BypassPermissions | Plan, _) | (Default | DontAsk, None) => live.mode,
         (Default | DontAsk, Some(BypassPermissions)) => {
             let loaded = &live.watch.loaded;
             let vouched = match definition.scope {
-                Scope::Managed | Scope::CommandLine | Scope::User => true,
-                Scope::Project | Scope::Added | Scope::Nested => loaded.trusted,
+                DefinitionScope::Managed | DefinitionScope::CommandLine | DefinitionScope::User => true,
+                DefinitionScope::Project | DefinitionScope::Added | DefinitionScope::Nested => loaded.trusted,
             };
             let root = sys::is_root() && !env.is_on("IS_SANDBOX");
             if vouched && !loaded.bypass_disabled && !root { BypassPermissions } else { live.mode }
@@ -476,7 +491,7 @@ pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> P
 }
 
 /// Whether the definition decides the mode below a parent in `parent`.
-pub(super) fn is_own_mode(definition: &Definition, parent: PermissionMode) -> bool {
+pub(super) fn is_own_mode(definition: &AgentDefinition, parent: PermissionMode) -> bool {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match parent {
         AcceptEdits | Auto | BypassPermissions | Plan => false,
@@ -485,6 +500,6 @@ pub(super) fn is_own_mode(definition: &Definition, parent: PermissionMode) -> bo
 }
 
 /// Whether this definition's agents can be continued.
-pub(super) fn is_continuable(definition: &Definition) -> bool {
+pub(super) fn is_continuable(definition: &AgentDefinition) -> bool {
     !builtin::is_one_shot(definition)
 }

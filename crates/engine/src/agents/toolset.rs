@@ -1,12 +1,12 @@
 //! Which tools an agent has: those of the session, less what no agent has, less what its definition takes away, and of
 //! the rest what its definition names.
 
-use config::agents::Definition;
+use config::agents::AgentDefinition;
 use std::collections::BTreeSet;
 use wire::mode::PermissionMode;
 
 /// They need the person at the terminal, or the main thread.
-const NEVER: [&str; 8] = [
+const NEVER_ALLOWED: [&str; 8] = [
     "AskUserQuestion",
     "EndConversation",
     "EnterPlanMode",
@@ -18,7 +18,7 @@ const NEVER: [&str; 8] = [
 ];
 
 /// What an agent in the background may have, besides the tools of servers.
-const BACKGROUND: [&str; 22] = [
+const BACKGROUND_TOOLS: [&str; 22] = [
     "Agent",
     "Artifact",
     "Bash",
@@ -44,23 +44,27 @@ const BACKGROUND: [&str; 22] = [
 ];
 
 /// What an agent with notes of its own needs for them.
-const NOTES: [&str; 3] = ["Read", "Write", "Edit"];
+const NOTES_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];
 
 /// How the agent runs, as far as its tools depend on it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct ToolsetContext {
     pub(super) background: bool,
     pub(super) may_nest: bool,
     pub(super) mode: PermissionMode,
 }
 
 /// The names of its tools. An error names the entries none of which led to a tool.
-pub(super) fn choose(base: &[String], definition: &Definition, shape: Shape) -> Result<BTreeSet<String>, String> {
+pub(super) fn select_tools(
+    base: &[String],
+    definition: &AgentDefinition,
+    shape: ToolsetContext,
+) -> Result<BTreeSet<String>, String> {
     let mut left: BTreeSet<&str> = base.iter().map(String::as_str).filter(|name| may_have(name, shape)).collect();
     for entry in &definition.disallowed_tools {
         left.retain(|name| !covers(entry, name));
     }
-    let Some(entries) = &definition.tools else { return Ok(owned(left)) };
+    let Some(entries) = &definition.tools else { return Ok(to_owned_set(left)) };
     let named = |name: &&str| entries.iter().any(|entry| covers(entry, name));
     let mut chosen: BTreeSet<&str> = left.iter().copied().filter(named).collect();
     if chosen.is_empty() && !entries.is_empty() {
@@ -72,24 +76,24 @@ pub(super) fn choose(base: &[String], definition: &Definition, shape: Shape) -> 
         ));
     }
     if definition.memory.is_some() {
-        chosen.extend(left.iter().copied().filter(|name| NOTES.contains(name)));
+        chosen.extend(left.iter().copied().filter(|name| NOTES_TOOLS.contains(name)));
     }
-    Ok(owned(chosen))
+    Ok(to_owned_set(chosen))
 }
 
-fn owned(names: BTreeSet<&str>) -> BTreeSet<String> {
+fn to_owned_set(names: BTreeSet<&str>) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn may_have(name: &str, shape: Shape) -> bool {
+fn may_have(name: &str, shape: ToolsetContext) -> bool {
     let plan = name == "ExitPlanMode" && shape.mode == PermissionMode::Plan;
-    if NEVER.contains(&name) && !plan {
+    if NEVER_ALLOWED.contains(&name) && !plan {
         return false;
     }
     if name == super::tool::NAME && !shape.may_nest {
         return false;
     }
-    !shape.background || name.starts_with("mcp__") || BACKGROUND.contains(&name)
+    !shape.background || name.starts_with("mcp__") || BACKGROUND_TOOLS.contains(&name)
 }
 
 /// `Read`, `Task`, `Bash(git *)`, `mcp__server`, `mcp__server__*`, `*`.
@@ -108,23 +112,24 @@ pub(crate) fn covers(entry: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use config::agents::Prompt;
-    use config::roots::Scope;
+    use config::agents::AgentPrompt;
+    use config::roots::DefinitionScope;
 
-    const FOREGROUND: Shape = Shape { background: false, may_nest: true, mode: PermissionMode::Default };
+    const FOREGROUND: ToolsetContext =
+        ToolsetContext { background: false, may_nest: true, mode: PermissionMode::Default };
 
-    fn definition(tools: Option<&[&str]>, disallowed: &[&str]) -> Definition {
-        Definition {
+    fn definition(tools: Option<&[&str]>, disallowed: &[&str]) -> AgentDefinition {
+        AgentDefinition {
             tools: tools.map(|list| list.iter().map(|t| (*t).to_owned()).collect()),
             disallowed_tools: disallowed.iter().map(|t| (*t).to_owned()).collect(),
-            ..Definition::new("a", "d", Prompt::Text("p".into()), Scope::User)
+            ..AgentDefinition::new("a", "d", AgentPrompt::Text("p".into()), DefinitionScope::User)
         }
     }
 
-    fn chosen(definition: &Definition, shape: Shape) -> Vec<String> {
+    fn chosen(definition: &AgentDefinition, shape: ToolsetContext) -> Vec<String> {
         let base: Vec<String> =
             ["Agent", "Bash", "Read", "TaskCreate", "TaskOutput", "Write", "mcp__s__t"].map(str::to_owned).into();
-        choose(&base, definition, shape).unwrap().into_iter().collect()
+        select_tools(&base, definition, shape).unwrap().into_iter().collect()
     }
 
     // [EXT-160] [TST-91]
@@ -141,15 +146,15 @@ mod tests {
             chosen(&definition(Some(&["*"]), &["mcp__*", "Bash"]), FOREGROUND),
             ["Agent", "Read", "TaskCreate", "Write"]
         );
-        let background = Shape { background: true, may_nest: false, ..FOREGROUND };
+        let background = ToolsetContext { background: true, may_nest: false, ..FOREGROUND };
         assert_eq!(chosen(&definition(None, &[]), background), ["Bash", "Read", "Write", "mcp__s__t"]);
     }
 
     // [EXT-161]
     #[test]
     fn a_list_that_leads_nowhere_is_an_error() {
-        let lost = choose(&["Read".to_owned()], &definition(Some(&["Reed", "LS"]), &[]), FOREGROUND).unwrap_err();
+        let lost = select_tools(&["Read".to_owned()], &definition(Some(&["Reed", "LS"]), &[]), FOREGROUND).unwrap_err();
         assert!(lost.contains("Reed, LS"), "{lost}");
-        assert!(choose(&["Read".to_owned()], &definition(Some(&[]), &[]), FOREGROUND).unwrap().is_empty());
+        assert!(select_tools(&["Read".to_owned()], &definition(Some(&[]), &[]), FOREGROUND).unwrap().is_empty());
     }
 }

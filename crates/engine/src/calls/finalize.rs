@@ -1,24 +1,24 @@
 //! From an outcome to its result: bounded, recorded, told to the host, kept for the history.
 
-use super::prepare::Judged;
-use super::{Report, ToolUse};
-use crate::scribe::ResultLine;
-use crate::session::Io;
+use super::prepare::CallVerdict;
+use super::{BatchReport, ToolUse};
+use crate::session::SessionIo;
 use crate::structured;
+use crate::transcript_writer::ResultLine;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use store::StoreError;
-use tools::Outcome;
-use wire::block::{Block, Content, tool_result};
-use wire::entry::{CallMarks, PermissionDecision};
-use wire::sdk::{Message, ToldDecision, ToolResultMeta, User};
+use tools::ToolOutcome;
+use wire::block::{ContentBlock, MessageContent, tool_result};
+use wire::entry::{CallMarks, RecordedDecision};
+use wire::sdk::{SdkMessage, ToldDecision, ToolResultMeta, UserMessage};
 
 pub(super) async fn deliver(
     used: &ToolUse,
-    outcome: Outcome,
-    judged: Option<Judged>,
-    io: &mut Io,
-    report: &mut Report,
+    outcome: ToolOutcome,
+    judged: Option<CallVerdict>,
+    io: &mut SessionIo,
+    report: &mut BatchReport,
 ) -> Result<(), StoreError> {
     report.output_rejected |= outcome.is_error && used.name == structured::NAME;
     let content = bound(clean(outcome.content), used, io);
@@ -42,8 +42,8 @@ pub(super) async fn deliver(
         },
         mcp_meta: outcome.mcp_meta,
     };
-    let written = io.scribe.result(line)?;
-    let user = User {
+    let written = io.transcript.result(line)?;
+    let user = UserMessage {
         kind: "user",
         message,
         parent_tool_use_id: None,
@@ -56,7 +56,7 @@ pub(super) async fn deliver(
         is_synthetic: false,
         agent: None,
     };
-    io.host.send(Message::User(Box::new(user))).await;
+    io.host.send(SdkMessage::User(Box::new(user))).await;
     report.lines.push(written.uuid);
     report.results.push(Arc::from(block));
     Ok(())
@@ -64,10 +64,10 @@ pub(super) async fn deliver(
 
 /// Only the line and the block; the block and the line's uuid.
 pub(super) fn record(
-    io: &mut Io,
+    io: &mut SessionIo,
     tool_use_id: &str,
     assistant_uuid: &str,
-    outcome: Outcome,
+    outcome: ToolOutcome,
 ) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
     let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
     let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
@@ -78,12 +78,12 @@ pub(super) fn record(
         marks: CallMarks::default(),
         mcp_meta: None,
     };
-    let written = io.scribe.result(line)?;
+    let written = io.transcript.result(line)?;
     Ok(Some((Arc::from(block), written.uuid)))
 }
 
-fn told(id: &str, judged: Judged) -> ToolResultMeta {
-    let PermissionDecision { decision, source, reason_type } = judged.decision;
+fn told(id: &str, judged: CallVerdict) -> ToolResultMeta {
+    let RecordedDecision { decision, source, reason_type } = judged.decision;
     ToolResultMeta {
         id: id.to_owned(),
         permission_decision: Some(ToldDecision { decision, source, reason_type }),
@@ -97,21 +97,23 @@ fn message(block: &RawValue) -> Box<RawValue> {
 }
 
 /// A failed call stores what the model read, as a string.
-fn failure(content: &Content) -> Box<RawValue> {
+fn failure(content: &MessageContent) -> Box<RawValue> {
     wire::raw::to_raw(&format!("Error: {}", content.text())).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// NULs break readers; nothing else is touched.
-fn clean(content: Content) -> Content {
+fn clean(content: MessageContent) -> MessageContent {
     let strip = |text: String| if text.contains('\0') { text.replace('\0', "") } else { text };
     match content {
-        Content::Text(text) => Content::Text(strip(text)),
-        Content::Blocks(blocks) => Content::Blocks(
+        MessageContent::Text(text) => MessageContent::Text(strip(text)),
+        MessageContent::Blocks(blocks) => MessageContent::Blocks(
             blocks
                 .into_iter()
                 .map(|block| match block {
-                    Block::Text { text } => Block::Text { text: strip(text) },
-                    Block::Image { .. } | Block::Document { .. } | Block::ToolReference { .. } => block,
+                    ContentBlock::Text { text } => ContentBlock::Text { text: strip(text) },
+                    ContentBlock::Image { .. } | ContentBlock::Document { .. } | ContentBlock::ToolReference { .. } => {
+                        block
+                    }
                 })
                 .collect(),
         ),
@@ -122,19 +124,19 @@ fn clean(content: Content) -> Content {
 const PAGES_ITSELF: &str = "Read";
 
 /// A text no context should carry whole goes to a file; the model gets its beginning and the way to the rest.
-fn bound(content: Content, used: &ToolUse, io: &Io) -> Content {
-    let Content::Text(text) = content else { return content };
+fn bound(content: MessageContent, used: &ToolUse, io: &SessionIo) -> MessageContent {
+    let MessageContent::Text(text) = content else { return content };
     // Results of servers were bounded by what their tool may say at most.
     if wire::names::canonical(&used.name) == PAGES_ITSELF || used.name.starts_with("mcp__") {
-        return Content::Text(text);
+        return MessageContent::Text(text);
     }
-    match tools::spill::bound(&io.state.facts.session_dir, &text) {
-        Ok(None) => Content::Text(text),
-        Ok(Some(spilled)) => Content::Text(spilled.content),
+    match tools::spill::spill_if_large(&io.state.facts.session_dir, &text) {
+        Ok(None) => MessageContent::Text(text),
+        Ok(Some(spilled)) => MessageContent::Text(spilled.content),
         Err(error) => {
             tracing::warn!(%error, tool = used.name, "a large result could not be saved; it is cut instead");
             let cut: String = text.chars().take(tools::spill::GENERIC_LIMIT).collect();
-            Content::Text(format!("{cut}\n[The rest was cut: it could not be saved ({error}).]"))
+            MessageContent::Text(format!("{cut}\n[The rest was cut: it could not be saved ({error}).]"))
         }
     }
 }

@@ -2,11 +2,11 @@
 //! program or the person may say, and switches the mode when one of them is admitted. A model cannot answer its own questions.
 
 use super::ToolUse;
-use crate::ask::Asker;
-use crate::session::Io;
+use crate::permission_prompt::PermissionChannel;
+use crate::session::SessionIo;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tools::Outcome;
+use tools::ToolOutcome;
 use tools::ask_user_question::ANSWER_FIELDS;
 use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
@@ -17,16 +17,21 @@ pub(crate) const EXIT: &str = "ExitPlanMode";
 
 /// Who wrote an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Author {
+pub(super) enum InputAuthor {
     Model,
     /// A hook or the host, in the place of the person.
     Person,
 }
 
 /// The input as hooks, host and tool see it; `None` when it stays as it is.
-pub(super) fn completed(name: &str, input: &RawValue, author: Author, io: &Io) -> Option<Box<RawValue>> {
+pub(super) fn complete_input(
+    name: &str,
+    input: &RawValue,
+    author: InputAuthor,
+    io: &SessionIo,
+) -> Option<Box<RawValue>> {
     let name = wire::names::canonical(name);
-    if name != EXIT && (name != QUESTION || author == Author::Person) {
+    if name != EXIT && (name != QUESTION || author == InputAuthor::Person) {
         return None;
     }
     let mut fields: Map<String, Value> = serde_json::from_str(input.get()).ok()?;
@@ -37,7 +42,7 @@ pub(super) fn completed(name: &str, input: &RawValue, author: Author, io: &Io) -
     }
     let has_plan = fields.get("plan").and_then(Value::as_str).is_some_and(|plan| !plan.trim().is_empty());
     // The file is the plan, unless the person changed it on the way.
-    if !(has_plan && author == Author::Person)
+    if !(has_plan && author == InputAuthor::Person)
         && let Some(plan) = io.plan.text()
     {
         fields.insert("plan".into(), plan.into());
@@ -47,12 +52,12 @@ pub(super) fn completed(name: &str, input: &RawValue, author: Author, io: &Io) -
 }
 
 /// Why a call makes no sense now.
-pub(super) fn misplaced(used: &ToolUse, io: &Io) -> Option<Outcome> {
+pub(super) fn refuse_in_mode(used: &ToolUse, io: &SessionIo) -> Option<ToolOutcome> {
     let name = wire::names::canonical(&used.name);
     let planning = io.mode == PermissionMode::Plan;
     let refusal = match name {
         ENTER if planning => "Plan mode is already on.".into(),
-        ENTER if matches!(io.asker, Asker::Nobody | Asker::Tool(_)) => {
+        ENTER if matches!(io.permission_channel, PermissionChannel::Nobody | PermissionChannel::Tool(_)) => {
             "Plan mode cannot be entered here: nobody could approve the plan. Go on without it.".into()
         }
         EXIT if !planning => {
@@ -63,7 +68,7 @@ pub(super) fn misplaced(used: &ToolUse, io: &Io) -> Option<Outcome> {
         }
         _ => return None,
     };
-    Some(Outcome::invalid(refusal))
+    Some(ToolOutcome::invalid(refusal))
 }
 
 fn has_plan(input: &RawValue) -> bool {
@@ -76,7 +81,7 @@ fn field(input: &RawValue, name: &str) -> Option<Value> {
 }
 
 /// Whether a hook that allows the call with this input has answered for the person.
-pub(super) fn stands_in(used: &ToolUse, input: &RawValue) -> bool {
+pub(super) fn answers_for_person(used: &ToolUse, input: &RawValue) -> bool {
     match wire::names::canonical(&used.name) {
         QUESTION => {
             field(input, "answers").is_some_and(|answers| answers.is_object()) || field(input, "response").is_some()
@@ -87,23 +92,23 @@ pub(super) fn stands_in(used: &ToolUse, input: &RawValue) -> bool {
 }
 
 /// The call will run: the mode it is about holds from now on.
-pub(super) async fn admitted(used: &ToolUse, input: &RawValue, io: &mut Io) {
+pub(super) async fn apply_mode(used: &ToolUse, input: &RawValue, io: &mut SessionIo) {
     match wire::names::canonical(&used.name) {
         ENTER => io.set_mode(PermissionMode::Plan).await,
         EXIT => {
             // Its result says that the mode is over.
-            io.plan.forget_telling();
+            io.plan.reset_announced();
             if io.mode == PermissionMode::Plan {
-                io.set_mode(io.plan.mode_before()).await;
+                io.set_mode(io.plan.previous_mode()).await;
             }
-            grant_wishes(input, io).await;
+            grant_allowed_prompts(input, io).await;
         }
         _ => {}
     }
 }
 
 /// The commands that were shown with the plan are allowed with it, for the session.
-async fn grant_wishes(input: &RawValue, io: &mut Io) {
+async fn grant_allowed_prompts(input: &RawValue, io: &mut SessionIo) {
     let rules = wire::control::allowed_prompts(field(input, "allowedPrompts").as_ref());
     if !rules.is_empty() && !io.watch.loaded.managed_rules_only {
         io.grant(vec![PermissionUpdate::allow_for_session(rules)]).await;

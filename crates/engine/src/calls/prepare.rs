@@ -2,73 +2,76 @@
 //! is to ask. A prepared call never comes back here.
 
 use super::{ToolUse, interact};
-use crate::ask::{self, Asker, Matter, Reply, Then};
-use crate::cage::{self, Confinement, Made, Standing};
 use crate::command::Event;
-use crate::hooks::{Before, Ruling, Word};
-use crate::session::Io;
+use crate::hooks::{HookRuling, RulingKind, UndecidedCall};
+use crate::permission_prompt::{self, AfterDenial, PermissionChannel, PermissionQuestion, PermissionReply};
+use crate::sandbox::{self, CommandPlacement, PreparedSandbox, SessionSandbox};
+use crate::session::SessionIo;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
-use permission::{Access, Decision, Facts, GitGuard, Held, Reason, Refusal, Request};
+use permission::{
+    Access, CommandConfinement, DecisionReason, GitGuard, PathFacts, PermissionDecision, PermissionQuery,
+    PermissionRefusal,
+};
 use serde_json::value::RawValue;
 use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
-use tools::cage::Cage;
-use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use tools::sandbox::CommandSandbox;
+use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
 use wire::control::{CommandPart, PermissionUpdate};
-use wire::entry::PermissionDecision;
-use wire::hooks::EventName;
+use wire::entry::RecordedDecision;
+use wire::hooks::HookEventName;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
 
-pub(super) enum Prepared {
-    Ready(Box<dyn Call>, CallCx, Judged),
-    Settled(Outcome),
-    Refused(Outcome, Judged),
+pub(super) enum PreparedCall {
+    Ready(Box<dyn ToolCall>, CallContext, CallVerdict),
+    Settled(ToolOutcome),
+    Refused(ToolOutcome, CallVerdict),
     /// A hook leaves it for a later run: there is no result.
     Deferred,
     /// The host was asked; `answered` goes on with its reply.
-    Asking(Box<Pending>, BoxFuture<'static, Reply>),
+    Asking(Box<PendingCall>, BoxFuture<'static, PermissionReply>),
 }
 
 /// Who let a call run or did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Judged {
-    pub(super) decision: PermissionDecision,
+pub(super) struct CallVerdict {
+    pub(super) decision: RecordedDecision,
     /// Why it did not run.
     pub(super) denial: Option<&'static str>,
     pub(super) sandboxed: bool,
 }
 
-impl Judged {
-    fn refused(source: &'static str, reason: Option<&Reason>) -> Self {
-        let reason_type = reason.map(Reason::kind);
+impl CallVerdict {
+    fn refused(source: &'static str, reason: Option<&DecisionReason>) -> Self {
+        let reason_type = reason.map(DecisionReason::kind);
         let denial = match source {
             "user_reject" => "user-rejected",
             "hook" => "hook",
             _ => "permission-rule",
         };
-        let decision = PermissionDecision { decision: "reject", source, reason_type };
+        let decision = RecordedDecision { decision: "reject", source, reason_type };
         Self { decision, denial: Some(denial), sandboxed: false }
     }
 }
 
 /// Leave to run.
-fn accepted(source: &'static str, reason: Option<&Reason>) -> PermissionDecision {
-    PermissionDecision { decision: "accept", source, reason_type: reason.map(Reason::kind) }
+fn accepted(source: &'static str, reason: Option<&DecisionReason>) -> RecordedDecision {
+    RecordedDecision { decision: "accept", source, reason_type: reason.map(DecisionReason::kind) }
 }
 
 /// Pure: finds the tool and reads its input.
-pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
+pub(super) fn parse(used: &ToolUse, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     if let Some(text) = &used.malformed {
-        return Err(Outcome::invalid(unreadable(used, text, io)));
+        return Err(ToolOutcome::invalid(unreadable(used, text, io)));
     }
     read(used, &used.input, io)
 }
 
 /// What a model is told whose call could not be read: more with every failure in a row.
-fn unreadable(used: &ToolUse, text: &str, io: &Io) -> String {
+fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     let shown: String = text.chars().take(200).collect();
     let mut told = format!(
         "The input of {} was not valid JSON and nothing was run. It began: {shown}\nSend the call again with a complete \
@@ -102,37 +105,37 @@ fn unreadable(used: &ToolUse, text: &str, io: &Io) -> String {
     told
 }
 
-fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outcome> {
+fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     let Some(tool) = io.registry.find(&used.name) else {
-        return Err(Outcome::invalid(format!("No such tool available: {}", used.name)));
+        return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
     };
     if let Some(refused) = io.state.masking.refusal(wire::names::canonical(&used.name), input) {
         return Err(refused);
     }
-    tool.parse(input).map_err(|e| Outcome::invalid(e.to_string()))
+    tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))
 }
 
 /// A call as it stands before anybody has said anything about it.
 pub(super) async fn draft(
     used: &ToolUse,
-    call: Box<dyn Call>,
-    io: &mut Io,
+    call: Box<dyn ToolCall>,
+    io: &mut SessionIo,
     cancel: CancellationToken,
-) -> Result<Draft, Outcome> {
-    io.adopt_mode().await;
-    if let Some(outcome) = interact::misplaced(used, io) {
+) -> Result<CallDraft, ToolOutcome> {
+    io.apply_chosen_mode().await;
+    if let Some(outcome) = interact::refuse_in_mode(used, io) {
         return Err(outcome);
     }
-    Draft::new(used, call, used.input.clone(), cancel, io).await
+    CallDraft::new(used, call, used.input.clone(), cancel, io).await
 }
 
 /// What PreToolUse hooks say about each of `calls`, all asked at once.
-pub(super) async fn consult(calls: &[(&ToolUse, &Draft)], io: &mut Io) -> Vec<Ruling> {
-    if !io.hooks.listens(EventName::PreToolUse) {
-        return calls.iter().map(|_| Ruling::default()).collect();
+pub(super) async fn ask_hooks(calls: &[(&ToolUse, &CallDraft)], io: &mut SessionIo) -> Vec<HookRuling> {
+    if !io.hooks.listens(HookEventName::PreToolUse) {
+        return calls.iter().map(|_| HookRuling::default()).collect();
     }
     let workspace = io.workspace();
-    let asked = calls.iter().map(|(used, draft)| Before {
+    let asked = calls.iter().map(|(used, draft)| UndecidedCall {
         used,
         accesses: draft.call.access(&workspace),
         cancel: &draft.cancel,
@@ -142,54 +145,70 @@ pub(super) async fn consult(calls: &[(&ToolUse, &Draft)], io: &mut Io) -> Vec<Ru
 }
 
 /// Decides; a refusal is told to the host before its result.
-pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io: &mut Io) -> Prepared {
-    match &ruling.word {
-        Some(Word::Deny(message)) => return refuse(used, by_hook(message), io).await,
-        Some(Word::Defer) => return Prepared::Deferred,
-        Some(Word::Allow | Word::Ask(_)) | None => {}
+pub(super) async fn decide(
+    used: &ToolUse,
+    mut draft: CallDraft,
+    ruling: HookRuling,
+    io: &mut SessionIo,
+) -> PreparedCall {
+    match &ruling.kind {
+        Some(RulingKind::Deny(message)) => return refuse(used, hook_refusal(message), io).await,
+        Some(RulingKind::Defer) => return PreparedCall::Deferred,
+        Some(RulingKind::Allow | RulingKind::Ask(_)) | None => {}
     }
     if draft.cancel.is_cancelled() {
-        return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+        return PreparedCall::Settled(ToolOutcome::failed("Not run: the user interrupted the turn."));
     }
     if let Some(input) = ruling.input {
-        let answered = ruling.word == Some(Word::Allow) && interact::stands_in(used, &input);
-        draft = match draft.rewritten(used, input, io).await {
-            Ok(draft) => Draft { answered, ..draft },
-            Err(outcome) => return Prepared::Settled(outcome),
+        let answered = ruling.kind == Some(RulingKind::Allow) && interact::answers_for_person(used, &input);
+        draft = match draft.with_input(used, input, io).await {
+            Ok(draft) => CallDraft { answered, ..draft },
+            Err(outcome) => return PreparedCall::Settled(outcome),
         };
     }
-    let (decision, facts) = match &ruling.word {
-        Some(Word::Allow) => judge(used, &draft, Leave::Hook, io),
-        Some(Word::Ask(_) | Word::Deny(_) | Word::Defer) | None => judge(used, &draft, Leave::None, io),
+    let (decision, facts) = match &ruling.kind {
+        Some(RulingKind::Allow) => decide_access(used, &draft, PriorApproval::Hook, io),
+        Some(RulingKind::Ask(_) | RulingKind::Deny(_) | RulingKind::Defer) | None => {
+            decide_access(used, &draft, PriorApproval::None, io)
+        }
     };
-    match (decision, ruling.word) {
+    match (decision, ruling.kind) {
         // What a hook wants asked is asked, whatever else would have let it pass.
-        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
-            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await
+        (PermissionDecision::Allow(_), Some(RulingKind::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
+            refuse(used, hook_refusal(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await
         }
-        (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
-        (Decision::Allow(_), _) if draft.call.insists() && io.mode == PermissionMode::DontAsk => {
-            refuse(used, insisting(used), io).await
+        (PermissionDecision::Allow(_), Some(RulingKind::Ask(reason))) => {
+            ask(used, draft, hook_refusal(&reason), facts, io).await
         }
-        (Decision::Allow(_), _) if draft.call.insists() => ask(used, draft, insisting(used), facts, io).await,
-        (Decision::Allow(reason), word) => {
+        (PermissionDecision::Allow(_), _) if draft.call.needs_person() && io.mode == PermissionMode::DontAsk => {
+            refuse(used, person_refusal(used), io).await
+        }
+        (PermissionDecision::Allow(_), _) if draft.call.needs_person() => {
+            ask(used, draft, person_refusal(used), facts, io).await
+        }
+        (PermissionDecision::Allow(reason), word) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
             draft.by = match (word, &reason) {
-                (Some(Word::Allow), Reason::Hook(_)) => accepted("hook", Some(&reason)),
+                (Some(RulingKind::Allow), DecisionReason::Hook(_)) => accepted("hook", Some(&reason)),
                 _ => accepted("config", Some(&reason)),
             };
-            guarded(used, draft, facts, io).await
+            guard_git(used, draft, facts, io).await
         }
-        (Decision::Deny(refusal), _) => refuse(used, refusal, io).await,
-        (Decision::Ask(refusal), _) => match checked(used, draft, &facts, io).await {
+        (PermissionDecision::Deny(refusal), _) => refuse(used, refusal, io).await,
+        (PermissionDecision::Ask(refusal), _) => match check_first(used, draft, &facts, io).await {
             Ok(draft) => ask(used, draft, refusal, facts, io).await,
-            Err(outcome) => Prepared::Settled(outcome),
+            Err(outcome) => PreparedCall::Settled(outcome),
         },
     }
 }
 
 /// A call that cannot succeed is answered before anybody is asked about it, as far as the model may see what that takes.
-async fn checked(used: &ToolUse, mut draft: Draft, facts: &Facts, io: &Io) -> Result<Draft, Outcome> {
+async fn check_first(
+    used: &ToolUse,
+    mut draft: CallDraft,
+    facts: &PathFacts,
+    io: &SessionIo,
+) -> Result<CallDraft, ToolOutcome> {
     let workspace = io.workspace();
     let changed = |access: Access| match access {
         Access::WritePath(path) => Some(Access::ReadPath(path)),
@@ -199,9 +218,9 @@ async fn checked(used: &ToolUse, mut draft: Draft, facts: &Facts, io: &Io) -> Re
     if reads.is_empty() {
         return Ok(draft);
     }
-    let request = Request::new("Read", &reads);
+    let request = PermissionQuery::new("Read", &reads);
     let seen = crate::facts::gather(&io.policy, &request, &workspace.cwd);
-    if !matches!(io.policy.decide(&request, &seen), Decision::Allow(_)) {
+    if !matches!(io.policy.decide(&request, &seen), PermissionDecision::Allow(_)) {
         return Ok(draft);
     }
     let cx = call_cx(used, facts.clone(), io, draft.cancel.clone());
@@ -216,68 +235,68 @@ async fn checked(used: &ToolUse, mut draft: Draft, facts: &Facts, io: &Io) -> Re
             draft.call = call;
             Ok(draft)
         }
-        Err(_) => Err(Outcome::failed("The call could not be checked because of an internal error.")),
+        Err(_) => Err(ToolOutcome::failed("The call could not be checked because of an internal error.")),
     }
 }
 
-fn by_hook(message: &str) -> Refusal {
-    Refusal { message: message.to_owned(), reason: Reason::Hook(message.to_owned()), path: None }
+fn hook_refusal(message: &str) -> PermissionRefusal {
+    PermissionRefusal { message: message.to_owned(), reason: DecisionReason::Hook(message.to_owned()), path: None }
 }
 
 /// The tool itself wants a person to agree.
-fn insisting(used: &ToolUse) -> Refusal {
-    Refusal {
+fn person_refusal(used: &ToolUse) -> PermissionRefusal {
+    PermissionRefusal {
         message: format!("Claude requested permissions to use {}, but you haven't granted it yet.", used.name),
-        reason: Reason::SafetyCheck("the tool wants a person to agree to every call"),
+        reason: DecisionReason::SafetyCheck("the tool wants a person to agree to every call"),
         path: None,
     }
 }
 
 /// Whether a hook gave leave beforehand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Leave {
+enum PriorApproval {
     None,
     Hook,
 }
 
 /// A call that is not decided yet.
-pub(super) struct Draft {
-    call: Box<dyn Call>,
+pub(super) struct CallDraft {
+    call: Box<dyn ToolCall>,
     /// As the model sent it, or as the host changed it.
     input: Box<RawValue>,
     cancel: CancellationToken,
-    held: Held,
+    confinement: CommandConfinement,
     /// Where a command is locked in.
-    cage: Option<Arc<Cage>>,
+    sandbox: Option<Arc<CommandSandbox>>,
     /// A hook stood in for the person whose answer the call needs.
     answered: bool,
     /// The person changed what the model proposed.
     changed: bool,
     git_guard: Option<GitGuard>,
     /// Who let it run, once somebody did.
-    by: PermissionDecision,
+    by: RecordedDecision,
 }
 
-impl Draft {
+impl CallDraft {
     async fn new(
         used: &ToolUse,
-        call: Box<dyn Call>,
+        call: Box<dyn ToolCall>,
         input: Box<RawValue>,
         cancel: CancellationToken,
-        io: &Io,
-    ) -> Result<Self, Outcome> {
-        if let Some(why) = io.fence.as_ref().and_then(|fence| fence.refuses(&call.access(&io.workspace()))) {
-            return Err(Outcome::failed(why));
+        io: &SessionIo,
+    ) -> Result<Self, ToolOutcome> {
+        if let Some(why) = io.worktree_guard.as_ref().and_then(|fence| fence.refuses(&call.access(&io.workspace()))) {
+            return Err(ToolOutcome::failed(why));
         }
         let (held, cage) = confine(used, &input, io)
             .await
-            .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
+            .map_err(|error| ToolOutcome::failed(format!("The sandbox could not be set up: {error}")))?;
         Ok(Self {
             call,
             input,
             cancel,
-            held,
-            cage,
+            confinement: held,
+            sandbox: cage,
             answered: false,
             changed: false,
             git_guard: None,
@@ -286,42 +305,46 @@ impl Draft {
     }
 
     /// The same call with another input, which must be readable like the first.
-    async fn rewritten(self, used: &ToolUse, input: Box<RawValue>, io: &Io) -> Result<Self, Outcome> {
-        let input = interact::completed(&used.name, &input, interact::Author::Person, io).unwrap_or(input);
+    async fn with_input(self, used: &ToolUse, input: Box<RawValue>, io: &SessionIo) -> Result<Self, ToolOutcome> {
+        let input = interact::complete_input(&used.name, &input, interact::InputAuthor::Person, io).unwrap_or(input);
         let call = read(used, &input, io)?;
         Self::new(used, call, input, self.cancel, io).await
     }
 }
 
 /// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
-async fn confine(used: &ToolUse, input: &RawValue, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
-    let outside = (Held::Not, None);
-    let Some(confinement) = &io.watch.confinement else { return Ok(outside) };
+async fn confine(
+    used: &ToolUse,
+    input: &RawValue,
+    io: &SessionIo,
+) -> std::io::Result<(CommandConfinement, Option<Arc<CommandSandbox>>)> {
+    let outside = (CommandConfinement::Not, None);
+    let Some(confinement) = &io.watch.sandbox else { return Ok(outside) };
     match wire::names::canonical(&used.name) {
         "Bash" => {}
         // Its commands have to be allowed as they are, and run inside all the same.
-        "Skill" => return Ok((Held::Not, enclose(io).await?)),
+        "Skill" => return Ok((CommandConfinement::Not, session_sandbox(io).await?)),
         _ => return Ok(outside),
     }
-    let Some((command, escaping)) = cage::bash_input(input.get()) else { return Ok(outside) };
-    match confinement.standing(&command, escaping) {
-        Standing::Outside(held) => Ok((held, None)),
-        Standing::Inside => {
-            let made = make_cage(confinement, io).await?;
-            Ok((confinement.held(&made), Some(Arc::new(made.cage))))
+    let Some((command, escaping)) = sandbox::bash_input(input.get()) else { return Ok(outside) };
+    match confinement.placement(&command, escaping) {
+        CommandPlacement::Outside(held) => Ok((held, None)),
+        CommandPlacement::Inside => {
+            let made = prepare_sandbox(confinement, io).await?;
+            Ok((confinement.confinement(&made), Some(Arc::new(made.sandbox))))
         }
     }
 }
 
 /// The sandbox for commands that no call names, where there is one.
-pub(super) async fn enclose(io: &Io) -> std::io::Result<Option<Arc<Cage>>> {
-    let Some(confinement) = io.watch.confinement.as_ref().filter(|c| c.backend().is_some()) else { return Ok(None) };
-    Ok(Some(Arc::new(make_cage(confinement, io).await?.cage)))
+pub(super) async fn session_sandbox(io: &SessionIo) -> std::io::Result<Option<Arc<CommandSandbox>>> {
+    let Some(confinement) = io.watch.sandbox.as_ref().filter(|c| c.backend().is_some()) else { return Ok(None) };
+    Ok(Some(Arc::new(prepare_sandbox(confinement, io).await?.sandbox)))
 }
 
-async fn make_cage(confinement: &Arc<Confinement>, io: &Io) -> std::io::Result<Made> {
+async fn prepare_sandbox(confinement: &Arc<SessionSandbox>, io: &SessionIo) -> std::io::Result<PreparedSandbox> {
     let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
-    let made = tokio::task::spawn_blocking(move || making.cage(&rules, mode)).await;
+    let made = tokio::task::spawn_blocking(move || making.prepare(&rules, mode)).await;
     let made = made.map_err(std::io::Error::other)??;
     for warning in &made.warnings {
         tracing::warn!(warning, "sandbox");
@@ -330,25 +353,31 @@ async fn make_cage(confinement: &Arc<Confinement>, io: &Io) -> std::io::Result<M
 }
 
 /// A call the host was asked about.
-pub(super) struct Pending {
-    draft: Draft,
+pub(super) struct PendingCall {
+    draft: CallDraft,
     /// What the question was about: where every path led when it was posed.
-    facts: Facts,
+    facts: PathFacts,
 }
 
-impl Pending {
-    pub(super) fn sharing(&self) -> Sharing {
-        self.draft.call.sharing()
+impl PendingCall {
+    pub(super) fn sharing(&self) -> CallConcurrency {
+        self.draft.call.concurrency()
     }
 }
 
 /// Somebody must be asked: first the hooks that answer questions, then the host.
-async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+async fn ask(
+    used: &ToolUse,
+    mut draft: CallDraft,
+    refusal: PermissionRefusal,
+    facts: PathFacts,
+    io: &mut SessionIo,
+) -> PreparedCall {
     match hook_answer(used, &draft, &facts, io).await {
         None => {}
         Some(RequestDecision::Deny { message, interrupt }) => {
             let message = message.unwrap_or_else(|| "Permission was refused by a hook.".into());
-            let refused = refuse(used, by_hook(&message), io).await;
+            let refused = refuse(used, hook_refusal(&message), io).await;
             if interrupt {
                 io.hooks.stop.get_or_insert(message);
             }
@@ -358,54 +387,66 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
             let updates = updated_permissions.into_iter().filter_map(|update| serde_json::from_value(update).ok());
             io.grant(updates.collect()).await;
             if let Some(input) = updated_input.and_then(|input| wire::raw::to_raw(&input).ok()) {
-                let answered = interact::stands_in(used, &input);
-                draft = match draft.rewritten(used, input, io).await {
-                    Ok(draft) => Draft { answered, ..draft },
-                    Err(outcome) => return Prepared::Settled(outcome),
+                let answered = interact::answers_for_person(used, &input);
+                draft = match draft.with_input(used, input, io).await {
+                    Ok(draft) => CallDraft { answered, ..draft },
+                    Err(outcome) => return PreparedCall::Settled(outcome),
                 };
             }
             // Rules that deny or ask, and safety checks, stay in force.
-            match judge(used, &draft, Leave::Hook, io) {
-                (Decision::Allow(_), facts) if draft.call.insists() => {
-                    return ask_host(used, draft, insisting(used), facts, io).await;
+            match decide_access(used, &draft, PriorApproval::Hook, io) {
+                (PermissionDecision::Allow(_), facts) if draft.call.needs_person() => {
+                    return ask_host(used, draft, person_refusal(used), facts, io).await;
                 }
-                (Decision::Allow(_), facts) => {
-                    draft.by = accepted("hook", Some(&Reason::Hook(String::new())));
-                    return guarded(used, draft, facts, io).await;
+                (PermissionDecision::Allow(_), facts) => {
+                    draft.by = accepted("hook", Some(&DecisionReason::Hook(String::new())));
+                    return guard_git(used, draft, facts, io).await;
                 }
-                (Decision::Deny(refusal), _) => return refuse(used, refusal, io).await,
-                (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
+                (PermissionDecision::Deny(refusal), _) => return refuse(used, refusal, io).await,
+                (PermissionDecision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
         }
     }
     ask_host(used, draft, refusal, facts, io).await
 }
 
-async fn hook_answer(used: &ToolUse, draft: &Draft, facts: &Facts, io: &mut Io) -> Option<RequestDecision> {
-    if !io.hooks.listens(EventName::PermissionRequest) {
+async fn hook_answer(
+    used: &ToolUse,
+    draft: &CallDraft,
+    facts: &PathFacts,
+    io: &mut SessionIo,
+) -> Option<RequestDecision> {
+    if !io.hooks.listens(HookEventName::PermissionRequest) {
         return None;
     }
     let accesses = draft.call.access(&io.workspace());
     let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let request = PermissionQuery::new(name, &accesses).with_input(draft.input.get());
     let suggestions = io.policy.suggest(&request, facts);
     io.answer_by_hook(used, &draft.input, accesses, &suggestions, &draft.cancel).await
 }
 
-async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
-    let host = match &io.asker {
-        Asker::Host(host) => host,
-        Asker::Nobody => return refuse(used, refusal, io).await,
-        Asker::Tool(tool) => {
+async fn ask_host(
+    used: &ToolUse,
+    draft: CallDraft,
+    refusal: PermissionRefusal,
+    facts: PathFacts,
+    io: &mut SessionIo,
+) -> PreparedCall {
+    let host = match &io.permission_channel {
+        PermissionChannel::Host(host) => host,
+        PermissionChannel::Nobody => return refuse(used, refusal, io).await,
+        PermissionChannel::Tool(tool) => {
             let reply = ask_tool(tool.clone(), used, &draft, &refusal, io);
-            return Prepared::Asking(Box::new(Pending { draft, facts }), reply);
+            return PreparedCall::Asking(Box::new(PendingCall { draft, facts }), reply);
         }
     };
     let name = wire::names::canonical(&used.name);
     let accesses = draft.call.access(&io.workspace());
-    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+    let request =
+        PermissionQuery::new(name, &accesses).with_input(draft.input.get()).with_confinement(draft.confinement);
     let suggestions = if io.watch.loaded.managed_rules_only { Vec::new() } else { io.policy.suggest(&request, &facts) };
-    let matter = Matter {
+    let matter = PermissionQuestion {
         tool: &used.name,
         tool_use_id: &used.id,
         input: &draft.input,
@@ -416,7 +457,7 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
         parts: command_parts(&io.policy.explain(&request, &facts)),
         agent_id: io.host.agent_id(),
     };
-    let reply = ask::pose(host, &matter, draft.cancel.clone());
+    let reply = permission_prompt::ask_host(host, &matter, draft.cancel.clone());
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
     let notice = io.notify_of_question(&used.name);
     let reply = async move {
@@ -424,29 +465,35 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
         drop(notice);
         reply
     };
-    Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
+    PreparedCall::Asking(Box::new(PendingCall { draft, facts }), Box::pin(reply))
 }
 
 /// What each part of a compound command needs; one alone says nothing that the question does not.
-fn command_parts(explained: &permission::Explanation) -> Vec<CommandPart> {
+fn command_parts(explained: &permission::DecisionExplanation) -> Vec<CommandPart> {
     if explained.parts.len() < 2 {
         return Vec::new();
     }
-    let told = |part: &permission::Part| CommandPart {
-        command: permission::visible(&part.text),
+    let told = |part: &permission::ExplainedPart| CommandPart {
+        command: permission::escape_invisible(&part.text),
         decision: part.decision,
-        reason: permission::visible(&part.reason.describe()),
+        reason: permission::escape_invisible(&part.reason.describe()),
     };
     explained.parts.iter().map(told).collect()
 }
 
 /// The tool of a server that decides in place of a person.
-fn ask_tool(tool: String, used: &ToolUse, draft: &Draft, refusal: &Refusal, io: &Io) -> BoxFuture<'static, Reply> {
-    let asked = crate::mcp::Asked {
+fn ask_tool(
+    tool: String,
+    used: &ToolUse,
+    draft: &CallDraft,
+    refusal: &PermissionRefusal,
+    io: &SessionIo,
+) -> BoxFuture<'static, PermissionReply> {
+    let asked = crate::mcp::PromptToolRequest {
         tool_name: used.name.clone(),
         input: draft.input.clone(),
         tool_use_id: used.id.clone(),
-        needs_person: draft.call.insists(),
+        needs_person: draft.call.needs_person(),
     };
     let (servers, cancel) = (Arc::clone(io.mcp.servers()), draft.cancel.clone());
     let (host, message) = (io.host.clone(), refusal.message.clone());
@@ -455,7 +502,7 @@ fn ask_tool(tool: String, used: &ToolUse, draft: &Draft, refusal: &Refusal, io: 
             Ok(reply) => reply,
             Err(missing) => {
                 host.event(Event::Fault(missing)).await;
-                Reply::Deny { message, then: Then::GoOn }
+                PermissionReply::Deny { message, then: AfterDenial::GoOn }
             }
         }
     })
@@ -463,25 +510,25 @@ fn ask_tool(tool: String, used: &ToolUse, draft: &Draft, refusal: &Refusal, io: 
 
 /// What the host's answer comes to. Its leave covers what it was asked about: a rule that denies still does, and a path
 /// that leads elsewhere by now is asked about again.
-pub(super) async fn answered(
+pub(super) async fn apply_reply(
     used: &ToolUse,
-    pending: Pending,
-    reply: Reply,
-    io: &mut Io,
+    pending: PendingCall,
+    reply: PermissionReply,
+    io: &mut SessionIo,
     turn: &CancellationToken,
-) -> Prepared {
-    let Pending { mut draft, facts } = pending;
+) -> PreparedCall {
+    let PendingCall { mut draft, facts } = pending;
     let (input, updates) = match reply {
-        Reply::Allow { input, updates } => (input, updates),
-        Reply::Withdrawn => {
-            return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+        PermissionReply::Allow { input, updates } => (input, updates),
+        PermissionReply::Withdrawn => {
+            return PreparedCall::Settled(ToolOutcome::failed("Not run: the user interrupted the turn."));
         }
-        Reply::Deny { message, then } => {
-            if then == Then::EndTurn {
+        PermissionReply::Deny { message, then } => {
+            if then == AfterDenial::EndTurn {
                 turn.cancel();
             }
-            note_denial(used, io);
-            return Prepared::Refused(Outcome::failed(message), Judged::refused("user_reject", None));
+            record_denial(used, io);
+            return PreparedCall::Refused(ToolOutcome::failed(message), CallVerdict::refused("user_reject", None));
         }
     };
     let lasts = updates.iter().any(PermissionUpdate::lasts);
@@ -489,70 +536,81 @@ pub(super) async fn answered(
     if !updates.is_empty() {
         io.grant(updates).await;
     }
-    io.adopt_mode().await;
+    io.apply_chosen_mode().await;
     let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
     if let Some(input) = input.filter(|_| is_changed) {
-        draft = match draft.rewritten(used, input, io).await {
-            Ok(draft) => Draft { changed: true, ..draft },
-            Err(outcome) => return Prepared::Settled(outcome),
+        draft = match draft.with_input(used, input, io).await {
+            Ok(draft) => CallDraft { changed: true, ..draft },
+            Err(outcome) => return PreparedCall::Settled(outcome),
         };
     }
     draft.by = by;
-    match judge(used, &draft, Leave::None, io) {
-        (Decision::Deny(refusal), _) => refuse(used, refusal, io).await,
-        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
-        (Decision::Allow(_), now) => guarded(used, draft, now, io).await,
+    match decide_access(used, &draft, PriorApproval::None, io) {
+        (PermissionDecision::Deny(refusal), _) => refuse(used, refusal, io).await,
+        (PermissionDecision::Ask(refusal), now) if !is_changed && now != facts => {
+            ask_host(used, draft, refusal, now, io).await
+        }
+        (PermissionDecision::Allow(_), now) => guard_git(used, draft, now, io).await,
         // A person agreed to the command as it is.
-        (Decision::Ask(_), now) => ready(used, draft, now, io).await,
+        (PermissionDecision::Ask(_), now) => admit(used, draft, now, io).await,
     }
 }
 
-fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Facts) {
+fn decide_access(
+    used: &ToolUse,
+    draft: &CallDraft,
+    leave: PriorApproval,
+    io: &SessionIo,
+) -> (PermissionDecision, PathFacts) {
     let workspace = io.workspace();
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held).answered(draft.answered);
+    let request = PermissionQuery::new(name, &accesses)
+        .with_input(draft.input.get())
+        .with_confinement(draft.confinement)
+        .with_answer(draft.answered);
     let facts = crate::facts::gather_with_repositories(&io.policy, &request, &workspace.cwd, &io.state.facts.env);
     let decision = match leave {
-        Leave::None => io.policy.decide(&request, &facts),
-        Leave::Hook => io.policy.decide_allowed(&request, &facts),
+        PriorApproval::None => io.policy.decide(&request, &facts),
+        PriorApproval::Hook => io.policy.decide_allowed(&request, &facts),
     };
     (decision, facts)
 }
 
 /// A call that nobody was asked about: git calls that only read get powerless configuration.
-async fn guarded(used: &ToolUse, mut draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
+async fn guard_git(used: &ToolUse, mut draft: CallDraft, facts: PathFacts, io: &mut SessionIo) -> PreparedCall {
     // The sandbox confines whatever git would start.
-    if draft.held != Held::Sandboxed {
+    if draft.confinement != CommandConfinement::Sandboxed {
         let accesses = draft.call.access(&io.workspace());
         let name = wire::names::canonical(&used.name);
-        let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+        let request =
+            PermissionQuery::new(name, &accesses).with_input(draft.input.get()).with_confinement(draft.confinement);
         draft.git_guard = io.policy.git_guard(&request, &facts);
     }
-    ready(used, draft, facts, io).await
+    admit(used, draft, facts, io).await
 }
 
-async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
-    interact::admitted(used, &draft.input, io).await;
-    let Draft { call, cancel, cage, changed: changed_by_user, git_guard, by, .. } = draft;
-    let judged = Judged { decision: by, denial: None, sandboxed: cage.is_some() };
-    let cx = CallCx { cage, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
-    Prepared::Ready(call, cx, judged)
+async fn admit(used: &ToolUse, draft: CallDraft, facts: PathFacts, io: &mut SessionIo) -> PreparedCall {
+    interact::apply_mode(used, &draft.input, io).await;
+    let CallDraft { call, cancel, sandbox: cage, changed: changed_by_user, git_guard, by, .. } = draft;
+    let judged = CallVerdict { decision: by, denial: None, sandboxed: cage.is_some() };
+    let cx = CallContext { sandbox: cage, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
+    PreparedCall::Ready(call, cx, judged)
 }
 
-fn note_denial(used: &ToolUse, io: &mut Io) {
+fn record_denial(used: &ToolUse, io: &mut SessionIo) {
     let denial =
         PermissionDenial { tool_name: used.name.clone(), tool_use_id: used.id.clone(), tool_input: used.input.clone() };
     // An agent has no result of its own: the session's names what it was denied.
     match io.host.agent_id() {
-        Some(_) => io.spawner.agents.note_denial(denial),
+        Some(_) => io.spawner.agents.record_denial(denial),
         None => io.denials.push(denial),
     }
 }
 
-async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Prepared {
+async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) -> PreparedCall {
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
-    note_denial(used, io);
+    record_denial(used, io);
     let body = SystemBody::PermissionDenied {
         tool_name: used.name.clone(),
         tool_use_id: used.id.clone(),
@@ -562,16 +620,16 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Prepared {
         decision_reason: Some(refusal.reason.describe()),
     };
     io.host.system(body).await;
-    let source = if matches!(refusal.reason, Reason::Hook(_)) { "hook" } else { "config" };
-    let judged = Judged::refused(source, Some(&refusal.reason));
-    Prepared::Refused(Outcome::failed(refusal.message), judged)
+    let source = if matches!(refusal.reason, DecisionReason::Hook(_)) { "hook" } else { "config" };
+    let judged = CallVerdict::refused(source, Some(&refusal.reason));
+    PreparedCall::Refused(ToolOutcome::failed(refusal.message), judged)
 }
 
-pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: CancellationToken) -> CallCx {
+pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: CancellationToken) -> CallContext {
     let workspace = io.workspace();
     let policy = Arc::clone(&io.policy);
-    let folders = sys::real::Folders::default();
-    CallCx {
+    let folders = sys::real_path::ResolvedFolders::default();
+    CallContext {
         id: used.id.clone(),
         workspace,
         state: Arc::clone(&io.state),
@@ -579,20 +637,22 @@ pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: Cancellatio
         model: Arc::clone(&io.side) as Arc<dyn tools::SideModel>,
         may_read: Arc::new(move |path, met| {
             let real = match met {
-                Met::Named => sys::real::path(path),
-                Met::Walked => folders.file(path),
+                PathDiscovery::Named => sys::real_path::path(path),
+                PathDiscovery::Walked => folders.file(path),
                 // What was decided is what is opened.
-                Met::Changed => return facts.real_location(path).is_none_or(|real| sys::real::path(path) == real),
+                PathDiscovery::Changed => {
+                    return facts.real_location(path).is_none_or(|real| sys::real_path::path(path) == real);
+                }
             };
             !policy.hides(path, &real)
         }),
-        cage: None,
+        sandbox: None,
         changed_by_user: false,
         git_guard: None,
     }
 }
 
-impl Io {
+impl SessionIo {
     /// The directories as they are now: the shell may have moved.
     pub(crate) fn workspace(&self) -> Workspace {
         let cwd = self.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();

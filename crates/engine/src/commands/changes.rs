@@ -1,17 +1,17 @@
 //! Commands that change something about the session itself: its name, its rules, its mode; and the way out of it as text.
 
-use super::{Said, Typed, begin, local_end, show};
+use super::{CommandReply, TypedCommand, begin, finish_local, show};
 use crate::command::Prompt;
-use crate::export::{self, Format, Heading};
+use crate::export::{self, ExportFormat, ExportHeading};
 use crate::session::Session;
-use crate::turn::{self, Opener};
+use crate::turn::{self, TurnOpener};
 use model::Role;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wire::block::BlockHead;
 use wire::control::{PermissionUpdate, UpdatedRule};
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, Source};
+use wire::settings::{RuleBehaviour, SettingsSource};
 
 /// Longest name of a session.
 const NAME_LIMIT: usize = 200;
@@ -22,43 +22,43 @@ pub(crate) fn session_name(text: &str) -> String {
     clean.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_LIMIT).collect()
 }
 
-pub(super) fn rename(session: &mut Session, wanted: &str) -> Said {
+pub(super) fn rename(session: &mut Session, wanted: &str) -> CommandReply {
     let name = session_name(wanted);
     if name.is_empty() {
-        return Said::refused("Which name? Usage: /rename <name>");
+        return CommandReply::refused("Which name? Usage: /rename <name>");
     }
     match set_name(session, &name) {
-        Ok(()) => Said::shown(format!("This conversation is called \"{name}\" now.")),
-        Err(error) => Said::refused(format!("The name could not be saved: {error}")),
+        Ok(()) => CommandReply::for_user(format!("This conversation is called \"{name}\" now.")),
+        Err(error) => CommandReply::refused(format!("The name could not be saved: {error}")),
     }
 }
 
 pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::StoreError> {
     session.begin()?;
     let session_id = session.io.host.session_id.clone();
-    session.io.scribe.name(name.to_owned(), session_id)?;
+    session.io.transcript.name(name.to_owned(), session_id)?;
     session.start.told_title = Some(name.to_owned());
-    session.control.board.name = Some(name.to_owned());
-    if let Some(live) = &session.io.live {
+    session.control.view.name = Some(name.to_owned());
+    if let Some(live) = &session.io.live_record {
         live.set_name(Some(name.to_owned()));
     }
     Ok(())
 }
 
-pub(super) async fn permissions(session: &mut Session, arguments: &str) -> Said {
+pub(super) async fn permissions(session: &mut Session, arguments: &str) -> CommandReply {
     let (verb, rule) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let rule = rule.trim();
     let behaviours = match verb {
-        "" => return Said::shown(show::permissions(&session.io)),
-        "allow" => vec![Behaviour::Allow],
-        "ask" => vec![Behaviour::Ask],
-        "deny" => vec![Behaviour::Deny],
-        "remove" => vec![Behaviour::Allow, Behaviour::Ask, Behaviour::Deny],
-        _ => return Said::refused("Usage: /permissions [allow|ask|deny|remove <rule>]"),
+        "" => return CommandReply::for_user(show::permissions(&session.io)),
+        "allow" => vec![RuleBehaviour::Allow],
+        "ask" => vec![RuleBehaviour::Ask],
+        "deny" => vec![RuleBehaviour::Deny],
+        "remove" => vec![RuleBehaviour::Allow, RuleBehaviour::Ask, RuleBehaviour::Deny],
+        _ => return CommandReply::refused("Usage: /permissions [allow|ask|deny|remove <rule>]"),
     };
-    let (tool_name, rule_content) = match permission::rule::parts(rule) {
+    let (tool_name, rule_content) = match permission::rule::split_rule(rule) {
         Ok((tool, content)) => (tool.to_owned(), content.map(str::to_owned)),
-        Err(why) => return Said::refused(format!("\"{rule}\" is no rule: {why}")),
+        Err(why) => return CommandReply::refused(format!("\"{rule}\" is no rule: {why}")),
     };
     let kind = if verb == "remove" { "removeRules" } else { "addRules" };
     let update = |behaviour| PermissionUpdate {
@@ -67,66 +67,66 @@ pub(super) async fn permissions(session: &mut Session, arguments: &str) -> Said 
         behavior: Some(behaviour),
         mode: None,
         directories: None,
-        destination: Some(Source::Session),
+        destination: Some(SettingsSource::Session),
     };
     session.io.grant(behaviours.into_iter().map(update).collect()).await;
-    let holds = session.io.watch.granted.iter().any(|known| known.text == rule);
+    let holds = session.io.watch.granted_rules.iter().any(|known| known.text == rule);
     match (verb, holds) {
-        ("remove", false) => Said::shown(format!("{rule} is no rule of this session any more.")),
+        ("remove", false) => CommandReply::for_user(format!("{rule} is no rule of this session any more.")),
         ("remove", true) | (_, false) => {
-            Said::refused(format!("{rule} is not changed: only the administrator's rules count here."))
+            CommandReply::refused(format!("{rule} is not changed: only the administrator's rules count here."))
         }
-        (_, true) => Said::shown(format!("{rule} holds from now on, for this session ({verb}).")),
+        (_, true) => CommandReply::for_user(format!("{rule} holds from now on, for this session ({verb}).")),
     }
 }
 
 /// `/plan`: the mode at once; with a description, a turn that plans it.
-pub(super) async fn plan(session: &mut Session, typed: Typed, prompt: Prompt) {
-    session.io.adopt_mode().await;
+pub(super) async fn plan(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
+    session.io.apply_chosen_mode().await;
     session.io.set_mode(PermissionMode::Plan).await;
     if !typed.arguments.is_empty()
         && let Ok(content) = wire::raw::to_raw(&typed.arguments)
     {
-        Box::pin(turn::run(session, Opener::Prompt(Prompt { content, ..prompt }))).await;
+        Box::pin(turn::run(session, TurnOpener::Prompt(Prompt { content, ..prompt }))).await;
         return;
     }
     let turn = begin(session, typed.row.name, &prompt).await;
-    let said = Said::shown("Plan mode is on: nothing is changed until you approve a plan.");
-    local_end(session, &typed, turn, said).await;
+    let said = CommandReply::for_user("Plan mode is on: nothing is changed until you approve a plan.");
+    finish_local(session, &typed, turn, said).await;
 }
 
 /// The conversation as text on the spot, or in a file whose ending names the format.
-pub(super) async fn export(session: &Session, file: &str) -> Said {
+pub(super) async fn export(session: &Session, file: &str) -> CommandReply {
     if file.is_empty() {
-        return Said::shown(as_text(session));
+        return CommandReply::for_user(as_text(session));
     }
     let path = session.io.workspace().absolute(file);
     let path = if path.extension().is_none() { path.with_extension("txt") } else { path };
-    let written = match Format::of_file(&path) {
-        Format::Text => write_new(&path, |out| out.write_all(as_text(session).as_bytes())),
+    let written = match ExportFormat::of_file(&path) {
+        ExportFormat::Text => write_new(&path, |out| out.write_all(as_text(session).as_bytes())),
         format => match recorded(session).await {
             Ok((transcript, heading)) => write_new(&path, |out| {
                 export::write(&transcript, &heading, format, out)
                     .map_err(|error| std::io::Error::other(error.to_string()))
             }),
-            Err(why) => return Said::refused(why),
+            Err(why) => return CommandReply::refused(why),
         },
     };
     match written {
-        Ok(()) => Said::shown(format!("The conversation is in {}.", path.display())),
-        Err(error) => Said::refused(format!("{} could not be written: {error}", path.display())),
+        Ok(()) => CommandReply::for_user(format!("The conversation is in {}.", path.display())),
+        Err(error) => CommandReply::refused(format!("{} could not be written: {error}", path.display())),
     }
 }
 
 /// The transcript with everything up to now.
-async fn recorded(session: &Session) -> Result<(PathBuf, Heading), String> {
-    const NOTHING: &str = "There is no transcript of this conversation yet; only text can be exported.";
-    let transcript = session.io.scribe.file().ok_or(NOTHING)?.to_path_buf();
-    session.io.scribe.transcript().flush().await.map_err(|error| error.to_string())?;
+async fn recorded(session: &Session) -> Result<(PathBuf, ExportHeading), String> {
+    const NO_TRANSCRIPT: &str = "There is no transcript of this conversation yet; only text can be exported.";
+    let transcript = session.io.transcript.file().ok_or(NO_TRANSCRIPT)?.to_path_buf();
+    session.io.transcript.transcript().flush().await.map_err(|error| error.to_string())?;
     if !transcript.exists() {
-        return Err(NOTHING.into());
+        return Err(NO_TRANSCRIPT.into());
     }
-    let heading = Heading {
+    let heading = ExportHeading {
         session_id: session.io.host.session_id.clone(),
         title: store::list::title_of(&transcript),
         cwd: Some(session.io.workspace().cwd.display().to_string()),

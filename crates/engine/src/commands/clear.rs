@@ -2,27 +2,27 @@
 //! process (settings, servers, hooks, mode, model) stays.
 
 use super::changes::{session_name, set_name};
-use super::{Typed, begin};
+use super::{TypedCommand, begin};
 use crate::command::Prompt;
-use crate::context::Fresh;
+use crate::context::FreshContext;
 use crate::decide::EndReason;
-use crate::hooks::Moment;
-use crate::plan::{self, Planning};
+use crate::hooks::SettingsCheckTime;
+use crate::plan::{self, PlanState};
 use crate::result;
-use crate::session::{Session, Start};
+use crate::session::{Session, StartState};
 use crate::tasks;
-use model::Identity;
+use model::RequestIdentity;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::Layout;
+use store::StoreLayout;
 use tools::state::SessionFacts;
 use wire::mode::PermissionMode;
-use wire::sdk::{ConversationReset, Message};
+use wire::sdk::{ConversationReset, SdkMessage};
 
-pub(super) async fn run(session: &mut Session, typed: Typed, prompt: Prompt) {
+pub(super) async fn run(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     let mut turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
-    session.look(Moment::Quiet, &token).await;
+    session.check_changes(SettingsCheckTime::Quiet, &token).await;
     let name = session_name(&typed.arguments);
     if !name.is_empty()
         && !session.context.history().is_empty()
@@ -40,13 +40,13 @@ pub(super) async fn run(session: &mut Session, typed: Typed, prompt: Prompt) {
         session_id: session.io.host.session_id.clone(),
         uuid: sys::id::uuid(),
     };
-    session.io.host.send(Message::Reset(Box::new(reset))).await;
+    session.io.host.send(SdkMessage::Reset(Box::new(reset))).await;
     session.stop_background().await;
-    if let Err(error) = session.io.scribe.transcript().close().await {
+    if let Err(error) = session.io.transcript.transcript().close().await {
         tracing::warn!(%error, "the transcript of the old conversation could not be closed");
     }
     session.begin_conversation(&sys::id::uuid());
-    tasks::tell_running(&session.io.host, &session.io.state.tasks).await;
+    tasks::send_running(&session.io.host, &session.io.state.tasks).await;
     session.start_hooks().await;
     session.announce().await;
     turn.text = "A new conversation begins.".into();
@@ -54,11 +54,11 @@ pub(super) async fn run(session: &mut Session, typed: Typed, prompt: Prompt) {
 }
 
 /// Where a conversation keeps its things.
-struct Places {
+struct ConversationPaths {
     transcript: PathBuf,
     session_dir: PathBuf,
     tasks_dir: PathBuf,
-    plan: Planning,
+    plan: PlanState,
 }
 
 impl Session {
@@ -67,7 +67,7 @@ impl Session {
         self.io.spawner.agents.stop_all_for_user().await;
         self.io.state.tasks.stop_all().await;
         self.io.state.tasks.take_events(None);
-        self.io.owed.clear();
+        self.io.pending_notices.clear();
     }
 
     /// Everything that is a conversation's own begins anew under `id`.
@@ -76,11 +76,11 @@ impl Session {
         let io = &mut self.io;
         io.host.begin_session(id);
         io.hooks.begin_session(id);
-        io.scribe.begin_session(&places.transcript, id);
-        if let Some(live) = &io.live {
+        io.transcript.begin_session(&places.transcript, id);
+        if let Some(live) = &io.live_record {
             live.set_session(id);
         }
-        let identity = Arc::new(Identity { session_id: id.to_owned(), ..(**self.context.identity()).clone() });
+        let identity = Arc::new(RequestIdentity { session_id: id.to_owned(), ..(**self.context.identity()).clone() });
         io.side.begin_session(Arc::clone(&identity));
         let cwd = io.workspace().cwd;
         let facts = SessionFacts {
@@ -100,8 +100,8 @@ impl Session {
         io.watch.place.plan_file = Some(places.plan.file.clone());
         io.plan = places.plan;
         let memory = io.watch.memory();
-        io.lore.begin_session(id, memory.lazy.clone());
-        io.renew_policy();
+        io.skills.begin_session(id, memory.lazy.clone());
+        io.rebuild_policy();
         io.ledger.begin_session();
         io.denials.clear();
         let agents = Arc::clone(&io.spawner.agents);
@@ -113,26 +113,26 @@ impl Session {
             kit.session_dir.clone_from(&places.session_dir);
             kit.transcript.clone_from(&places.transcript);
             kit.state = Arc::clone(&io.state);
-            id.clone_into(&mut kit.teaching.0.fixed.session_id);
+            id.clone_into(&mut kit.skills.0.facts.session_id);
         });
-        let system = self.again.as_ref().map(|again| again.system(&self.io.watch.loaded, self.context.model()));
+        let system = self.recipe.as_ref().map(|again| again.system(&self.io.watch.loaded, self.context.model()));
         self.io.facts.output_style = crate::open::style_name(&self.io.watch.loaded);
-        self.context.begin_session(Fresh { identity, files: memory.files, system });
-        self.control.begin_session(id, &self.io.state, self.io.scribe.transcript());
+        self.context.begin_session(FreshContext { identity, files: memory.files, system });
+        self.control.begin_session(id, &self.io.state, self.io.transcript.transcript());
         let mode = Some(self.io.mode).filter(|mode| *mode != PermissionMode::Default);
-        self.start = Start { source: "clear", new_mode: mode, ..Start::default() };
+        self.start = StartState { source: "clear", new_mode: mode, ..StartState::default() };
     }
 
-    fn places(&self, id: &str) -> Places {
+    fn places(&self, id: &str) -> ConversationPaths {
         let watch = &self.io.watch;
-        let layout = Layout::new(&watch.env);
+        let layout = StoreLayout::new(&watch.env);
         let setting = watch.loaded.settings.plans_directory.as_deref();
         let plans = plan::directory(setting, &watch.cwd, layout.home());
-        Places {
+        ConversationPaths {
             transcript: layout.transcript(&watch.cwd, id),
             session_dir: layout.session_dir(&watch.cwd, id),
             tasks_dir: layout.tasks_dir(&watch.cwd, id),
-            plan: Planning::new(&plans, id),
+            plan: PlanState::new(&plans, id),
         }
     }
 }

@@ -2,19 +2,19 @@
 
 use super::{begin, stdout};
 use crate::command::Prompt;
-use crate::compact::{Outcome, Trigger};
+use crate::compact::{CompactionOutcome, CompactionTrigger};
 use crate::decide::EndReason;
 use crate::prompts;
 use crate::result;
-use crate::scribe::PromptSource;
 use crate::session::{Session, text_message};
+use crate::transcript_writer::PromptSource;
 use store::StoreError;
-use wire::sdk::{CompactResult, Message, SystemBody, User};
+use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 
 pub(super) async fn run(session: &mut Session, instructions: Option<String>, prompt: Prompt) {
     let mut turn = begin(session, "compact", &prompt).await;
     let arguments = instructions.clone().unwrap_or_default();
-    let refusal = if !session.context.pressure().is_manual_allowed() {
+    let refusal = if !session.context.compaction().is_manual_allowed() {
         Some("Compaction is switched off (DISABLE_COMPACT).")
     } else if session.context.history().is_empty() {
         Some("There is no conversation to compact yet.")
@@ -26,17 +26,17 @@ pub(super) async fn run(session: &mut Session, instructions: Option<String>, pro
             session.io.host.system(SystemBody::compacting(None)).await;
             session.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.to_owned()))).await;
             session.announce().await;
-            Ok(Some(Outcome::Failed(why.to_owned())))
+            Ok(Some(CompactionOutcome::Failed(why.to_owned())))
         }
-        None => session.compact(&Trigger::Manual { instructions }, &turn.token).await,
+        None => session.compact(&CompactionTrigger::Manual { instructions }, &turn.token).await,
     };
     let reason = match outcome {
-        Ok(Some(Outcome::Done(_))) => {
+        Ok(Some(CompactionOutcome::Done(_))) => {
             turn.text = "Compacted. The conversation goes on from its summary.".into();
             EndReason::Completed
         }
-        Ok(Some(Outcome::Interrupted)) => EndReason::AbortedStreaming,
-        Ok(Some(Outcome::Failed(why))) => {
+        Ok(Some(CompactionOutcome::Interrupted)) => EndReason::AbortedStreaming,
+        Ok(Some(CompactionOutcome::Failed(why))) => {
             turn.text = format!("Not compacted: {why}");
             EndReason::Completed
         }
@@ -59,12 +59,12 @@ async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<
     session.inject(&prompts::command("compact", arguments), PromptSource::Local).await?;
     let output = stdout(output);
     session.inject(&output, PromptSource::Local).await?;
-    let user = User {
+    let user = UserMessage {
         kind: "user",
         message: text_message(&output),
         parent_tool_use_id: None,
         session_id: session.io.host.session_id.clone(),
-        uuid: session.io.scribe.leaf().unwrap_or_default().to_owned(),
+        uuid: session.io.transcript.leaf().unwrap_or_default().to_owned(),
         timestamp: sys::clock::now_iso(),
         tool_use_result: None,
         tool_result_meta: Vec::new(),
@@ -72,6 +72,6 @@ async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<
         is_synthetic: false,
         agent: None,
     };
-    session.io.host.send(Message::User(Box::new(user))).await;
+    session.io.host.send(SdkMessage::User(Box::new(user))).await;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `/context`: what fills the window. Estimates of our own, made without a request; header, rows and free space agree.
 
-use crate::context::Context;
-use crate::session::{Io, Session};
+use crate::context::ModelContext;
+use crate::session::{Session, SessionIo};
 use model::estimate;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -9,27 +9,27 @@ use std::fmt::Write;
 
 /// How the window is used now.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Measured {
+pub(crate) struct ContextReport {
     pub model: String,
     pub total_tokens: u64,
     pub raw_max_tokens: u64,
     pub percentage: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub over_limit: bool,
-    pub categories: Vec<Category>,
-    pub mcp_tools: Vec<Part>,
-    pub memory_files: Vec<File>,
-    pub agents: Vec<AgentPart>,
-    pub skills: Vec<SkillPart>,
+    pub categories: Vec<ContextReportCategory>,
+    pub mcp_tools: Vec<ToolTokens>,
+    pub memory_files: Vec<MemoryFileTokens>,
+    pub agents: Vec<AgentTokens>,
+    pub skills: Vec<SkillTokens>,
     /// Where the conversation is summarised by itself; `None` when it is not.
     #[serde(skip)]
     pub compacts_at: Option<u64>,
     #[serde(skip)]
-    pub system_tools: Vec<Part>,
+    pub system_tools: Vec<ToolTokens>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Category {
+pub(crate) struct ContextReportCategory {
     pub name: &'static str,
     pub tokens: u64,
     /// `used`, `free` or `buffer`.
@@ -37,68 +37,68 @@ pub(crate) struct Category {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Part {
+pub(crate) struct ToolTokens {
     pub name: String,
     pub tokens: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct AgentPart {
+pub(crate) struct AgentTokens {
     pub agent_type: String,
     pub source: &'static str,
     pub tokens: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct SkillPart {
+pub(crate) struct SkillTokens {
     pub name: String,
     pub source: &'static str,
     pub tokens: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct File {
+pub(crate) struct MemoryFileTokens {
     pub path: String,
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub tokens: u64,
 }
 
-pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
-    let tool = |spec: &tools::Spec| Part {
+pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextReport {
+    let tool = |spec: &tools::ToolSpec| ToolTokens {
         name: spec.name.to_string(),
         tokens: estimate::text(spec.name.len() + spec.description.len() + spec.schema.len()),
     };
-    let (mcp_tools, system_tools): (Vec<Part>, Vec<Part>) =
+    let (mcp_tools, system_tools): (Vec<ToolTokens>, Vec<ToolTokens>) =
         io.registry.specs().map(tool).partition(|part| part.name.starts_with("mcp__"));
-    let memory_files: Vec<File> = context
+    let memory_files: Vec<MemoryFileTokens> = context
         .memory_files()
-        .map(|file| File {
+        .map(|file| MemoryFileTokens {
             path: file.path.display().to_string(),
             kind: file.scope.hook_name(),
             tokens: estimate::text(file.text.len()),
         })
         .collect();
-    let declared = io.lore.skills();
+    let declared = io.skills.skills();
     let source = |name: &str| declared.find(name).map_or("bundled", |skill| skill.scope.name());
-    let skills: Vec<SkillPart> = io
-        .lore
+    let skills: Vec<SkillTokens> = io
+        .skills
         .listed_lines()
         .into_iter()
-        .map(|(name, line)| SkillPart { source: source(&name), name, tokens: estimate::text(line.len()) })
+        .map(|(name, line)| SkillTokens { source: source(&name), name, tokens: estimate::text(line.len()) })
         .collect();
     let agents = agents(io);
-    let used = |parts: &[Part]| parts.iter().map(|part| part.tokens).sum::<u64>();
+    let used = |parts: &[ToolTokens]| parts.iter().map(|part| part.tokens).sum::<u64>();
     let memory: u64 = memory_files.iter().map(|file| file.tokens).sum();
     // Before the first prompt: what the first request will weigh.
-    let total = context.tokens() + context.untold_tokens() + io.lore.untold_tokens();
+    let total = context.tokens() + context.unsent_tokens() + io.skills.unsent_tokens();
     let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
     let taught: u64 = skills.iter().map(|skill| skill.tokens).sum();
     let beside = system + tools + mcp + memory + taught;
     let (window, limit) = context.window();
     let buffer = limit.map_or(0, |limit| window.saturating_sub(limit));
     let free = window.saturating_sub(total).saturating_sub(buffer);
-    let category = |name, tokens, kind| Category { name, tokens, kind };
+    let category = |name, tokens, kind| ContextReportCategory { name, tokens, kind };
     let categories = vec![
         category("System prompt", system.min(total), "used"),
         category("System tools", tools.min(total.saturating_sub(system)), "used"),
@@ -109,7 +109,7 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
         category("Free space", free, "free"),
         category("Autocompact buffer", buffer, "buffer"),
     ];
-    Measured {
+    ContextReport {
         model: context.model().to_owned(),
         total_tokens: total,
         raw_max_tokens: window,
@@ -126,8 +126,8 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
 }
 
 /// The user's and the project's own.
-fn agents(io: &Io) -> Vec<AgentPart> {
-    let part = |agent: &std::sync::Arc<config::agents::Definition>| AgentPart {
+fn agents(io: &SessionIo) -> Vec<AgentTokens> {
+    let part = |agent: &std::sync::Arc<config::agents::AgentDefinition>| AgentTokens {
         tokens: estimate::text(agent.name.len() + agent.description.len()),
         source: agent.scope.name(),
         agent_type: agent.name.clone(),
@@ -136,13 +136,13 @@ fn agents(io: &Io) -> Vec<AgentPart> {
 }
 
 /// As Markdown, with its structured twin. Neither is ever sent to the model.
-pub(super) fn told(session: &mut Session, arguments: &str) -> (String, Option<Box<RawValue>>) {
+pub(super) fn report(session: &mut Session, arguments: &str) -> (String, Option<Box<RawValue>>) {
     let measured = measure(&mut session.context, &session.io);
     let twin = wire::raw::to_raw(&measured).ok();
-    (text(&measured, arguments), twin)
+    (as_markdown(&measured, arguments), twin)
 }
 
-fn text(measured: &Measured, arguments: &str) -> String {
+fn as_markdown(measured: &ContextReport, arguments: &str) -> String {
     let mut text = format!(
         "## Context usage\n\n**{}**: {} of {} tokens ({}%)\n\n| Category | Tokens | Share |\n|---|---:|---:|",
         measured.model,

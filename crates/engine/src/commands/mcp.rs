@@ -1,41 +1,41 @@
 //! `/mcp`: the servers of the session, and what a person may want of them. Switching one off holds for the folder, also
 //! in later sessions.
 
-use super::Said;
+use super::CommandReply;
 use crate::session::Session;
-use mcp::{Standing, Status, View};
+use mcp::{McpStatus, ServerSwitch, ServerView};
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
 
 const USAGE: &str = "Usage: /mcp [reconnect <server> | enable <server> | disable <server>]";
 
-pub(super) async fn run(session: &mut Session, arguments: &str, token: &CancellationToken) -> Option<Said> {
+pub(super) async fn run(session: &mut Session, arguments: &str, token: &CancellationToken) -> Option<CommandReply> {
     let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let name = name.trim();
     let servers = std::sync::Arc::clone(session.io.mcp.servers());
     servers.begin_rest();
     let standing = match verb {
         "" | "status" | "list" => {
-            session.settle_servers(token).await?;
-            return Some(Said::shown(listed(&session.io.mcp.servers().views())));
+            session.wait_for_servers(token).await?;
+            return Some(CommandReply::for_user(listed(&session.io.mcp.servers().views())));
         }
         "reconnect" => None,
-        "enable" => Some(Standing::Enabled),
-        "disable" => Some(Standing::Disabled),
-        _ => return Some(Said::refused(USAGE)),
+        "enable" => Some(ServerSwitch::Enabled),
+        "disable" => Some(ServerSwitch::Disabled),
+        _ => return Some(CommandReply::refused(USAGE)),
     };
     let Some(view) = servers.host.view(name) else {
-        return Some(Said::refused(unknown(name, &servers.views())));
+        return Some(CommandReply::refused(unknown(name, &servers.views())));
     };
     let change = async {
         match standing {
             None => servers.host.reconnect(&view.name).await,
-            Some(standing) => servers.host.set_standing(&view.name, standing).await,
+            Some(standing) => servers.host.set_switch(&view.name, standing).await,
         }
     };
     let changed = wait(session, change, token).await?;
     let kept = match standing {
-        Some(standing) => keep(session, &view, standing).await,
+        Some(standing) => save_choice(session, &view, standing).await,
         None => None,
     };
     session.refresh_tools();
@@ -45,7 +45,7 @@ pub(super) async fn run(session: &mut Session, arguments: &str, token: &Cancella
         (Err(error), _) => error.to_string(),
     };
     let text = kept.map_or(text.clone(), |why| format!("{text}\n{why}"));
-    Some(Said::shown(text.trim_start().to_owned()))
+    Some(CommandReply::for_user(text.trim_start().to_owned()))
 }
 
 /// `None` when the process is being stopped or the user does not want to wait.
@@ -57,15 +57,15 @@ async fn wait<T>(session: &mut Session, work: impl Future<Output = T>, token: &C
 }
 
 /// Remembers the choice for this folder; why it is not remembered. What a host or the command line declares is theirs.
-async fn keep(session: &Session, view: &View, standing: Standing) -> Option<String> {
-    use wire::mcp::Scope;
-    if matches!(view.scope, Scope::Flag | Scope::Host | Scope::Agent) {
+async fn save_choice(session: &Session, view: &ServerView, standing: ServerSwitch) -> Option<String> {
+    use wire::mcp::McpScope;
+    if matches!(view.scope, McpScope::Flag | McpScope::Host | McpScope::Agent) {
         return None;
     }
     let (env, folder, name) = (session.io.env.clone(), session.io.directories.project.clone(), view.name.clone());
     let choice = match standing {
-        Standing::Enabled => config::mcp::Switch::On,
-        Standing::Disabled => config::mcp::Switch::Off,
+        ServerSwitch::Enabled => config::mcp::McpSwitch::On,
+        ServerSwitch::Disabled => config::mcp::McpSwitch::Off,
     };
     let written = tokio::task::spawn_blocking(move || config::mcp::switch(&env, &folder, &name, choice)).await;
     match written {
@@ -75,7 +75,7 @@ async fn keep(session: &Session, view: &View, standing: Standing) -> Option<Stri
     }
 }
 
-fn listed(views: &[View]) -> String {
+fn listed(views: &[ServerView]) -> String {
     if views.is_empty() {
         return "No MCP servers are configured. `gimlet mcp add` declares one.".into();
     }
@@ -87,9 +87,9 @@ fn listed(views: &[View]) -> String {
     text
 }
 
-fn row(view: &View) -> String {
+fn row(view: &ServerView) -> String {
     let state = match &view.status {
-        Status::Connected => {
+        McpStatus::Connected => {
             let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
             let mut parts = vec!["connected".to_owned(), count(view.tools.len(), "tool")];
             if !view.prompts.is_empty() {
@@ -101,15 +101,15 @@ fn row(view: &View) -> String {
             let problem = view.problem.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             format!("{}{problem}", parts.join(", "))
         }
-        Status::Pending => "connecting".into(),
-        Status::Failed(why) => format!("failed: {why}"),
-        Status::NeedsAuth => format!("needs authentication; run `gimlet mcp login {}`", view.name),
-        Status::Disabled => "disabled".into(),
+        McpStatus::Pending => "connecting".into(),
+        McpStatus::Failed(why) => format!("failed: {why}"),
+        McpStatus::NeedsAuth => format!("needs authentication; run `gimlet mcp login {}`", view.name),
+        McpStatus::Disabled => "disabled".into(),
     };
     format!("  {} [{}] {state}", view.name, view.scope.name())
 }
 
-fn unknown(name: &str, views: &[View]) -> String {
+fn unknown(name: &str, views: &[ServerView]) -> String {
     let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
     match (name, names.is_empty()) {
         (_, true) => "No MCP servers are configured. `gimlet mcp add` declares one.".into(),

@@ -3,21 +3,21 @@
 
 use super::begin;
 use crate::calls;
-use crate::command::{Prompt, Shell};
+use crate::command::{Prompt, ShellOutputUse};
 use crate::decide::EndReason;
 use crate::result;
 use crate::session::{Session, plain_text};
-use crate::turn::{self, Opener};
+use crate::turn::{self, TurnOpener};
 use serde_json::json;
-use store::registry::Status as LiveStatus;
+use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;
-use tools::Outcome;
+use tools::ToolOutcome;
 use wire::sdk::SystemBody;
 
-pub(super) async fn run(session: &mut Session, prompt: Prompt, then: Shell) {
+pub(super) async fn run(session: &mut Session, prompt: Prompt, then: ShellOutputUse) {
     let command = plain_text(&prompt.content);
     let token = session.control.begin_turn();
-    if let Some(live) = &session.io.live {
+    if let Some(live) = &session.io.live_record {
         live.set_status(LiveStatus::Shell);
     }
     // Dropped where it stands when the process must stop, which kills it.
@@ -31,8 +31,8 @@ pub(super) async fn run(session: &mut Session, prompt: Prompt, then: Shell) {
     let Ok(content) = wire::raw::to_raw(&said) else { return };
     let prompt = Prompt { content, verbatim: true, shell: None, ..prompt };
     // Who stops a command does not want an answer to it.
-    if then == Shell::Answered && !session.control.is_interrupted() {
-        Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
+    if then == ShellOutputUse::Answered && !session.control.is_interrupted() {
+        Box::pin(turn::run(session, TurnOpener::Prompt(prompt))).await;
         return;
     }
     if let Err(error) = session.record_prompt(&prompt) {
@@ -43,16 +43,16 @@ pub(super) async fn run(session: &mut Session, prompt: Prompt, then: Shell) {
     result::conclude(session, turn, EndReason::Completed).await;
 }
 
-async fn execute(session: &mut Session, command: &str, token: &CancellationToken) -> Option<Outcome> {
+async fn execute(session: &mut Session, command: &str, token: &CancellationToken) -> Option<ToolOutcome> {
     let cx = match calls::context_for(&session.io, "shell", token.child_token()).await {
         Ok(cx) => cx,
-        Err(error) => return Some(Outcome::failed(format!("The command could not be set up: {error}"))),
+        Err(error) => return Some(ToolOutcome::failed(format!("The command could not be set up: {error}"))),
     };
     let Ok(input) = wire::raw::to_raw(&json!({ "command": command })) else { return None };
     let call = match session.io.registry.find("Bash").map(|tool| tool.parse(&input)) {
         Some(Ok(call)) => call,
-        Some(Err(error)) => return Some(Outcome::failed(error.to_string())),
-        None => return Some(Outcome::failed("There is no shell in this session.")),
+        Some(Err(error)) => return Some(ToolOutcome::failed(error.to_string())),
+        None => return Some(ToolOutcome::failed("There is no shell in this session.")),
     };
     session.control.during(tools::masking::run(call, cx)).await
 }

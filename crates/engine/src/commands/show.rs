@@ -1,16 +1,16 @@
 //! Commands that only show how things stand. None of them reaches the model.
 
-use super::Said;
+use super::CommandReply;
 use super::context_usage::thousands;
 use super::listing;
-use crate::session::{Io, Session};
-use config::roots::Scope;
+use crate::session::{Session, SessionIo};
+use config::roots::DefinitionScope;
 use config::skills::Skill;
 use model::estimate;
 use std::fmt::Write;
-use wire::settings::Behaviour;
+use wire::settings::RuleBehaviour;
 
-pub(super) fn help(io: &Io) -> Said {
+pub(super) fn help(io: &SessionIo) -> CommandReply {
     let mut text = String::from("Commands:\n");
     for command in listing(io) {
         let hint = if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
@@ -18,21 +18,21 @@ pub(super) fn help(io: &Io) -> Said {
         write!(text, "\n  /{}{hint}\n      {}", names.join(", /"), command.description).ok();
     }
     text.push_str("\n\nWhatever does not begin with the name of a command is sent to the model. `gimlet --help` lists the options.");
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
 /// What a skill is for, with where it comes from, as hosts show it.
 pub(super) fn described(skill: &Skill) -> String {
     let text = skill.description.clone().or_else(|| skill.label.clone()).unwrap_or_default();
     let from = match skill.scope {
-        Scope::User => " (user)",
-        Scope::Project | Scope::Nested => " (project)",
+        DefinitionScope::User => " (user)",
+        DefinitionScope::Project | DefinitionScope::Nested => " (project)",
         _ => "",
     };
     format!("{}{from}", text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn status(session: &mut Session) -> Said {
+pub(super) fn status(session: &mut Session) -> CommandReply {
     let io = &session.io;
     let mut text = format!(
         "gimlet {} (speaks as {})\nSession: {}\nDirectory: {}\nModel: {}\nEffort: {}\nPermission mode: {}\nCredentials: {}",
@@ -48,7 +48,7 @@ pub(super) fn status(session: &mut Session) -> Said {
     for dir in io.watch.additional() {
         write!(text, "\nAdditional directory: {}", dir.display()).ok();
     }
-    if let Some(file) = io.scribe.file() {
+    if let Some(file) = io.transcript.file() {
         write!(text, "\nTranscript: {}", file.display()).ok();
     }
     write!(text, "\nOutput style: {}\nSandbox: {}", io.facts.output_style, sandbox(io)).ok();
@@ -67,18 +67,18 @@ pub(super) fn status(session: &mut Session) -> Said {
     if !io.watch.loaded.trusted {
         text.push_str("\nThis folder is not trusted: what it declares to run is not run (`gimlet trust`).");
     }
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
-fn sandbox(io: &Io) -> &'static str {
-    match &io.watch.confinement {
+fn sandbox(io: &SessionIo) -> &'static str {
+    match &io.watch.sandbox {
         None => "off",
         Some(confinement) if confinement.unavailable().is_some() => "not available here",
         Some(_) => "on",
     }
 }
 
-pub(super) fn usage(session: &mut Session) -> Said {
+pub(super) fn usage(session: &mut Session) -> CommandReply {
     let io = &mut session.io;
     io.side.drain_usage(&mut io.ledger);
     let models = io.ledger.models();
@@ -110,7 +110,7 @@ pub(super) fn usage(session: &mut Session) -> Said {
         )
         .ok();
     }
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
 fn seconds(ms: u64) -> String {
@@ -122,7 +122,7 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-pub(super) fn memory(session: &Session) -> Said {
+pub(super) fn memory(session: &Session) -> CommandReply {
     let memory = session.io.watch.memory();
     let mut text = String::from("Instruction files, in the order the model is told them:");
     if memory.files.is_empty() {
@@ -137,10 +137,10 @@ pub(super) fn memory(session: &Session) -> Said {
     }
     write!(text, "\nNotes of earlier sessions: {}", session.io.watch.notes.display()).ok();
     text.push_str("\n`gimlet memory show` prints their text with the file and line of every part.");
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
-pub(super) fn agents(io: &Io) -> Said {
+pub(super) fn agents(io: &SessionIo) -> CommandReply {
     let mut text = String::from("Agents the model can start:");
     for agent in io.spawner.agents.all() {
         let about = agent.description.lines().next().unwrap_or_default();
@@ -150,15 +150,19 @@ pub(super) fn agents(io: &Io) -> Said {
         "\n\nTo make one, write a Markdown file with `name` and `description` in its head to .claude/agents/ (this project) \
          or ~/.claude/agents/ (all projects); its text is the agent's prompt. To change one, edit its file.",
     );
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
 fn shortened(text: &str) -> String {
-    const MOST: usize = 120;
-    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST).collect::<String>() + "…" }
+    const MAX_DESCRIPTION_CHARS: usize = 120;
+    if text.chars().count() <= MAX_DESCRIPTION_CHARS {
+        text.to_owned()
+    } else {
+        text.chars().take(MAX_DESCRIPTION_CHARS).collect::<String>() + "…"
+    }
 }
 
-pub(super) fn hooks(io: &Io) -> Said {
+pub(super) fn hooks(io: &SessionIo) -> CommandReply {
     let catalogue = io.hooks.current.catalogue();
     let mut text = String::from("Hooks in force:");
     if catalogue.is_empty() {
@@ -166,20 +170,20 @@ pub(super) fn hooks(io: &Io) -> Said {
     }
     for entry in catalogue.iter() {
         let matcher = entry.matcher_text.as_deref().map_or_else(String::new, |matcher| format!(" ({matcher})"));
-        let what = permission::visible(&entry.handler.kind.text()).replace('\n', " ");
+        let what = permission::escape_invisible(&entry.handler.kind.text()).replace('\n', " ");
         write!(text, "\n  {}{matcher}: {} [{}]", entry.event.as_str(), shortened(&what), entry.origin.label()).ok();
     }
     for problem in &catalogue.diagnostics {
         write!(text, "\n  Problem: {problem}").ok();
     }
     text.push_str("\n`gimlet hooks test <event>` runs them; they are declared in settings files.");
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
-pub(super) fn permissions(io: &Io) -> String {
+pub(super) fn permissions(io: &SessionIo) -> String {
     let mut text = format!("Permission mode: {}", io.mode.as_str());
     for (behaviour, title) in
-        [(Behaviour::Deny, "Denied"), (Behaviour::Ask, "Asked about"), (Behaviour::Allow, "Allowed")]
+        [(RuleBehaviour::Deny, "Denied"), (RuleBehaviour::Ask, "Asked about"), (RuleBehaviour::Allow, "Allowed")]
     {
         let rules: Vec<_> = io.watch.rules().into_iter().filter(|rule| rule.behaviour == behaviour).collect();
         if rules.is_empty() {
@@ -187,7 +191,7 @@ pub(super) fn permissions(io: &Io) -> String {
         }
         write!(text, "\n{title}:").ok();
         for rule in rules {
-            write!(text, "\n  {} [{}]", permission::visible(&rule.text), rule.source.as_str()).ok();
+            write!(text, "\n  {} [{}]", permission::escape_invisible(&rule.text), rule.source.as_str()).ok();
         }
     }
     write!(text, "\nWorking directories:\n  {}", io.directories.project.display()).ok();
@@ -198,15 +202,15 @@ pub(super) fn permissions(io: &Io) -> String {
     text
 }
 
-pub(super) fn skills(io: &Io) -> Said {
-    let skills = io.lore.skills();
+pub(super) fn skills(io: &SessionIo) -> CommandReply {
+    let skills = io.skills.skills();
     let mut text = String::from("Skills and custom commands:");
     if skills.all.is_empty() {
         text.push_str("\n  none");
     }
     for skill in &skills.all {
         let tokens = estimate::text(skill.description.as_deref().unwrap_or_default().len());
-        let who = match (skill.is_typed(), skill.is_listed()) {
+        let who = match (skill.is_user_visible(), skill.is_listed()) {
             (true, true) => "",
             (true, false) => ", only when typed",
             (false, true) => ", only by the model",
@@ -214,13 +218,13 @@ pub(super) fn skills(io: &Io) -> Said {
         };
         write!(text, "\n  /{}: {} [about {tokens} tokens{who}]", skill.name, shortened(&described(skill))).ok();
     }
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
-pub(super) fn tasks(io: &Io) -> Said {
+pub(super) fn tasks(io: &SessionIo) -> CommandReply {
     let running = io.state.tasks.running();
     if running.is_empty() {
-        return Said::shown("Nothing runs in the background.");
+        return CommandReply::for_user("Nothing runs in the background.");
     }
     let mut text = String::from("In the background:");
     for task in running {
@@ -231,15 +235,15 @@ pub(super) fn tasks(io: &Io) -> Said {
         };
         write!(text, "\n  {} {kind} {}: {}", task.id, task.status.as_str(), shortened(&task.description)).ok();
     }
-    Said::shown(text)
+    CommandReply::for_user(text)
 }
 
-pub(super) fn todos(io: &Io) -> Said {
+pub(super) fn todos(io: &SessionIo) -> CommandReply {
     let todos = io.state.todos.snapshot();
     let tasks = tools::task_list::open_tasks(&io.state.facts);
     if todos.is_empty() && tasks.is_empty() {
-        return Said::shown("The model has no open tasks.");
+        return CommandReply::for_user("The model has no open tasks.");
     }
     let listed = todos.iter().map(|todo| format!("[{}] {}", todo.status, todo.content));
-    Said::shown(listed.chain(tasks).collect::<Vec<_>>().join("\n"))
+    CommandReply::for_user(listed.chain(tasks).collect::<Vec<_>>().join("\n"))
 }

@@ -1,14 +1,14 @@
 //! `/model`, `/effort`, `/autocompact`: choices that hold for the session and are saved nowhere.
 
-use super::Said;
+use super::CommandReply;
 use super::context_usage::thousands;
 use crate::session::Session;
-use model::Effort;
+use model::EffortLevel;
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
 
 /// `None` when the process must stop.
-pub(super) async fn model(session: &mut Session, wanted: &str, token: &CancellationToken) -> Option<Said> {
+pub(super) async fn model(session: &mut Session, wanted: &str, token: &CancellationToken) -> Option<CommandReply> {
     if wanted.is_empty() {
         let models = session.control.models();
         let listed = tokio::select! {
@@ -23,10 +23,10 @@ pub(super) async fn model(session: &mut Session, wanted: &str, token: &Cancellat
         for model in listed {
             write!(text, "\n  {}: {} ({})", model.value, model.display_name, model.description).ok();
         }
-        return Some(Said::shown(text));
+        return Some(CommandReply::for_user(text));
     }
     if wanted.contains(char::is_whitespace) {
-        return Some(Said::refused(format!("\"{wanted}\" is not the name of a model. Usage: /model <name>")));
+        return Some(CommandReply::refused(format!("\"{wanted}\" is not the name of a model. Usage: /model <name>")));
     }
     let said = match session.switch_model(wanted, "command", token).await? {
         Ok(id) => {
@@ -35,9 +35,9 @@ pub(super) async fn model(session: &mut Session, wanted: &str, token: &Cancellat
             } else {
                 ". It is not a model gimlet knows; it is used as it is"
             };
-            Said::shown(format!("Model set to {id} for this session{known}."))
+            CommandReply::for_user(format!("Model set to {id} for this session{known}."))
         }
-        Err(why) => Said::refused(why),
+        Err(why) => CommandReply::refused(why),
     };
     Some(said)
 }
@@ -70,7 +70,7 @@ impl Session {
             return Some(Err(why));
         }
         self.context.set_model(model);
-        if let Some(again) = &self.again {
+        if let Some(again) = &self.recipe {
             self.context.set_system(again.system(&self.io.watch.loaded, &id));
         }
         self.after_switch(switch, token).await?;
@@ -78,37 +78,40 @@ impl Session {
     }
 }
 
-pub(super) fn effort(session: &mut Session, wanted: &str) -> Said {
+pub(super) fn effort(session: &mut Session, wanted: &str) -> CommandReply {
     let facts = session.context.facts();
     if facts.efforts.is_empty() {
-        return Said::shown(format!("{} takes no effort level.", session.context.model()));
+        return CommandReply::for_user(format!("{} takes no effort level.", session.context.model()));
     }
     let names: Vec<&str> = facts.efforts.iter().map(|effort| effort.name()).collect();
     let status = |session: &Session| session.context.effort().unwrap_or("not chosen").to_owned();
     match wanted {
-        "" | "status" => {
-            Said::shown(format!("Effort: {}. Levels of this model: {}, auto.", status(session), names.join(", ")))
-        }
+        "" | "status" => CommandReply::for_user(format!(
+            "Effort: {}. Levels of this model: {}, auto.",
+            status(session),
+            names.join(", ")
+        )),
         "auto" => {
             session.context.set_effort(None);
-            Said::shown(format!("Effort is the model's own again: {}.", status(session)))
+            CommandReply::for_user(format!("Effort is the model's own again: {}.", status(session)))
         }
-        level => match Effort::parse(level) {
+        level => match EffortLevel::parse(level) {
             Some(_) => {
                 session.context.set_effort(Some(level.to_owned()));
                 let now = status(session);
                 let note =
                     if now == level { "" } else { " (the nearest this model has, or set by CLAUDE_CODE_EFFORT_LEVEL)" };
-                Said::shown(format!("Effort set to {now}{note} for this session."))
+                CommandReply::for_user(format!("Effort set to {now}{note} for this session."))
             }
-            None => {
-                Said::refused(format!("\"{level}\" is not an effort level. Choose one of {}, auto.", names.join(", ")))
-            }
+            None => CommandReply::refused(format!(
+                "\"{level}\" is not an effort level. Choose one of {}, auto.",
+                names.join(", ")
+            )),
         },
     }
 }
 
-pub(super) fn autocompact(session: &mut Session, wanted: &str) -> Said {
+pub(super) fn autocompact(session: &mut Session, wanted: &str) -> CommandReply {
     let shown = |session: &mut Session| match session.context.window() {
         (window, Some(limit)) => {
             format!("summarised by itself at about {} of {} tokens", thousands(limit), thousands(window))
@@ -117,16 +120,18 @@ pub(super) fn autocompact(session: &mut Session, wanted: &str) -> Said {
     };
     let number = wanted.trim_end_matches(['k', 'K']).parse::<u64>().ok();
     match (wanted, number) {
-        ("", _) => Said::shown(format!("The conversation is {}.", shown(session))),
+        ("", _) => CommandReply::for_user(format!("The conversation is {}.", shown(session))),
         ("auto", _) => {
-            session.context.pressure().set_window(None);
-            Said::shown(format!("The conversation is {}.", shown(session)))
+            session.context.compaction().set_window(None);
+            CommandReply::for_user(format!("The conversation is {}.", shown(session)))
         }
         (text, Some(number)) => {
             let tokens = if text.ends_with(['k', 'K']) { number * 1000 } else { number };
-            session.context.pressure().set_window(Some(tokens));
-            Said::shown(format!("The conversation is {}, in this session.", shown(session)))
+            session.context.compaction().set_window(Some(tokens));
+            CommandReply::for_user(format!("The conversation is {}, in this session.", shown(session)))
         }
-        (text, None) => Said::refused(format!("\"{text}\" is no number of tokens. Usage: /autocompact [auto|tokens]")),
+        (text, None) => {
+            CommandReply::refused(format!("\"{text}\" is no number of tokens. Usage: /autocompact [auto|tokens]"))
+        }
     }
 }

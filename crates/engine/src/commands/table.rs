@@ -3,7 +3,7 @@
 
 /// What a typed command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum CommandAction {
     AddDir,
     Agents,
     Autocompact,
@@ -36,24 +36,24 @@ pub(crate) enum Action {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct CommandRow {
     pub name: &'static str,
     pub aliases: &'static [&'static str],
     /// What may follow the name.
     pub hint: &'static str,
     pub help: &'static str,
-    pub action: Action,
+    pub action: CommandAction,
 }
 
-impl Row {
+impl CommandRow {
     /// Whether menus and hosts are told of it.
     pub(crate) fn is_listed(&self) -> bool {
-        !matches!(self.action, Action::Terminal | Action::Elsewhere(_))
+        !matches!(self.action, CommandAction::Terminal | CommandAction::Elsewhere(_))
     }
 
     /// Whether a skill of the same name goes before it.
-    pub(crate) fn gives_way(&self) -> bool {
-        matches!(self.action, Action::Terminal | Action::Elsewhere(_) | Action::Expand(_))
+    pub(crate) fn yields_to_skill(&self) -> bool {
+        matches!(self.action, CommandAction::Terminal | CommandAction::Elsewhere(_) | CommandAction::Expand(_))
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -61,128 +61,128 @@ impl Row {
     }
 }
 
-pub(crate) fn find(name: &str) -> Option<&'static Row> {
+pub(crate) fn find(name: &str) -> Option<&'static CommandRow> {
     ROWS.iter().find(|row| row.is_called(name))
 }
 
-const HOSTED: Action = Action::Elsewhere("It needs a hosted service that gimlet does not use.");
-const LATER: Action = Action::Elsewhere("It is not there yet.");
-const PLUGINS: Action = Action::Elsewhere("Plugins are not there yet.");
+const HOSTED: CommandAction = CommandAction::Elsewhere("It needs a hosted service that gimlet does not use.");
+const NOT_YET: CommandAction = CommandAction::Elsewhere("It is not there yet.");
+const PLUGINS: CommandAction = CommandAction::Elsewhere("Plugins are not there yet.");
 
 const fn row(
     name: &'static str,
     aliases: &'static [&'static str],
     hint: &'static str,
     help: &'static str,
-    action: Action,
-) -> Row {
-    Row { name, aliases, hint, help, action }
+    action: CommandAction,
+) -> CommandRow {
+    CommandRow { name, aliases, hint, help, action }
 }
 
 #[rustfmt::skip]
-pub(crate) static ROWS: &[Row] = &[
-    row("add-dir", &[], "<path>", "Add a working directory", Action::AddDir),
-    row("agents", &[], "", "List agents and how to make your own", Action::Agents),
-    row("autocompact", &[], "[auto|tokens]", "When the conversation is summarised by itself", Action::Autocompact),
-    row("btw", &[], "<question>", "Ask on the side, outside the conversation", Action::Btw),
-    row("cd", &[], "<path>", "Move the session to another directory", Action::Cd),
-    row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", Action::Clear),
-    row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", Action::Expand(include_str!("prompts/review.md"))),
-    row("compact", &[], "[instructions]", "Summarise the conversation and go on from there", Action::Compact),
-    row("context", &[], "[all]", "What fills the context window", Action::Context),
-    row("effort", &[], "[level|auto|status]", "How hard the model thinks", Action::Effort),
-    row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", Action::Export),
-    row("help", &[], "", "List the commands", Action::Help),
-    row("hooks", &[], "", "List the hooks in force", Action::Hooks),
-    row("init", &[], "", "Write CLAUDE.md, or propose changes to it", Action::Expand(include_str!("prompts/init.md"))),
-    row("mcp", &[], "[reconnect|enable|disable <server>]", "List MCP servers, connect or switch one", Action::Mcp),
-    row("memory", &[], "", "List the instruction files in force", Action::Memory),
-    row("model", &["models"], "[model]", "List the models, or switch the model of this session", Action::Model),
-    row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", Action::Permissions),
-    row("plan", &[], "[description]", "Enter plan mode", Action::Plan),
-    row("rename", &[], "<name>", "Name this conversation", Action::Rename),
-    row("security-review", &[], "", "Review the branch's changes for weaknesses", Action::Expand(include_str!("prompts/security-review.md"))),
-    row("skills", &[], "", "List the skills", Action::Skills),
-    row("status", &[], "", "Version, model, account and settings files", Action::Status),
-    row("tasks", &["bashes"], "", "List what runs in the background", Action::Tasks),
-    row("todos", &[], "", "Show the model's task list", Action::Todos),
-    row("usage", &["cost", "stats"], "", "What this session has cost", Action::Usage),
+pub(crate) static ROWS: &[CommandRow] = &[
+    row("add-dir", &[], "<path>", "Add a working directory", CommandAction::AddDir),
+    row("agents", &[], "", "List agents and how to make your own", CommandAction::Agents),
+    row("autocompact", &[], "[auto|tokens]", "When the conversation is summarised by itself", CommandAction::Autocompact),
+    row("btw", &[], "<question>", "Ask on the side, outside the conversation", CommandAction::Btw),
+    row("cd", &[], "<path>", "Move the session to another directory", CommandAction::Cd),
+    row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", CommandAction::Clear),
+    row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", CommandAction::Expand(include_str!("prompts/review.md"))),
+    row("compact", &[], "[instructions]", "Summarise the conversation and go on from there", CommandAction::Compact),
+    row("context", &[], "[all]", "What fills the context window", CommandAction::Context),
+    row("effort", &[], "[level|auto|status]", "How hard the model thinks", CommandAction::Effort),
+    row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", CommandAction::Export),
+    row("help", &[], "", "List the commands", CommandAction::Help),
+    row("hooks", &[], "", "List the hooks in force", CommandAction::Hooks),
+    row("init", &[], "", "Write CLAUDE.md, or propose changes to it", CommandAction::Expand(include_str!("prompts/init.md"))),
+    row("mcp", &[], "[reconnect|enable|disable <server>]", "List MCP servers, connect or switch one", CommandAction::Mcp),
+    row("memory", &[], "", "List the instruction files in force", CommandAction::Memory),
+    row("model", &["models"], "[model]", "List the models, or switch the model of this session", CommandAction::Model),
+    row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", CommandAction::Permissions),
+    row("plan", &[], "[description]", "Enter plan mode", CommandAction::Plan),
+    row("rename", &[], "<name>", "Name this conversation", CommandAction::Rename),
+    row("security-review", &[], "", "Review the branch's changes for weaknesses", CommandAction::Expand(include_str!("prompts/security-review.md"))),
+    row("skills", &[], "", "List the skills", CommandAction::Skills),
+    row("status", &[], "", "Version, model, account and settings files", CommandAction::Status),
+    row("tasks", &["bashes"], "", "List what runs in the background", CommandAction::Tasks),
+    row("todos", &[], "", "Show the model's task list", CommandAction::Todos),
+    row("usage", &["cost", "stats"], "", "What this session has cost", CommandAction::Usage),
     // Only at a terminal.
-    row("color", &[], "[color]", "Colour of the prompt bar", Action::Terminal),
-    row("copy", &[], "[N]", "Copy an answer", Action::Terminal),
-    row("diff", &[], "", "Browse uncommitted changes", Action::Terminal),
-    row("exit", &["quit"], "", "Leave", Action::Terminal),
-    row("focus", &[], "", "Focus view", Action::Terminal),
-    row("keybindings", &[], "", "Keys", Action::Terminal),
-    row("resume", &["continue"], "[session]", "Switch to another conversation", Action::Terminal),
-    row("scroll-speed", &[], "", "Speed of the wheel", Action::Terminal),
-    row("statusline", &[], "[what to show]", "Write a status line of your own", Action::Expand(include_str!("prompts/statusline.md"))),
-    row("terminal-setup", &[], "", "Keys for terminals that need it", Action::Terminal),
-    row("theme", &[], "", "Colours", Action::Terminal),
-    row("tui", &[], "[default|fullscreen]", "Renderer", Action::Terminal),
-    row("voice", &[], "[hold|tap|off]", "Dictation", Action::Terminal),
+    row("color", &[], "[color]", "Colour of the prompt bar", CommandAction::Terminal),
+    row("copy", &[], "[N]", "Copy an answer", CommandAction::Terminal),
+    row("diff", &[], "", "Browse uncommitted changes", CommandAction::Terminal),
+    row("exit", &["quit"], "", "Leave", CommandAction::Terminal),
+    row("focus", &[], "", "Focus view", CommandAction::Terminal),
+    row("keybindings", &[], "", "Keys", CommandAction::Terminal),
+    row("resume", &["continue"], "[session]", "Switch to another conversation", CommandAction::Terminal),
+    row("scroll-speed", &[], "", "Speed of the wheel", CommandAction::Terminal),
+    row("statusline", &[], "[what to show]", "Write a status line of your own", CommandAction::Expand(include_str!("prompts/statusline.md"))),
+    row("terminal-setup", &[], "", "Keys for terminals that need it", CommandAction::Terminal),
+    row("theme", &[], "", "Colours", CommandAction::Terminal),
+    row("tui", &[], "[default|fullscreen]", "Renderer", CommandAction::Terminal),
+    row("voice", &[], "[hold|tap|off]", "Dictation", CommandAction::Terminal),
     // Answered with a pointer.
-    row("config", &["settings"], "[key=value]", "Settings", Action::Elsewhere("Use `gimlet config get|set|list|explain` in a shell.")),
-    row("doctor", &["checkup"], "", "Diagnose", Action::Elsewhere("Use `gimlet doctor` in a shell.")),
-    row("login", &[], "", "Sign in", Action::Elsewhere("Use `gimlet auth login` in a shell.")),
-    row("logout", &[], "", "Sign out", Action::Elsewhere("Use `gimlet auth logout` in a shell.")),
-    row("output-style", &[], "", "Output style", Action::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it holds from the next conversation on (/clear).")),
-    row("pr-comments", &[], "", "Comments of a pull request", Action::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
-    row("release-notes", &[], "", "Change log", Action::Elsewhere("See CHANGELOG.md of gimlet.")),
-    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", Action::Elsewhere("Files: `gimlet undo` in a shell. Conversations: `gimlet --resume <id> --resume-session-at <message>`.")),
-    row("sandbox", &[], "", "Sandbox", Action::Elsewhere("Use `gimlet sandbox status` in a shell; settings below `sandbox` switch it on.")),
-    row("ultraplan", &[], "", "Planning", Action::Elsewhere("Use /plan.")),
-    row("vim", &[], "", "Vim keys", Action::Elsewhere("Set it with `gimlet config set editorMode vim`.")),
+    row("config", &["settings"], "[key=value]", "Settings", CommandAction::Elsewhere("Use `gimlet config get|set|list|explain` in a shell.")),
+    row("doctor", &["checkup"], "", "Diagnose", CommandAction::Elsewhere("Use `gimlet doctor` in a shell.")),
+    row("login", &[], "", "Sign in", CommandAction::Elsewhere("Use `gimlet auth login` in a shell.")),
+    row("logout", &[], "", "Sign out", CommandAction::Elsewhere("Use `gimlet auth logout` in a shell.")),
+    row("output-style", &[], "", "Output style", CommandAction::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it holds from the next conversation on (/clear).")),
+    row("pr-comments", &[], "", "Comments of a pull request", CommandAction::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
+    row("release-notes", &[], "", "Change log", CommandAction::Elsewhere("See CHANGELOG.md of gimlet.")),
+    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("Files: `gimlet undo` in a shell. Conversations: `gimlet --resume <id> --resume-session-at <message>`.")),
+    row("sandbox", &[], "", "Sandbox", CommandAction::Elsewhere("Use `gimlet sandbox status` in a shell; settings below `sandbox` switch it on.")),
+    row("ultraplan", &[], "", "Planning", CommandAction::Elsewhere("Use /plan.")),
+    row("vim", &[], "", "Vim keys", CommandAction::Elsewhere("Set it with `gimlet config set editorMode vim`.")),
     // Not there.
     row("advisor", &[], "", "", HOSTED),
     row("artifacts", &[], "", "", HOSTED),
-    row("auto-mode-setup", &[], "", "", Action::Elsewhere("There is no auto mode: it would need a classifier.")),
+    row("auto-mode-setup", &[], "", "", CommandAction::Elsewhere("There is no auto mode: it would need a classifier.")),
     row("autofix-pr", &[], "", "", HOSTED),
-    row("background", &["bg"], "", "", LATER),
-    row("batch", &[], "", "", LATER),
-    row("branch", &[], "", "", Action::Elsewhere("Use `gimlet --continue --fork-session` in a shell.")),
-    row("bug", &["share", "feedback"], "", "", Action::Elsewhere("gimlet sends no reports; open an issue in its repository.")),
-    row("chrome", &[], "", "", LATER),
-    row("claude-api", &[], "", "", LATER),
-    row("dataviz", &[], "", "", LATER),
-    row("debug", &[], "", "", Action::Elsewhere("Start gimlet with --debug to write a log.")),
-    row("deep-research", &[], "", "", LATER),
+    row("background", &["bg"], "", "", NOT_YET),
+    row("batch", &[], "", "", NOT_YET),
+    row("branch", &[], "", "", CommandAction::Elsewhere("Use `gimlet --continue --fork-session` in a shell.")),
+    row("bug", &["share", "feedback"], "", "", CommandAction::Elsewhere("gimlet sends no reports; open an issue in its repository.")),
+    row("chrome", &[], "", "", NOT_YET),
+    row("claude-api", &[], "", "", NOT_YET),
+    row("dataviz", &[], "", "", NOT_YET),
+    row("debug", &[], "", "", CommandAction::Elsewhere("Start gimlet with --debug to write a log.")),
+    row("deep-research", &[], "", "", NOT_YET),
     row("design-login", &["design-sync"], "", "", HOSTED),
     row("desktop", &["app"], "", "", HOSTED),
-    row("fast", &[], "", "", LATER),
-    row("fewer-permission-prompts", &[], "", "", Action::Elsewhere("Use `gimlet permissions lint` in a shell.")),
-    row("fork", &[], "", "", LATER),
-    row("goal", &[], "", "", LATER),
-    row("heapdump", &[], "", "", LATER),
-    row("ide", &[], "", "", LATER),
-    row("import", &[], "", "", LATER),
-    row("insights", &[], "", "", LATER),
+    row("fast", &[], "", "", NOT_YET),
+    row("fewer-permission-prompts", &[], "", "", CommandAction::Elsewhere("Use `gimlet permissions lint` in a shell.")),
+    row("fork", &[], "", "", NOT_YET),
+    row("goal", &[], "", "", NOT_YET),
+    row("heapdump", &[], "", "", NOT_YET),
+    row("ide", &[], "", "", NOT_YET),
+    row("import", &[], "", "", NOT_YET),
+    row("insights", &[], "", "", NOT_YET),
     row("install-github-app", &["install-slack-app"], "", "", HOSTED),
-    row("list-agents", &["peers"], "", "", Action::Elsewhere("Use /tasks for agents that run here, `gimlet agents` in a shell for others.")),
-    row("loop", &["proactive"], "", "", LATER),
+    row("list-agents", &["peers"], "", "", CommandAction::Elsewhere("Use /tasks for agents that run here, `gimlet agents` in a shell for others.")),
+    row("loop", &["proactive"], "", "", NOT_YET),
     row("mobile", &[], "", "", HOSTED),
     row("passes", &[], "", "", HOSTED),
     row("plugin", &[], "", "", PLUGINS),
-    row("powerup", &[], "", "", LATER),
+    row("powerup", &[], "", "", NOT_YET),
     row("privacy-settings", &[], "", "", HOSTED),
-    row("radio", &[], "", "", LATER),
-    row("recap", &[], "", "", LATER),
+    row("radio", &[], "", "", NOT_YET),
+    row("recap", &[], "", "", NOT_YET),
     row("reload-plugins", &[], "", "", PLUGINS),
-    row("reload-skills", &[], "", "", Action::Elsewhere("Skills are looked for again by themselves, before every request.")),
+    row("reload-skills", &[], "", "", CommandAction::Elsewhere("Skills are looked for again by themselves, before every request.")),
     row("remote-control", &["rc", "remote-env"], "", "", HOSTED),
-    row("run", &["run-skill-generator", "verify"], "", "", LATER),
+    row("run", &["run-skill-generator", "verify"], "", "", NOT_YET),
     row("schedule", &["routines"], "", "", HOSTED),
-    row("setup-bedrock", &["setup-vertex"], "", "", Action::Elsewhere("Cloud providers are not there yet.")),
-    row("simplify", &[], "", "", LATER),
-    row("stickers", &[], "", "", LATER),
-    row("stop", &[], "", "", LATER),
-    row("subtask", &[], "", "", LATER),
-    row("team-onboarding", &[], "", "", LATER),
+    row("setup-bedrock", &["setup-vertex"], "", "", CommandAction::Elsewhere("Cloud providers are not there yet.")),
+    row("simplify", &[], "", "", NOT_YET),
+    row("stickers", &[], "", "", NOT_YET),
+    row("stop", &[], "", "", NOT_YET),
+    row("subtask", &[], "", "", NOT_YET),
+    row("team-onboarding", &[], "", "", NOT_YET),
     row("teleport", &["tp", "web-setup"], "", "", HOSTED),
     row("ultrareview", &[], "", "", HOSTED),
     row("upgrade", &[], "", "", HOSTED),
     row("usage-credits", &["extra-usage"], "", "", HOSTED),
-    row("workflows", &[], "", "", LATER),
+    row("workflows", &[], "", "", NOT_YET),
 ];
 
 #[cfg(test)]

@@ -19,12 +19,12 @@ pub(crate) struct ContextUsage {
     pub memory: Vec<(PathBuf, &'static str, u64)>,
     pub agents: Vec<(String, &'static str, u64)>,
     pub skills: Vec<(String, &'static str, u64)>,
-    pub mcp_tools: Vec<ServerTool>,
+    pub mcp_tools: Vec<ServerToolUsage>,
 }
 
 /// A tool of a server, as it counts.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerTool {
+pub(crate) struct ServerToolUsage {
     pub name: String,
     pub server: String,
     pub tokens: u64,
@@ -33,7 +33,7 @@ pub(crate) struct ServerTool {
 }
 
 #[derive(Serialize)]
-struct Category {
+struct UsageCategory {
     id: &'static str,
     name: &'static str,
     tokens: u64,
@@ -41,8 +41,8 @@ struct Category {
     kind: &'static str,
 }
 
-const CELLS: usize = 100;
-const ROW: usize = 10;
+const GRID_CELLS: usize = 100;
+const GRID_COLUMNS: usize = 10;
 
 impl ContextUsage {
     /// What the next request weighs.
@@ -51,7 +51,7 @@ impl ContextUsage {
     }
 
     /// Counts the tools of servers apart from the others.
-    pub(crate) fn take_server_tools(&mut self, tools: Vec<ServerTool>) {
+    pub(crate) fn take_server_tools(&mut self, tools: Vec<ServerToolUsage>) {
         self.mcp_tools = tools;
         self.tools = self.tools.saturating_sub(self.server_tokens());
     }
@@ -64,12 +64,12 @@ impl ContextUsage {
         if self.window == 0 { 0 } else { (self.total() * 100).div_ceil(self.window).min(100) }
     }
 
-    fn categories(&self) -> Vec<Category> {
+    fn categories(&self) -> Vec<UsageCategory> {
         let memory: u64 = self.memory.iter().map(|(_, _, tokens)| tokens).sum();
         let skills: u64 = self.skills.iter().map(|(_, _, tokens)| tokens).sum();
         let mcp = self.server_tokens();
         let buffer = self.compact_at.map_or(0, |at| self.window.saturating_sub(at));
-        let used = |id, name, tokens, color| Category { id, name, tokens, color, kind: "used" };
+        let used = |id, name, tokens, color| UsageCategory { id, name, tokens, color, kind: "used" };
         let mut all = vec![
             used("system_prompt", "System prompt", self.system, "promptBorder"),
             used("system_tools", "System tools", self.tools, "inactive"),
@@ -87,10 +87,16 @@ impl ContextUsage {
         all.push(used("messages", "Messages", rest, "purple"));
         if buffer > 0 {
             let name = "Autocompact buffer";
-            all.push(Category { id: "autocompact_buffer", name, tokens: buffer, color: "inactive", kind: "buffer" });
+            all.push(UsageCategory {
+                id: "autocompact_buffer",
+                name,
+                tokens: buffer,
+                color: "inactive",
+                kind: "buffer",
+            });
         }
         let free = self.window.saturating_sub(self.total() + buffer);
-        all.push(Category { id: "free_space", name: "Free space", tokens: free, color: "inactive", kind: "free" });
+        all.push(UsageCategory { id: "free_space", name: "Free space", tokens: free, color: "inactive", kind: "free" });
         all
     }
 
@@ -123,21 +129,21 @@ impl ContextUsage {
     }
 
     /// A hundred squares, filled in the order of the categories.
-    fn grid(&self, categories: &[Category]) -> Vec<Vec<Value>> {
-        let mut cells = Vec::with_capacity(CELLS);
+    fn grid(&self, categories: &[UsageCategory]) -> Vec<Vec<Value>> {
+        let mut cells = Vec::with_capacity(GRID_CELLS);
         let window = self.window.max(1);
         for category in categories {
             let share = category.tokens as f64 / window as f64;
-            let count = (share * CELLS as f64).round() as usize;
+            let count = (share * GRID_CELLS as f64).round() as usize;
             let count = if category.tokens > 0 { count.max(1) } else { 0 };
-            for _ in 0..count.min(CELLS - cells.len()) {
+            for _ in 0..count.min(GRID_CELLS - cells.len()) {
                 cells.push(json!({
                     "color": category.color, "isFilled": category.kind == "used", "categoryName": category.name,
                     "tokens": category.tokens, "percentage": (share * 100.0).round() as u64, "squareFullness": 1,
                 }));
             }
         }
-        cells.chunks(ROW).map(<[Value]>::to_vec).collect()
+        cells.chunks(GRID_COLUMNS).map(<[Value]>::to_vec).collect()
     }
 }
 

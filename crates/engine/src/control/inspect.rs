@@ -1,16 +1,16 @@
 //! Requests that only look: settings, rules, hooks, usage, what was spent. Files are read off the runtime.
 
-use super::dispatch::{Refusal, Said};
-use super::reach::Reach;
-use super::{Control, Front};
-use config::{Loaded, Project};
+use super::dispatch::{RequestOutcome, RequestRefusal};
+use super::handles::SessionHandles;
+use super::{HostConnection, SessionControl};
+use config::{ConfigLoader, ProjectConfig};
 use serde_json::{Map, Value, json};
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
-impl Control {
-    pub(super) fn settings(&self, front: &Front) -> Said {
-        let (model, effort) = (self.board.model.clone(), self.board.effort);
-        front.reach.with_settings(move |loaded| {
+impl SessionControl {
+    pub(super) fn settings(&self, front: &HostConnection) -> RequestOutcome {
+        let (model, effort) = (self.view.model.clone(), self.view.effort);
+        front.handles.with_settings(move |loaded| {
             let sources: Vec<Value> = loaded
                 .layers
                 .iter()
@@ -24,25 +24,26 @@ impl Control {
         })
     }
 
-    pub(super) fn rules(&self, front: &Front) -> Said {
-        let rules: Vec<Value> = self.board.rules.iter().map(rule).collect();
+    pub(super) fn rules(&self, front: &HostConnection) -> RequestOutcome {
+        let rules: Vec<Value> = self.view.rules.iter().map(rule).collect();
         let directories: Vec<Value> = self
-            .board
+            .view
             .directories
             .iter()
-            .map(|path| json!({"path": path, "source": Source::Session.as_str()}))
+            .map(|path| json!({"path": path, "source": SettingsSource::Session.as_str()}))
             .collect();
-        Said::Now(json!({"state": {
+        RequestOutcome::Now(json!({"state": {
             "rules": rules, "workspaceDirectories": directories,
-            "originalCwd": front.reach.cwd, "managedOnly": self.board.managed_only,
+            "originalCwd": front.handles.cwd, "managedOnly": self.view.managed_only,
         }}))
     }
 
-    pub(super) fn hooks_listing(&self, front: &Front) -> Said {
-        let reduced = front.reach.reduced;
-        let own = front.reach.host_hooks.declared();
-        let layers = crate::hooks::Own { layers: self.board.own_hooks.clone(), ..crate::hooks::Own::default() };
-        front.reach.with_settings(move |loaded| {
+    pub(super) fn hooks_listing(&self, front: &HostConnection) -> RequestOutcome {
+        let reduced = front.handles.reduced;
+        let own = front.handles.host_hooks.declared();
+        let layers =
+            crate::hooks::OwnHooks { layers: self.view.own_hooks.clone(), ..crate::hooks::OwnHooks::default() };
+        front.handles.with_settings(move |loaded| {
             let (catalogue, _) = crate::hooks::with_own(loaded, reduced, &layers);
             let mut hooks: Vec<Value> = catalogue
                 .iter()
@@ -50,7 +51,7 @@ impl Control {
                     json!({
                         "event": entry.event.as_str(), "matcher": entry.matcher_text,
                         "source": entry.origin.label(), "handler": format!("{:?}", entry.handler.kind).split('(').next().unwrap_or_default().to_lowercase(),
-                        "command": permission::visible(&entry.handler.kind.text()),
+                        "command": permission::escape_invisible(&entry.handler.kind.text()),
                     })
                 })
                 .collect();
@@ -60,7 +61,7 @@ impl Control {
             }
             let events: std::collections::BTreeSet<String> =
                 hooks.iter().filter_map(|hook| hook["event"].as_str().map(str::to_owned)).collect();
-            let all: Vec<&str> = wire::hooks::EventName::ALL.iter().map(|event| event.as_str()).collect();
+            let all: Vec<&str> = wire::hooks::HookEventName::ALL.iter().map(|event| event.as_str()).collect();
             json!({
                 "events": events, "hooks": hooks, "eventCatalog": all, "errors": catalogue.diagnostics,
                 "policy": {
@@ -71,20 +72,20 @@ impl Control {
         })
     }
 
-    pub(super) fn usage(&self, front: &Front) -> Said {
-        let ledger = &front.reach.ledger;
-        let whole = u64::try_from(front.reach.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Said::Now(json!({
+    pub(super) fn usage(&self, front: &HostConnection) -> RequestOutcome {
+        let ledger = &front.handles.ledger;
+        let whole = u64::try_from(front.handles.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        RequestOutcome::Now(json!({
             "session": {
-                "total_cost_usd": ledger.cost(), "total_api_duration_ms": self.board.api_ms, "total_duration_ms": whole,
+                "total_cost_usd": ledger.cost(), "total_api_duration_ms": self.view.api_ms, "total_duration_ms": whole,
                 "total_lines_added": ledger.lines().0, "total_lines_removed": ledger.lines().1, "model_usage": ledger.models(),
             },
             "subscription_type": null, "rate_limits_available": false, "rate_limits": null, "behaviors": null,
         }))
     }
 
-    pub(super) fn cost(front: &Front) -> Said {
-        let ledger = &front.reach.ledger;
+    pub(super) fn cost(front: &HostConnection) -> RequestOutcome {
+        let ledger = &front.handles.ledger;
         let mut text = format!("Total cost: ${:.4}", ledger.cost());
         for (model, usage) in ledger.models() {
             let line = format!(
@@ -97,37 +98,37 @@ impl Control {
             );
             text.push_str(&line);
         }
-        Said::Now(json!({ "text": text }))
+        RequestOutcome::Now(json!({ "text": text }))
     }
 
     /// Lists that the session makes anew by itself before it needs them.
-    pub(super) fn reload_skills(front: &Front) -> Said {
-        let (roots, overrides) = (front.reach.roots.clone(), front.reach.skill_overrides.clone());
-        Said::later(move || {
+    pub(super) fn reload_skills(front: &HostConnection) -> RequestOutcome {
+        let (roots, overrides) = (front.handles.roots.clone(), front.handles.skill_overrides.clone());
+        RequestOutcome::later(move || {
             let skills = roots.map(|roots| config::skills::Skills::load(&roots, &[], &overrides)).unwrap_or_default();
-            let typed = skills.all.iter().filter(|skill| skill.is_typed());
+            let typed = skills.all.iter().filter(|skill| skill.is_user_visible());
             Ok(json!({"skills": typed.map(crate::commands::of_skill).collect::<Vec<_>>()}))
         })
     }
 
-    pub(super) fn reload_styles(front: &Front) -> Said {
-        let roots = front.reach.roots.clone();
-        Said::later(move || {
+    pub(super) fn reload_styles(front: &HostConnection) -> RequestOutcome {
+        let roots = front.handles.roots.clone();
+        RequestOutcome::later(move || {
             let names = roots.as_ref().map_or_else(|| vec!["default".to_owned()], config::styles::names);
             Ok(json!({ "available_output_styles": names }))
         })
     }
 
-    pub(super) fn reload_plugins(&self, front: &Front, refuse_if_busy: bool) -> Said {
+    pub(super) fn reload_plugins(&self, front: &HostConnection, refuse_if_busy: bool) -> RequestOutcome {
         if refuse_if_busy && self.running {
-            return Said::Refused(Refusal {
+            return RequestOutcome::Refused(RequestRefusal {
                 error: "A turn is running; plugins are not reloaded".into(),
                 code: Some("reload_plugins_busy"),
             });
         }
-        let (commands, agents) = (json!(self.board.commands), json!(self.board.agents));
-        let servers = front.reach.mcp.handle(wire::control::McpRequest::Status, None);
-        Said::Later(Box::pin(async move {
+        let (commands, agents) = (json!(self.view.commands), json!(self.view.agents));
+        let servers = front.handles.mcp.handle(wire::control::McpRequest::Status, None);
+        RequestOutcome::Later(Box::pin(async move {
             let servers = servers.await?;
             Ok(json!({
                 "commands": commands, "agents": agents, "plugins": [], "mcpServers": servers["mcpServers"], "error_count": 0,
@@ -136,12 +137,13 @@ impl Control {
     }
 }
 
-impl Reach {
+impl SessionHandles {
     /// Reads the settings as they are now.
-    fn with_settings(&self, show: impl FnOnce(&Loaded) -> Value + Send + 'static) -> Said {
+    fn with_settings(&self, show: impl FnOnce(&ProjectConfig) -> Value + Send + 'static) -> RequestOutcome {
         let (cwd, env, selection) = (self.cwd.clone(), self.base_env.clone(), self.selection.clone());
-        Said::later(move || {
-            let loaded = Project::open(&cwd, &env, &selection).map_err(|error| Refusal::new(error.to_string()))?;
+        RequestOutcome::later(move || {
+            let loaded =
+                ConfigLoader::open(&cwd, &env, &selection).map_err(|error| RequestRefusal::new(error.to_string()))?;
             Ok(show(&loaded))
         })
     }
@@ -149,14 +151,14 @@ impl Reach {
 
 fn rule(rule: &RuleText) -> Value {
     let editability = match rule.source {
-        Source::Local | Source::Project | Source::User => "editable",
-        Source::Session => "session",
-        Source::Managed | Source::CommandLine | Source::Flag => "readOnly",
+        SettingsSource::Local | SettingsSource::Project | SettingsSource::User => "editable",
+        SettingsSource::Session => "session",
+        SettingsSource::Managed | SettingsSource::CommandLine | SettingsSource::Flag => "readOnly",
     };
     let behaviour = match rule.behaviour {
-        Behaviour::Allow => "allow",
-        Behaviour::Ask => "ask",
-        Behaviour::Deny => "deny",
+        RuleBehaviour::Allow => "allow",
+        RuleBehaviour::Ask => "ask",
+        RuleBehaviour::Deny => "deny",
     };
     let mut shown = Map::new();
     shown.insert("behavior".into(), json!(behaviour));

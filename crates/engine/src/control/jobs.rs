@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use tokio::task::{AbortHandle, JoinSet};
 
 #[derive(Default)]
-pub(super) struct Jobs {
+pub(super) struct RequestJobs {
     running: JoinSet<(String, String)>,
     handles: BTreeMap<String, AbortHandle>,
 }
 
-impl Jobs {
+impl RequestJobs {
     /// `work` ends with the answer's line.
     pub(super) fn start(&mut self, request_id: String, work: impl Future<Output = String> + Send + 'static) {
         self.abort(&request_id);
@@ -55,7 +55,7 @@ mod tests {
     #[tokio::test]
     async fn what_the_host_takes_back_is_not_answered() {
         // [SDK-95]
-        let mut jobs = Jobs::default();
+        let mut jobs = RequestJobs::default();
         jobs.start("a".into(), std::future::pending());
         jobs.start("b".into(), async { "first".to_owned() });
         jobs.start("b".into(), async { "second".to_owned() });

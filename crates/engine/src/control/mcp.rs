@@ -1,6 +1,6 @@
 //! What hosts ask about MCP servers, and who answers.
 
-use super::dispatch::Refusal;
+use super::dispatch::RequestRefusal;
 use futures_util::future::BoxFuture;
 use permission::Policy;
 use serde_json::Value;
@@ -10,5 +10,9 @@ use wire::control::McpRequest;
 /// The servers of a session, as its host controls them.
 pub(crate) trait McpControl: Send + Sync {
     /// The `response` object. `policy` is what holds now.
-    fn handle(&self, request: McpRequest, policy: Option<Arc<Policy>>) -> BoxFuture<'static, Result<Value, Refusal>>;
+    fn handle(
+        &self,
+        request: McpRequest,
+        policy: Option<Arc<Policy>>,
+    ) -> BoxFuture<'static, Result<Value, RequestRefusal>>;
 }

@@ -7,31 +7,31 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Something that happened to the queue and is not in the transcript yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Operation {
+pub(crate) struct QueueOperation {
     pub name: &'static str,
     pub timestamp: String,
     pub content: Option<String>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct PromptQueue {
     waiting: VecDeque<Prompt>,
-    operations: Vec<Operation>,
+    operations: Vec<QueueOperation>,
     /// The ids of prompts whose coming was noted.
-    noted: BTreeSet<String>,
+    recorded_ids: BTreeSet<String>,
 }
 
-impl Queue {
+impl PromptQueue {
     pub(super) fn push(&mut self, prompt: Prompt) {
         let place = self.waiting.iter().position(|waiting| waiting.priority > prompt.priority);
         self.waiting.insert(place.unwrap_or(self.waiting.len()), prompt);
     }
 
     /// As `push`, for a prompt that has to wait: its coming is noted now.
-    pub(super) fn push_noted(&mut self, prompt: Prompt) {
+    pub(super) fn push_recorded(&mut self, prompt: Prompt) {
         if let Some(uuid) = &prompt.uuid {
-            self.noted.insert(uuid.clone());
-            self.note("enqueue", Some(plain_text(&prompt.content)));
+            self.recorded_ids.insert(uuid.clone());
+            self.record("enqueue", Some(plain_text(&prompt.content)));
         }
         self.push(prompt);
     }
@@ -58,11 +58,11 @@ impl Queue {
     pub(super) fn clear(&mut self) -> Vec<String> {
         let ids = self.ids();
         let texts: Vec<String> = self.waiting.iter().map(|prompt| plain_text(&prompt.content)).collect();
-        if ids.iter().any(|id| self.noted.contains(id)) {
-            self.note("popAll", Some(texts.join("\n")));
+        if ids.iter().any(|id| self.recorded_ids.contains(id)) {
+            self.record("popAll", Some(texts.join("\n")));
         }
         for id in &ids {
-            self.noted.remove(id);
+            self.recorded_ids.remove(id);
         }
         self.waiting.clear();
         ids
@@ -73,8 +73,8 @@ impl Queue {
         let Some(at) = self.waiting.iter().position(|prompt| prompt.uuid.as_deref() == Some(uuid)) else {
             return false;
         };
-        if let Some(gone) = self.waiting.remove(at).filter(|_| self.noted.remove(uuid)) {
-            self.note("remove", Some(plain_text(&gone.content)));
+        if let Some(gone) = self.waiting.remove(at).filter(|_| self.recorded_ids.remove(uuid)) {
+            self.record("remove", Some(plain_text(&gone.content)));
         }
         true
     }
@@ -83,37 +83,37 @@ impl Queue {
     pub(super) fn take_joining(&mut self) -> Vec<Prompt> {
         let (joining, staying): (VecDeque<Prompt>, VecDeque<Prompt>) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .partition(|prompt| prompt.joins.is_some() && prompt.query && prompt.shell.is_none());
+            .partition(|prompt| prompt.mid_turn.is_some() && prompt.query && prompt.shell.is_none());
         self.waiting = staying;
         for prompt in &joining {
-            let known = prompt.uuid.as_ref().is_some_and(|uuid| self.noted.remove(uuid));
+            let known = prompt.uuid.as_ref().is_some_and(|uuid| self.recorded_ids.remove(uuid));
             if known {
-                self.note("remove", Some(plain_text(&prompt.content)));
+                self.record("remove", Some(plain_text(&prompt.content)));
             }
         }
         joining.into()
     }
 
     /// Whether the coming of this prompt was noted; asked once, when its turn begins.
-    pub(super) fn forget_noted(&mut self, uuid: Option<&str>) -> bool {
-        uuid.is_some_and(|uuid| self.noted.remove(uuid))
+    pub(super) fn take_recorded(&mut self, uuid: Option<&str>) -> bool {
+        uuid.is_some_and(|uuid| self.recorded_ids.remove(uuid))
     }
 
-    pub(super) fn take_operations(&mut self) -> Vec<Operation> {
+    pub(super) fn take_operations(&mut self) -> Vec<QueueOperation> {
         std::mem::take(&mut self.operations)
     }
 
-    fn note(&mut self, name: &'static str, content: Option<String>) {
-        self.operations.push(Operation { name, timestamp: sys::clock::now_iso(), content });
+    fn record(&mut self, name: &'static str, content: Option<String>) {
+        self.operations.push(QueueOperation { name, timestamp: sys::clock::now_iso(), content });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Priority;
+    use crate::command::PromptPriority;
 
-    fn prompt(uuid: &str, priority: Priority) -> Prompt {
+    fn prompt(uuid: &str, priority: PromptPriority) -> Prompt {
         let content = wire::raw::to_raw(uuid).unwrap();
         Prompt { uuid: Some(uuid.into()), priority, ..Prompt::new(content) }
     }
@@ -121,14 +121,14 @@ mod tests {
     #[test]
     fn what_is_urgent_goes_first_and_the_rest_keeps_its_order() {
         // [SDK-63] [SDK-67]
-        let mut queue = Queue::default();
+        let mut queue = PromptQueue::default();
         for (uuid, priority) in [
-            ("a", Priority::Later),
-            ("b", Priority::Next),
-            ("c", Priority::Now),
-            ("d", Priority::Next),
-            ("e", Priority::Now),
-            ("f", Priority::Later),
+            ("a", PromptPriority::Later),
+            ("b", PromptPriority::Next),
+            ("c", PromptPriority::Now),
+            ("d", PromptPriority::Next),
+            ("e", PromptPriority::Now),
+            ("f", PromptPriority::Later),
         ] {
             queue.push(prompt(uuid, priority));
         }
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn what_waited_is_noted_and_only_what_may_joins_a_turn() {
         // [TST-160] [TST-199]
-        let mut queue = Queue::default();
+        let mut queue = PromptQueue::default();
         for uuid in ["a", "b", "c", "d"] {
-            let joins = (uuid != "b").then(crate::command::Joining::default);
-            queue.push_noted(Prompt { joins, ..prompt(uuid, Priority::Next) });
+            let joins = (uuid != "b").then(crate::command::TurnJoin::default);
+            queue.push_recorded(Prompt { mid_turn: joins, ..prompt(uuid, PromptPriority::Next) });
         }
         assert!(queue.remove("a"));
         let joining: Vec<String> = queue.take_joining().into_iter().filter_map(|prompt| prompt.uuid).collect();
@@ -159,6 +159,6 @@ mod tests {
             told[4..],
             [("remove", text("a")), ("remove", text("c")), ("remove", text("d")), ("popAll", text("b"))]
         );
-        assert!(!queue.forget_noted(Some("b")));
+        assert!(!queue.take_recorded(Some("b")));
     }
 }

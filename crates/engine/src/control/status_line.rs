@@ -3,31 +3,31 @@
 //! It runs under the gates of hooks: trust, switches, the administrator's word. A host that asks anew withdraws what it
 //! asked before, which kills the command. A command that fails leaves the line blank; why stands beside it.
 
-use super::dispatch::{Refusal, Said};
-use super::{Control, Front};
-use crate::hooks::Reduced;
-use config::Project;
-use hooks::Surroundings;
+use super::dispatch::{RequestOutcome, RequestRefusal};
+use super::{HostConnection, SessionControl};
+use crate::hooks::HookRestriction;
+use config::ConfigLoader;
+use hooks::HandlerEnvironment;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
-use sys::process::{self, Descendants, Input, Output, RunOptions, Spawn, Terminal};
+use sys::process::{self, ChildInput, ChildOutput, DescendantPolicy, RunOptions, SpawnSpec, TerminalAccess};
 use wire::control::{AgentRow, AgentStatusLine, StatusLine};
 use wire::usage::Usage;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const STATUS_LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Kept of the beginning and of the end of what it prints.
-const KEPT: usize = 32 * 1024;
+const MAX_OUTPUT_BYTES: usize = 32 * 1024;
 /// A fixed mark that status lines know.
-const LARGE: u64 = 200_000;
+const LARGE_CONTEXT_TOKENS: u64 = 200_000;
 
 /// `statusLine` of the settings.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Declared {
+struct StatusLineSetting {
     #[serde(rename = "type", default)]
     kind: String,
     command: String,
@@ -41,20 +41,20 @@ struct Declared {
 }
 
 /// Everything a command of the settings needs to run.
-struct Ready {
+struct StatusLineRun {
     input: String,
-    project: (PathBuf, sys::Env, config::Selection),
-    reduced: Reduced,
-    around: Surroundings,
-    place: PathBuf,
+    project: (PathBuf, sys::Env, config::SettingsSelection),
+    reduced: HookRestriction,
+    handler_env: HandlerEnvironment,
+    cwd: PathBuf,
 }
 
 /// What was declared, and what it printed or why not.
-type Answered = (Declared, Result<String, String>);
+type StatusLineOutput = (StatusLineSetting, Result<String, String>);
 
-impl Ready {
-    fn new(front: &Front, (columns, rows): (u64, u64), input: &Value) -> Self {
-        let reach = &front.reach;
+impl StatusLineRun {
+    fn new(front: &HostConnection, (columns, rows): (u64, u64), input: &Value) -> Self {
+        let reach = &front.handles;
         let marks = [
             ("CLAUDECODE", "1".to_owned()),
             ("CLAUDE_CODE_SESSION_ID", reach.session_id.clone()),
@@ -66,25 +66,26 @@ impl Ready {
             input: input.to_string(),
             project: (reach.cwd.clone(), reach.base_env.clone(), reach.selection.clone()),
             reduced: reach.reduced,
-            around: Surroundings::new(&reach.env, &reach.cwd, config::environment::SECRET_VARIABLES, &marks),
-            place: current_dir(front),
+            handler_env: HandlerEnvironment::new(&reach.env, &reach.cwd, config::environment::SECRET_VARIABLES, &marks),
+            cwd: current_dir(front),
         }
     }
 
     /// Runs what the settings declare under `key` now; `None` when that is nothing.
-    async fn ask(self, key: &'static str) -> Result<Option<Answered>, Refusal> {
+    async fn run_setting(self, key: &'static str) -> Result<Option<StatusLineOutput>, RequestRefusal> {
         let ((cwd, env, selection), reduced) = (self.project, self.reduced);
         let look = move || {
-            let loaded = Project::open(&cwd, &env, &selection).map_err(|error| Refusal::new(error.to_string()))?;
-            Ok(crate::hooks::helper(&loaded, reduced, key))
+            let loaded =
+                ConfigLoader::open(&cwd, &env, &selection).map_err(|error| RequestRefusal::new(error.to_string()))?;
+            Ok(crate::hooks::gated_command(&loaded, reduced, key))
         };
         let found = match tokio::task::spawn_blocking(look).await {
             Ok(found) => found?,
-            Err(error) => return Err(Refusal::new(format!("The settings could not be read: {error}"))),
+            Err(error) => return Err(RequestRefusal::new(format!("The settings could not be read: {error}"))),
         };
-        let declared = found.and_then(|value| serde_json::from_value::<Declared>(value).ok());
+        let declared = found.and_then(|value| serde_json::from_value::<StatusLineSetting>(value).ok());
         let Some(declared) = declared.filter(|declared| declared.kind == "command") else { return Ok(None) };
-        let said = run(&declared.command, self.input, self.around, self.place).await;
+        let said = run(&declared.command, self.input, self.handler_env, self.cwd).await;
         if let Err(why) = &said {
             tracing::warn!("{key} is blank: {why}");
         }
@@ -92,12 +93,12 @@ impl Ready {
     }
 }
 
-impl Control {
-    pub(super) fn status_line(&self, front: &Front, asked: &StatusLine) -> Said {
+impl SessionControl {
+    pub(super) fn status_line(&self, front: &HostConnection, asked: &StatusLine) -> RequestOutcome {
         let input = self.status_input(front, asked);
-        let ready = Ready::new(front, (asked.columns, asked.rows), &input);
-        Said::Later(Box::pin(async move {
-            let Some((declared, said)) = ready.ask("statusLine").await? else {
+        let ready = StatusLineRun::new(front, (asked.columns, asked.rows), &input);
+        RequestOutcome::Later(Box::pin(async move {
+            let Some((declared, said)) = ready.run_setting("statusLine").await? else {
                 return Ok(json!({"configured": false}));
             };
             let (output, error) = match said {
@@ -113,8 +114,8 @@ impl Control {
     }
 
     /// One run for all agents; what it does not name keeps the host's own row.
-    pub(super) fn agent_status_line(&self, front: &Front, asked: &AgentStatusLine) -> Said {
-        let reach = &front.reach;
+    pub(super) fn agent_status_line(&self, front: &HostConnection, asked: &AgentStatusLine) -> RequestOutcome {
+        let reach = &front.handles;
         let here = current_dir(front);
         let now = sys::clock::now_ms();
         let task = |row: &AgentRow| {
@@ -127,15 +128,15 @@ impl Control {
         };
         let mut input = json!({
             "session_id": reach.session_id, "transcript_path": reach.transcript.path(), "cwd": here,
-            "permission_mode": self.board.mode, "columns": asked.columns,
+            "permission_mode": self.view.mode, "columns": asked.columns,
             "tasks": asked.tasks.iter().map(task).collect::<Vec<_>>(),
         });
-        if let Some(id) = &self.board.prompt_id {
+        if let Some(id) = &self.view.prompt_id {
             input["prompt_id"] = json!(id);
         }
-        let ready = Ready::new(front, (asked.columns, asked.rows), &input);
-        Said::Later(Box::pin(async move {
-            Ok(match ready.ask("subagentStatusLine").await? {
+        let ready = StatusLineRun::new(front, (asked.columns, asked.rows), &input);
+        RequestOutcome::Later(Box::pin(async move {
+            Ok(match ready.run_setting("subagentStatusLine").await? {
                 Some((_, said)) => json!({"configured": true, "output": said.unwrap_or_default()}),
                 None => json!({"configured": false}),
             })
@@ -143,8 +144,8 @@ impl Control {
     }
 
     /// What the command reads on its standard input.
-    fn status_input(&self, front: &Front, asked: &StatusLine) -> Value {
-        let (reach, board) = (&front.reach, &self.board);
+    fn status_input(&self, front: &HostConnection, asked: &StatusLine) -> Value {
+        let (reach, board) = (&front.handles, &self.view);
         let here = current_dir(front);
         let mut input = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -178,7 +179,7 @@ impl Control {
             put("prompt_cache", cache);
         }
         let all = board.last_usage.as_ref().map_or(0, |usage| input_tokens(usage) + usage.output_tokens);
-        put("exceeds_200k_tokens", json!(all > LARGE));
+        put("exceeds_200k_tokens", json!(all > LARGE_CONTEXT_TOKENS));
         put("fast_mode", json!(false));
         if let Some(level) = board.effort {
             put("effort", json!({"level": level}));
@@ -204,7 +205,7 @@ impl Control {
 
     /// How much of the last request the provider had kept, and how long it keeps this one. `None` before any answer.
     fn prompt_cache(&self) -> Option<Value> {
-        let board = &self.board;
+        let board = &self.view;
         let (usage, ttl) = (board.last_usage.as_ref()?, board.cache_ttl?);
         let expires_at_ms = board.last_at_ms + ttl.millis();
         let read = usage.cache_read_input_tokens;
@@ -220,9 +221,9 @@ impl Control {
 
     /// By the provider's count of the last request; `estimate` is ours, and there before any.
     fn window(&self) -> Value {
-        let board = &self.board;
+        let board = &self.view;
         let size = board.usage.window;
-        let totals = self.front.as_ref().map(|front| front.reach.ledger.models()).unwrap_or_default();
+        let totals = self.host.as_ref().map(|front| front.handles.ledger.models()).unwrap_or_default();
         let share = |tokens: u64| (tokens * 100).checked_div(size).unwrap_or(0).min(100);
         let used = board.last_usage.as_ref().map(|usage| share(input_tokens(usage)));
         let current = board.last_usage.as_ref().map(|usage| {
@@ -250,30 +251,30 @@ fn input_tokens(usage: &Usage) -> u64 {
     usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
 }
 
-fn current_dir(front: &Front) -> PathBuf {
-    front.reach.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+fn current_dir(front: &HostConnection) -> PathBuf {
+    front.handles.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-async fn run(command: &str, input: String, around: Surroundings, cwd: PathBuf) -> Result<String, String> {
-    let spawn = Spawn {
+async fn run(command: &str, input: String, around: HandlerEnvironment, cwd: PathBuf) -> Result<String, String> {
+    let spawn = SpawnSpec {
         program: "sh".into(),
         args: vec![OsString::from("-c"), command.into()],
         env: around.env,
         cwd,
-        stdin: Input::Pipe,
-        output: Output::Split,
+        stdin: ChildInput::Pipe,
+        output: ChildOutput::Split,
     };
     let options = RunOptions {
         input: [input.as_bytes(), b"\n"].concat(),
-        timeout: TIMEOUT,
+        timeout: STATUS_LINE_TIMEOUT,
         grace: Duration::from_millis(100),
-        keep: KEPT,
-        descendants: Descendants::End,
-        terminal: Terminal::None,
+        keep: MAX_OUTPUT_BYTES,
+        descendants: DescendantPolicy::End,
+        terminal: TerminalAccess::None,
     };
     let finished = process::run(spawn, options).await.map_err(|error| format!("it did not start: {error}"))?;
     if finished.timed_out {
-        return Err(format!("it ran longer than {} s", TIMEOUT.as_secs()));
+        return Err(format!("it ran longer than {} s", STATUS_LINE_TIMEOUT.as_secs()));
     }
     if finished.exit.code != Some(0) {
         let complaint = String::from_utf8_lossy(&finished.stderr.to_bytes()).trim().to_owned();

@@ -1,56 +1,56 @@
 //! Paths a host may offer while somebody types, and repositories it says it works with.
 
-use super::dispatch::Said;
-use super::{Control, Front};
+use super::dispatch::RequestOutcome;
+use super::{HostConnection, SessionControl};
 use ignore::WalkBuilder;
 use permission::Policy;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Most suggestions are useless.
-const MOST: usize = 20;
+const MAX_SUGGESTIONS: usize = 20;
 /// Larger trees are looked through up to here: the answer must come while somebody types.
-const ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
-impl Control {
-    pub(super) fn suggest_files(&self, front: &Front, query: String) -> Said {
-        let (root, policy) = (front.reach.cwd.clone(), self.board.policy.clone());
-        Said::later(move || Ok(json!({"suggestions": suggestions(&root, &query, policy.as_deref())})))
+impl SessionControl {
+    pub(super) fn suggest_files(&self, front: &HostConnection, query: String) -> RequestOutcome {
+        let (root, policy) = (front.handles.cwd.clone(), self.view.policy.clone());
+        RequestOutcome::later(move || Ok(json!({"suggestions": suggestions(&root, &query, policy.as_deref())})))
     }
 
     /// Only what already lies inside the session's directories: no request of this kind opens up anything.
-    pub(super) fn register_root(&mut self, directory: &str) -> Said {
-        let Some(front) = &self.front else { return Said::refused("There is no host here") };
-        let wanted = sys::real::path(&front.reach.cwd.join(directory));
+    pub(super) fn register_root(&mut self, directory: &str) -> RequestOutcome {
+        let Some(front) = &self.host else { return RequestOutcome::refused("There is no host here") };
+        let wanted = sys::real_path::path(&front.handles.cwd.join(directory));
         if !wanted.is_dir() {
-            return Said::refused(format!("{} is not a directory", wanted.display()));
+            return RequestOutcome::refused(format!("{} is not a directory", wanted.display()));
         }
-        let mut roots = std::iter::once(&front.reach.cwd).chain(&self.board.directories);
+        let mut roots = std::iter::once(&front.handles.cwd).chain(&self.view.directories);
         let is_below = |root: &PathBuf| {
-            let root = sys::real::path(root);
+            let root = sys::real_path::path(root);
             wanted != root && wanted.starts_with(root)
         };
         if !roots.any(is_below) {
-            return Said::refused(format!("{} is not below a directory of this session", wanted.display()));
+            return RequestOutcome::refused(format!("{} is not below a directory of this session", wanted.display()));
         }
-        self.wishes.repositories.push(wanted);
-        Said::Now(json!({}))
+        self.changes.repositories.push(wanted);
+        RequestOutcome::Now(json!({}))
     }
 }
 
 /// The paths that fit best, ignore files respected, without what rules hide.
 fn suggestions(root: &Path, query: &str, policy: Option<&Policy>) -> Vec<Value> {
     let query = query.trim_start_matches("./").to_lowercase();
-    if root.ancestors().any(|dir| sys::fs::odd_ignore_file(dir).is_some()) {
+    if root.ancestors().any(|dir| sys::fs::unreadable_ignore_file(dir).is_some()) {
         return Vec::new();
     }
     let mut found: Vec<(u8, usize, String, bool)> = Vec::new();
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
-        .filter_entry(|entry| entry.file_name() != ".git" && sys::fs::odd_ignore_file(entry.path()).is_none())
+        .filter_entry(|entry| entry.file_name() != ".git" && sys::fs::unreadable_ignore_file(entry.path()).is_none())
         .build();
-    for entry in walk.take(ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
+    for entry in walk.take(MAX_ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
         let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else { continue };
         let Some(rank) = rank(path, &query) else { continue };
         if policy.is_some_and(|policy| policy.hides(entry.path(), entry.path())) {
@@ -60,7 +60,7 @@ fn suggestions(root: &Path, query: &str, policy: Option<&Policy>) -> Vec<Value> 
         found.push((rank, path.len(), path.to_owned(), is_directory));
     }
     found.sort();
-    found.truncate(MOST);
+    found.truncate(MAX_SUGGESTIONS);
     let row = |(_, _, path, is_directory)| json!({"path": path, "isDirectory": is_directory});
     found.into_iter().map(row).collect()
 }

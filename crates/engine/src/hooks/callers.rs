@@ -3,12 +3,12 @@
 
 use super::HostHooks;
 use super::mcp_tool::{self, ServerTools};
-use crate::agents::{self, Spawner};
-use crate::side::Side;
+use crate::agents::{self, AgentSpawner};
+use crate::side_requests::SideClient;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use hooks::http::{Limits, MAX_BODY};
-use hooks::{Ask, Http as HttpHook, Job, Kind, Ran, Runner};
+use hooks::http::{HttpHookLimits, MAX_BODY};
+use hooks::{HandlerJob, HandlerKind, HandlerResult, HandlerRunner, HttpHandler as HttpHook, ModelHandler};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -18,40 +18,40 @@ use tokio::sync::OnceCell;
 use tools::SideRequest;
 use tools::contract::SidePurpose;
 
-const ANSWER_TOKENS: u32 = 1024;
+const MAX_ANSWER_TOKENS: u32 = 1024;
 
-pub(crate) struct Callers {
+pub(crate) struct HookCallers {
     env: Env,
-    side: Arc<Side>,
+    side: Arc<SideClient>,
     client: OnceLock<http::Http>,
-    limits: Mutex<Limits>,
-    config_changes: Mutex<BTreeMap<Changed, Arc<OnceCell<bool>>>>,
+    limits: Mutex<HttpHookLimits>,
+    config_changes: Mutex<BTreeMap<SettingsFileStamp, Arc<OnceCell<bool>>>>,
     pub(super) host: Arc<HostHooks>,
     /// Set once, when there are servers.
     servers: OnceLock<Arc<dyn ServerTools>>,
 }
 
 /// A settings file as it was found.
-pub(super) type Changed = (PathBuf, Option<(SystemTime, u64)>);
+pub(super) type SettingsFileStamp = (PathBuf, Option<(SystemTime, u64)>);
 
-impl Callers {
-    pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits, host: Arc<HostHooks>) -> Self {
+impl HookCallers {
+    pub(crate) fn new(env: Env, side: Arc<SideClient>, limits: HttpHookLimits, host: Arc<HostHooks>) -> Self {
         let (client, limits) = (OnceLock::new(), Mutex::new(limits));
         Self { env, side, client, limits, config_changes: Mutex::default(), host, servers: OnceLock::new() }
     }
 
     /// Lets handlers call the tools of these servers.
-    pub(crate) fn over(self, servers: Arc<dyn ServerTools>) -> Self {
+    pub(crate) fn with_servers(self, servers: Arc<dyn ServerTools>) -> Self {
         self.servers.set(servers).ok();
         self
     }
 
-    pub(super) fn set_limits(&self, limits: Limits) {
+    pub(super) fn set_limits(&self, limits: HttpHookLimits) {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// Where the word about a change is kept, which is asked for once, whoever of the session notices it first.
-    pub(super) fn word_about(&self, path: &Path) -> Arc<OnceCell<bool>> {
+    pub(super) fn change_verdict(&self, path: &Path) -> Arc<OnceCell<bool>> {
         let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
         let mut all = self.config_changes.lock().unwrap_or_else(PoisonError::into_inner);
         // Earlier states of the file are over.
@@ -59,7 +59,7 @@ impl Callers {
         Arc::clone(all.entry((path.to_path_buf(), stamp)).or_default())
     }
 
-    async fn http(&self, hook: &HttpHook, job: &Job) -> Ran {
+    async fn http(&self, hook: &HttpHook, job: &HandlerJob) -> HandlerResult {
         let (admitted, mut headers) = {
             let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
             (limits.admits(&hook.url), limits.headers(hook, &self.env))
@@ -68,8 +68,8 @@ impl Callers {
             return failed("the address is not in allowedHttpHookUrls");
         }
         headers.push(("content-type".into(), "application/json".into()));
-        let request = http::Request {
-            method: http::Method::Post,
+        let request = http::HttpRequest {
+            method: http::HttpMethod::Post,
             url: hook.url.clone(),
             headers,
             body: vec![Bytes::copy_from_slice(job.payload.as_bytes())],
@@ -78,7 +78,7 @@ impl Callers {
         let client = self.client.get_or_init(|| http::Http::new(self.env.clone()));
         let response = match client.send(request).await {
             Ok(response) => response,
-            Err(http::HttpError::Timeout(after)) => return Ran::TimedOut { after },
+            Err(http::HttpError::Timeout(after)) => return HandlerResult::TimedOut { after },
             Err(error) => return failed(error.to_string()),
         };
         let status = response.status();
@@ -88,62 +88,62 @@ impl Callers {
             Err(error) => return failed(error.to_string()),
         };
         if (200..300).contains(&status) {
-            return Ran::Replied { body };
+            return HandlerResult::Replied { body };
         }
         let first: String = body.lines().next().unwrap_or_default().chars().take(200).collect();
         failed(format!("HTTP status {status}: {first}"))
     }
 
-    async fn prompt(&self, ask: &Ask, job: &Job) -> Ran {
+    async fn prompt(&self, ask: &ModelHandler, job: &HandlerJob) -> HandlerResult {
         let request = SideRequest {
             purpose: SidePurpose::Small,
             prompt: hooks::prompt::fill(&ask.prompt, &job.payload),
             system: Some(hooks::prompt::SYSTEM.to_owned()),
             server_tools: Vec::new(),
-            max_tokens: ANSWER_TOKENS,
+            max_tokens: MAX_ANSWER_TOKENS,
             timeout: job.timeout,
         };
-        let named = ask.model.as_deref().map(|name| model::Catalog::default().resolve(name, &self.env));
+        let named = ask.model.as_deref().map(|name| model::ModelCatalog::default().resolve(name, &self.env));
         match self.side.ask_model(named, request).await {
-            Ok(reply) => Ran::Judged { text: reply.text },
+            Ok(reply) => HandlerResult::Judged { text: reply.text },
             Err(why) => failed(why),
         }
     }
 }
 
-fn failed(why: impl Into<String>) -> Ran {
-    Ran::Failed { why: why.into() }
+fn failed(why: impl Into<String>) -> HandlerResult {
+    HandlerResult::Failed { why: why.into() }
 }
 
 /// Runs handlers for one session: the main thread or an agent.
-pub(super) struct Caller {
-    pub(super) shared: Arc<Callers>,
+pub(super) struct HookCaller {
+    pub(super) shared: Arc<HookCallers>,
     /// What starts agents for it. It outlives its hooks.
-    pub(super) spawner: Weak<Spawner>,
+    pub(super) spawner: Weak<AgentSpawner>,
 }
 
-impl Caller {
-    async fn agent(&self, ask: &Ask, job: &Job) -> Ran {
+impl HookCaller {
+    async fn agent(&self, ask: &ModelHandler, job: &HandlerJob) -> HandlerResult {
         let Some(spawner) = self.spawner.upgrade() else { return failed("the session is ending") };
         let task = hooks::prompt::fill(&ask.prompt, &job.payload);
         match agents::judge(&spawner, task, ask.model.clone()).await {
-            Ok(text) => Ran::Judged { text },
+            Ok(text) => HandlerResult::Judged { text },
             Err(why) => failed(why),
         }
     }
 }
 
-impl Runner for Caller {
-    fn run(&self, job: Job) -> BoxFuture<'_, Ran> {
+impl HandlerRunner for HookCaller {
+    fn run(&self, job: HandlerJob) -> BoxFuture<'_, HandlerResult> {
         Box::pin(async move {
             let entry = Arc::clone(&job.entry);
             match &entry.handler.kind {
-                Kind::Http(hook) => self.shared.http(hook, &job).await,
-                Kind::Prompt(ask) => self.shared.prompt(ask, &job).await,
-                Kind::Agent(ask) => self.agent(ask, &job).await,
-                Kind::Callback { id } => self.shared.host.run(id, &job).await,
-                Kind::McpTool(tool) => mcp_tool::run(self.shared.servers.get().map(|s| &**s), tool, &job).await,
-                Kind::Command(_) => failed("commands are run elsewhere"),
+                HandlerKind::Http(hook) => self.shared.http(hook, &job).await,
+                HandlerKind::Prompt(ask) => self.shared.prompt(ask, &job).await,
+                HandlerKind::Agent(ask) => self.agent(ask, &job).await,
+                HandlerKind::Callback { id } => self.shared.host.run(id, &job).await,
+                HandlerKind::McpTool(tool) => mcp_tool::run(self.shared.servers.get().map(|s| &**s), tool, &job).await,
+                HandlerKind::Command(_) => failed("commands are run elsewhere"),
             }
         })
     }

@@ -1,20 +1,20 @@
 //! Hooks around tool calls. Their word is bound to one call: a denial settles it, leave and questions are handed to the
 //! decision, a rewritten input is read and judged like any other.
 
-use super::{Beside, BesideKind, Scope, ToolScope};
+use super::{HookScope, HookText, HookTextKind, ToolScope};
 use crate::calls::ToolUse;
-use crate::session::Io;
+use crate::session::SessionIo;
 use futures_util::future::join_all;
-use hooks::{Merged, Permission, RequestDecision, Verdict};
-use permission::{Access, Place, Policy, Request};
+use hooks::{HookPermission, HookVerdict, MergedAnswer, RequestDecision};
+use permission::{Access, PermissionQuery, Policy, SessionDirectories};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-use tools::Outcome;
-use wire::block::Content;
+use tools::ToolOutcome;
+use wire::block::MessageContent;
 use wire::hooks::{
-    BatchCall, BatchPlace, EventName, PermissionRequest, PostToolBatch, PostToolUse, PostToolUseFailure, PreToolUse,
+    BatchCall, BatchPlace, HookEventName, PermissionRequest, PostToolBatch, PostToolUse, PostToolUseFailure, PreToolUse,
 };
 use wire::sdk::SystemBody;
 
@@ -23,13 +23,13 @@ const ERROR_LIMIT: usize = 10_000;
 
 /// What hooks say about a call before it is decided.
 #[derive(Debug, Default)]
-pub(crate) struct Ruling {
-    pub word: Option<Word>,
+pub(crate) struct HookRuling {
+    pub kind: Option<RulingKind>,
     pub input: Option<Box<RawValue>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum RulingKind {
     Allow,
     Ask(String),
     Deny(String),
@@ -38,59 +38,59 @@ pub(crate) enum Word {
 }
 
 /// A call that hooks are asked about before it is decided.
-pub(crate) struct Before<'a> {
+pub(crate) struct UndecidedCall<'a> {
     pub used: &'a ToolUse,
     pub accesses: Vec<Access>,
     pub cancel: &'a CancellationToken,
 }
 
 /// One call of a finished batch.
-pub(crate) struct Batched<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub used: &'a ToolUse,
     pub result: &'a RawValue,
 }
 
 /// A call as hooks and filters see it.
-struct Seen {
+struct CallView {
     name: String,
     raw: Box<RawValue>,
     value: Value,
     accesses: Vec<Access>,
 }
 
-impl Io {
+impl SessionIo {
     /// PreToolUse, for calls that may run together.
-    pub(crate) async fn before_calls(&mut self, calls: Vec<Before<'_>>) -> Vec<Ruling> {
-        self.renew_host_hooks();
+    pub(crate) async fn before_calls(&mut self, calls: Vec<UndecidedCall<'_>>) -> Vec<HookRuling> {
+        self.refresh_host_hooks();
         let fired = {
             let io = &*self;
-            join_all(calls.iter().map(|call| io.raise_before(call))).await
+            join_all(calls.iter().map(|call| io.run_before(call))).await
         };
         let mut rulings = Vec::new();
         for (call, merged) in calls.iter().zip(fired) {
-            let merged = self.settle_hooks(merged, Some(&call.used.id)).await;
-            rulings.push(self.rule(call.used, merged).await);
+            let merged = self.apply_hook_results(merged, Some(&call.used.id)).await;
+            rulings.push(self.rule_on_call(call.used, merged).await);
         }
         rulings
     }
 
-    async fn raise_before(&self, call: &Before<'_>) -> Merged {
+    async fn run_before(&self, call: &UndecidedCall<'_>) -> MergedAnswer {
         let used = call.used;
-        let seen = self.seen(used, &used.input, call.accesses.clone());
+        let seen = self.call_view(used, &used.input, call.accesses.clone());
         let event = PreToolUse {
             tool_name: seen.name.clone(),
             tool_input: seen.raw.clone(),
             tool_use_id: used.id.clone(),
             batch: (used.batch.0 > 1).then_some(BatchPlace { size: used.batch.0, index: used.batch.1 }),
         };
-        self.raise_for(&event, used, &seen, call.cancel).await
+        self.run_for(&event, used, &seen, call.cancel).await
     }
 
-    async fn rule(&mut self, used: &ToolUse, merged: Merged) -> Ruling {
-        let mut word = merged.verdict.as_ref().map(word_of);
-        if word == Some(Word::Defer) {
+    async fn rule_on_call(&mut self, used: &ToolUse, merged: MergedAnswer) -> HookRuling {
+        let mut word = merged.verdict.as_ref().map(ruling_kind);
+        if word == Some(RulingKind::Defer) {
             if used.batch.0 == 1 && self.hooks.agent().is_none() {
-                return Ruling { word, input: None };
+                return HookRuling { kind: word, input: None };
             }
             let content =
                 "A hook deferred a call that is not the only one of its message, or is an agent's: such a call \
@@ -99,12 +99,12 @@ impl Io {
             self.host.system(SystemBody::Informational { content, level: "warning" }).await;
             word = None;
         }
-        self.keep_contexts(&merged, EventName::PreToolUse, &used.id);
+        self.queue_contexts(&merged, HookEventName::PreToolUse, &used.id);
         let input = merged.updated_input.as_ref().and_then(|input| wire::raw::to_raw(input).ok());
         if let Some(input) = &input {
             self.hooks.rewritten.insert(used.id.clone(), input.clone());
         }
-        Ruling { word, input }
+        HookRuling { kind: word, input }
     }
 
     /// PermissionRequest: whether a hook answers in the place of the person.
@@ -113,14 +113,14 @@ impl Io {
         used: &ToolUse,
         input: &RawValue,
         accesses: Vec<Access>,
-        suggestions: &[permission::Suggestion],
+        suggestions: &[permission::RuleSuggestion],
         cancel: &CancellationToken,
     ) -> Option<RequestDecision> {
-        if !self.hooks.listens(EventName::PermissionRequest) {
+        if !self.hooks.listens(HookEventName::PermissionRequest) {
             return None;
         }
-        let seen = self.seen(used, input, accesses);
-        let updates: Vec<_> = suggestions.iter().map(permission::Suggestion::to_json).collect();
+        let seen = self.call_view(used, input, accesses);
+        let updates: Vec<_> = suggestions.iter().map(permission::RuleSuggestion::to_json).collect();
         let event = PermissionRequest {
             tool_name: seen.name.clone(),
             tool_input: seen.raw.clone(),
@@ -133,11 +133,11 @@ impl Io {
     pub(crate) async fn after_call(
         &mut self,
         used: &ToolUse,
-        outcome: &mut Outcome,
+        outcome: &mut ToolOutcome,
         took_ms: u64,
         cancel: &CancellationToken,
     ) {
-        let event = if outcome.is_error { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+        let event = if outcome.is_error { HookEventName::PostToolUseFailure } else { HookEventName::PostToolUse };
         let rewritten = self.hooks.rewritten.remove(&used.id);
         if !self.hooks.listens(event) || (outcome.is_error && cancel.is_cancelled()) {
             return;
@@ -145,7 +145,7 @@ impl Io {
         let input = rewritten.as_deref().unwrap_or(&used.input);
         let accesses = self.registry.find(&used.name).and_then(|tool| tool.parse(input).ok());
         let accesses = accesses.map(|call| call.access(&self.workspace())).unwrap_or_default();
-        let seen = self.seen(used, input, accesses);
+        let seen = self.call_view(used, input, accesses);
         let merged = if outcome.is_error {
             let event = PostToolUseFailure {
                 tool_name: seen.name.clone(),
@@ -167,16 +167,16 @@ impl Io {
             };
             self.fire_for(&event, used, &seen, cancel).await
         };
-        self.keep_contexts(&merged, event, &used.id);
-        self.keep_blocks(&merged, event, Some(&used.id));
+        self.queue_contexts(&merged, event, &used.id);
+        self.queue_blocks(&merged, event, Some(&used.id));
         if let Some(output) = merged.updated_output {
             replace_output(&used.name, &output, outcome);
         }
     }
 
     /// PostToolBatch. It may end the turn.
-    pub(crate) async fn after_batch(&mut self, calls: &[Batched<'_>], cancel: &CancellationToken) {
-        if !self.hooks.listens(EventName::PostToolBatch) || calls.is_empty() {
+    pub(crate) async fn after_batch(&mut self, calls: &[FinishedCall<'_>], cancel: &CancellationToken) {
+        if !self.hooks.listens(HookEventName::PostToolBatch) || calls.is_empty() {
             return;
         }
         let tool_calls = calls.iter().map(|call| BatchCall {
@@ -186,10 +186,10 @@ impl Io {
             tool_response: content_of(call.result),
         });
         let event = PostToolBatch { tool_calls: tool_calls.collect() };
-        let merged = self.fire(&event, Scope::new(cancel)).await;
-        self.keep_contexts(&merged, EventName::PostToolBatch, "");
+        let merged = self.fire(&event, HookScope::new(cancel)).await;
+        self.queue_contexts(&merged, HookEventName::PostToolBatch, "");
         if let Some(reason) = merged.blocked() {
-            self.keep_blocks(&merged, EventName::PostToolBatch, None);
+            self.queue_blocks(&merged, HookEventName::PostToolBatch, None);
             self.hooks.stop.get_or_insert(reason);
         }
     }
@@ -198,39 +198,39 @@ impl Io {
         &mut self,
         event: &E,
         used: &ToolUse,
-        seen: &Seen,
+        seen: &CallView,
         cancel: &CancellationToken,
-    ) -> Merged {
-        self.renew_host_hooks();
-        let merged = self.raise_for(event, used, seen, cancel).await;
-        self.settle_hooks(merged, Some(&used.id)).await
+    ) -> MergedAnswer {
+        self.refresh_host_hooks();
+        let merged = self.run_for(event, used, seen, cancel).await;
+        self.apply_hook_results(merged, Some(&used.id)).await
     }
 
-    async fn raise_for<E: wire::hooks::HookEvent>(
+    async fn run_for<E: wire::hooks::HookEvent>(
         &self,
         event: &E,
         used: &ToolUse,
-        seen: &Seen,
+        seen: &CallView,
         cancel: &CancellationToken,
-    ) -> Merged {
+    ) -> MergedAnswer {
         let (policy, workspace) = (Arc::clone(&self.policy), self.workspace());
-        let place = Place {
+        let place = SessionDirectories {
             cwd: workspace.project.clone(),
             home: workspace.home.clone(),
             roots: std::iter::once(workspace.project.clone()).chain(workspace.additional.clone()).collect(),
-            ..Place::default()
+            ..SessionDirectories::default()
         };
         let condition = |rule: &str| {
-            let request = Request::new(&seen.name, &seen.accesses).with_input(seen.raw.get());
+            let request = PermissionQuery::new(&seen.name, &seen.accesses).with_input(seen.raw.get());
             let facts = crate::facts::gather(&policy, &request, &workspace.cwd);
-            Policy::concerns(rule, &request, &facts, (&place, &sys::real::path))
+            Policy::concerns(rule, &request, &facts, (&place, &sys::real_path::path))
         };
         let tool = ToolScope { id: &used.id, input: &seen.value, condition: &condition };
-        self.raise(event, Scope { cancel, tool: Some(tool), limit: None }).await
+        self.run_event(event, HookScope { cancel, tool: Some(tool), limit: None }).await
     }
 
     /// Paths are absolute, whatever the model wrote.
-    fn seen(&self, used: &ToolUse, input: &RawValue, accesses: Vec<Access>) -> Seen {
+    fn call_view(&self, used: &ToolUse, input: &RawValue, accesses: Vec<Access>) -> CallView {
         let mut value: Value = serde_json::from_str(input.get()).unwrap_or_default();
         let mut raw = input.to_owned();
         for key in ["file_path", "notebook_path"] {
@@ -241,13 +241,13 @@ impl Io {
                 raw = wire::raw::to_raw(&value).unwrap_or(raw);
             }
         }
-        Seen { name: wire::names::canonical(&used.name).to_owned(), raw, value, accesses }
+        CallView { name: wire::names::canonical(&used.name).to_owned(), raw, value, accesses }
     }
 
-    fn keep_contexts(&mut self, merged: &Merged, event: EventName, tool_use_id: &str) {
+    fn queue_contexts(&mut self, merged: &MergedAnswer, event: HookEventName, tool_use_id: &str) {
         let id = Some(tool_use_id.to_owned()).filter(|id| !id.is_empty());
-        self.hooks.beside.extend(merged.contexts.iter().map(|context| Beside {
-            kind: BesideKind::Context,
+        self.hooks.batch_texts.extend(merged.contexts.iter().map(|context| HookText {
+            kind: HookTextKind::Context,
             hook: context.hook.clone(),
             event,
             tool_use_id: id.clone(),
@@ -255,9 +255,9 @@ impl Io {
         }));
     }
 
-    fn keep_blocks(&mut self, merged: &Merged, event: EventName, tool_use_id: Option<&str>) {
-        self.hooks.beside.extend(merged.blocks.iter().map(|block| Beside {
-            kind: BesideKind::Feedback,
+    fn queue_blocks(&mut self, merged: &MergedAnswer, event: HookEventName, tool_use_id: Option<&str>) {
+        self.hooks.batch_texts.extend(merged.blocks.iter().map(|block| HookText {
+            kind: HookTextKind::Feedback,
             hook: block.hook.clone(),
             event,
             tool_use_id: tool_use_id.map(str::to_owned),
@@ -266,13 +266,13 @@ impl Io {
     }
 }
 
-fn word_of(verdict: &Verdict) -> Word {
+fn ruling_kind(verdict: &HookVerdict) -> RulingKind {
     let reason = verdict.reason.clone().unwrap_or_else(|| "no reason given".into());
     match verdict.permission {
-        Permission::Deny => Word::Deny(format!("{} hook denied this call: {reason}", verdict.hook)),
-        Permission::Defer => Word::Defer,
-        Permission::Ask => Word::Ask(format!("{} {reason}", verdict.tag)),
-        Permission::Allow => Word::Allow,
+        HookPermission::Deny => RulingKind::Deny(format!("{} hook denied this call: {reason}", verdict.hook)),
+        HookPermission::Defer => RulingKind::Defer,
+        HookPermission::Ask => RulingKind::Ask(format!("{} {reason}", verdict.tag)),
+        HookPermission::Allow => RulingKind::Allow,
     }
 }
 
@@ -290,15 +290,15 @@ fn shorten(text: &str) -> String {
 
 fn content_of(result: &RawValue) -> Option<Box<RawValue>> {
     #[derive(serde::Deserialize)]
-    struct Block<'a> {
+    struct ResultBlock<'a> {
         #[serde(borrow)]
         content: Option<&'a RawValue>,
     }
-    serde_json::from_str::<Block<'_>>(result.get()).ok()?.content.map(RawValue::to_owned)
+    serde_json::from_str::<ResultBlock<'_>>(result.get()).ok()?.content.map(RawValue::to_owned)
 }
 
 /// Output of a shape the tool could not have had is ignored.
-fn replace_output(tool: &str, output: &Value, outcome: &mut Outcome) {
+fn replace_output(tool: &str, output: &Value, outcome: &mut ToolOutcome) {
     let text = match (wire::names::canonical(tool), output) {
         ("Bash", Value::Object(fields)) => {
             let part = |name: &str| fields.get(name).map_or(Some(""), Value::as_str);
@@ -315,6 +315,6 @@ fn replace_output(tool: &str, output: &Value, outcome: &mut Outcome) {
             return;
         }
     };
-    outcome.content = Content::Text(text);
+    outcome.content = MessageContent::Text(text);
     outcome.structured = wire::raw::to_raw(output).ok();
 }

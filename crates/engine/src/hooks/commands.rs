@@ -1,14 +1,14 @@
 //! Hooks around commands: what a typed command expands to, and switches of the model.
 
 use super::session::contexts;
-use super::{PromptSays, Scope};
+use super::{HookScope, PromptVerdict};
 use crate::session::Session;
-use hooks::{Merged, Permission};
+use hooks::{HookPermission, MergedAnswer};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{EventName, ModelSwitch, Nullable, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
+use wire::hooks::{HookEventName, ModelSwitch, NullableText, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
 
 /// A typed command that stands for a prompt.
-pub(crate) struct Expansion<'a> {
+pub(crate) struct ExpansionPayload<'a> {
     pub name: &'a str,
     pub arguments: &'a str,
     pub source: &'static str,
@@ -17,9 +17,13 @@ pub(crate) struct Expansion<'a> {
 
 impl Session {
     /// UserPromptExpansion. Refused, the command never happened.
-    pub(crate) async fn expansion_hooks(&mut self, expansion: Expansion<'_>, token: &CancellationToken) -> PromptSays {
-        if !self.io.hooks.listens(EventName::UserPromptExpansion) {
-            return PromptSays::GoOn(Vec::new());
+    pub(crate) async fn expansion_hooks(
+        &mut self,
+        expansion: ExpansionPayload<'_>,
+        token: &CancellationToken,
+    ) -> PromptVerdict {
+        if !self.io.hooks.listens(HookEventName::UserPromptExpansion) {
+            return PromptVerdict::GoOn(Vec::new());
         }
         let event = UserPromptExpansion {
             expansion_type: "slash_command".into(),
@@ -29,13 +33,13 @@ impl Session {
             prompt: expansion.prompt.to_owned(),
         };
         let Self { control, io, .. } = self;
-        let Some(merged) = control.during(io.fire(&event, Scope::new(token))).await else {
-            return PromptSays::GoOn(Vec::new());
+        let Some(merged) = control.during(io.fire(&event, HookScope::new(token))).await else {
+            return PromptVerdict::GoOn(Vec::new());
         };
         let stop = self.io.hooks.stop.take();
         match merged.blocked().or(stop) {
-            Some(reason) => PromptSays::Blocked(format!("UserPromptExpansion operation blocked by hook:\n{reason}")),
-            None => PromptSays::GoOn(contexts(&merged, EventName::UserPromptExpansion)),
+            Some(reason) => PromptVerdict::Blocked(format!("UserPromptExpansion operation blocked by hook:\n{reason}")),
+            None => PromptVerdict::GoOn(contexts(&merged, HookEventName::UserPromptExpansion)),
         }
     }
 
@@ -46,7 +50,7 @@ impl Session {
             canonical: model::catalog::canonical(to),
             from_model: self.context.model().to_owned(),
             to_model: to.to_owned(),
-            requested_model: Nullable(Some(requested.to_owned())),
+            requested_model: NullableText(Some(requested.to_owned())),
             source: source.to_owned(),
             context_tokens: tokens,
             prompt_cache_warm: self.context.history().has_answers(),
@@ -62,11 +66,11 @@ impl Session {
         switch: &ModelSwitch,
         token: &CancellationToken,
     ) -> Option<Result<(), String>> {
-        if !self.io.hooks.listens(EventName::PreModelSwitch) {
+        if !self.io.hooks.listens(HookEventName::PreModelSwitch) {
             return Some(Ok(()));
         }
         let Self { control, io, .. } = self;
-        let merged = control.during(io.fire(&PreModelSwitch(switch.clone()), Scope::new(token))).await?;
+        let merged = control.during(io.fire(&PreModelSwitch(switch.clone()), HookScope::new(token))).await?;
         Some(match refused_switch(&merged) {
             Some(why) => Err(format!("The model stays {}: {why}", switch.from_model)),
             None => Ok(()),
@@ -75,23 +79,23 @@ impl Session {
 
     /// PostModelSwitch: what it says goes with the next request, and only what the last switch brought.
     pub(crate) async fn after_switch(&mut self, switch: ModelSwitch, token: &CancellationToken) -> Option<()> {
-        if !self.io.hooks.listens(EventName::PostModelSwitch) {
+        if !self.io.hooks.listens(HookEventName::PostModelSwitch) {
             return Some(());
         }
         let Self { control, io, .. } = self;
-        let merged = control.during(io.fire(&PostModelSwitch(switch), Scope::new(token))).await?;
+        let merged = control.during(io.fire(&PostModelSwitch(switch), HookScope::new(token))).await?;
         self.io.hooks.stop = None;
-        let later = &mut self.io.hooks.later;
-        later.retain(|beside| beside.event != EventName::PostModelSwitch);
-        later.extend(contexts(&merged, EventName::PostModelSwitch));
+        let later = &mut self.io.hooks.late_texts;
+        later.retain(|beside| beside.event != HookEventName::PostModelSwitch);
+        later.extend(contexts(&merged, HookEventName::PostModelSwitch));
         Some(())
     }
 }
 
 /// A question has nobody to answer it here, so it refuses like a denial.
-fn refused_switch(merged: &Merged) -> Option<String> {
+fn refused_switch(merged: &MergedAnswer) -> Option<String> {
     if let Some(verdict) = &merged.verdict
-        && verdict.permission != Permission::Allow
+        && verdict.permission != HookPermission::Allow
     {
         let reason = verdict.reason.clone().unwrap_or_else(|| "no reason given".into());
         return Some(format!("{} hook: {reason}", verdict.hook));

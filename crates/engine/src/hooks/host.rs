@@ -1,26 +1,26 @@
 //! Hooks that the host itself runs: what it registered with `initialize`, and the way to it. Registering again replaces what
 //! was there, in every thread of the session; whoever still waits for an answer of the old ones is told to try again.
 
-use crate::desk::{Desk, Matter, Unanswered};
-use hooks::{Job, Layer, Origin, Ran};
+use crate::questions::{HostQuestions, QuestionFailure, QuestionKind};
+use hooks::{HandlerJob, HandlerResult, HookLayer, HookOrigin};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
-use wire::control::{HookMatcher, OnFailure};
-use wire::hooks::EventName;
+use wire::control::{CallbackFailure, HookMatcher};
+use wire::hooks::HookEventName;
 
 /// Matchers by event name, as the host sent them.
-pub(crate) type Declared = BTreeMap<String, Vec<HookMatcher>>;
+pub(crate) type HostMatchers = BTreeMap<String, Vec<HookMatcher>>;
 
 /// Shared by the main thread and its agents.
 #[derive(Debug)]
 pub(crate) struct HostHooks {
     /// Asks the host to run one (`hook_callback`).
-    desk: Desk,
-    declared: Mutex<Arc<Declared>>,
+    questions: HostQuestions,
+    declared: Mutex<Arc<HostMatchers>>,
 }
 
 #[derive(Serialize)]
@@ -33,51 +33,51 @@ struct HookCallback<'a> {
 }
 
 impl HostHooks {
-    pub(crate) fn new(desk: Desk, declared: Declared) -> Self {
-        Self { desk, declared: Mutex::new(Arc::new(declared)) }
+    pub(crate) fn new(desk: HostQuestions, declared: HostMatchers) -> Self {
+        Self { questions: desk, declared: Mutex::new(Arc::new(declared)) }
     }
 
     /// What is registered now.
-    pub(crate) fn declared(&self) -> Arc<Declared> {
+    pub(crate) fn declared(&self) -> Arc<HostMatchers> {
         Arc::clone(&self.declared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn replace(&self, declared: Declared) {
+    pub(crate) fn replace(&self, declared: HostMatchers) {
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(declared);
     }
 
     /// The same, as other declarations are written. `None` when there is nothing.
-    pub(crate) fn layer(&self) -> Option<Layer> {
+    pub(crate) fn layer(&self) -> Option<HookLayer> {
         let declared = self.declared();
-        let known = declared.iter().filter(|(event, _)| EventName::parse(event).is_some());
+        let known = declared.iter().filter(|(event, _)| HookEventName::parse(event).is_some());
         let groups = |groups: &Vec<HookMatcher>| Value::Array(groups.iter().map(group).collect());
         let hooks: Map<String, Value> = known.map(|(event, all)| (event.clone(), groups(all))).collect();
-        (!hooks.is_empty()).then_some(Layer { origin: Origin::Host, hooks })
+        (!hooks.is_empty()).then_some(HookLayer { origin: HookOrigin::Host, hooks })
     }
 
     /// Has the host run one of its functions. Dropping the future withdraws the question.
-    pub(super) async fn run(&self, callback_id: &str, job: &Job) -> Ran {
+    pub(super) async fn run(&self, callback_id: &str, job: &HandlerJob) -> HandlerResult {
         let Ok(input) = RawValue::from_string(job.payload.to_string()) else {
-            return Ran::Failed { why: "the event could not be written".into() };
+            return HandlerResult::Failed { why: "the event could not be written".into() };
         };
         let tool_use_id = job.tool_use_id.as_deref();
         let request = HookCallback { subtype: "hook_callback", callback_id, input, tool_use_id };
         let before = self.declared();
-        match self.desk.ask(Matter::Program, request, CancellationToken::new()).await {
-            Ok(output) => Ran::Replied { body: output.get().to_owned() },
-            Err(Unanswered::Withdrawn) => Ran::Cancelled,
+        match self.questions.ask(QuestionKind::Program, request, CancellationToken::new()).await {
+            Ok(output) => HandlerResult::Replied { body: output.get().to_owned() },
+            Err(QuestionFailure::Withdrawn) => HandlerResult::Cancelled,
             // Nobody is left to hear of the end.
-            Err(Unanswered::Closed) if job.entry.event == EventName::SessionEnd => Ran::Cancelled,
-            Err(_) if !Arc::ptr_eq(&before, &self.declared()) => Ran::Superseded,
-            Err(why) => Ran::Failed { why: why.to_string() },
+            Err(QuestionFailure::Closed) if job.entry.event == HookEventName::SessionEnd => HandlerResult::Cancelled,
+            Err(_) if !Arc::ptr_eq(&before, &self.declared()) => HandlerResult::Superseded,
+            Err(why) => HandlerResult::Failed { why: why.to_string() },
         }
     }
 }
 
 fn group(matcher: &HookMatcher) -> Value {
     let on_failure = matcher.on_failure.map(|what| match what {
-        OnFailure::Continue => "continue",
-        OnFailure::Block => "block",
+        CallbackFailure::Continue => "continue",
+        CallbackFailure::Block => "block",
     });
     json!({
         "matcher": matcher.matcher,

@@ -1,34 +1,34 @@
 //! Tells the host of the hooks that run: as lines where it asked for them, and beside the conversation while one shows a
 //! message of its own.
 
-use crate::command::{Aside, Event};
-use crate::host::Host;
+use crate::command::{Event, ScreenEvent};
+use crate::host::HostSender;
 use futures_util::future::BoxFuture;
-use hooks::{Lifecycle, Progress, Report};
-use wire::hooks::EventName;
+use hooks::{HookLifecycle, HookProgress, HookReport};
+use wire::hooks::HookEventName;
 use wire::sdk::SystemBody;
 
 /// Tells the host of every run it wants to hear of.
 #[derive(Clone)]
-pub(super) struct Listener {
-    pub(super) host: Host,
+pub(super) struct HookReporter {
+    pub(super) host: HostSender,
     pub(super) all: bool,
 }
 
-impl Listener {
-    pub(super) fn wants(&self, event: EventName) -> bool {
-        self.all || matches!(event, EventName::SessionStart | EventName::Setup)
+impl HookReporter {
+    pub(super) fn wants(&self, event: HookEventName) -> bool {
+        self.all || matches!(event, HookEventName::SessionStart | HookEventName::Setup)
     }
 
-    pub(super) async fn aside(&self, aside: Aside) {
+    pub(super) async fn aside(&self, aside: ScreenEvent) {
         self.host.event(Event::Aside(aside)).await;
     }
 
-    pub(super) async fn report(&self, report: &Report) {
+    pub(super) async fn report(&self, report: &HookReport) {
         self.finished(&report.id, &report.name, report.event, Some(report)).await;
     }
 
-    pub(super) async fn finished(&self, id: &str, name: &str, event: EventName, report: Option<&Report>) {
+    pub(super) async fn finished(&self, id: &str, name: &str, event: HookEventName, report: Option<&HookReport>) {
         if !self.wants(event) {
             return;
         }
@@ -47,25 +47,25 @@ impl Listener {
     }
 }
 
-impl Progress for Listener {
-    fn tell(&self, news: Lifecycle) -> BoxFuture<'_, ()> {
+impl HookProgress for HookReporter {
+    fn send_progress(&self, news: HookLifecycle) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             match &news {
-                Lifecycle::Started { id, status_message: Some(text), .. } => {
-                    self.aside(Aside::Doing { id: id.clone(), text: text.clone() }).await;
+                HookLifecycle::Started { id, status_message: Some(text), .. } => {
+                    self.aside(ScreenEvent::Doing { id: id.clone(), text: text.clone() }).await;
                 }
-                Lifecycle::Finished(report) if report.had_status => {
-                    self.aside(Aside::Done { id: report.id.clone() }).await;
+                HookLifecycle::Finished(report) if report.had_status => {
+                    self.aside(ScreenEvent::Done { id: report.id.clone() }).await;
                 }
-                Lifecycle::Started { .. } | Lifecycle::Finished(_) => {}
+                HookLifecycle::Started { .. } | HookLifecycle::Finished(_) => {}
             }
             match news {
-                Lifecycle::Started { id, name, event, .. } if self.wants(event) => {
+                HookLifecycle::Started { id, name, event, .. } if self.wants(event) => {
                     let body = SystemBody::HookStarted { hook_id: id, hook_name: name, hook_event: event.as_str() };
                     self.host.system(body).await;
                 }
-                Lifecycle::Started { .. } => {}
-                Lifecycle::Finished(report) => self.report(&report).await,
+                HookLifecycle::Started { .. } => {}
+                HookLifecycle::Finished(report) => self.report(&report).await,
             }
         })
     }

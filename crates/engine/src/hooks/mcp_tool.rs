@@ -2,53 +2,59 @@
 //! is reported and blocks nothing; nobody is asked to sign in.
 
 use futures_util::future::BoxFuture;
-use hooks::{Job, McpTool, Ran};
+use hooks::{HandlerJob, HandlerResult, McpToolHandler};
 use serde_json::{Map, Value};
-use wire::hooks::{Blocks, EventName};
+use wire::hooks::{BlockEffect, HookEventName};
 
 /// The servers of a session, as hooks use them.
 pub(crate) trait ServerTools: Send + Sync {
     /// The text of the tool's answer, or why there is none.
-    fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<String, String>>;
+    fn call(&self, call: ServerToolCall) -> BoxFuture<'_, Result<String, String>>;
 }
 
 /// One call of a tool.
-pub(crate) struct ToolCall {
+pub(crate) struct ServerToolCall {
     pub server: String,
     pub tool: String,
     pub input: Map<String, Value>,
-    pub patience: Patience,
+    pub connect_wait: ConnectWait,
 }
 
 /// Whether a server that is still being connected is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum ConnectWait {
     Waits,
     None,
 }
 
-pub(super) async fn run(servers: Option<&dyn ServerTools>, tool: &McpTool, job: &Job) -> Ran {
+pub(super) async fn run(servers: Option<&dyn ServerTools>, tool: &McpToolHandler, job: &HandlerJob) -> HandlerResult {
     let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
     if is_too_early(job.entry.event, &payload) {
-        return Ran::Cancelled;
+        return HandlerResult::Cancelled;
     }
-    let Some(servers) = servers else { return Ran::Failed { why: format!("MCP server {} is not there", tool.server) } };
-    let patience = match job.entry.event.facts().blocks {
-        Blocks::Action | Blocks::Stopping | Blocks::Loop => Patience::Waits,
-        Blocks::TellsModel | Blocks::TellsUser | Blocks::Nothing => Patience::None,
+    let Some(servers) = servers else {
+        return HandlerResult::Failed { why: format!("MCP server {} is not there", tool.server) };
     };
-    let call =
-        ToolCall { server: tool.server.clone(), tool: tool.tool.clone(), input: fill(&tool.input, &payload), patience };
+    let patience = match job.entry.event.facts().blocks {
+        BlockEffect::Action | BlockEffect::Stopping | BlockEffect::Loop => ConnectWait::Waits,
+        BlockEffect::TellsModel | BlockEffect::TellsUser | BlockEffect::Nothing => ConnectWait::None,
+    };
+    let call = ServerToolCall {
+        server: tool.server.clone(),
+        tool: tool.tool.clone(),
+        input: fill(&tool.input, &payload),
+        connect_wait: patience,
+    };
     match servers.call(call).await {
-        Ok(stdout) => Ran::Exited { code: Some(0), stdout, stderr: String::new(), cut: false },
-        Err(why) => Ran::Failed { why },
+        Ok(stdout) => HandlerResult::Exited { code: Some(0), stdout, stderr: String::new(), cut: false },
+        Err(why) => HandlerResult::Failed { why },
     }
 }
 
 /// At launch no server is connected, and nothing waits for one.
-fn is_too_early(event: EventName, payload: &Value) -> bool {
+fn is_too_early(event: HookEventName, payload: &Value) -> bool {
     let launched = || matches!(payload["source"].as_str(), Some("startup" | "resume" | "fork"));
-    event == EventName::Setup || (event == EventName::SessionStart && launched())
+    event == HookEventName::Setup || (event == HookEventName::SessionStart && launched())
 }
 
 /// `${dotted.path}` in texts is what the event says there.

@@ -1,7 +1,7 @@
 //! The transcript's record of hooks that ran: what each was, said and came to. Readers show them; the model does not read
 //! them, and no request depends on them.
 
-use hooks::{Merged, Outcome, Report};
+use hooks::{HookOutcome, HookReport, MergedAnswer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -9,14 +9,16 @@ use serde_json::value::RawValue;
 const KEPT: usize = 10_000;
 
 /// One `attachment` object per run and per message to the user. Objections have lines of their own.
-pub(super) fn lines(merged: &Merged, tool_use_id: Option<&str>) -> Vec<Box<RawValue>> {
+pub(super) fn lines(merged: &MergedAnswer, tool_use_id: Option<&str>) -> Vec<Box<RawValue>> {
     let id = |hook: &str| tool_use_id.unwrap_or(hook).to_owned();
-    let objects = |report: &&Report| merged.blocks.iter().any(|b| b.what == report.what && b.hook == report.name);
+    let objects = |report: &&HookReport| {
+        merged.blocks.iter().any(|b| b.description == report.description && b.hook == report.name)
+    };
     let runs = merged.reports.iter().filter(|report| !objects(report)).filter_map(|report| {
         let kind = match report.outcome {
-            Outcome::Success => "hook_success",
-            Outcome::Error => "hook_non_blocking_error",
-            Outcome::Cancelled => return None,
+            HookOutcome::Success => "hook_success",
+            HookOutcome::Error => "hook_non_blocking_error",
+            HookOutcome::Cancelled => return None,
         };
         wire::raw::to_raw(&json!({
             "type": kind,
@@ -24,7 +26,7 @@ pub(super) fn lines(merged: &Merged, tool_use_id: Option<&str>) -> Vec<Box<RawVa
             "hookEvent": report.event.as_str(),
             "toolUseID": id(&report.name),
             "content": "",
-            "command": report.what,
+            "command": report.description,
             "stdout": cut(&report.stdout),
             "stderr": cut(&report.stderr),
             "exitCode": report.exit_code,

@@ -1,37 +1,37 @@
 //! Hooks around a session and its turns: beginning and end, prompts, the wish to stop, changed settings.
 
-use super::declared::Reduced;
-use super::{Beside, BesideKind, Scope};
-use crate::compact::Trigger;
-use crate::session::{Io, Session};
-use config::Author;
-use hooks::Merged;
+use super::layers::HookRestriction;
+use super::{HookScope, HookText, HookTextKind};
+use crate::compact::CompactionTrigger;
+use crate::session::{Session, SessionIo};
+use config::ChangeAuthor;
+use hooks::MergedAnswer;
 use serde_json::{Value, json};
 use std::time::Duration;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{
-    BackgroundTask, ConfigChange, EventName, InstructionsLoaded, Nullable, PostCompact, PreCompact, SessionEnd,
-    SessionStart, Setup, Stop, StopFailure, SubagentStart, SubagentStop, UserPromptSubmit, clip,
+    ConfigChange, HookBackgroundTask, HookEventName, InstructionsLoaded, NullableText, PostCompact, PreCompact,
+    SessionEnd, SessionStart, Setup, Stop, StopFailure, SubagentStart, SubagentStop, UserPromptSubmit, clip,
 };
 use wire::sdk::SystemBody;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// All SessionEnd handlers together, unless they ask for more.
-const END_LIMIT: Duration = Duration::from_millis(1500);
-const END_MOST: Duration = Duration::from_mins(1);
+const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
+const MAX_SESSION_END_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often Stop hooks may keep a turn going without a pause.
-const STOP_CAP: u32 = 8;
+const MAX_STOP_CONTINUATIONS: u32 = 8;
 
 /// What UserPromptSubmit came to.
-pub(crate) enum PromptSays {
-    GoOn(Vec<Beside>),
+pub(crate) enum PromptVerdict {
+    GoOn(Vec<HookText>),
     /// The prompt never happened; this is told instead.
     Blocked(String),
 }
 
 /// What Stop hooks came to.
-pub(crate) enum StopSays {
+pub(crate) enum StopVerdict {
     End,
     /// `continue: false`
     Prevented,
@@ -42,9 +42,9 @@ pub(crate) enum StopSays {
 impl Session {
     /// Setup and SessionStart, before anything else. What they say waits for the first prompt.
     pub(crate) async fn start_hooks(&mut self) {
-        let listens = self.io.hooks.listens(EventName::SessionStart) || self.io.hooks.listens(EventName::Setup);
+        let listens = self.io.hooks.listens(HookEventName::SessionStart) || self.io.hooks.listens(HookEventName::Setup);
         if self.start.source != "clear" {
-            self.tell_hook_diagnostics().await;
+            self.show_hook_diagnostics().await;
         }
         if !listens {
             return;
@@ -56,27 +56,27 @@ impl Session {
         let Self { control, io, .. } = self;
         let phase = async {
             if let Some(trigger) = trigger {
-                io.fire(&Setup { trigger: trigger.to_owned() }, Scope::new(&token)).await;
+                io.fire(&Setup { trigger: trigger.to_owned() }, HookScope::new(&token)).await;
             }
             let event =
                 SessionStart { source: source.to_owned(), model: Some(model), agent_type: None, session_title: None };
-            io.fire(&event, Scope::new(&token)).await
+            io.fire(&event, HookScope::new(&token)).await
         };
         let Some(merged) = control.during(phase).await else { return };
-        self.take_start(merged);
+        self.apply_start(merged);
     }
 
-    fn take_start(&mut self, mut merged: Merged) {
-        self.start.contexts = contexts(&merged, EventName::SessionStart);
+    fn apply_start(&mut self, mut merged: MergedAnswer) {
+        self.start.contexts = contexts(&merged, HookEventName::SessionStart);
         if let Some(title) = merged.session_title.take() {
             self.start.name.get_or_insert(title);
         }
         self.io.set_watch_paths(merged.watch_paths.take());
         if merged.reload_skills {
-            self.io.lore.list_again();
+            self.io.skills.relist();
         }
         if !self.start.only_hooks {
-            self.control.put_first(std::mem::take(&mut merged.initial_user_messages));
+            self.control.queue_first(std::mem::take(&mut merged.initial_user_messages));
         }
         // A start cannot be stopped, only what follows it.
         if let Some(reason) = self.io.hooks.stop.take() {
@@ -84,59 +84,60 @@ impl Session {
         }
     }
 
-    async fn tell_hook_diagnostics(&mut self) {
+    async fn show_hook_diagnostics(&mut self) {
         for problem in self.io.hooks.current.catalogue().diagnostics.clone() {
             self.io.host.notice(format!("Warning: {problem}")).await;
         }
     }
 
     /// UserPromptSubmit. A blocked prompt is recorded nowhere the model could see it.
-    pub(crate) async fn submit_hooks(&mut self, text: &str, token: &CancellationToken) -> PromptSays {
+    pub(crate) async fn submit_hooks(&mut self, text: &str, token: &CancellationToken) -> PromptVerdict {
         if let Some(reason) = self.start.refused.clone() {
-            return PromptSays::Blocked(reason);
+            return PromptVerdict::Blocked(reason);
         }
-        self.io.scribe.announce_prompt();
-        if !self.io.hooks.listens(EventName::UserPromptSubmit) {
-            return PromptSays::GoOn(Vec::new());
+        self.io.transcript.announce_prompt();
+        if !self.io.hooks.listens(HookEventName::UserPromptSubmit) {
+            return PromptVerdict::GoOn(Vec::new());
         }
-        self.open_model_for(EventName::UserPromptSubmit).await;
+        self.connect_for(HookEventName::UserPromptSubmit).await;
         let event = UserPromptSubmit { prompt: text.to_owned(), session_title: None };
         let Self { control, io, .. } = self;
-        let Some(mut merged) = control.during(io.fire(&event, Scope::new(token))).await else {
-            return PromptSays::GoOn(Vec::new());
+        let Some(mut merged) = control.during(io.fire(&event, HookScope::new(token))).await else {
+            return PromptVerdict::GoOn(Vec::new());
         };
         let stop = self.io.hooks.stop.take();
         if let Some(reason) = merged.blocked().or(stop) {
             let original =
                 if merged.suppress_original_prompt { String::new() } else { format!("\n\nOriginal prompt: {text}") };
-            return PromptSays::Blocked(format!("UserPromptSubmit operation blocked by hook:\n{reason}{original}"));
+            return PromptVerdict::Blocked(format!("UserPromptSubmit operation blocked by hook:\n{reason}{original}"));
         }
         if let Some(custom_title) = merged.session_title.take() {
             let (session_id, told) = (self.io.host.session_id.clone(), custom_title.clone());
             let title = wire::entry::MetaEntry::CustomTitle { custom_title, session_id };
-            if let Err(error) = self.io.scribe.meta(title) {
+            if let Err(error) = self.io.transcript.meta(title) {
                 tracing::warn!(%error, "a title set by a hook could not be recorded");
             }
             self.start.told_title = Some(told);
         }
-        PromptSays::GoOn(contexts(&merged, EventName::UserPromptSubmit))
+        PromptVerdict::GoOn(contexts(&merged, HookEventName::UserPromptSubmit))
     }
 
     /// Prompt handlers need a connection before the first step has made one.
-    async fn open_model_for(&mut self, event: EventName) {
-        let asks = |entry: &std::sync::Arc<hooks::Entry>| matches!(entry.handler.kind, hooks::Kind::Prompt(_));
+    async fn connect_for(&mut self, event: HookEventName) {
+        let asks =
+            |entry: &std::sync::Arc<hooks::HookEntry>| matches!(entry.handler.kind, hooks::HandlerKind::Prompt(_));
         if self.io.hooks.current.catalogue().of(event).iter().any(asks)
-            && let Ok(client) = self.io.link.client().await
+            && let Ok(client) = self.io.provider.client().await
         {
             self.io.side.set(client, self.context.model());
         }
     }
 
     /// Puts texts of hooks into the transcript and the conversation.
-    pub(crate) fn place(&mut self, texts: Vec<Beside>) -> Result<(), StoreError> {
+    pub(crate) fn add_hook_texts(&mut self, texts: Vec<HookText>) -> Result<(), StoreError> {
         for beside in texts {
-            let line = beside.attachment().map(|line| self.io.scribe.attachment(line)).transpose()?;
-            self.context.push_beside(&beside.reminder(), line);
+            let line = beside.attachment().map(|line| self.io.transcript.attachment(line)).transpose()?;
+            self.context.push_before_prompt(&beside.reminder(), line);
         }
         Ok(())
     }
@@ -144,55 +145,55 @@ impl Session {
     /// A line for every hook that ran since this was last done, for programs that show them. The model never reads them.
     pub(crate) fn write_hook_runs(&mut self) -> Result<(), StoreError> {
         for line in std::mem::take(&mut self.io.hooks.runs) {
-            self.io.scribe.attachment(line)?;
+            self.io.transcript.attachment(line)?;
         }
         Ok(())
     }
 
     /// What hooks said during a batch goes behind its results.
-    pub(crate) fn place_beside(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn add_batch_texts(&mut self) -> Result<(), StoreError> {
         self.write_hook_runs()?;
-        let texts = std::mem::take(&mut self.io.hooks.beside);
-        self.place(texts)
+        let texts = std::mem::take(&mut self.io.hooks.batch_texts);
+        self.add_hook_texts(texts)
     }
 
     /// Stop, after everything is in the file: a hook that reads the transcript finds the last answer there.
-    pub(crate) async fn stop_hooks(&mut self, state: StopState<'_>) -> Result<StopSays, StoreError> {
-        let event = if self.io.hooks.agent().is_some() { EventName::SubagentStop } else { EventName::Stop };
+    pub(crate) async fn stop_hooks(&mut self, state: StopState<'_>) -> Result<StopVerdict, StoreError> {
+        let event = if self.io.hooks.agent().is_some() { HookEventName::SubagentStop } else { HookEventName::Stop };
         if !self.io.hooks.listens(event) {
-            return Ok(StopSays::End);
+            return Ok(StopVerdict::End);
         }
-        self.io.scribe.barrier().await?;
+        self.io.transcript.barrier().await?;
         self.publish_for_hooks();
         let Self { control, io, .. } = self;
-        let Some(merged) = control.during(io.fire_stop(state)).await else { return Ok(StopSays::End) };
+        let Some(merged) = control.during(io.fire_stop(state)).await else { return Ok(StopVerdict::End) };
         self.write_hook_runs()?;
         self.record_stop(&merged)?;
         if self.io.hooks.stop.take().is_some() {
-            return Ok(StopSays::Prevented);
+            return Ok(StopVerdict::Prevented);
         }
         let feedback: Vec<&str> = merged.blocks.iter().map(|block| block.message.as_str()).collect();
         let advice: Vec<&str> = merged.contexts.iter().map(|context| context.text.as_str()).collect();
         let all: Vec<&str> = feedback.into_iter().chain(advice).collect();
         if all.is_empty() || state.token.is_cancelled() {
-            return Ok(StopSays::End);
+            return Ok(StopVerdict::End);
         }
-        let cap = self.io.env.number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(STOP_CAP);
+        let cap = self.io.env.number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(MAX_STOP_CONTINUATIONS);
         if state.continued >= cap {
             let content = format!("Stop hooks kept the turn going {cap} times in a row; it ends now.");
             self.io.host.system(SystemBody::Informational { content, level: "warning" }).await;
-            return Ok(StopSays::End);
+            return Ok(StopVerdict::End);
         }
         let text = format!("Stop hook keeps the turn going: {}", all.join("\n"));
         self.io.host.system(SystemBody::Notification { key: "stop-hook-blocked", text, priority: "low" }).await;
-        Ok(StopSays::GoOn(crate::prompts::stop_feedback(&all)))
+        Ok(StopVerdict::GoOn(crate::prompts::stop_feedback(&all)))
     }
 
-    fn record_stop(&mut self, merged: &Merged) -> Result<(), StoreError> {
+    fn record_stop(&mut self, merged: &MergedAnswer) -> Result<(), StoreError> {
         if merged.reports.is_empty() {
             return Ok(());
         }
-        let infos = merged.reports.iter().map(|r| json!({"command": r.what, "durationMs": r.duration_ms}));
+        let infos = merged.reports.iter().map(|r| json!({"command": r.description, "durationMs": r.duration_ms}));
         let errors = merged.problems.iter().map(ToString::to_string);
         let contexts = merged.contexts.iter().map(|context| context.text.clone());
         let fields = json!({
@@ -207,35 +208,39 @@ impl Session {
             "toolUseID": sys::id::uuid(),
         });
         let Value::Object(fields) = fields else { return Ok(()) };
-        self.io.scribe.system("stop_hook_summary", fields)
+        self.io.transcript.system("stop_hook_summary", fields)
     }
 
     /// StopFailure: an API error ended the turn.
     /// PreCompact. The reason, when hooks refuse.
-    pub(crate) async fn before_compaction(&mut self, trigger: &Trigger, token: &CancellationToken) -> Option<String> {
-        if !self.io.hooks.listens(EventName::PreCompact) {
+    pub(crate) async fn before_compaction(
+        &mut self,
+        trigger: &CompactionTrigger,
+        token: &CancellationToken,
+    ) -> Option<String> {
+        if !self.io.hooks.listens(HookEventName::PreCompact) {
             return None;
         }
         let custom_instructions = match trigger {
-            Trigger::Manual { instructions } => instructions.clone(),
-            Trigger::Crowded | Trigger::Overflow => None,
+            CompactionTrigger::Manual { instructions } => instructions.clone(),
+            CompactionTrigger::Crowded | CompactionTrigger::Overflow => None,
         };
         let event =
-            PreCompact { trigger: trigger.name().to_owned(), custom_instructions: Nullable(custom_instructions) };
+            PreCompact { trigger: trigger.name().to_owned(), custom_instructions: NullableText(custom_instructions) };
         let Self { control, io, .. } = self;
-        let merged = control.during(io.fire(&event, Scope::new(token))).await?;
+        let merged = control.during(io.fire(&event, HookScope::new(token))).await?;
         merged.blocked()
     }
 
     /// PostCompact, then SessionStart: what that says is told behind the summary.
     pub(crate) async fn after_compaction(
         &mut self,
-        trigger: &Trigger,
+        trigger: &CompactionTrigger,
         summary: String,
         token: &CancellationToken,
     ) -> Result<(), StoreError> {
         let listens = |event| self.io.hooks.listens(event);
-        if !listens(EventName::PostCompact) && !listens(EventName::SessionStart) {
+        if !listens(HookEventName::PostCompact) && !listens(HookEventName::SessionStart) {
             return Ok(());
         }
         let over = PostCompact { trigger: trigger.name().to_owned(), compact_summary: summary };
@@ -243,20 +248,20 @@ impl Session {
         let again = SessionStart { source: "compact".into(), model, agent_type: None, session_title: None };
         let Self { control, io, .. } = self;
         let phase = async {
-            io.fire(&over, Scope::new(token)).await;
+            io.fire(&over, HookScope::new(token)).await;
             // An agent is no session of its own.
             if io.hooks.agent().is_some() {
-                return Merged::default();
+                return MergedAnswer::default();
             }
-            io.fire(&again, Scope::new(token)).await
+            io.fire(&again, HookScope::new(token)).await
         };
         let Some(merged) = control.during(phase).await else { return Ok(()) };
-        let texts = contexts(&merged, EventName::SessionStart);
-        self.place(texts)
+        let texts = contexts(&merged, HookEventName::SessionStart);
+        self.add_hook_texts(texts)
     }
 
     pub(crate) async fn stop_failure_hooks(&mut self, error: &'static str, text: &str) {
-        if !self.io.hooks.listens(EventName::StopFailure) {
+        if !self.io.hooks.listens(HookEventName::StopFailure) {
             return;
         }
         let event = StopFailure {
@@ -266,26 +271,26 @@ impl Session {
         };
         let token = CancellationToken::new();
         let Self { control, io, .. } = self;
-        control.during(io.fire(&event, Scope::new(&token))).await;
+        control.during(io.fire(&event, HookScope::new(&token))).await;
     }
 
     /// SessionEnd, within its limit. Also when the process was told to stop.
     pub(crate) async fn end_hooks(&mut self, reason: &str) {
-        if !self.io.hooks.listens(EventName::SessionEnd) {
+        if !self.io.hooks.listens(HookEventName::SessionEnd) {
             return;
         }
         let limit = self.io.end_limit();
         let event = SessionEnd { reason: reason.to_owned() };
         let token = CancellationToken::new();
-        self.io.fire(&event, Scope { limit: Some(limit), ..Scope::new(&token) }).await;
+        self.io.fire(&event, HookScope { limit: Some(limit), ..HookScope::new(&token) }).await;
     }
 
     /// InstructionsLoaded, for what every session begins with.
-    pub(crate) fn tell_instructions(&mut self) {
-        if !self.io.hooks.listens(EventName::InstructionsLoaded) || self.io.hooks.agent().is_some() {
+    pub(crate) fn report_instructions(&mut self) {
+        if !self.io.hooks.listens(HookEventName::InstructionsLoaded) || self.io.hooks.agent().is_some() {
             return;
         }
-        let begun = if self.context.pressure().has_compacted() { "compact" } else { "session_start" };
+        let begun = if self.context.compaction().has_compacted() { "compact" } else { "session_start" };
         for (path, memory_type, parent) in self.context.instruction_files() {
             self.io.observe(InstructionsLoaded {
                 file_path: path,
@@ -310,9 +315,9 @@ pub(crate) struct StopState<'a> {
     pub token: &'a CancellationToken,
 }
 
-pub(super) fn contexts(merged: &Merged, event: EventName) -> Vec<Beside> {
-    let beside = |context: &hooks::Context| Beside {
-        kind: BesideKind::Context,
+pub(super) fn contexts(merged: &MergedAnswer, event: HookEventName) -> Vec<HookText> {
+    let beside = |context: &hooks::HookContext| HookText {
+        kind: HookTextKind::Context,
         hook: context.hook.clone(),
         event,
         tool_use_id: None,
@@ -321,38 +326,38 @@ pub(super) fn contexts(merged: &Merged, event: EventName) -> Vec<Beside> {
     merged.contexts.iter().map(beside).collect()
 }
 
-impl Io {
+impl SessionIo {
     /// Stop, or SubagentStop when this is an agent.
-    async fn fire_stop(&mut self, state: StopState<'_>) -> Merged {
+    async fn fire_stop(&mut self, state: StopState<'_>) -> MergedAnswer {
         let stop_hook_active = state.active;
         let last_assistant_message = Some(state.text.to_owned()).filter(|text| !text.is_empty());
         let (background_tasks, session_crons) = (self.background_tasks(), Vec::new());
         let Some(agent) = self.hooks.agent() else {
             let event = Stop { stop_hook_active, last_assistant_message, background_tasks, session_crons };
-            return self.fire(&event, Scope::new(state.token)).await;
+            return self.fire(&event, HookScope::new(state.token)).await;
         };
         let event = SubagentStop {
             kind: agent.kind.clone(),
             stop_hook_active,
-            agent_transcript_path: self.scribe.transcript().path().display().to_string(),
+            agent_transcript_path: self.transcript.transcript().path().display().to_string(),
             last_assistant_message,
             background_tasks,
             session_crons,
         };
-        self.fire(&event, Scope::new(state.token)).await
+        self.fire(&event, HookScope::new(state.token)).await
     }
 
     /// SubagentStart. It cannot refuse; what it says stands at the beginning of the agent's conversation.
-    pub(crate) async fn subagent_start(&mut self, cancel: &CancellationToken) -> Vec<Beside> {
+    pub(crate) async fn subagent_start(&mut self, cancel: &CancellationToken) -> Vec<HookText> {
         let Some(agent) = self.hooks.agent() else { return Vec::new() };
         let event = SubagentStart { kind: agent.kind.clone() };
-        let merged = self.fire(&event, Scope::new(cancel)).await;
-        contexts(&merged, EventName::SubagentStart)
+        let merged = self.fire(&event, HookScope::new(cancel)).await;
+        contexts(&merged, HookEventName::SubagentStart)
     }
 
     /// InstructionsLoaded, for a file that others brought in.
-    pub(crate) fn tell_instruction(&mut self, file: &config::MemoryFile) {
-        if file.is_agents_md || !self.hooks.listens(EventName::InstructionsLoaded) {
+    pub(crate) fn report_instruction(&mut self, file: &config::MemoryFile) {
+        if file.is_agents_md || !self.hooks.listens(HookEventName::InstructionsLoaded) {
             return;
         }
         let shown = |path: &std::path::PathBuf| path.display().to_string();
@@ -370,13 +375,13 @@ impl Io {
         if let Some(given) = self.env.number("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS") {
             return Duration::from_millis(given);
         }
-        let entries = self.hooks.current.catalogue().of(EventName::SessionEnd);
+        let entries = self.hooks.current.catalogue().of(HookEventName::SessionEnd);
         let own = entries.iter().filter(|entry| entry.origin.is_settings()).filter_map(|entry| entry.handler.timeout);
-        own.max().map_or(END_LIMIT, |most| most.clamp(END_LIMIT, END_MOST))
+        own.max().map_or(SESSION_END_TIMEOUT, |most| most.clamp(SESSION_END_TIMEOUT, MAX_SESSION_END_TIMEOUT))
     }
 
-    fn background_tasks(&self) -> Vec<BackgroundTask> {
-        let task = |task: tools::tasks::Task| BackgroundTask {
+    fn background_tasks(&self) -> Vec<HookBackgroundTask> {
+        let task = |task: tools::tasks::TaskRecord| HookBackgroundTask {
             kind: if task.is_agent() { "subagent" } else { "shell" }.into(),
             id: task.id,
             status: task.status.as_str().into(),
@@ -388,7 +393,7 @@ impl Io {
     }
 
     /// Takes changed settings into force. ConfigChange hooks may refuse them, except the administrator's.
-    pub(crate) async fn refresh_settings(&mut self, moment: Moment, cancel: &CancellationToken) {
+    pub(crate) async fn refresh_settings(&mut self, moment: SettingsCheckTime, cancel: &CancellationToken) {
         let ended = self.state.tasks.ended();
         let worked = std::mem::replace(&mut self.hooks.ended_tasks, ended) != ended;
         if self.watch.loaded.is_current() {
@@ -396,13 +401,13 @@ impl Io {
         }
         let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
         // An agent never works alone: its siblings and the main thread may have written what is found here.
-        let author = if moment == Moment::Quiet && !worked && self.hooks.agent.is_none() && alone() {
-            Author::User
+        let author = if moment == SettingsCheckTime::Quiet && !worked && self.hooks.agent.is_none() && alone() {
+            ChangeAuthor::User
         } else {
-            Author::Session
+            ChangeAuthor::Session
         };
         // Settings are large, and this is rare.
-        Box::pin(self.take_settings(author, cancel)).await;
+        Box::pin(self.apply_settings(author, cancel)).await;
         // The main thread finds the same and says so once.
         for notice in self.watch.take_notices().into_iter().filter(|_| self.hooks.agent.is_none()) {
             self.host.notice(notice).await;
@@ -410,42 +415,47 @@ impl Io {
     }
 
     /// Changed settings, unless a hook refuses them.
-    async fn take_settings(&mut self, author: Author, cancel: &CancellationToken) {
+    async fn apply_settings(&mut self, author: ChangeAuthor, cancel: &CancellationToken) {
         let Some(changed) = self.watch.changed(author) else { return };
         let previous = self.watch.loaded.clone();
         let mut files = changed.changed_files(&previous);
         files.dedup();
         let mut refused = false;
         for (source, path) in files {
-            refused |= self.refuses(source, &path, cancel).await;
+            refused |= self.is_change_refused(source, &path, cancel).await;
         }
         if refused {
             tracing::info!("a ConfigChange hook refused the changed settings");
-            self.watch.loaded = changed.set_aside(&previous);
+            self.watch.loaded = changed.ignore_changes(&previous);
             return;
         }
-        self.watch.adopt(changed);
-        self.renew_policy();
-        self.hooks.renew(&self.watch);
+        self.watch.apply(changed);
+        self.rebuild_policy();
+        self.hooks.rebuild(&self.watch);
     }
 
-    async fn refuses(&mut self, source: Source, path: &std::path::Path, cancel: &CancellationToken) -> bool {
+    async fn is_change_refused(
+        &mut self,
+        source: SettingsSource,
+        path: &std::path::Path,
+        cancel: &CancellationToken,
+    ) -> bool {
         let name = match source {
-            Source::Managed => "policy_settings",
-            Source::User => "user_settings",
-            Source::Project => "project_settings",
-            Source::Local => "local_settings",
-            Source::CommandLine | Source::Flag | Source::Session => return false,
+            SettingsSource::Managed => "policy_settings",
+            SettingsSource::User => "user_settings",
+            SettingsSource::Project => "project_settings",
+            SettingsSource::Local => "local_settings",
+            SettingsSource::CommandLine | SettingsSource::Flag | SettingsSource::Session => return false,
         };
-        if !self.hooks.listens(EventName::ConfigChange) {
+        if !self.hooks.listens(HookEventName::ConfigChange) {
             return false;
         }
         let event = ConfigChange { source: name.to_owned(), file_path: Some(path.display().to_string()) };
-        let word = self.hooks.callers.word_about(path);
+        let word = self.hooks.callers.change_verdict(path);
         *word
             .get_or_init(|| async {
-                let merged = self.fire(&event, Scope::new(cancel)).await;
-                source != Source::Managed && merged.blocked().is_some()
+                let merged = self.fire(&event, HookScope::new(cancel)).await;
+                source != SettingsSource::Managed && merged.blocked().is_some()
             })
             .await
     }
@@ -453,12 +463,12 @@ impl Io {
 
 /// When settings are looked at: whether a call may have changed them just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum SettingsCheckTime {
     Quiet,
     AfterCalls,
 }
 
-impl From<(bool, bool)> for Reduced {
+impl From<(bool, bool)> for HookRestriction {
     /// `--bare`, `--safe-mode`
     fn from((bare, safe): (bool, bool)) -> Self {
         match (bare, safe) {

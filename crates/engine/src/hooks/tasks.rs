@@ -1,22 +1,22 @@
 //! TaskCreated and TaskCompleted: hooks may take a change of the task list back, and the model reads why.
 
-use super::Scope;
+use super::HookScope;
 use crate::calls::ToolUse;
-use crate::session::Io;
+use crate::session::SessionIo;
 use tokio_util::sync::CancellationToken;
-use tools::Outcome;
+use tools::ToolOutcome;
 use tools::task_list::{ListChange, ListChangeKind};
-use wire::hooks::{EventName, TaskCompleted, TaskCreated};
+use wire::hooks::{HookEventName, TaskCompleted, TaskCreated};
 
-impl Io {
+impl SessionIo {
     /// After a call of the task list. It cannot end the turn.
     pub(crate) async fn after_list_change(
         &mut self,
         used: &ToolUse,
-        outcome: &mut Outcome,
+        outcome: &mut ToolOutcome,
         cancel: &CancellationToken,
     ) {
-        let heard = self.hooks.listens(EventName::TaskCreated) || self.hooks.listens(EventName::TaskCompleted);
+        let heard = self.hooks.listens(HookEventName::TaskCreated) || self.hooks.listens(HookEventName::TaskCompleted);
         if !heard || outcome.is_error {
             return;
         }
@@ -27,17 +27,17 @@ impl Io {
         let stop = self.hooks.stop.clone();
         let merged = match change.kind {
             ListChangeKind::Created => {
-                self.fire(&TaskCreated { task_id, task_subject, task_description }, Scope::new(cancel)).await
+                self.fire(&TaskCreated { task_id, task_subject, task_description }, HookScope::new(cancel)).await
             }
             ListChangeKind::Completed => {
-                self.fire(&TaskCompleted { task_id, task_subject, task_description }, Scope::new(cancel)).await
+                self.fire(&TaskCompleted { task_id, task_subject, task_description }, HookScope::new(cancel)).await
             }
         };
         self.hooks.stop = stop;
         let Some(why) = merged.blocked() else { return };
-        *outcome = match change.take_back(&self.state.facts) {
-            Ok(()) => Outcome::failed(why),
-            Err(error) => Outcome::failed(format!("{why}\n(The change could not be taken back: {error})")),
+        *outcome = match change.revert(&self.state.facts) {
+            Ok(()) => ToolOutcome::failed(why),
+            Err(error) => ToolOutcome::failed(format!("{why}\n(The change could not be taken back: {error})")),
         };
     }
 }

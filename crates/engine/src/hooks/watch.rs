@@ -2,9 +2,9 @@
 //! to later commands. Looked at between steps, and several times a second for as long as a hook names files; by stat, so that it
 //! works on every file system. Nothing runs while nobody asked.
 
-use super::{Listener, Scope};
-use crate::session::Io;
-use hooks::{Hooks, Occasion};
+use super::{HookReporter, HookScope};
+use crate::session::SessionIo;
+use hooks::{HookOccasion, Hooks};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, CwdChanged, EventName, FileChanged};
+use wire::hooks::{CwdChanged, FileChanged, HookBase, HookEventName};
 
 /// How often named files are looked at while the session does something else.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// `CLAUDE_ENV_FILE` of hooks. Commands source one small script that sources the rest.
 #[derive(Clone, Debug)]
@@ -57,10 +57,10 @@ impl EnvFiles {
     }
 
     /// The file a hook of `event` writes to; made, so that a hook can append at once.
-    pub(super) fn of(&self, event: EventName) -> Option<PathBuf> {
+    pub(super) fn of(&self, event: HookEventName) -> Option<PathBuf> {
         let path = match event {
-            EventName::SessionStart | EventName::Setup => self.session(),
-            EventName::CwdChanged | EventName::FileChanged => self.directory(),
+            HookEventName::SessionStart | HookEventName::Setup => self.session(),
+            HookEventName::CwdChanged | HookEventName::FileChanged => self.directory(),
             _ => return None,
         };
         let mut options = std::fs::OpenOptions::new();
@@ -78,40 +78,40 @@ impl EnvFiles {
     }
 }
 
-pub(super) struct Watched {
+pub(super) struct HookWatcher {
     cwd: PathBuf,
-    files: Arc<Mutex<Files>>,
+    files: Arc<Mutex<WatchedFiles>>,
     /// `watchPaths` of hooks.
     dynamic: Vec<PathBuf>,
     is_set_up: bool,
     /// Looks while the session does something else; ends with the session.
-    lookout: JoinSet<()>,
+    file_watcher: JoinSet<()>,
 }
 
 /// What the session and its lookout both look at: a change is found by one of them.
 #[derive(Default)]
-struct Files {
+struct WatchedFiles {
     stamps: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
     /// `watchPaths` that came of it.
-    wished: Option<Vec<String>>,
+    requested_paths: Option<Vec<String>>,
 }
 
-impl Watched {
+impl HookWatcher {
     pub(super) fn new(cwd: PathBuf) -> Self {
-        Self { cwd, files: Arc::default(), dynamic: Vec::new(), is_set_up: false, lookout: JoinSet::new() }
+        Self { cwd, files: Arc::default(), dynamic: Vec::new(), is_set_up: false, file_watcher: JoinSet::new() }
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn files(&self) -> MutexGuard<'_, WatchedFiles> {
         lock(&self.files)
     }
 
     /// Other hooks are in force: they may name other files.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.is_set_up = false;
     }
 
     /// Begins to watch what is not watched yet, and lets go of what nobody names any more.
-    fn renew(&mut self, named: Vec<PathBuf>) {
+    fn watch(&mut self, named: Vec<PathBuf>) {
         let wanted: Vec<PathBuf> = named.into_iter().chain(self.dynamic.iter().cloned()).collect();
         let mut files = lock(&self.files);
         files.stamps.retain(|path, _| wanted.contains(path));
@@ -123,11 +123,11 @@ impl Watched {
     }
 }
 
-fn lock(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
+fn lock(files: &Mutex<WatchedFiles>) -> MutexGuard<'_, WatchedFiles> {
     files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Files {
+impl WatchedFiles {
     fn changes(&mut self) -> Vec<(PathBuf, &'static str)> {
         let mut found = Vec::new();
         for (path, before) in &mut self.stamps {
@@ -150,121 +150,121 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     Some((meta.modified().ok()?, meta.len()))
 }
 
-impl Io {
+impl SessionIo {
     pub(crate) fn set_watch_paths(&mut self, paths: Option<Vec<String>>) {
         if let Some(paths) = paths {
-            self.hooks.watched.dynamic =
+            self.hooks.watcher.dynamic =
                 paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-            self.hooks.watched.is_set_up = false;
+            self.hooks.watcher.is_set_up = false;
         }
     }
 
     /// Looks whether the shell moved or a watched file changed, and tells the hooks that care.
-    pub(crate) async fn look_around(&mut self, cancel: &CancellationToken) {
+    pub(crate) async fn check_watched(&mut self, cancel: &CancellationToken) {
         // Agents work in the same files; the main thread tells of them.
         if self.hooks.agent().is_some() {
             return;
         }
-        if self.hooks.listens(EventName::CwdChanged) {
-            self.look_at_cwd(cancel).await;
+        if self.hooks.listens(HookEventName::CwdChanged) {
+            self.check_cwd(cancel).await;
         }
-        if self.hooks.listens(EventName::FileChanged) {
-            self.look_at_files(cancel).await;
+        if self.hooks.listens(HookEventName::FileChanged) {
+            self.check_files(cancel).await;
         } else {
-            self.hooks.watched.lookout = JoinSet::new();
+            self.hooks.watcher.file_watcher = JoinSet::new();
         }
     }
 
     /// The session moved here from `old`.
-    pub(crate) async fn tell_move(&mut self, old: PathBuf, cancel: &CancellationToken) {
-        self.hooks.watched.cwd = old;
-        self.look_around(cancel).await;
+    pub(crate) async fn report_move(&mut self, old: PathBuf, cancel: &CancellationToken) {
+        self.hooks.watcher.cwd = old;
+        self.check_watched(cancel).await;
         // Hooks that come later hear of later moves only.
-        self.hooks.watched.cwd = self.workspace().cwd;
+        self.hooks.watcher.cwd = self.workspace().cwd;
     }
 
     /// Goes on looking while nobody here does.
-    fn keep_looking(&mut self) {
-        self.hooks.watched.lookout = JoinSet::new();
-        if self.hooks.watched.files().stamps.is_empty() {
+    fn start_file_watcher(&mut self) {
+        self.hooks.watcher.file_watcher = JoinSet::new();
+        if self.hooks.watcher.files().stamps.is_empty() {
             return;
         }
-        let lookout = Lookout {
-            files: Arc::clone(&self.hooks.watched.files),
+        let lookout = FileWatcher {
+            files: Arc::clone(&self.hooks.watcher.files),
             hooks: Arc::clone(&self.hooks.current),
-            base: self.hook_base(EventName::FileChanged),
+            base: self.hook_base(HookEventName::FileChanged),
             cwd: self.workspace().cwd,
-            env_file: self.hooks.env_files.as_ref().and_then(|files| files.of(EventName::FileChanged)),
-            listener: self.hooks.listener.clone(),
+            env_file: self.hooks.env_files.as_ref().and_then(|files| files.of(HookEventName::FileChanged)),
+            reporter: self.hooks.reporter.clone(),
         };
-        self.hooks.watched.lookout.spawn(lookout.run());
+        self.hooks.watcher.file_watcher.spawn(lookout.run());
     }
 
-    async fn look_at_cwd(&mut self, cancel: &CancellationToken) {
+    async fn check_cwd(&mut self, cancel: &CancellationToken) {
         let now = self.workspace().cwd;
-        let old = std::mem::replace(&mut self.hooks.watched.cwd, now.clone());
+        let old = std::mem::replace(&mut self.hooks.watcher.cwd, now.clone());
         if old == now {
             return;
         }
         if let Some(files) = &self.hooks.env_files {
             files.forget_directory();
         }
-        self.hooks.watched.is_set_up = false;
+        self.hooks.watcher.is_set_up = false;
         let event = CwdChanged { old_cwd: old.display().to_string(), new_cwd: now.display().to_string() };
-        let merged = self.fire(&event, Scope::new(cancel)).await;
+        let merged = self.fire(&event, HookScope::new(cancel)).await;
         self.set_watch_paths(merged.watch_paths);
     }
 
-    async fn look_at_files(&mut self, cancel: &CancellationToken) {
-        let wished = self.hooks.watched.files().wished.take();
+    async fn check_files(&mut self, cancel: &CancellationToken) {
+        let wished = self.hooks.watcher.files().requested_paths.take();
         self.set_watch_paths(wished);
-        if !self.hooks.watched.is_set_up {
+        if !self.hooks.watcher.is_set_up {
             let cwd = self.workspace().cwd;
-            let entries = self.hooks.current.catalogue().of(EventName::FileChanged);
+            let entries = self.hooks.current.catalogue().of(HookEventName::FileChanged);
             let names = entries.iter().filter_map(|entry| entry.matcher_text.as_deref());
             let named = names.flat_map(|text| text.split('|')).filter(|name| !name.is_empty());
             let named = named.map(|name| cwd.join(name)).collect();
-            self.hooks.watched.renew(named);
-            self.keep_looking();
+            self.hooks.watcher.watch(named);
+            self.start_file_watcher();
         }
-        let changes = self.hooks.watched.files().changes();
+        let changes = self.hooks.watcher.files().changes();
         for (path, event) in changes {
-            let merged = self.fire(&told(&path, event), Scope::new(cancel)).await;
+            let merged = self.fire(&file_changed(&path, event), HookScope::new(cancel)).await;
             self.set_watch_paths(merged.watch_paths);
         }
     }
 }
 
-fn told(path: &Path, event: &str) -> FileChanged {
+fn file_changed(path: &Path, event: &str) -> FileChanged {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     FileChanged { name, file_path: path.display().to_string(), event: event.to_owned() }
 }
 
 /// Looks at the named files while the session waits for a call, a person or a model.
-struct Lookout {
-    files: Arc<Mutex<Files>>,
+struct FileWatcher {
+    files: Arc<Mutex<WatchedFiles>>,
     hooks: Arc<Hooks>,
-    base: Base,
+    base: HookBase,
     cwd: PathBuf,
     env_file: Option<PathBuf>,
-    listener: Listener,
+    reporter: HookReporter,
 }
 
-impl Lookout {
+impl FileWatcher {
     async fn run(self) {
-        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        let mut ticks = tokio::time::interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             let changes = lock(&self.files).changes();
             for (path, event) in changes {
-                self.tell(&told(&path, event)).await;
+                self.fire(&file_changed(&path, event)).await;
             }
         }
     }
 
-    async fn tell(&self, event: &FileChanged) {
-        let occasion = Occasion {
+    async fn fire(&self, event: &FileChanged) {
+        let occasion = HookOccasion {
             base: &self.base,
             cwd: &self.cwd,
             env_file: self.env_file.as_deref(),
@@ -273,14 +273,14 @@ impl Lookout {
             condition: &|_| true,
             limit: None,
             cancel: &CancellationToken::new(),
-            progress: &self.listener,
+            progress: &self.reporter,
         };
         let merged = self.hooks.fire(event, &occasion).await;
         for problem in &merged.problems {
             tracing::warn!(%problem, "a hook failed");
         }
         if merged.watch_paths.is_some() {
-            lock(&self.files).wished = merged.watch_paths;
+            lock(&self.files).requested_paths = merged.watch_paths;
         }
     }
 }

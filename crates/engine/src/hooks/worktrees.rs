@@ -1,24 +1,24 @@
 //! The session's hooks, for those who make and remove worktrees while a call runs.
 
-use super::callers::{Caller, Callers};
-use crate::hooks::Bell;
-use crate::session::Io;
+use super::callers::{HookCaller, HookCallers};
+use crate::hooks::HookTrigger;
+use crate::session::SessionIo;
 use crate::worktree::WorktreeHooks;
 use std::sync::{Arc, Weak};
-use wire::hooks::EventName;
+use wire::hooks::HookEventName;
 
 /// Runs handlers before there is a session; those that need one say so.
-pub(crate) fn runner_before(callers: Callers) -> Arc<dyn hooks::Runner> {
-    Arc::new(Caller { shared: Arc::new(callers), spawner: Weak::new() })
+pub(crate) fn runner_without_session(callers: HookCallers) -> Arc<dyn hooks::HandlerRunner> {
+    Arc::new(HookCaller { shared: Arc::new(callers), spawner: Weak::new() })
 }
 
-impl Io {
+impl SessionIo {
     pub(crate) fn worktree_hooks(&self) -> WorktreeHooks {
-        WorktreeHooks(Bell {
+        WorktreeHooks(HookTrigger {
             hooks: Arc::clone(&self.hooks.current),
-            base: self.hook_base(EventName::WorktreeCreate),
+            base: self.hook_base(HookEventName::WorktreeCreate),
             cwd: self.workspace().cwd,
-            progress: Arc::new(self.hooks.listener.clone()),
+            progress: Arc::new(self.hooks.reporter.clone()),
         })
     }
 }

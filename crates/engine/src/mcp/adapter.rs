@@ -1,27 +1,31 @@
 //! A server's tool as one of ours. Its schema is the server's own: we check only that the input is an object, the server
 //! checks the rest.
 
-use super::{Servers, background};
+use super::{SessionServers, background};
 use futures_util::future::BoxFuture;
-use mcp::{Host, RemoteTool};
+use mcp::{McpHost, RemoteTool};
 use permission::Access;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 
-pub(super) struct McpTool {
-    spec: Spec,
-    host: Host,
+pub(super) struct McpToolAdapter {
+    spec: ToolSpec,
+    host: McpHost,
     remote: Arc<RemoteTool>,
     /// The declaration of its server wants every call asked about.
     always_asks: bool,
-    servers: Arc<Servers>,
+    servers: Arc<SessionServers>,
 }
 
-impl McpTool {
-    pub(super) fn new(servers: &Arc<Servers>, (host, remote): (&Host, &Arc<RemoteTool>), always_asks: bool) -> Self {
-        let spec = Spec {
+impl McpToolAdapter {
+    pub(super) fn new(
+        servers: &Arc<SessionServers>,
+        (host, remote): (&McpHost, &Arc<RemoteTool>),
+        always_asks: bool,
+    ) -> Self {
+        let spec = ToolSpec {
             name: remote.exposed.clone().into(),
             description: remote.description.clone().into(),
             schema: remote.schema.clone().into(),
@@ -30,8 +34,8 @@ impl McpTool {
     }
 }
 
-impl Tool for McpTool {
-    fn spec(&self) -> &Spec {
+impl Tool for McpToolAdapter {
+    fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
@@ -39,41 +43,45 @@ impl Tool for McpTool {
         self.remote.annotations.title.as_deref()
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
         let arguments: Map<String, Value> = serde_json::from_str(input.get())
             .map_err(|_| InputError(format!("{}: the input must be a JSON object", self.spec.name)))?;
-        Ok(Box::new(McpCall {
+        Ok(Box::new(McpToolCall {
             host: self.host.clone(),
             remote: Arc::clone(&self.remote),
             arguments,
-            insists: self.always_asks || self.remote.meta.requires_interaction,
+            always_asks: self.always_asks || self.remote.meta.requires_interaction,
             servers: Arc::clone(&self.servers),
         }))
     }
 }
 
-struct McpCall {
-    host: Host,
+struct McpToolCall {
+    host: McpHost,
     remote: Arc<RemoteTool>,
     arguments: Map<String, Value>,
-    insists: bool,
-    servers: Arc<Servers>,
+    always_asks: bool,
+    servers: Arc<SessionServers>,
 }
 
-impl Call for McpCall {
+impl ToolCall for McpToolCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Use]
     }
 
-    fn sharing(&self) -> Sharing {
-        if self.remote.annotations.read_only == Some(true) { Sharing::Shared } else { Sharing::Exclusive }
+    fn concurrency(&self) -> CallConcurrency {
+        if self.remote.annotations.read_only == Some(true) {
+            CallConcurrency::Shared
+        } else {
+            CallConcurrency::Exclusive
+        }
     }
 
-    fn insists(&self) -> bool {
-        self.insists
+    fn needs_person(&self) -> bool {
+        self.always_asks
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             let Self { host, remote, arguments, servers, .. } = *self;
             background::run(&servers, (host, remote), arguments, cx).await

@@ -1,16 +1,20 @@
 //! Servers of agents: those of the session as far as the definition lets them through, and those the definition brings
 //! along, which live as long as the agent does.
 
-use super::{Filter, Servers, Shelf};
+use super::{McpToolset, SessionServers, ToolFilter};
 use crate::agents::covers;
-use config::agents::{Definition, McpReference};
-use mcp::{Declared, Host, Standing};
+use config::agents::{AgentDefinition, McpReference};
+use mcp::{McpHost, McpServerSpec, ServerSwitch};
 use std::sync::Arc;
-use tools::Registry;
-use wire::mcp::{Scope, ServerConfig};
+use tools::ToolRegistry;
+use wire::mcp::{McpScope, ServerConfig};
 
 /// `base` with the tools that servers have now, and a stand-in for each server that is still to come.
-pub(crate) fn with_server_tools(base: &[String], servers: &Servers, definition: &Definition) -> Vec<String> {
+pub(crate) fn with_server_tools(
+    base: &[String],
+    servers: &SessionServers,
+    definition: &AgentDefinition,
+) -> Vec<String> {
     let views = servers.views();
     let known = views.iter().flat_map(|view| view.tools.iter().map(|tool| tool.exposed.clone()));
     let inline = definition.mcp_servers.iter().filter_map(|server| match server {
@@ -18,29 +22,29 @@ pub(crate) fn with_server_tools(base: &[String], servers: &Servers, definition: 
         McpReference::Named(_) => None,
     });
     let coming = views.iter().map(|view| view.name.clone()).chain(inline);
-    base.iter().cloned().chain(known).chain(coming.map(|name| super::whole(&name))).collect()
+    base.iter().cloned().chain(known).chain(coming.map(|name| super::server_rule_name(&name))).collect()
 }
 
 /// An agent's share. `may_have` is the rule for every tool of an agent.
-pub(crate) fn of_agent(
-    servers: &Arc<Servers>,
-    registry: &Arc<Registry>,
-    definition: &Definition,
-    may_have: impl Fn(&Definition, &str) -> bool + Send + Sync + 'static,
-) -> Shelf {
+pub(crate) fn agent_toolset(
+    servers: &Arc<SessionServers>,
+    registry: &Arc<ToolRegistry>,
+    definition: &AgentDefinition,
+    may_have: impl Fn(&AgentDefinition, &str) -> bool + Send + Sync + 'static,
+) -> McpToolset {
     let own = own_host(servers, definition);
     let whose = definition.clone();
-    let filter: Filter = Box::new(move |name| may_have(&whose, name));
+    let filter: ToolFilter = Box::new(move |name| may_have(&whose, name));
     let entries = definition.tools.clone().unwrap_or_default();
-    let named: Filter = Box::new(move |name| {
+    let named: ToolFilter = Box::new(move |name| {
         entries.iter().filter(|entry| entry.trim_start().starts_with("mcp__")).any(|entry| covers(entry, name))
     });
-    Shelf::for_agent(Arc::clone(servers), own, Arc::clone(registry), (filter, named))
+    McpToolset::for_agent(Arc::clone(servers), own, Arc::clone(registry), (filter, named))
 }
 
 /// Connections of the agent alone; `None` when its definition declares no servers.
-fn own_host(servers: &Servers, definition: &Definition) -> Option<Host> {
-    let declared: Vec<Declared> = definition
+fn own_host(servers: &SessionServers, definition: &AgentDefinition) -> Option<McpHost> {
+    let declared: Vec<McpServerSpec> = definition
         .mcp_servers
         .iter()
         .filter_map(|server| match server {
@@ -51,17 +55,22 @@ fn own_host(servers: &Servers, definition: &Definition) -> Option<Host> {
     if declared.is_empty() {
         return None;
     }
-    let host = Host::new(servers.settings.clone(), Arc::clone(&servers.owner) as Arc<dyn mcp::Owner>);
+    let host = McpHost::new(servers.settings.clone(), Arc::clone(&servers.owner) as Arc<dyn mcp::McpOwner>);
     for server in declared {
-        host.add(server, Standing::Enabled);
+        host.add(server, ServerSwitch::Enabled);
     }
     Some(host)
 }
 
-fn declared(servers: &Servers, definition: &Definition, name: &str, config: &serde_json::Value) -> Option<Declared> {
+fn declared(
+    servers: &SessionServers,
+    definition: &AgentDefinition,
+    name: &str,
+    config: &serde_json::Value,
+) -> Option<McpServerSpec> {
     let parsed = ServerConfig::parse(name, config).map_err(|error| error.message);
     match parsed.and_then(|config| servers.policy.admits(name, &config).map(|()| config)) {
-        Ok(config) => Some(Declared { name: name.to_owned(), scope: Scope::Agent, config }),
+        Ok(config) => Some(McpServerSpec { name: name.to_owned(), scope: McpScope::Agent, config }),
         Err(why) => {
             tracing::warn!(agent = definition.name, server = name, why, "a server of the agent is not used");
             None

@@ -2,9 +2,9 @@
 //! the person says so; the model is told where the result will be and that it will hear of the end. An interrupt ends a call that
 //! is waited for, never one that was let go. Agents wait, and so does a call whose server has a question open.
 
-use super::{Servers, outcome};
+use super::{SessionServers, outcome};
 use futures_util::future::BoxFuture;
-use mcp::{CallError, CallResult, Host, RemoteTool};
+use mcp::{CallError, CallResult, McpHost, RemoteTool};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,32 +12,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::Env;
 use tokio_util::sync::CancellationToken;
-use tools::tasks::{End, Task, TaskStatus, Tasks, may_background};
-use tools::{CallCx, Outcome};
-use wire::block::{Block, Content};
+use tools::tasks::{SessionTasks, TaskEnd, TaskRecord, TaskStatus, may_background};
+use tools::{CallContext, ToolOutcome};
+use wire::block::{ContentBlock, MessageContent};
 
 /// Unless `CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS` says otherwise.
-const PATIENCE_MS: u64 = 120_000;
+const AUTO_BACKGROUND_MS: u64 = 120_000;
 /// How often an open question is looked at again.
-const QUESTION: Duration = Duration::from_secs(1);
+const QUESTION_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether somebody sits in front of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watched {
+pub(crate) enum SessionAudience {
     ByPerson,
     /// Scripts and programs expect the result where they called, unless they say otherwise.
     ByProgram,
 }
 
 /// How long a call is waited for; `None`: to its end.
-pub(crate) fn patience(env: &Env, watched: Watched) -> Option<Duration> {
-    let wanted = watched == Watched::ByPerson || env.is_on("CLAUDE_AUTO_BACKGROUND_TASKS");
-    let ms = env.number("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS").unwrap_or(PATIENCE_MS);
+pub(crate) fn background_after(env: &Env, watched: SessionAudience) -> Option<Duration> {
+    let wanted = watched == SessionAudience::ByPerson || env.is_on("CLAUDE_AUTO_BACKGROUND_TASKS");
+    let ms = env.number("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS").unwrap_or(AUTO_BACKGROUND_MS);
     (wanted && ms > 0 && may_background(env)).then(|| Duration::from_millis(ms))
 }
 
 /// A call under way.
-struct Call {
+struct BackgroundMcpCall {
     remote: Arc<RemoteTool>,
     answer: BoxFuture<'static, Result<CallResult, CallError>>,
     /// Tells the server that nobody waits any more.
@@ -45,21 +45,21 @@ struct Call {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum BackgroundCause {
     Person,
     Time,
 }
 
 pub(super) async fn run(
-    servers: &Servers,
-    (host, remote): (Host, Arc<RemoteTool>),
+    servers: &SessionServers,
+    (host, remote): (McpHost, Arc<RemoteTool>),
     arguments: Map<String, Value>,
-    cx: CallCx,
-) -> Outcome {
+    cx: CallContext,
+) -> ToolOutcome {
     let cancel = CancellationToken::new();
     let (token, tool) = (cancel.clone(), Arc::clone(&remote));
     let answer = Box::pin(async move { host.call(&tool.server, &tool.name, arguments, &token).await });
-    let mut call = Call { remote, answer, cancel };
+    let mut call = BackgroundMcpCall { remote, answer, cancel };
     let stays = cx.state.facts.agent_id.is_some() || !may_background(&cx.state.facts.env);
     let place = (!stays).then(|| cx.state.tasks.foreground.enter(&cx.id));
     let released = async {
@@ -75,25 +75,25 @@ pub(super) async fn run(
             call.cancel.cancel();
             return finish(call.answer.await, &call.remote, &cx).await;
         }
-        () = released => By::Person,
-        () = overdue(servers), if !stays => By::Time,
+        () = released => BackgroundCause::Person,
+        () = wait_until_overdue(servers), if !stays => BackgroundCause::Time,
     };
     drop(place);
-    call.let_go(by, cx).await
+    call.move_to_background(by, cx).await
 }
 
 /// Ends when the call is to go on without us.
-async fn overdue(servers: &Servers) {
-    let Some(patience) = servers.patience else { return std::future::pending().await };
+async fn wait_until_overdue(servers: &SessionServers) {
+    let Some(patience) = servers.background_after else { return std::future::pending().await };
     tokio::time::sleep(patience).await;
     while servers.owner.is_asking() {
-        tokio::time::sleep(QUESTION).await;
+        tokio::time::sleep(QUESTION_POLL_INTERVAL).await;
     }
 }
 
-impl Call {
+impl BackgroundMcpCall {
     /// Goes on as a task; its result will be in a file of the session.
-    async fn let_go(self, by: By, cx: CallCx) -> Outcome {
+    async fn move_to_background(self, by: BackgroundCause, cx: CallContext) -> ToolOutcome {
         let dir = cx.state.facts.session_dir.clone();
         let made = tokio::task::spawn_blocking(move || tools::spill::create_as(&dir, "txt")).await;
         let (file, path) = match made.map_err(std::io::Error::other).flatten() {
@@ -113,15 +113,15 @@ impl Call {
         let tasks = Arc::clone(&cx.state.tasks);
         tasks.take_over(task, |stop| Box::pin(self.await_end(stop, file, cx)));
         let mut structured = json!({"backgroundTaskId": id, "outputFile": path});
-        if by == By::Person {
+        if by == BackgroundCause::Person {
             structured["backgroundedByUser"] = true.into();
         }
-        Outcome::text(text, wire::raw::to_raw(&structured).ok())
+        ToolOutcome::text(text, wire::raw::to_raw(&structured).ok())
     }
 
-    fn task(&self, cx: &CallCx, output: PathBuf) -> Task {
-        Task {
-            id: Tasks::new_id(),
+    fn task(&self, cx: &CallContext, output: PathBuf) -> TaskRecord {
+        TaskRecord {
+            id: SessionTasks::new_id(),
             kind: "mcp_task",
             command: self.remote.exposed.clone(),
             description: format!("{}: {}", self.remote.server, self.remote.name),
@@ -137,7 +137,7 @@ impl Call {
         }
     }
 
-    async fn await_end(mut self, stop: CancellationToken, mut file: std::fs::File, cx: CallCx) -> End {
+    async fn await_end(mut self, stop: CancellationToken, mut file: std::fs::File, cx: CallContext) -> TaskEnd {
         let done = tokio::select! {
             done = &mut self.answer => done,
             () = stop.cancelled() => {
@@ -156,30 +156,30 @@ impl Call {
         let text = cx.state.masking.mask().text(&shown(&outcome.content)).into_owned();
         let written = tokio::task::spawn_blocking(move || file.write_all(text.as_bytes())).await;
         let failed = written.map_err(std::io::Error::other).flatten().err();
-        End { note: failed.map(|error| format!("its result could not be saved: {error}")), ..End::new(status) }
+        TaskEnd { note: failed.map(|error| format!("its result could not be saved: {error}")), ..TaskEnd::new(status) }
     }
 }
 
 /// What a file can hold of a result.
-fn shown(content: &Content) -> String {
+fn shown(content: &MessageContent) -> String {
     let blocks = match content {
-        Content::Text(text) => return text.clone(),
-        Content::Blocks(blocks) => blocks,
+        MessageContent::Text(text) => return text.clone(),
+        MessageContent::Blocks(blocks) => blocks,
     };
-    let line = |block: &Block| match block {
-        Block::Text { text } => text.clone(),
-        Block::Image { .. } => "[a picture, which cannot be shown here]".to_owned(),
-        Block::Document { .. } => "[a document, which cannot be shown here]".to_owned(),
-        Block::ToolReference { .. } => String::new(),
+    let line = |block: &ContentBlock| match block {
+        ContentBlock::Text { text } => text.clone(),
+        ContentBlock::Image { .. } => "[a picture, which cannot be shown here]".to_owned(),
+        ContentBlock::Document { .. } => "[a document, which cannot be shown here]".to_owned(),
+        ContentBlock::ToolReference { .. } => String::new(),
     };
     blocks.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-async fn finish(done: Result<CallResult, CallError>, remote: &RemoteTool, cx: &CallCx) -> Outcome {
+async fn finish(done: Result<CallResult, CallError>, remote: &RemoteTool, cx: &CallContext) -> ToolOutcome {
     match done {
-        Ok(result) => outcome::of(result, remote, cx).await,
-        Err(CallError::Cancelled) => Outcome::failed("The call was interrupted by the user."),
-        Err(error) => Outcome::failed(error.to_string()),
+        Ok(result) => outcome::from_result(result, remote, cx).await,
+        Err(CallError::Cancelled) => ToolOutcome::failed("The call was interrupted by the user."),
+        Err(error) => ToolOutcome::failed(error.to_string()),
     }
 }
 
@@ -190,13 +190,17 @@ mod tests {
     #[test]
     fn only_where_somebody_waits_or_asked_for_it() {
         // [TST-210]
-        let of = |pairs: &[(&str, &str)], watched| patience(&Env::default().with(pairs.iter().copied()), watched);
-        assert_eq!(of(&[], Watched::ByPerson), Some(Duration::from_mins(2)));
-        assert_eq!(of(&[], Watched::ByProgram), None);
-        assert_eq!(of(&[("CLAUDE_AUTO_BACKGROUND_TASKS", "1")], Watched::ByProgram), Some(Duration::from_mins(2)));
-        assert_eq!(of(&[("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "0")], Watched::ByPerson), None);
-        let short = of(&[("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "50")], Watched::ByPerson);
+        let of =
+            |pairs: &[(&str, &str)], watched| background_after(&Env::default().with(pairs.iter().copied()), watched);
+        assert_eq!(of(&[], SessionAudience::ByPerson), Some(Duration::from_mins(2)));
+        assert_eq!(of(&[], SessionAudience::ByProgram), None);
+        assert_eq!(
+            of(&[("CLAUDE_AUTO_BACKGROUND_TASKS", "1")], SessionAudience::ByProgram),
+            Some(Duration::from_mins(2))
+        );
+        assert_eq!(of(&[("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "0")], SessionAudience::ByPerson), None);
+        let short = of(&[("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "50")], SessionAudience::ByPerson);
         assert_eq!(short, Some(Duration::from_millis(50)));
-        assert_eq!(of(&[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")], Watched::ByPerson), None);
+        assert_eq!(of(&[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")], SessionAudience::ByPerson), None);
     }
 }

@@ -1,41 +1,45 @@
 //! What a host asks about servers and wants of them.
 
-use super::{Servers, source};
-use crate::control::Refusal;
+use super::{SessionServers, source};
+use crate::control::RequestRefusal;
 use crate::control::mcp::McpControl;
 use futures_util::future::BoxFuture;
-use mcp::{Declared, Part, ResourceBody, Standing, Status, View};
-use permission::{Access, Decision, Facts, Policy, Request};
+use mcp::{McpServerSpec, McpStatus, ResourceBody, ResultPart, ServerSwitch, ServerView};
+use permission::{Access, PathFacts, PermissionDecision, PermissionQuery, Policy};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use wire::control::{McpCall, McpRequest, McpResource, McpServers};
-use wire::mcp::{Scope, ServerConfig, Transport};
+use wire::control::{CallMcpTool, McpRequest, ReadMcpResource, SetMcpServers};
+use wire::mcp::{McpScope, McpTransport, ServerConfig};
 
-pub(crate) struct ServerControl(pub(crate) Arc<Servers>);
+pub(crate) struct ServerControl(pub(crate) Arc<SessionServers>);
 
 impl McpControl for ServerControl {
-    fn handle(&self, request: McpRequest, policy: Option<Arc<Policy>>) -> BoxFuture<'static, Result<Value, Refusal>> {
+    fn handle(
+        &self,
+        request: McpRequest,
+        policy: Option<Arc<Policy>>,
+    ) -> BoxFuture<'static, Result<Value, RequestRefusal>> {
         let servers = Arc::clone(&self.0);
         Box::pin(async move {
             let host = &servers.host;
             match request {
                 McpRequest::Status => {
-                    servers.settle_for_first_look().await;
+                    servers.wait_for_first_status().await;
                     Ok(json!({"mcpServers": servers.views().iter().map(status).collect::<Vec<_>>()}))
                 }
                 McpRequest::SetServers(asked) => Ok(servers.set(asked).await),
                 McpRequest::Reconnect(asked) => {
-                    servers.known(&asked.server_name)?;
+                    servers.require_known(&asked.server_name)?;
                     host.reconnect(&asked.server_name).await.map_err(|error| refused(&error))?;
                     Ok(json!({}))
                 }
                 McpRequest::Toggle(asked) => {
-                    servers.known(&asked.server_name)?;
-                    let standing = if asked.enabled { Standing::Enabled } else { Standing::Disabled };
-                    host.set_standing(&asked.server_name, standing).await.map_err(|error| refused(&error))?;
+                    servers.require_known(&asked.server_name)?;
+                    let standing = if asked.enabled { ServerSwitch::Enabled } else { ServerSwitch::Disabled };
+                    host.set_switch(&asked.server_name, standing).await.map_err(|error| refused(&error))?;
                     Ok(json!({}))
                 }
                 McpRequest::Message(asked) => {
@@ -44,38 +48,39 @@ impl McpControl for ServerControl {
                 }
                 McpRequest::ReadResource(asked) => servers.read(asked).await,
                 McpRequest::Call(asked) => servers.call(asked, policy.as_deref()).await,
-                McpRequest::SetPermissionModeOverride(asked) => {
-                    Err(Refusal::new(format!("permission modes per server are not supported ({})", asked.server_name)))
-                }
+                McpRequest::SetPermissionModeOverride(asked) => Err(RequestRefusal::new(format!(
+                    "permission modes per server are not supported ({})",
+                    asked.server_name
+                ))),
             }
         })
     }
 }
 
-fn refused(error: &mcp::CallError) -> Refusal {
-    Refusal::new(error.to_string())
+fn refused(error: &mcp::CallError) -> RequestRefusal {
+    RequestRefusal::new(error.to_string())
 }
 
-impl Servers {
-    fn known(&self, name: &str) -> Result<(), Refusal> {
+impl SessionServers {
+    fn require_known(&self, name: &str) -> Result<(), RequestRefusal> {
         self.begin_rest();
         match self.host.view(name) {
             Some(_) => Ok(()),
-            None => Err(Refusal::new(format!("Server not found: {name}"))),
+            None => Err(RequestRefusal::new(format!("Server not found: {name}"))),
         }
     }
 
     /// Replaces what earlier requests and the host itself declared; everything else stays.
-    async fn set(&self, asked: McpServers) -> Value {
+    async fn set(&self, asked: SetMcpServers) -> Value {
         let mut errors: Map<String, Value> = Map::new();
         let mut wanted: BTreeMap<String, ServerConfig> = BTreeMap::new();
         for (name, config) in asked.servers {
-            match self.admitted(&name, config.get()) {
+            match self.admit_server(&name, config.get()) {
                 Ok(config) => drop(wanted.insert(name, config)),
                 Err(why) => drop(errors.insert(name, Value::String(why))),
             }
         }
-        let current: Vec<View> = self.host.views().into_iter().filter(|view| self.is_replaceable(view)).collect();
+        let current: Vec<ServerView> = self.host.views().into_iter().filter(|view| self.is_replaceable(view)).collect();
         let mut removed = Vec::new();
         for view in &current {
             if !wanted.contains_key(&view.name) {
@@ -87,23 +92,23 @@ impl Servers {
         for (name, config) in &wanted {
             let same = current.iter().any(|view| view.name == *name && *view.config == *config);
             if !same {
-                let declared = Declared { name: name.clone(), scope: Scope::Host, config: config.clone() };
-                self.host.add(declared, Standing::Enabled);
+                let declared = McpServerSpec { name: name.clone(), scope: McpScope::Host, config: config.clone() };
+                self.host.add(declared, ServerSwitch::Enabled);
                 added.push(name.clone());
             }
         }
-        *self.hosted() = wanted.into_keys().collect();
+        *self.host_declared() = wanted.into_keys().collect();
         let names = added.clone();
-        self.host.settle(self.host.connect_limit(), |view| names.contains(&view.name)).await;
+        self.host.wait_until_connected(self.host.connect_limit(), |view| names.contains(&view.name)).await;
         for name in &added {
-            if let Some(Status::Failed(why)) = self.host.view(name).map(|view| view.status) {
+            if let Some(McpStatus::Failed(why)) = self.host.view(name).map(|view| view.status) {
                 errors.insert(name.clone(), Value::String(why));
             }
         }
         json!({"added": added, "removed": removed, "errors": errors})
     }
 
-    fn admitted(&self, name: &str, config: &str) -> Result<ServerConfig, String> {
+    fn admit_server(&self, name: &str, config: &str) -> Result<ServerConfig, String> {
         let value: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
         let config = ServerConfig::parse(name, &value).map_err(|error| error.message)?;
         self.policy.admits(name, &config)?;
@@ -111,23 +116,27 @@ impl Servers {
         if taken { Err("another declaration has this name".into()) } else { Ok(config) }
     }
 
-    fn is_replaceable(&self, view: &View) -> bool {
-        matches!(view.config.transport, Transport::Sdk { .. }) || self.hosted().contains(&view.name)
+    fn is_replaceable(&self, view: &ServerView) -> bool {
+        matches!(view.config.transport, McpTransport::Sdk { .. }) || self.host_declared().contains(&view.name)
     }
 
     /// A call that the host makes itself, without the model. What a rule denies it cannot have either; with
     /// `check_permissions` it may only make calls that need no question.
-    async fn call(&self, asked: McpCall, policy: Option<&Policy>) -> Result<Value, Refusal> {
+    async fn call(&self, asked: CallMcpTool, policy: Option<&Policy>) -> Result<Value, RequestRefusal> {
         self.begin_rest();
         let limit = asked.timeout_ms.map_or(self.host.connect_limit(), Duration::from_millis);
-        self.host.settle(self.host.connect_limit(), |view| asked.tool.starts_with(&super::whole(&view.name))).await;
+        self.host
+            .wait_until_connected(self.host.connect_limit(), |view| {
+                asked.tool.starts_with(&super::server_rule_name(&view.name))
+            })
+            .await;
         let views = self.views();
         let found = views.iter().flat_map(|view| view.tools.iter()).find(|tool| tool.exposed == asked.tool);
-        let Some(tool) = found else { return Err(Refusal::new(format!("Tool not found: {}", asked.tool))) };
+        let Some(tool) = found else { return Err(RequestRefusal::new(format!("Tool not found: {}", asked.tool))) };
         let arguments = asked.arguments.as_ref().map_or("{}", |given| given.get());
-        judged(&asked, arguments, policy)?;
+        check_call(&asked, arguments, policy)?;
         let arguments: Map<String, Value> =
-            serde_json::from_str(arguments).map_err(|_| Refusal::new("arguments must be an object"))?;
+            serde_json::from_str(arguments).map_err(|_| RequestRefusal::new("arguments must be an object"))?;
         let cancel = CancellationToken::new();
         // Whoever takes the request back drops this future; the call goes on just long enough to tell the server.
         let _told = cancel.clone().drop_guard();
@@ -135,20 +144,24 @@ impl Servers {
         let call = tokio::spawn(async move { host.call_raw(&server, &name, arguments, &cancel).await });
         match tokio::time::timeout(limit, call).await {
             Ok(Ok(done)) => done.map_err(|error| refused(&error)),
-            Ok(Err(error)) => Err(Refusal::new(error.to_string())),
-            Err(_) => Err(Refusal::new(format!("{} did not answer within {} ms", asked.tool, limit.as_millis()))),
+            Ok(Err(error)) => Err(RequestRefusal::new(error.to_string())),
+            Err(_) => {
+                Err(RequestRefusal::new(format!("{} did not answer within {} ms", asked.tool, limit.as_millis())))
+            }
         }
     }
 
     /// Pages a host shows: nothing else is read without the model.
-    async fn read(&self, asked: McpResource) -> Result<Value, Refusal> {
+    async fn read(&self, asked: ReadMcpResource) -> Result<Value, RequestRefusal> {
         if !asked.uri.starts_with("ui://") {
-            return Err(Refusal::new("only ui:// resources can be read this way"));
+            return Err(RequestRefusal::new("only ui:// resources can be read this way"));
         }
         let view = self.host.view(&asked.server_name);
-        let Some(view) = view else { return Err(Refusal::new(format!("Server not found: {}", asked.server_name))) };
-        if matches!(view.config.transport, Transport::Sdk { .. }) {
-            return Err(Refusal::new("the host serves this server itself"));
+        let Some(view) = view else {
+            return Err(RequestRefusal::new(format!("Server not found: {}", asked.server_name)));
+        };
+        if matches!(view.config.transport, McpTransport::Sdk { .. }) {
+            return Err(RequestRefusal::new("the host serves this server itself"));
         }
         let parts = self.host.read_resource(&asked.server_name, &asked.uri).await.map_err(|error| refused(&error))?;
         let contents: Vec<Value> = parts.into_iter().filter_map(content).collect();
@@ -156,19 +169,21 @@ impl Servers {
     }
 }
 
-fn judged(asked: &McpCall, arguments: &str, policy: Option<&Policy>) -> Result<(), Refusal> {
-    let Some(policy) = policy else { return Err(Refusal::new("The session is not ready")) };
+fn check_call(asked: &CallMcpTool, arguments: &str, policy: Option<&Policy>) -> Result<(), RequestRefusal> {
+    let Some(policy) = policy else { return Err(RequestRefusal::new("The session is not ready")) };
     let accesses = [Access::Use];
-    let request = Request::new(&asked.tool, &accesses).with_input(arguments);
-    match policy.decide(&request, &Facts::default()) {
-        Decision::Ask(refusal) if asked.check_permissions == Some(true) => Err(Refusal::new(refusal.message)),
-        Decision::Allow(_) | Decision::Ask(_) => Ok(()),
-        Decision::Deny(refusal) => Err(Refusal::new(refusal.message)),
+    let request = PermissionQuery::new(&asked.tool, &accesses).with_input(arguments);
+    match policy.decide(&request, &PathFacts::default()) {
+        PermissionDecision::Ask(refusal) if asked.check_permissions == Some(true) => {
+            Err(RequestRefusal::new(refusal.message))
+        }
+        PermissionDecision::Allow(_) | PermissionDecision::Ask(_) => Ok(()),
+        PermissionDecision::Deny(refusal) => Err(RequestRefusal::new(refusal.message)),
     }
 }
 
-fn content(part: Part) -> Option<Value> {
-    let Part::Resource { uri, mime, body } = part else { return None };
+fn content(part: ResultPart) -> Option<Value> {
+    let ResultPart::Resource { uri, mime, body } = part else { return None };
     let mut content = json!({"uri": uri});
     if let Some(mime) = mime {
         content["mimeType"] = json!(mime);
@@ -181,12 +196,12 @@ fn content(part: Part) -> Option<Value> {
 }
 
 /// One row of `mcp_status`.
-fn status(view: &View) -> Value {
+fn status(view: &ServerView) -> Value {
     let mut row = json!({"name": view.name, "status": view.status.as_str()});
     if let Some(info) = &view.info {
         row["serverInfo"] = json!({"name": info.name, "version": info.version});
     }
-    if let Status::Failed(why) = &view.status {
+    if let McpStatus::Failed(why) = &view.status {
         row["error"] = json!(why);
     } else if let Some(problem) = &view.problem {
         row["error"] = json!(problem);
@@ -194,7 +209,7 @@ fn status(view: &View) -> Value {
     row["config"] = shown(&view.config);
     row["scope"] = json!(view.scope.name());
     row["source"] = json!(source(view.scope, &view.config));
-    if view.status == Status::Connected {
+    if view.status == McpStatus::Connected {
         row["tools"] = view.tools.iter().map(|tool| described(tool)).collect();
     }
     row

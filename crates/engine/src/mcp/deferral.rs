@@ -1,11 +1,11 @@
 //! Whether schemas of MCP tools are sent with every request, or only once the model asked for them.
 
-use model::catalog::Served;
+use model::catalog::ServingParty;
 use sys::Env;
 
 /// How tools are kept out of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deferral {
+pub(crate) enum ToolDeferral {
     /// All schemas are sent.
     Off,
     /// The API loads what a `tool_reference` names. `over` is the share of the window, in percent, that schemas may take
@@ -16,21 +16,21 @@ pub(crate) enum Deferral {
 }
 
 /// Share of the window for `auto`.
-const AUTO: u64 = 10;
+const AUTO_PERCENT: u64 = 10;
 
-impl Deferral {
+impl ToolDeferral {
     /// `ENABLE_TOOL_SEARCH`: unset, `true`, `false`, `auto`, `auto:N`.
-    pub(crate) fn choose(env: &Env, served: Served) -> Self {
+    pub(crate) fn choose(env: &Env, served: ServingParty) -> Self {
         if env.is_on("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS") {
             return Self::Off;
         }
         let word = env.non_empty("ENABLE_TOOL_SEARCH").map(str::trim);
         let over = match word {
             None => match served {
-                Served::FirstParty => 0,
-                Served::Gateway => AUTO,
+                ServingParty::FirstParty => 0,
+                ServingParty::Gateway => AUTO_PERCENT,
             },
-            Some("auto") => AUTO,
+            Some("auto") => AUTO_PERCENT,
             Some(word) => match word.strip_prefix("auto:").and_then(|percent| percent.parse().ok()) {
                 Some(percent) => percent,
                 None if env.flag("ENABLE_TOOL_SEARCH") == Some(false) => return Self::Off,
@@ -39,8 +39,8 @@ impl Deferral {
         };
         match (served, word) {
             // Other endpoints may not know the blocks; who names the variable says that this one does.
-            (Served::Gateway, None) => Self::Emulated { over },
-            (Served::Gateway | Served::FirstParty, _) => Self::Native { over },
+            (ServingParty::Gateway, None) => Self::Emulated { over },
+            (ServingParty::Gateway | ServingParty::FirstParty, _) => Self::Native { over },
         }
     }
 
@@ -57,28 +57,28 @@ impl Deferral {
 mod tests {
     use super::*;
 
-    fn chosen(value: Option<&str>, served: Served) -> Deferral {
+    fn chosen(value: Option<&str>, served: ServingParty) -> ToolDeferral {
         let env = Env::default().with(value.map(|value| ("ENABLE_TOOL_SEARCH", value)));
-        Deferral::choose(&env, served)
+        ToolDeferral::choose(&env, served)
     }
 
     // [TST-219]
     #[test]
     fn the_variable_and_the_endpoint_decide() {
-        assert_eq!(chosen(None, Served::FirstParty), Deferral::Native { over: 0 });
-        assert_eq!(chosen(Some("auto"), Served::FirstParty), Deferral::Native { over: 10 });
-        assert_eq!(chosen(Some("auto:3"), Served::Gateway), Deferral::Native { over: 3 });
-        assert_eq!(chosen(Some("false"), Served::FirstParty), Deferral::Off);
-        assert_eq!(chosen(None, Served::Gateway), Deferral::Emulated { over: 10 });
-        assert_eq!(chosen(Some("true"), Served::Gateway), Deferral::Native { over: 0 });
+        assert_eq!(chosen(None, ServingParty::FirstParty), ToolDeferral::Native { over: 0 });
+        assert_eq!(chosen(Some("auto"), ServingParty::FirstParty), ToolDeferral::Native { over: 10 });
+        assert_eq!(chosen(Some("auto:3"), ServingParty::Gateway), ToolDeferral::Native { over: 3 });
+        assert_eq!(chosen(Some("false"), ServingParty::FirstParty), ToolDeferral::Off);
+        assert_eq!(chosen(None, ServingParty::Gateway), ToolDeferral::Emulated { over: 10 });
+        assert_eq!(chosen(Some("true"), ServingParty::Gateway), ToolDeferral::Native { over: 0 });
         let off = Env::default().with([("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1")]);
-        assert_eq!(Deferral::choose(&off, Served::FirstParty), Deferral::Off);
+        assert_eq!(ToolDeferral::choose(&off, ServingParty::FirstParty), ToolDeferral::Off);
     }
 
     #[test]
     fn the_share_of_the_window_decides() {
-        let auto = Deferral::Native { over: 10 };
+        let auto = ToolDeferral::Native { over: 10 };
         assert!(!auto.applies(19_999, 200_000) && auto.applies(20_001, 200_000));
-        assert!(Deferral::Native { over: 0 }.applies(1, 200_000) && !Deferral::Off.applies(u64::MAX / 200, 1));
+        assert!(ToolDeferral::Native { over: 0 }.applies(1, 200_000) && !ToolDeferral::Off.applies(u64::MAX / 200, 1));
     }
 }

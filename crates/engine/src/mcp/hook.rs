@@ -1,25 +1,27 @@
 //! Tools of servers for hooks.
 
-use super::Servers;
-use crate::hooks::{Patience, ServerTools, ToolCall};
+use super::SessionServers;
+use crate::hooks::{ConnectWait, ServerToolCall, ServerTools};
 use futures_util::future::BoxFuture;
-use mcp::Part;
+use mcp::ResultPart;
 use tokio_util::sync::CancellationToken;
 
-impl ServerTools for Servers {
-    fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<String, String>> {
+impl ServerTools for SessionServers {
+    fn call(&self, call: ServerToolCall) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
-            let ToolCall { server, tool, input, patience } = call;
+            let ServerToolCall { server, tool, input, connect_wait: patience } = call;
             self.begin_rest();
             match patience {
-                Patience::Waits => self.host.settle(self.host.connect_limit(), |view| view.name == server).await,
-                Patience::None => {}
+                ConnectWait::Waits => {
+                    self.host.wait_until_connected(self.host.connect_limit(), |view| view.name == server).await
+                }
+                ConnectWait::None => {}
             }
             // The caller keeps the time and drops this future, which tells the server.
             let done = self.host.call(&server, &tool, input, &CancellationToken::new()).await;
             let result = done.map_err(|error| error.to_string())?;
             let texts = result.content.iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
+                ResultPart::Text(text) => Some(text.as_str()),
                 _ => None,
             });
             let body = texts.collect::<Vec<_>>().join("\n");

@@ -2,14 +2,14 @@
 //! resource, or why it could not be read, stands beside it.
 
 use super::resources::{self, host_of};
-use super::{Servers, outcome};
+use super::{SessionServers, outcome};
 use crate::prompts;
 use crate::session::{Attachment, Session};
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 /// What is read for one prompt at most.
-const MOST: usize = 20;
+const MAX_MENTIONS: usize = 20;
 
 impl Session {
     /// Attaches the resources that `prompt` names, each once.
@@ -33,7 +33,7 @@ impl Session {
 
     /// `None` when the process is being stopped.
     async fn read_mentioned(&mut self, server: &str, uri: &str) -> Option<String> {
-        let common = std::sync::Arc::clone(&self.io.mcp.common);
+        let common = std::sync::Arc::clone(&self.io.mcp.shared);
         if !common.may_read(server) {
             return Some(format!("The MCP resource {uri} is not attached: a rule denies the server {server}."));
         }
@@ -41,7 +41,7 @@ impl Session {
         let host = host_of(&common, server).cloned()?;
         let limit = host.connect_limit();
         let read = async {
-            host.settle(limit, |view| view.name == server).await;
+            host.wait_until_connected(limit, |view| view.name == server).await;
             tokio::time::timeout(limit, host.read_resource(server, uri)).await
         };
         let session_dir = self.io.state.facts.session_dir.clone();
@@ -57,10 +57,10 @@ impl Session {
     }
 }
 
-impl Servers {
+impl SessionServers {
     /// Of every server, those not begun included.
     fn names(&self) -> Vec<String> {
-        let waiting: Vec<String> = self.waiting().iter().map(|(declared, _)| declared.name.clone()).collect();
+        let waiting: Vec<String> = self.unstarted().iter().map(|(declared, _)| declared.name.clone()).collect();
         self.views().into_iter().map(|view| view.name).chain(waiting).collect()
     }
 }
@@ -73,15 +73,15 @@ fn mentions(prompt: &str, servers: &[String]) -> Vec<(String, String)> {
         if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/')) {
             continue;
         }
-        let Some(mention) = one(&prompt[at + 1..], servers) else { continue };
-        if !found.contains(&mention) && found.len() < MOST {
+        let Some(mention) = parse_mention(&prompt[at + 1..], servers) else { continue };
+        if !found.contains(&mention) && found.len() < MAX_MENTIONS {
             found.push(mention);
         }
     }
     found
 }
 
-fn one(rest: &str, servers: &[String]) -> Option<(String, String)> {
+fn parse_mention(rest: &str, servers: &[String]) -> Option<(String, String)> {
     let (rest, is_quoted) = rest.strip_prefix('"').map_or((rest, false), |quoted| (quoted, true));
     // A name may hold colons: the longest that fits is meant.
     let fits = |server: &&String| rest.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with(':'));

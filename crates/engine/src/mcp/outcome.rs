@@ -3,13 +3,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mcp::{CallResult, Part, RemoteTool, ResourceBody};
+use mcp::{CallResult, RemoteTool, ResourceBody, ResultPart};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tools::{CallCx, Outcome};
-use wire::block::{Block, Content, Source};
+use tools::{CallContext, ToolOutcome};
+use wire::block::{ContentBlock, MediaSource, MessageContent};
 
 /// Pictures the API takes.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -21,16 +21,16 @@ const CHARS_PER_TOKEN: u64 = 4;
 /// A picture larger than this, in base64, counts as more tokens than any result may have.
 const IMAGE_BYTES: usize = 5 << 20;
 
-pub(super) async fn of(result: CallResult, tool: &RemoteTool, cx: &CallCx) -> Outcome {
+pub(super) async fn from_result(result: CallResult, tool: &RemoteTool, cx: &CallContext) -> ToolOutcome {
     let limit = limit(tool, cx);
     let session_dir = cx.state.facts.session_dir.clone();
     let server = tool.server.clone();
     let made = tokio::task::spawn_blocking(move || make(result, &server, limit, &session_dir)).await;
-    made.unwrap_or_else(|error| Outcome::failed(format!("The result could not be read: {error}")))
+    made.unwrap_or_else(|error| ToolOutcome::failed(format!("The result could not be read: {error}")))
 }
 
 /// Characters of text that are shown.
-fn limit(tool: &RemoteTool, cx: &CallCx) -> usize {
+fn limit(tool: &RemoteTool, cx: &CallContext) -> usize {
     if let Some(asked) = tool.meta.max_result_chars {
         return asked.min(MAX_CHARS) as usize;
     }
@@ -39,24 +39,25 @@ fn limit(tool: &RemoteTool, cx: &CallCx) -> usize {
     if tokens == MAX_TOKENS { chars.min(tools::spill::GENERIC_LIMIT) } else { chars }
 }
 
-fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> Outcome {
+fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> ToolOutcome {
     let CallResult { content, structured, is_error, meta } = result;
     let mcp_meta = beside(structured.as_ref(), meta);
     let links = links(&content);
-    let repeats = structured.as_ref().is_none_or(|value| content.iter().any(|part| says(part, value)));
-    let mut blocks: Vec<Block> = content.into_iter().map(|part| block(part, server, session_dir)).collect();
+    let repeats = structured.as_ref().is_none_or(|value| content.iter().any(|part| repeats(part, value)));
+    let mut blocks: Vec<ContentBlock> = content.into_iter().map(|part| block(part, server, session_dir)).collect();
     if let Some(value) = structured.as_ref().filter(|_| !repeats || blocks.is_empty()) {
-        blocks.push(Block::text(value.to_string()));
+        blocks.push(ContentBlock::text(value.to_string()));
     }
     let blocks = bound(join_texts(blocks), limit, session_dir);
-    let content = match <[Block; 1]>::try_from(blocks) {
-        Ok([Block::Text { text }]) => Content::Text(text),
-        Ok([other]) => Content::Blocks(vec![other]),
-        Err(blocks) if blocks.is_empty() => Content::Text("(no output)".into()),
-        Err(blocks) => Content::Blocks(blocks),
+    let content = match <[ContentBlock; 1]>::try_from(blocks) {
+        Ok([ContentBlock::Text { text }]) => MessageContent::Text(text),
+        Ok([other]) => MessageContent::Blocks(vec![other]),
+        Err(blocks) if blocks.is_empty() => MessageContent::Text("(no output)".into()),
+        Err(blocks) => MessageContent::Blocks(blocks),
     };
-    let structured = if is_error { None } else { wire::raw::to_raw(&twin(&content, structured, links)).ok() };
-    Outcome { content, is_error, structured, mcp_meta }
+    let structured =
+        if is_error { None } else { wire::raw::to_raw(&structured_result(&content, structured, links)).ok() };
+    ToolOutcome { content, is_error, structured, mcp_meta }
 }
 
 /// What the server sent besides the content.
@@ -68,7 +69,7 @@ fn beside(structured: Option<&Value>, meta: Option<Value>) -> Option<Box<RawValu
 }
 
 /// What hosts and transcripts get beside the text.
-fn twin(content: &Content, structured: Option<Value>, links: Vec<Value>) -> Value {
+fn structured_result(content: &MessageContent, structured: Option<Value>, links: Vec<Value>) -> Value {
     let shown = serde_json::to_value(content).unwrap_or_default();
     if structured.is_none() && links.is_empty() {
         return shown;
@@ -83,9 +84,9 @@ fn twin(content: &Content, structured: Option<Value>, links: Vec<Value>) -> Valu
     twin
 }
 
-fn links(content: &[Part]) -> Vec<Value> {
-    let link = |part: &Part| match part {
-        Part::Link { uri, name, mime, description } => {
+fn links(content: &[ResultPart]) -> Vec<Value> {
+    let link = |part: &ResultPart| match part {
+        ResultPart::Link { uri, name, mime, description } => {
             let mut link = json!({"uri": uri, "name": name});
             if let Some(mime) = mime {
                 link["mimeType"] = json!(mime);
@@ -95,47 +96,51 @@ fn links(content: &[Part]) -> Vec<Value> {
             }
             Some(link)
         }
-        Part::Text(_) | Part::Image { .. } | Part::Audio { .. } | Part::Resource { .. } | Part::Other(_) => None,
+        ResultPart::Text(_)
+        | ResultPart::Image { .. }
+        | ResultPart::Audio { .. }
+        | ResultPart::Resource { .. }
+        | ResultPart::Other(_) => None,
     };
     content.iter().filter_map(link).collect()
 }
 
 /// Servers that know older clients repeat structured content as text.
-fn says(part: &Part, value: &Value) -> bool {
-    matches!(part, Part::Text(text) if serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value))
+fn repeats(part: &ResultPart, value: &Value) -> bool {
+    matches!(part, ResultPart::Text(text) if serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value))
 }
 
-fn block(part: Part, server: &str, session_dir: &Path) -> Block {
+fn block(part: ResultPart, server: &str, session_dir: &Path) -> ContentBlock {
     match part {
-        Part::Text(text) => Block::text(text),
-        Part::Image { mime, data } if IMAGES.contains(&mime.as_str()) && data.len() <= IMAGE_BYTES => {
-            Block::Image { source: Source::base64(&mime, data) }
+        ResultPart::Text(text) => ContentBlock::text(text),
+        ResultPart::Image { mime, data } if IMAGES.contains(&mime.as_str()) && data.len() <= IMAGE_BYTES => {
+            ContentBlock::Image { source: MediaSource::base64(&mime, data) }
         }
-        Part::Image { mime, data } => saved("Image", &mime, &data, session_dir),
-        Part::Audio { mime, data } => saved("Audio", &mime, &data, session_dir),
-        Part::Resource { uri, body: ResourceBody::Text(text), .. } => {
-            Block::text(format!("[Resource from {server} at {uri}] {text}"))
+        ResultPart::Image { mime, data } => saved("Image", &mime, &data, session_dir),
+        ResultPart::Audio { mime, data } => saved("Audio", &mime, &data, session_dir),
+        ResultPart::Resource { uri, body: ResourceBody::Text(text), .. } => {
+            ContentBlock::text(format!("[Resource from {server} at {uri}] {text}"))
         }
-        Part::Resource { mime, body: ResourceBody::Blob(data), .. } => {
+        ResultPart::Resource { mime, body: ResourceBody::Blob(data), .. } => {
             let mime = mime.unwrap_or_else(|| "application/octet-stream".into());
             if IMAGES.contains(&mime.as_str()) && data.len() <= IMAGE_BYTES {
-                return Block::Image { source: Source::base64(&mime, data) };
+                return ContentBlock::Image { source: MediaSource::base64(&mime, data) };
             }
             saved("Resource", &mime, &data, session_dir)
         }
-        Part::Link { uri, name, mime, description } => {
+        ResultPart::Link { uri, name, mime, description } => {
             let mime = mime.map(|mime| format!(" ({mime})")).unwrap_or_default();
             let about = description.map(|text| format!(": {text}")).unwrap_or_default();
-            Block::text(format!("[Resource link: {name}] {uri}{mime}{about}"))
+            ContentBlock::text(format!("[Resource link: {name}] {uri}{mime}{about}"))
         }
-        Part::Other(value) => Block::text(value.to_string()),
+        ResultPart::Other(value) => ContentBlock::text(value.to_string()),
     }
 }
 
-fn saved(what: &str, mime: &str, data: &str, session_dir: &Path) -> Block {
+fn saved(what: &str, mime: &str, data: &str, session_dir: &Path) -> ContentBlock {
     match save(mime, data, session_dir) {
-        Ok((path, size)) => Block::text(format!("[{what} ({mime}, {size} bytes) saved to: {}]", path.display())),
-        Err(error) => Block::text(format!("[{what} ({mime}) could not be saved: {error}]")),
+        Ok((path, size)) => ContentBlock::text(format!("[{what} ({mime}, {size} bytes) saved to: {}]", path.display())),
+        Err(error) => ContentBlock::text(format!("[{what} ({mime}) could not be saved: {error}]")),
     }
 }
 
@@ -173,11 +178,11 @@ fn extension(mime: &str) -> &'static str {
 }
 
 /// Neighbouring texts become one; the order of everything stays.
-fn join_texts(blocks: Vec<Block>) -> Vec<Block> {
-    let mut joined: Vec<Block> = Vec::new();
+fn join_texts(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    let mut joined: Vec<ContentBlock> = Vec::new();
     for block in blocks {
         match (joined.last_mut(), block) {
-            (Some(Block::Text { text: before }), Block::Text { text }) => {
+            (Some(ContentBlock::Text { text: before }), ContentBlock::Text { text }) => {
                 before.push('\n');
                 before.push_str(&text);
             }
@@ -188,10 +193,10 @@ fn join_texts(blocks: Vec<Block>) -> Vec<Block> {
 }
 
 /// Text beyond the limit goes to a file; the model gets its beginning and how to read the rest.
-fn bound(blocks: Vec<Block>, limit: usize, session_dir: &Path) -> Vec<Block> {
+fn bound(blocks: Vec<ContentBlock>, limit: usize, session_dir: &Path) -> Vec<ContentBlock> {
     let shorten = |block| match block {
-        Block::Text { text } if text.len() > limit && text.chars().nth(limit).is_some() => {
-            Block::text(spilled(&text, limit, session_dir))
+        ContentBlock::Text { text } if text.len() > limit && text.chars().nth(limit).is_some() => {
+            ContentBlock::text(spilled(&text, limit, session_dir))
         }
         other => other,
     };
@@ -231,7 +236,7 @@ fn spilled(text: &str, limit: usize, session_dir: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn made(content: Vec<Part>, structured: Option<Value>, limit: usize) -> (Outcome, tempfile::TempDir) {
+    fn made(content: Vec<ResultPart>, structured: Option<Value>, limit: usize) -> (ToolOutcome, tempfile::TempDir) {
         let temp = tempfile::tempdir().unwrap();
         let outcome = make(CallResult { content, structured, is_error: false, meta: None }, "srv", limit, temp.path());
         (outcome, temp)
@@ -240,9 +245,9 @@ mod tests {
     #[test]
     fn structured_content_is_shown_once() {
         let value = json!({"a": 1});
-        let (once, _temp) = made(vec![Part::Text("{ \"a\": 1 }".into())], Some(value.clone()), 100);
+        let (once, _temp) = made(vec![ResultPart::Text("{ \"a\": 1 }".into())], Some(value.clone()), 100);
         assert_eq!(once.content.text(), "{ \"a\": 1 }");
-        let (both, _temp) = made(vec![Part::Text("see".into())], Some(value.clone()), 100);
+        let (both, _temp) = made(vec![ResultPart::Text("see".into())], Some(value.clone()), 100);
         assert_eq!(both.content.text(), "see\n{\"a\":1}");
         let (alone, _temp) = made(vec![], Some(value.clone()), 100);
         assert_eq!(alone.content.text(), "{\"a\":1}");
@@ -254,24 +259,26 @@ mod tests {
     #[test]
     fn too_much_text_goes_to_a_file_with_a_hint() {
         let text = format!("[{}1]", "1,".repeat(300));
-        let (outcome, _temp) = made(vec![Part::Text(text.clone())], None, 100);
+        let (outcome, _temp) = made(vec![ResultPart::Text(text.clone())], None, 100);
         let shown = outcome.content.text().into_owned();
         assert!(shown.starts_with("<persisted-output>") && shown.contains("jq"), "{shown}");
         let path = shown.split("Full output saved to: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), text);
-        let (whole, _temp) = made(vec![Part::Text(text.clone())], None, 1000);
+        let (whole, _temp) = made(vec![ResultPart::Text(text.clone())], None, 1000);
         assert_eq!(whole.content.text(), text);
     }
 
     #[test]
     fn what_the_api_does_not_take_is_saved() {
-        let sound = Part::Audio { mime: "audio/wav".into(), data: STANDARD.encode(b"abc") };
-        let picture = Part::Image { mime: "image/png".into(), data: STANDARD.encode(b"png") };
+        let sound = ResultPart::Audio { mime: "audio/wav".into(), data: STANDARD.encode(b"abc") };
+        let picture = ResultPart::Image { mime: "image/png".into(), data: STANDARD.encode(b"png") };
         let (outcome, _temp) = made(vec![sound, picture], None, 1000);
-        let Content::Blocks(blocks) = &outcome.content else { panic!("{outcome:?}") };
-        let Block::Text { text } = &blocks[0] else { panic!("{blocks:?}") };
+        let MessageContent::Blocks(blocks) = &outcome.content else { panic!("{outcome:?}") };
+        let ContentBlock::Text { text } = &blocks[0] else { panic!("{blocks:?}") };
         let path = text.rsplit(": ").next().unwrap().trim_end_matches(']');
         assert_eq!(std::fs::read(path).unwrap(), b"abc");
-        assert!(Path::new(path).extension().is_some_and(|e| e == "wav") && matches!(blocks[1], Block::Image { .. }));
+        assert!(
+            Path::new(path).extension().is_some_and(|e| e == "wav") && matches!(blocks[1], ContentBlock::Image { .. })
+        );
     }
 }

@@ -1,13 +1,13 @@
 //! What servers get from the session: its directories, its host, the headers it can make.
 
-use super::vault::Tokens;
-use crate::desk::{Desk, Matter};
-use crate::hooks::Bell;
-use crate::host::Host;
+use super::vault::McpTokenVault;
+use crate::hooks::HookTrigger;
+use crate::host::HostSender;
+use crate::questions::{HostQuestions, QuestionKind};
 use futures_util::future::BoxFuture;
 use http::Http;
 use mcp::auth::{HelperPlace, Keyring};
-use mcp::{Action, Elicitation, Elicited, Headers, Occasion, Owner};
+use mcp::{ElicitAction, Elicitation, ElicitationAnswer, HeaderOccasion, Headers, McpOwner};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,30 +17,30 @@ use sys::Env;
 use tokio_util::sync::CancellationToken;
 use tools::masking::Masking;
 use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
-use wire::mcp::{Remote, ServerConfig};
+use wire::mcp::{RemoteConfig, ServerConfig};
 use wire::sdk::SystemBody;
 
-pub(crate) struct SessionOwner {
+pub(crate) struct McpSessionOwner {
     /// `None` once the session has ended: a connection that lingers must not keep the host waiting for more.
-    host: Mutex<Option<Reach>>,
+    host: Mutex<Option<HostAccess>>,
     roots: Mutex<Vec<PathBuf>>,
     /// Hooks that may answer in place of a person.
-    bell: Mutex<Option<Bell>>,
-    credentials: Credentials,
+    hook_trigger: Mutex<Option<HookTrigger>>,
+    credentials: ServerCredentials,
     /// Hides the credentials of servers in results; set once the session has it.
     masking: OnceLock<Arc<Masking>>,
 }
 
 /// The ways to the host.
 #[derive(Clone)]
-struct Reach {
-    host: Host,
+struct HostAccess {
+    host: HostSender,
     /// Its desk, when it can answer.
-    desk: Option<Desk>,
+    questions: Option<HostQuestions>,
 }
 
 /// Headers of remote servers beside the configured ones.
-pub(crate) struct Credentials {
+pub(crate) struct ServerCredentials {
     keyring: Keyring,
     /// Where the helper of each server runs.
     places: BTreeMap<String, HelperPlace>,
@@ -48,52 +48,57 @@ pub(crate) struct Credentials {
     cwd: PathBuf,
 }
 
-impl Credentials {
+impl ServerCredentials {
     /// `base_env` is that of the process, where sign-ins are kept.
     pub(crate) fn new(env: &Env, base_env: &Env, cwd: PathBuf, places: BTreeMap<String, HelperPlace>) -> Self {
-        let keyring = Keyring::new(Http::new(env.clone()), env.clone(), Arc::new(Tokens::new(base_env.clone())));
+        let keyring = Keyring::new(Http::new(env.clone()), env.clone(), Arc::new(McpTokenVault::new(base_env.clone())));
         Self { keyring, places, cwd }
     }
 }
 
-impl SessionOwner {
-    pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>, credentials: Credentials) -> Self {
-        let host = Mutex::new(Some(Reach { host, desk }));
-        Self { host, roots: Mutex::new(roots), bell: Mutex::default(), credentials, masking: OnceLock::new() }
+impl McpSessionOwner {
+    pub(crate) fn new(
+        host: HostSender,
+        desk: Option<HostQuestions>,
+        roots: Vec<PathBuf>,
+        credentials: ServerCredentials,
+    ) -> Self {
+        let host = Mutex::new(Some(HostAccess { host, questions: desk }));
+        Self { host, roots: Mutex::new(roots), hook_trigger: Mutex::default(), credentials, masking: OnceLock::new() }
     }
 
     /// From now on credentials of declared servers are hidden.
-    pub(crate) fn hide_in(&self, masking: Arc<Masking>) {
+    pub(crate) fn mask_with(&self, masking: Arc<Masking>) {
         self.masking.set(masking).ok();
     }
 
-    fn reach(&self) -> Option<Reach> {
+    fn host_access(&self) -> Option<HostAccess> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn desk(&self) -> Option<Desk> {
-        self.reach().and_then(|reach| reach.desk)
+    fn questions(&self) -> Option<HostQuestions> {
+        self.host_access().and_then(|reach| reach.questions)
     }
 
     /// A server waits for an answer of the host.
     pub(super) fn is_asking(&self) -> bool {
-        self.desk().is_some_and(|desk| !desk.pending(Matter::Elicitation).is_empty())
+        self.questions().is_some_and(|desk| !desk.pending(QuestionKind::Elicitation).is_empty())
     }
 
     /// The session is over: nothing more reaches the host from here.
     pub(crate) fn retire(&self) {
-        self.set_bell(None);
+        self.set_hook_trigger(None);
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Before calls run: the hooks as they are now.
-    pub(crate) fn set_bell(&self, bell: Option<Bell>) {
-        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
+    pub(crate) fn set_hook_trigger(&self, bell: Option<HookTrigger>) {
+        *self.hook_trigger.lock().unwrap_or_else(PoisonError::into_inner) = bell;
     }
 
     /// Hooks first, then the host, then hooks that have the last word.
-    async fn ask(&self, asked: Elicitation) -> Elicited {
-        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    async fn ask(&self, asked: Elicitation) -> ElicitationAnswer {
+        let bell = self.hook_trigger.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(bell) = bell else { return self.ask_host(asked).await };
         let (server, id, mode) = (asked.server.clone(), asked.id.clone(), mode(&asked));
         let event = ElicitationEvent {
@@ -104,7 +109,7 @@ impl SessionOwner {
             elicitation_id: id.clone(),
             requested_schema: asked.schema.as_ref().and_then(|schema| wire::raw::to_raw(schema).ok()),
         };
-        let answered = match ruled(bell.ring(&event).await) {
+        let answered = match hook_answer(bell.fire(&event).await) {
             Some(ruled) => ruled,
             None => self.ask_host(asked).await,
         };
@@ -115,7 +120,7 @@ impl SessionOwner {
             elicitation_id: id,
             content: answered.content.as_ref().and_then(|content| wire::raw::to_raw(content).ok()),
         };
-        ruled(bell.ring(&event).await).unwrap_or(answered)
+        hook_answer(bell.fire(&event).await).unwrap_or(answered)
     }
 
     /// Whether the directories are others than before.
@@ -126,8 +131,8 @@ impl SessionOwner {
         changed
     }
 
-    async fn ask_host(&self, asked: Elicitation) -> Elicited {
-        let Some(desk) = self.desk() else { return Elicited::DECLINED };
+    async fn ask_host(&self, asked: Elicitation) -> ElicitationAnswer {
+        let Some(desk) = self.questions() else { return ElicitationAnswer::DECLINED };
         let mode = mode(&asked);
         let mut request = json!({
             "subtype": "elicitation", "mcp_server_name": asked.server, "message": asked.message, "mode": mode,
@@ -142,9 +147,9 @@ impl SessionOwner {
             }
         }
         // Dropped with the server's request, which takes the question back.
-        match desk.ask(Matter::Elicitation, request, CancellationToken::new()).await {
+        match desk.ask(QuestionKind::Elicitation, request, CancellationToken::new()).await {
             Ok(answer) => read(&answer),
-            Err(_) => Elicited::DECLINED,
+            Err(_) => ElicitationAnswer::DECLINED,
         }
     }
 }
@@ -154,20 +159,20 @@ fn mode(asked: &Elicitation) -> &'static str {
 }
 
 /// What hooks decided, if they did.
-fn ruled(merged: hooks::Merged) -> Option<Elicited> {
+fn hook_answer(merged: hooks::MergedAnswer) -> Option<ElicitationAnswer> {
     let (action, content) = merged.action?;
-    Action::parse(&action).map(|action| Elicited { action, content })
+    ElicitAction::parse(&action).map(|action| ElicitationAnswer { action, content })
 }
 
-fn read(answer: &RawValue) -> Elicited {
-    let Ok(mut answer) = serde_json::from_str::<Value>(answer.get()) else { return Elicited::DECLINED };
-    match answer.get("action").and_then(Value::as_str).and_then(Action::parse) {
-        Some(action) => Elicited { action, content: answer.get_mut("content").map(Value::take) },
-        None => Elicited::DECLINED,
+fn read(answer: &RawValue) -> ElicitationAnswer {
+    let Ok(mut answer) = serde_json::from_str::<Value>(answer.get()) else { return ElicitationAnswer::DECLINED };
+    match answer.get("action").and_then(Value::as_str).and_then(ElicitAction::parse) {
+        Some(action) => ElicitationAnswer { action, content: answer.get_mut("content").map(Value::take) },
+        None => ElicitationAnswer::DECLINED,
     }
 }
 
-impl Owner for SessionOwner {
+impl McpOwner for McpSessionOwner {
     fn declared(&self, config: &ServerConfig) {
         if let Some(masking) = self.masking.get() {
             masking.learn_all(permission::mask::of_server(config));
@@ -184,14 +189,14 @@ impl Owner for SessionOwner {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited> {
+    fn elicit(&self, request: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(self.ask(request))
     }
 
     fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()> {
         let body =
             SystemBody::ElicitationComplete { mcp_server_name: server.to_owned(), elicitation_id: id.to_owned() };
-        let reach = self.reach();
+        let reach = self.host_access();
         Box::pin(async move {
             if let Some(reach) = reach {
                 reach.host.system(body).await;
@@ -200,24 +205,24 @@ impl Owner for SessionOwner {
     }
 
     fn forward(&self, server: &str, message: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>> {
-        let Some(desk) = self.desk() else {
+        let Some(desk) = self.questions() else {
             return Box::pin(std::future::ready(Err("there is no host to serve it".to_owned())));
         };
         #[derive(serde::Serialize)]
-        struct Message<'a> {
+        struct McpMessageRequest<'a> {
             subtype: &'static str,
             server_name: &'a str,
             message: Box<RawValue>,
         }
-        let request = Message { subtype: "mcp_message", server_name: server, message };
-        let asked = desk.ask(Matter::Program, request, CancellationToken::new());
+        let request = McpMessageRequest { subtype: "mcp_message", server_name: server, message };
+        let asked = desk.ask(QuestionKind::Program, request, CancellationToken::new());
         Box::pin(async move {
             #[derive(serde::Deserialize)]
-            struct Answer {
+            struct McpMessageAnswer {
                 mcp_response: Box<RawValue>,
             }
             let answer = asked.await.map_err(|error| error.to_string())?;
-            serde_json::from_str::<Answer>(answer.get())
+            serde_json::from_str::<McpMessageAnswer>(answer.get())
                 .map(|answer| answer.mcp_response)
                 .map_err(|_| "the host's answer holds no mcp_response".to_owned())
         })
@@ -226,13 +231,13 @@ impl Owner for SessionOwner {
     fn headers(
         &self,
         server: &str,
-        remote: &Remote,
-        occasion: Occasion,
+        remote: &RemoteConfig,
+        occasion: HeaderOccasion,
     ) -> BoxFuture<'_, Result<Option<Headers>, String>> {
-        let Credentials { keyring, places, cwd } = &self.credentials;
+        let ServerCredentials { keyring, places, cwd } = &self.credentials;
         let (server, remote) = (server.to_owned(), remote.clone());
         Box::pin(async move {
-            let nowhere = HelperPlace { cwd: cwd.clone(), foreign: false };
+            let nowhere = HelperPlace { cwd: cwd.clone(), is_from_repository: false };
             let place = places.get(&server).unwrap_or(&nowhere);
             keyring.headers(&server, &remote, place, &occasion).await
         })

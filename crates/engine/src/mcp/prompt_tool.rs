@@ -1,16 +1,16 @@
 //! `--permission-prompt-tool mcp__server__tool`: a server's tool is asked instead of a person. It is called with the tool's
 //! name, its input and the id of the call, and answers with one text block that holds a verdict as JSON.
 
-use super::Servers;
-use crate::ask::{Reply, Then};
-use mcp::Part;
+use super::SessionServers;
+use crate::permission_prompt::{AfterDenial, PermissionReply};
+use mcp::ResultPart;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What the tool is asked about.
-pub(crate) struct Asked {
+pub(crate) struct PromptToolRequest {
     pub(crate) tool_name: String,
     pub(crate) input: Box<RawValue>,
     pub(crate) tool_use_id: String,
@@ -20,16 +20,16 @@ pub(crate) struct Asked {
 
 /// The verdict, or the text for a tool that is not there.
 pub(crate) async fn judge(
-    servers: Arc<Servers>,
+    servers: Arc<SessionServers>,
     prompt_tool: String,
-    asked: Asked,
+    asked: PromptToolRequest,
     cancel: CancellationToken,
-) -> Result<Reply, String> {
+) -> Result<PermissionReply, String> {
     servers.begin_rest();
     let of_server = |name: &str| prompt_tool.starts_with(&format!("{}__", mcp::exposed_server(name)));
     tokio::select! {
-        () = servers.host.settle(servers.host.connect_limit(), |view| of_server(&view.name)) => {}
-        () = cancel.cancelled() => return Ok(Reply::Withdrawn),
+        () = servers.host.wait_until_connected(servers.host.connect_limit(), |view| of_server(&view.name)) => {}
+        () = cancel.cancelled() => return Ok(PermissionReply::Withdrawn),
     }
     let tools: Vec<_> = servers.host.views().into_iter().flat_map(|view| view.tools.to_vec()).collect();
     let Some(tool) = tools.iter().find(|tool| tool.exposed == prompt_tool) else {
@@ -47,29 +47,29 @@ pub(crate) async fn judge(
     };
     Ok(match servers.host.call(&tool.server, &tool.name, arguments as Map<String, Value>, &cancel).await {
         Ok(result) => verdict(&result, asked.needs_person),
-        Err(mcp::CallError::Cancelled) => Reply::Withdrawn,
+        Err(mcp::CallError::Cancelled) => PermissionReply::Withdrawn,
         Err(error) => refused(&error.to_string()),
     })
 }
 
-fn verdict(result: &mcp::CallResult, needs_person: bool) -> Reply {
+fn verdict(result: &mcp::CallResult, needs_person: bool) -> PermissionReply {
     let text = result.content.iter().find_map(|part| match part {
-        Part::Text(text) => Some(text),
+        ResultPart::Text(text) => Some(text),
         _ => None,
     });
     let Some(text) = text.filter(|_| !result.is_error) else { return refused("the permission tool gave no verdict") };
     let Ok(verdict) = RawValue::from_string(text.trim().to_owned()) else {
         return refused("the permission tool's verdict is not JSON");
     };
-    match Reply::verdict(&verdict) {
-        Reply::Allow { .. } if needs_person => Reply::Deny {
+    match PermissionReply::parse(&verdict) {
+        PermissionReply::Allow { .. } if needs_person => PermissionReply::Deny {
             message: "MCP tool requires user interaction; not supported via --permission-prompt-tool".into(),
-            then: Then::GoOn,
+            then: AfterDenial::GoOn,
         },
         reply => reply,
     }
 }
 
-fn refused(why: &str) -> Reply {
-    Reply::Deny { message: format!("Permission was not given: {why}"), then: Then::GoOn }
+fn refused(why: &str) -> PermissionReply {
+    PermissionReply::Deny { message: format!("Permission was not given: {why}"), then: AfterDenial::GoOn }
 }

@@ -2,84 +2,84 @@
 //! user's own choice hands out. A rule that denies a whole server denies its resources as well.
 
 use super::outcome;
-use super::shelf::Common;
+use super::toolset::SharedToolset;
 use futures_util::future::BoxFuture;
-use mcp::{CallError, Host, Part, Resource, ResourceBody};
+use mcp::{CallError, McpHost, McpResource, ResourceBody, ResultPart};
 use permission::Access;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 
 pub(super) struct ListResources {
-    spec: Spec,
-    common: Arc<Common>,
+    spec: ToolSpec,
+    common: Arc<SharedToolset>,
 }
 
 impl ListResources {
-    pub(super) fn new(common: Arc<Common>) -> Self {
+    pub(super) fn new(common: Arc<SharedToolset>) -> Self {
         let schema = r#"{"type":"object","properties":{"server":{"type":"string","description":"Only this server's"}},"additionalProperties":false}"#;
         let description = "Lists the resources that connected MCP servers offer, each with its server and uri. Read one with \
                            ReadMcpResourceTool.";
-        Self { spec: Spec::of("ListMcpResourcesTool", description, schema), common }
+        Self { spec: ToolSpec::of("ListMcpResourcesTool", description, schema), common }
     }
 }
 
 #[derive(Deserialize)]
-struct ListInput {
+struct ListResourcesInput {
     #[serde(default)]
     server: Option<String>,
 }
 
 impl Tool for ListResources {
-    fn spec(&self) -> &Spec {
+    fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input: ListInput =
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input: ListResourcesInput =
             serde_json::from_str(input.get()).map_err(|error| InputError(format!("ListMcpResourcesTool: {error}")))?;
-        Ok(Box::new(List { common: Arc::clone(&self.common), server: input.server }))
+        Ok(Box::new(ListResourcesCall { common: Arc::clone(&self.common), server: input.server }))
     }
 }
 
-struct List {
-    common: Arc<Common>,
+struct ListResourcesCall {
+    common: Arc<SharedToolset>,
     server: Option<String>,
 }
 
-impl Call for List {
+impl ToolCall for ListResourcesCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             tokio::select! {
                 outcome = self.list() => outcome,
-                () = cx.cancel.cancelled() => Outcome::failed("The call was interrupted by the user."),
+                () = cx.cancel.cancelled() => ToolOutcome::failed("The call was interrupted by the user."),
             }
         })
     }
 }
 
-impl List {
-    async fn list(&self) -> Outcome {
+impl ListResourcesCall {
+    async fn list(&self) -> ToolOutcome {
         let rows = match &self.server {
             Some(server) => match reachable(&self.common, server) {
                 Ok(host) => host.resources(server).await.map_err(|error| error.to_string()),
                 Err(why) => Err(why),
             },
-            None => Ok(everywhere(&self.common).await),
+            None => Ok(list_all(&self.common).await),
         };
         let rows = match rows {
             Ok(rows) => rows,
-            Err(why) => return Outcome::failed(why),
+            Err(why) => return ToolOutcome::failed(why),
         };
         let rows: Vec<Value> = rows
             .into_iter()
@@ -97,14 +97,14 @@ impl List {
             .collect();
         let structured = wire::raw::to_raw(&rows).ok();
         if rows.is_empty() {
-            return Outcome::text("No resources found.", structured);
+            return ToolOutcome::text("No resources found.", structured);
         }
-        Outcome::text(serde_json::to_string(&rows).unwrap_or_default(), structured)
+        ToolOutcome::text(serde_json::to_string(&rows).unwrap_or_default(), structured)
     }
 }
 
 /// What every server has that may be asked; one that cannot tell is left out.
-async fn everywhere(common: &Common) -> Vec<Resource> {
+async fn list_all(common: &SharedToolset) -> Vec<McpResource> {
     let asked = common.hosts.iter().flat_map(|host| host.views().into_iter().map(move |view| (host, view)));
     let asked = asked.filter(|(_, view)| view.has_resources && common.may_read(&view.name));
     let lists = asked.map(|(host, view)| async move {
@@ -115,7 +115,7 @@ async fn everywhere(common: &Common) -> Vec<Resource> {
 }
 
 /// The one to ask about this server, or why there is none.
-fn reachable<'a>(common: &'a Common, server: &str) -> Result<&'a Host, String> {
+fn reachable<'a>(common: &'a SharedToolset, server: &str) -> Result<&'a McpHost, String> {
     if !common.may_read(server) {
         return Err(format!("A permission rule denies the MCP server \"{server}\" and with it its resources."));
     }
@@ -123,11 +123,11 @@ fn reachable<'a>(common: &'a Common, server: &str) -> Result<&'a Host, String> {
 }
 
 /// The one that has this server; an agent's own ones first.
-pub(super) fn host_of<'a>(common: &'a Common, server: &str) -> Option<&'a Host> {
+pub(super) fn host_of<'a>(common: &'a SharedToolset, server: &str) -> Option<&'a McpHost> {
     common.hosts.iter().rev().find(|host| host.view(server).is_some())
 }
 
-fn unknown(common: &Common, server: &str) -> String {
+fn unknown(common: &SharedToolset, server: &str) -> String {
     let views = common.views().into_iter().filter(|view| common.may_read(&view.name));
     let names: Vec<String> = views.map(|view| view.name).collect();
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -135,56 +135,56 @@ fn unknown(common: &Common, server: &str) -> String {
 }
 
 pub(super) struct ReadResource {
-    spec: Spec,
-    common: Arc<Common>,
+    spec: ToolSpec,
+    common: Arc<SharedToolset>,
 }
 
 impl ReadResource {
-    pub(super) fn new(common: Arc<Common>) -> Self {
+    pub(super) fn new(common: Arc<SharedToolset>) -> Self {
         let schema = r#"{"type":"object","properties":{"server":{"type":"string","description":"The server that offers it"},"uri":{"type":"string","description":"As listed"}},"required":["server","uri"],"additionalProperties":false}"#;
         let description =
             "Reads one resource of an MCP server by its uri. Binary contents are saved to a file, which is named.";
-        Self { spec: Spec::of("ReadMcpResourceTool", description, schema), common }
+        Self { spec: ToolSpec::of("ReadMcpResourceTool", description, schema), common }
     }
 }
 
 #[derive(Deserialize)]
-struct ReadInput {
+struct ReadResourceInput {
     server: String,
     uri: String,
 }
 
 impl Tool for ReadResource {
-    fn spec(&self) -> &Spec {
+    fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input: ReadInput =
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input: ReadResourceInput =
             serde_json::from_str(input.get()).map_err(|error| InputError(format!("ReadMcpResourceTool: {error}")))?;
-        Ok(Box::new(Reading { common: Arc::clone(&self.common), input }))
+        Ok(Box::new(ReadResourceCall { common: Arc::clone(&self.common), input }))
     }
 }
 
-struct Reading {
-    common: Arc<Common>,
-    input: ReadInput,
+struct ReadResourceCall {
+    common: Arc<SharedToolset>,
+    input: ReadResourceInput,
 }
 
-impl Call for Reading {
+impl ToolCall for ReadResourceCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             let host = match reachable(&self.common, &self.input.server) {
                 Ok(host) => host,
-                Err(why) => return Outcome::failed(why),
+                Err(why) => return ToolOutcome::failed(why),
             };
             let read = tokio::select! {
                 read = host.read_resource(&self.input.server, &self.input.uri) => read,
@@ -192,22 +192,22 @@ impl Call for Reading {
             };
             match read {
                 Ok(parts) => contents(parts, &cx),
-                Err(error) => Outcome::failed(error.to_string()),
+                Err(error) => ToolOutcome::failed(error.to_string()),
             }
         })
     }
 }
 
-fn contents(parts: Vec<Part>, cx: &CallCx) -> Outcome {
+fn contents(parts: Vec<ResultPart>, cx: &CallContext) -> ToolOutcome {
     let session_dir = &cx.state.facts.session_dir;
     let entries: Vec<Value> = parts.into_iter().filter_map(|part| entry(part, session_dir)).collect();
     let body = json!({"contents": entries});
     let structured = wire::raw::to_raw(&body).ok();
-    Outcome::text(body.to_string(), structured)
+    ToolOutcome::text(body.to_string(), structured)
 }
 
 /// As plain text; what is binary goes to a file, which is named.
-pub(super) fn readable(parts: Vec<Part>, session_dir: &std::path::Path) -> String {
+pub(super) fn readable(parts: Vec<ResultPart>, session_dir: &std::path::Path) -> String {
     let text = |part| {
         let entry = entry(part, session_dir)?;
         let text = entry.get("text").and_then(Value::as_str).map(str::to_owned);
@@ -217,8 +217,8 @@ pub(super) fn readable(parts: Vec<Part>, session_dir: &std::path::Path) -> Strin
     if texts.is_empty() { "(it is empty)".into() } else { texts.join("\n\n") }
 }
 
-fn entry(part: Part, session_dir: &std::path::Path) -> Option<Value> {
-    let Part::Resource { uri, mime, body } = part else { return None };
+fn entry(part: ResultPart, session_dir: &std::path::Path) -> Option<Value> {
+    let ResultPart::Resource { uri, mime, body } = part else { return None };
     let mut entry = json!({"uri": uri});
     if let Some(mime) = &mime {
         entry["mimeType"] = json!(mime);

@@ -1,152 +1,153 @@
 //! ToolSearch: finds deferred tools and loads their schemas. Waits for servers that are still connecting, so that a tool is
 //! not missed because it was asked for early.
 
-use super::Deferral;
-use super::shelf::{Common, Definition, Found, Loaded};
+use super::ToolDeferral;
+use super::toolset::{AvailableTool, LoadedTool, McpToolDefinition, SharedToolset};
 use futures_util::future::BoxFuture;
-use mcp::Status;
+use mcp::McpStatus;
 use permission::Access;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
-use wire::block::{Block, Content};
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use wire::block::{ContentBlock, MessageContent};
 
 const DEFAULT_RESULTS: usize = 5;
 const MAX_RESULTS: usize = 50;
 
 pub(super) struct ToolSearch {
-    spec: Spec,
-    common: Arc<Common>,
+    spec: ToolSpec,
+    common: Arc<SharedToolset>,
 }
 
 impl ToolSearch {
     pub(super) const NAME: &str = "ToolSearch";
 
-    pub(super) fn new(common: Arc<Common>) -> Self {
-        let spec = Spec::of(Self::NAME, include_str!("tool_search.md"), include_str!("tool_search.schema.json"));
+    pub(super) fn new(common: Arc<SharedToolset>) -> Self {
+        let spec = ToolSpec::of(Self::NAME, include_str!("tool_search.md"), include_str!("tool_search.schema.json"));
         Self { spec, common }
     }
 }
 
 #[derive(Deserialize)]
-struct Input {
+struct ToolSearchInput {
     query: String,
     #[serde(default)]
     max_results: Option<serde_json::Value>,
 }
 
 impl Tool for ToolSearch {
-    fn spec(&self) -> &Spec {
+    fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        let input: Input =
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input: ToolSearchInput =
             serde_json::from_str(input.get()).map_err(|error| InputError(format!("ToolSearch: query: {error}")))?;
         let asked = input.max_results.as_ref().and_then(|n| n.as_u64().or_else(|| n.as_str()?.trim().parse().ok()));
         let most = asked.map_or(DEFAULT_RESULTS, |n| (n as usize).clamp(1, MAX_RESULTS));
-        Ok(Box::new(Search { common: Arc::clone(&self.common), query: input.query, most }))
+        Ok(Box::new(ToolSearchCall { common: Arc::clone(&self.common), query: input.query, max_results: most }))
     }
 }
 
-struct Search {
-    common: Arc<Common>,
+struct ToolSearchCall {
+    common: Arc<SharedToolset>,
     query: String,
-    most: usize,
+    max_results: usize,
 }
 
-impl Call for Search {
+impl ToolCall for ToolSearchCall {
     fn access(&self, _: &Workspace) -> Vec<Access> {
         vec![Access::Harmless]
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Shared
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Shared
     }
 
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             self.common.servers.begin_rest();
             let settled = async {
                 for host in &self.common.hosts {
-                    host.settle(host.connect_limit(), |view| !self.common.servers.is_late(&view.name)).await;
+                    host.wait_until_connected(host.connect_limit(), |view| !self.common.servers.is_late(&view.name))
+                        .await;
                 }
             };
             tokio::select! {
                 () = settled => {}
-                () = cx.cancel.cancelled() => return Outcome::failed("The search was interrupted by the user."),
+                () = cx.cancel.cancelled() => return ToolOutcome::failed("The search was interrupted by the user."),
             }
             self.answer()
         })
     }
 }
 
-impl Search {
-    fn answer(&self) -> Outcome {
+impl ToolSearchCall {
+    fn answer(&self) -> ToolOutcome {
         let all = self.common.deferred();
         let found = match self.query.trim().strip_prefix("select:") {
             Some(names) => select(&all, names),
-            None => rank(&all, &self.query, self.most),
+            None => rank(&all, &self.query, self.max_results),
         };
         if found.is_empty() {
-            return Outcome::text(self.nothing(all.len()), self.twin(&[], all.len()));
+            return ToolOutcome::text(self.no_match_message(all.len()), self.structured_result(&[], all.len()));
         }
         let definitions = self.load(&found);
         let names: Vec<&str> = found.iter().map(|found| found.tool.exposed.as_str()).collect();
-        let structured = self.twin(&names, all.len());
+        let structured = self.structured_result(&names, all.len());
         let content = match self.common.servers.deferral {
-            Deferral::Native { .. } => {
-                let reference = |name: &&str| Block::ToolReference { tool_name: (*name).to_owned() };
-                Content::Blocks(names.iter().map(reference).collect())
+            ToolDeferral::Native { .. } => {
+                let reference = |name: &&str| ContentBlock::ToolReference { tool_name: (*name).to_owned() };
+                MessageContent::Blocks(names.iter().map(reference).collect())
             }
-            Deferral::Emulated { .. } | Deferral::Off => Content::Text(format!(
+            ToolDeferral::Emulated { .. } | ToolDeferral::Off => MessageContent::Text(format!(
                 "These tools are loaded and can be called from now on:\n{}",
                 definitions.join("\n")
             )),
         };
-        Outcome { content, is_error: false, structured, mcp_meta: None }
+        ToolOutcome { content, is_error: false, structured, mcp_meta: None }
     }
 
     /// Remembers what is loaded; the definitions as text.
-    fn load(&self, found: &[Found]) -> Vec<String> {
+    fn load(&self, found: &[AvailableTool]) -> Vec<String> {
         let mut state = self.common.state();
         let mut texts = Vec::new();
         for found in found {
-            let Some(definition) = Definition::of(&found.tool) else { continue };
+            let Some(definition) = McpToolDefinition::of(&found.tool) else { continue };
             texts.extend(wire::raw::to_line(&definition));
             if !state.loaded.iter().any(|loaded| loaded.name == found.tool.exposed) {
-                state.loaded.push(Loaded { name: found.tool.exposed.clone(), definition, is_pinned: false });
+                state.loaded.push(LoadedTool { name: found.tool.exposed.clone(), definition, is_pinned: false });
             }
         }
         texts
     }
 
-    fn nothing(&self, total: usize) -> String {
+    fn no_match_message(&self, total: usize) -> String {
         let mut lines = vec![format!("No deferred tool fits \"{}\"; {total} can be searched.", self.query.trim())];
         lines.extend(self.common.views().into_iter().filter_map(|view| match &view.status {
-            Status::Failed(why) => Some(format!("MCP server {} failed: {why}", view.name)),
-            Status::NeedsAuth => Some(format!("MCP server {} needs authentication.", view.name)),
-            Status::Pending => Some(format!("MCP server {} is still connecting.", view.name)),
-            Status::Connected | Status::Disabled => None,
+            McpStatus::Failed(why) => Some(format!("MCP server {} failed: {why}", view.name)),
+            McpStatus::NeedsAuth => Some(format!("MCP server {} needs authentication.", view.name)),
+            McpStatus::Pending => Some(format!("MCP server {} is still connecting.", view.name)),
+            McpStatus::Connected | McpStatus::Disabled => None,
         }));
         lines.join("\n")
     }
 
-    fn twin(&self, names: &[&str], total: usize) -> Option<Box<RawValue>> {
+    fn structured_result(&self, names: &[&str], total: usize) -> Option<Box<RawValue>> {
         wire::raw::to_raw(&json!({"matches": names, "query": self.query, "total_deferred_tools": total})).ok()
     }
 }
 
-fn select(all: &[Found], names: &str) -> Vec<Found> {
+fn select(all: &[AvailableTool], names: &str) -> Vec<AvailableTool> {
     let wanted = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     let find = |name: &str| all.iter().find(|found| found.tool.exposed == name || found.tool.name == name).cloned();
     wanted.filter_map(find).collect()
 }
 
 /// The best matches. `+word` must be there.
-fn rank(all: &[Found], query: &str, most: usize) -> Vec<Found> {
+fn rank(all: &[AvailableTool], query: &str, most: usize) -> Vec<AvailableTool> {
     let words: Vec<(bool, String)> = query
         .split_whitespace()
         .map(|word| match word.strip_prefix('+') {
@@ -155,13 +156,14 @@ fn rank(all: &[Found], query: &str, most: usize) -> Vec<Found> {
         })
         .filter(|(_, word)| !word.is_empty())
         .collect();
-    let mut scored: Vec<(u32, &Found)> = all.iter().filter_map(|found| Some((score(found, &words)?, found))).collect();
+    let mut scored: Vec<(u32, &AvailableTool)> =
+        all.iter().filter_map(|found| Some((score(found, &words)?, found))).collect();
     scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.tool.exposed.cmp(&b.1.tool.exposed)));
     scored.into_iter().take(most).map(|(_, found)| found.clone()).collect()
 }
 
 /// `None` when nothing fits, or something that must be there is missing.
-fn score(found: &Found, words: &[(bool, String)]) -> Option<u32> {
+fn score(found: &AvailableTool, words: &[(bool, String)]) -> Option<u32> {
     let name = found.tool.exposed.to_lowercase();
     let parts: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
     let hint = found.tool.meta.search_hint.as_deref().unwrap_or_default().to_lowercase();

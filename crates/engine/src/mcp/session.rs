@@ -1,44 +1,44 @@
 //! Where servers meet the turn: before it opens, before each step, at the end.
 
-use super::Servers;
-use crate::control::context_usage::ServerTool;
-use crate::scribe::PromptSource;
-use crate::session::{Io, Session};
-use mcp::Part;
+use super::SessionServers;
+use crate::control::context_usage::ServerToolUsage;
+use crate::session::{Session, SessionIo};
+use crate::transcript_writer::PromptSource;
+use mcp::ResultPart;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 
-impl Io {
+impl SessionIo {
     /// Tools of servers, by what they weigh.
-    pub(crate) fn server_tools(&self) -> Vec<ServerTool> {
-        let weigh = |found: super::shelf::Found| {
+    pub(crate) fn server_tools(&self) -> Vec<ServerToolUsage> {
+        let weigh = |found: super::toolset::AvailableTool| {
             let tool = &found.tool;
-            ServerTool {
+            ServerToolUsage {
                 name: tool.exposed.clone(),
                 server: tool.server.clone(),
                 tokens: model::estimate::text(tool.exposed.len() + tool.description.len() + tool.schema.len()),
                 is_loaded: self.registry.is_offered(&tool.exposed),
             }
         };
-        self.mcp.common.tools().into_iter().map(weigh).collect()
+        self.mcp.shared.tools().into_iter().map(weigh).collect()
     }
 }
 
 impl Session {
     /// A server changed while the session was idle: what hosts are answered from is kept up to date.
-    pub(crate) async fn hear_servers(&mut self) {
+    pub(crate) async fn refresh_servers(&mut self) {
         self.refresh_tools();
-        self.post().await;
+        self.publish_view().await;
     }
 
     /// For what shows servers: those that are being connected get a moment, so that what is shown holds. `None` when the
     /// process is being stopped or the user does not want to wait.
-    pub(crate) async fn settle_servers(&mut self, token: &CancellationToken) -> Option<()> {
+    pub(crate) async fn wait_for_servers(&mut self, token: &CancellationToken) -> Option<()> {
         let servers = Arc::clone(self.io.mcp.servers());
         tokio::select! {
-            settled = self.control.during(servers.settle_for_show()) => settled?,
+            settled = self.control.during(servers.wait_for_status()) => settled?,
             () = token.cancelled() => return None,
         }
         self.refresh_tools();
@@ -46,19 +46,19 @@ impl Session {
     }
 
     /// Before a turn opens: servers it has to have are connected, within their limits.
-    pub(crate) async fn ready_servers(&mut self) {
+    pub(crate) async fn connect_servers(&mut self) {
         if self.io.host.agent_id().is_none() {
             let servers = Arc::clone(self.io.mcp.servers());
-            self.tell_roots(&servers).await;
-            let late = self.control.during(servers.ready()).await.unwrap_or_default();
+            self.send_roots(&servers).await;
+            let late = self.control.during(servers.wait_for_required()).await.unwrap_or_default();
             for name in late {
                 self.io.host.notice(late_notice(&name, servers.brief_wait())).await;
             }
         } else {
-            let common = Arc::clone(&self.io.mcp.common);
+            let common = Arc::clone(&self.io.mcp.shared);
             let own = async {
                 for host in common.hosts.iter().skip(1) {
-                    host.settle(host.connect_limit(), |_| true).await;
+                    host.wait_until_connected(host.connect_limit(), |_| true).await;
                 }
             };
             self.control.during(own).await;
@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Servers hear of directories that were added.
-    async fn tell_roots(&mut self, servers: &Servers) {
+    async fn send_roots(&mut self, servers: &SessionServers) {
         let mut roots = vec![self.io.directories.project.clone()];
         roots.extend(self.io.watch.additional());
         if servers.owner.set_roots(roots) {
@@ -77,8 +77,8 @@ impl Session {
 
     /// Before a step: the tools as they are now.
     pub(crate) fn refresh_tools(&mut self) {
-        let is_native = matches!(self.io.mcp.servers().deferral, super::Deferral::Native { .. });
-        self.io.mcp.settle_references(&mut self.context, is_native);
+        let is_native = matches!(self.io.mcp.servers().deferral, super::ToolDeferral::Native { .. });
+        self.io.mcp.resolve_references(&mut self.context, is_native);
         let window = self.context.facts().context_window;
         if let Some(offer) = self.io.mcp.offer(&self.io.policy, window) {
             self.io.registry = offer.registry;
@@ -87,21 +87,21 @@ impl Session {
     }
 
     /// Before a step: what is new about servers.
-    pub(crate) fn tell_servers(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn announce_servers(&mut self) -> Result<(), StoreError> {
         self.refresh_tools();
-        let common = Arc::clone(&self.io.mcp.common);
-        for attachment in self.io.mcp.told.due(&common) {
+        let common = Arc::clone(&self.io.mcp.shared);
+        for attachment in self.io.mcp.announced.take_due(&common) {
             self.attach(attachment)?;
         }
         if let Some(line) = self.io.mcp.unrecorded() {
-            self.io.scribe.attachment(line)?;
+            self.io.transcript.attachment(line)?;
         }
         Ok(())
     }
 
     /// Adds what a typed prompt of a server says. The inner error is why there is nothing.
     pub(crate) async fn load_prompt(&mut self) -> Result<Result<(), String>, StoreError> {
-        let Some(typed) = self.io.mcp.typed.take() else { return Ok(Ok(())) };
+        let Some(typed) = self.io.mcp.typed_prompt.take() else { return Ok(Ok(())) };
         let arguments: Map<String, Value> = typed.arguments.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
         let asked = typed.host.prompt(&typed.server, &typed.name, arguments);
         let messages = match self.control.during(asked).await {
@@ -127,13 +127,13 @@ fn late_notice(server: &str, limit: std::time::Duration) -> String {
     )
 }
 
-fn plain(part: Part) -> String {
+fn plain(part: ResultPart) -> String {
     match part {
-        Part::Text(text) => text,
-        Part::Resource { uri, body: mcp::ResourceBody::Text(text), .. } => format!("[{uri}]\n{text}"),
-        Part::Link { uri, name, .. } => format!("[Resource link: {name}] {uri}"),
-        Part::Image { mime, .. } | Part::Audio { mime, .. } => format!("[{mime}]"),
-        Part::Resource { uri, .. } => format!("[{uri}]"),
-        Part::Other(value) => value.to_string(),
+        ResultPart::Text(text) => text,
+        ResultPart::Resource { uri, body: mcp::ResourceBody::Text(text), .. } => format!("[{uri}]\n{text}"),
+        ResultPart::Link { uri, name, .. } => format!("[Resource link: {name}] {uri}"),
+        ResultPart::Image { mime, .. } | ResultPart::Audio { mime, .. } => format!("[{mime}]"),
+        ResultPart::Resource { uri, .. } => format!("[{uri}]"),
+        ResultPart::Other(value) => value.to_string(),
     }
 }

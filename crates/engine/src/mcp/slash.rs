@@ -1,14 +1,14 @@
 //! Prompts of servers as commands: `/mcp__server__prompt one "two words"`, or `/server:prompt (MCP) …` as some hosts
 //! spell it.
 
-use super::Shelf;
-use mcp::{Host, RemotePrompt};
+use super::McpToolset;
+use mcp::{McpHost, RemotePrompt};
 use serde_json::value::RawValue;
 
 /// A prompt the user typed.
 #[derive(Clone)]
-pub(crate) struct Typed {
-    pub(super) host: Host,
+pub(crate) struct TypedServerPrompt {
+    pub(super) host: McpHost,
     pub(super) server: String,
     pub(super) name: String,
     pub(super) arguments: Vec<(String, String)>,
@@ -16,7 +16,7 @@ pub(crate) struct Typed {
     pub(super) content: Box<RawValue>,
 }
 
-impl Shelf {
+impl McpToolset {
     /// Names that can be typed.
     pub(crate) fn prompt_names(&self) -> Vec<String> {
         self.prompts().into_iter().map(|(_, prompt)| prompt.exposed).collect()
@@ -30,29 +30,29 @@ impl Shelf {
             };
             prompt.arguments.iter().map(shown).collect::<Vec<_>>().join(" ")
         };
-        let row = |(_, prompt): (Host, RemotePrompt)| {
+        let row = |(_, prompt): (McpHost, RemotePrompt)| {
             let hint = hint(&prompt);
             (format!("{}:{} (MCP)", prompt.server, prompt.name), prompt.description, hint)
         };
         self.prompts().into_iter().map(row).collect()
     }
 
-    fn prompts(&self) -> Vec<(Host, RemotePrompt)> {
-        let of = |host: &Host| {
+    fn prompts(&self) -> Vec<(McpHost, RemotePrompt)> {
+        let of = |host: &McpHost| {
             let views = host.views().into_iter();
             views.flat_map(|view| view.prompts.to_vec()).map(|prompt| (host.clone(), prompt)).collect::<Vec<_>>()
         };
-        self.common.hosts.iter().flat_map(of).collect()
+        self.shared.hosts.iter().flat_map(of).collect()
     }
 
     /// Keeps what `text` asks for until the turn loads it; how it stands in the transcript.
-    pub(crate) fn note_typed(&mut self, text: &str) -> Option<Box<RawValue>> {
-        self.typed = self.typed(text);
-        self.typed.as_ref().map(|typed| typed.content.clone())
+    pub(crate) fn keep_typed(&mut self, text: &str) -> Option<Box<RawValue>> {
+        self.typed_prompt = self.typed(text);
+        self.typed_prompt.as_ref().map(|typed| typed.content.clone())
     }
 
     /// What `text` asks for, if it is a prompt of a server.
-    fn typed(&self, text: &str) -> Option<Typed> {
+    fn typed(&self, text: &str) -> Option<TypedServerPrompt> {
         let rest = text.trim_start().strip_prefix('/')?;
         let (host, prompt, arguments) = self.prompts().into_iter().find_map(|(host, prompt)| {
             let spelled = format!("{}:{} (MCP)", prompt.server, prompt.name);
@@ -73,7 +73,7 @@ impl Shelf {
         let name = &prompt.exposed;
         let tagged = format!("<command-name>/{name}</command-name>\n<command-message>{name}</command-message>{words}");
         let content = wire::raw::to_raw(&tagged).ok()?;
-        Some(Typed { host, server: prompt.server, name: prompt.name, arguments: given, content })
+        Some(TypedServerPrompt { host, server: prompt.server, name: prompt.name, arguments: given, content })
     }
 }
 

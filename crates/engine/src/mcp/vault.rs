@@ -1,19 +1,19 @@
 //! Stored sign-ins, as the MCP client wants them.
 
 use config::mcp::TokenFile;
-use mcp::auth::Vault;
+use mcp::auth::TokenVault;
 use std::io;
 use sys::Env;
 
-pub(super) struct Tokens(TokenFile);
+pub(super) struct McpTokenVault(TokenFile);
 
-impl Tokens {
+impl McpTokenVault {
     pub(super) fn new(env: Env) -> Self {
         Self(TokenFile::new(env))
     }
 }
 
-impl Vault for Tokens {
+impl TokenVault for McpTokenVault {
     fn read(&self, key: &str) -> Option<String> {
         self.0.read(key)
     }

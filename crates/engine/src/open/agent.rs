@@ -1,57 +1,63 @@
 //! What a session's agents are made from, and the definition the main thread itself may run as.
 
-use super::Opening;
-use super::conversation::Conversation;
-use crate::agents::Kit;
-use crate::agents::voice::Forward;
-use crate::host::Host;
+use super::SessionBuilder;
+use super::conversation::ConversationChoice;
+use crate::agents::AgentTemplate;
+use crate::agents::output::ForwardMode;
+use crate::host::HostSender;
 use crate::ledger::Ledger;
-use crate::lore::Teaching;
-use crate::options::{Options, StartError};
-use crate::reload::Watch;
-use config::agents::{Agents, Definition};
-use config::roots::Roots;
-use config::{Loaded, MemoryFile, MemoryScope, Selection};
-use model::Identity;
+use crate::options::{SessionOptions, StartError};
+use crate::settings_watch::SettingsWatch;
+use crate::skills::SkillsTemplate;
+use config::agents::{AgentDefinition, AgentDefinitions};
+use config::roots::DefinitionRoots;
+use config::{MemoryFile, MemoryScope, ProjectConfig, SettingsSelection};
+use model::RequestIdentity;
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
 use sys::Env;
-use tools::Registry;
+use tools::ToolRegistry;
 use tools::state::ToolState;
 
 /// Where agents and skills are declared.
-pub(super) fn roots(options: &Options, cwd: &Path, env: &Env, selection: &Selection, loaded: &Loaded) -> Option<Roots> {
+pub(super) fn roots(
+    options: &SessionOptions,
+    cwd: &Path,
+    env: &Env,
+    selection: &SettingsSelection,
+    loaded: &ProjectConfig,
+) -> Option<DefinitionRoots> {
     if options.bare || options.safe_mode {
         return None;
     }
     let added: Vec<_> = options.add_dirs.iter().map(|dir| cwd.join(dir)).collect();
-    Some(Roots::find(cwd, env, selection, loaded, &added))
+    Some(DefinitionRoots::find(cwd, env, selection, loaded, &added))
 }
 
 /// The main thread's definition, or what to say when it is gone.
 #[derive(Default)]
-pub(super) struct Main {
-    pub(super) definition: Option<Definition>,
+pub(super) struct MainAgent {
+    pub(super) definition: Option<AgentDefinition>,
     pub(super) notice: Option<String>,
 }
 
 /// `--agent`, the agent of the resumed conversation, the setting.
 pub(super) fn main(
-    options: &Options,
-    loaded: &Loaded,
-    conversation: &Conversation,
-    roots: Option<&Roots>,
-) -> Result<Main, StartError> {
+    options: &SessionOptions,
+    loaded: &ProjectConfig,
+    conversation: &ConversationChoice,
+    roots: Option<&DefinitionRoots>,
+) -> Result<MainAgent, StartError> {
     let recorded = conversation.loaded.as_ref().and_then(|l| l.sticky.iter().rev().find_map(|line| setting(line)));
     let named = options.agent.clone().or(recorded).or_else(|| loaded.settings.agent.clone());
-    let Some(name) = named.filter(|name| !name.is_empty()) else { return Ok(Main::default()) };
+    let Some(name) = named.filter(|name| !name.is_empty()) else { return Ok(MainAgent::default()) };
     let declared = match roots {
-        Some(roots) => Agents::load(roots, &options.agents),
-        None => Agents::load(&Roots::default(), &options.agents),
+        Some(roots) => AgentDefinitions::load(roots, &options.agents),
+        None => AgentDefinitions::load(&DefinitionRoots::default(), &options.agents),
     };
     if let Some(definition) = declared.find(&name) {
-        return Ok(Main { definition: Some(definition.clone()), notice: None });
+        return Ok(MainAgent { definition: Some(definition.clone()), notice: None });
     }
     let names: Vec<&str> = declared.all.iter().map(|agent| agent.name.as_str()).collect();
     let known =
@@ -60,40 +66,44 @@ pub(super) fn main(
         return Err(StartError::new(format!("Error: there is no agent \"{name}\"; {known}")));
     }
     let notice = format!("Warning: agent \"{name}\" is gone ({known}); the session goes on without it");
-    Ok(Main { definition: None, notice: Some(notice) })
+    Ok(MainAgent { definition: None, notice: Some(notice) })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Setting {
+struct AgentSettingLine {
     #[serde(rename = "type")]
     kind: String,
     agent_setting: String,
 }
 
 fn setting(line: &str) -> Option<String> {
-    let setting: Setting = serde_json::from_str(line).ok()?;
+    let setting: AgentSettingLine = serde_json::from_str(line).ok()?;
     (setting.kind == "agent-setting").then_some(setting.agent_setting)
 }
 
 /// Parts that the main thread has as well.
-pub(super) struct Shared<'a> {
-    pub(super) host: &'a Host,
-    pub(super) identity: &'a Arc<Identity>,
+pub(super) struct AgentTemplateParts<'a> {
+    pub(super) host: &'a HostSender,
+    pub(super) identity: &'a Arc<RequestIdentity>,
     pub(super) state: &'a Arc<ToolState>,
     pub(super) ledger: &'a Ledger,
     pub(super) files: &'a [MemoryFile],
-    pub(super) teaching: Teaching,
-    pub(super) watch: &'a Watch,
-    pub(super) servers: &'a Arc<crate::mcp::Servers>,
+    pub(super) skills: SkillsTemplate,
+    pub(super) watch: &'a SettingsWatch,
+    pub(super) servers: &'a Arc<crate::mcp::SessionServers>,
 }
 
-pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) -> Kit {
+pub(super) fn template(
+    opening: &SessionBuilder,
+    registry: &ToolRegistry,
+    shared: AgentTemplateParts<'_>,
+) -> AgentTemplate {
     let options = &opening.options;
     let moving = ["EnterWorktree", "ExitWorktree"].into_iter().filter(|_| opening.has_worktrees);
     let own = ["Agent", "SendMessage"].into_iter().chain(moving).map(str::to_owned);
     let forward = options.forward_subagent_text || opening.env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT");
-    Kit {
+    AgentTemplate {
         env: opening.env.clone(),
         host: shared.host.clone(),
         catalog: Arc::clone(&opening.catalog),
@@ -107,16 +117,16 @@ pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) ->
         ledger: shared.ledger.for_agent(),
         request: opening.request_settings(Arc::clone(shared.identity)),
         fallbacks: opening.fallback_chain(),
-        wishes: opening.wishes(),
+        compaction: opening.compaction_settings(),
         served: opening.served(),
         transcript: opening.transcript_path(),
-        teaching: shared.teaching,
+        skills: shared.skills,
         roots: opening.roots.clone(),
         memory: shared.files.iter().filter(|file| file.scope != MemoryScope::Auto).cloned().collect(),
         tools: registry.names().map(str::to_owned).chain(own).collect(),
         servers: Arc::clone(shared.servers),
         concurrency: opening.concurrency(),
-        forward: if forward { Forward::Text } else { Forward::Calls },
+        forward: if forward { ForwardMode::Text } else { ForwardMode::Calls },
         append_prompt: options.append_subagent_prompt.clone(),
         max_budget_usd: options.max_budget_usd,
         facts: opening.init_facts(),

@@ -1,29 +1,29 @@
 //! Where answers come from: the network, or a cassette with this machine's paths and secrets taken out.
 
-use super::Opening;
+use super::SessionBuilder;
 use crate::options::StartError;
-use model::cassette::{Player, Recorder};
-use model::{ModelError, Secret, Transport};
+use model::cassette::{CassettePlayer, CassetteRecorder};
+use model::{AuthSecret, ModelError, ModelTransport};
 use std::path::Path;
 
-pub(super) fn transport(opening: &Opening) -> Result<Transport, StartError> {
+pub(super) fn transport(opening: &SessionBuilder) -> Result<ModelTransport, StartError> {
     let failed = |e: ModelError| StartError::new(format!("Error: {e}"));
     let file = |path: &Path| opening.cwd.join(path);
     Ok(match (&opening.options.record, &opening.options.replay) {
         (_, Some(path)) => {
-            let player = Player::open(&file(path), places(opening)).map_err(failed)?;
-            Transport::Replay(player.with_secrets(secrets(opening)))
+            let player = CassettePlayer::open(&file(path), places(opening)).map_err(failed)?;
+            ModelTransport::Replay(player.with_secrets(secrets(opening)))
         }
         (Some(path), None) => {
-            let recorder = Recorder::create(&file(path), places(opening)).map_err(failed)?;
-            Transport::Record(recorder.with_secrets(secrets(opening)))
+            let recorder = CassetteRecorder::create(&file(path), places(opening)).map_err(failed)?;
+            ModelTransport::Record(recorder.with_secrets(secrets(opening)))
         }
-        (None, None) => Transport::Network,
+        (None, None) => ModelTransport::Network,
     })
 }
 
 /// The paths of this machine and run that stand as placeholders.
-fn places(opening: &Opening) -> Vec<(String, String)> {
+fn places(opening: &SessionBuilder) -> Vec<(String, String)> {
     let home = opening.env.home();
     let (session, tasks) = (opening.session_dir(), opening.tasks_dir());
     let named = [
@@ -39,7 +39,7 @@ fn places(opening: &Opening) -> Vec<(String, String)> {
 }
 
 /// Values of the environment that must not reach a cassette.
-fn secrets(opening: &Opening) -> Vec<Secret> {
+fn secrets(opening: &SessionBuilder) -> Vec<AuthSecret> {
     let names = config::environment::SECRET_VARIABLES;
-    names.iter().filter_map(|name| opening.env.non_empty(name)).map(Secret::new).collect()
+    names.iter().filter_map(|name| opening.env.non_empty(name)).map(AuthSecret::new).collect()
 }

@@ -1,42 +1,42 @@
 //! Which model answers, how it is asked, and in which permission mode a session starts: flags, environment, the resumed
 //! conversation, the agent and settings, in that order, within what settings allow.
 
-use super::Opening;
-use super::allowed::Allowed;
-use super::conversation::Conversation;
+use super::SessionBuilder;
+use super::allowed_models::AllowedModels;
+use super::conversation::ConversationChoice;
+use crate::compaction_policy::CompactionSettings;
 use crate::context::{MainModel, RequestSettings};
-use crate::control::reach::Reach;
-use crate::options::{BYPASS_ROOT, Options, StartError, Thinking, is_sandboxed};
-use crate::pressure::Wishes;
-use config::Loaded;
-use config::agents::Definition;
-use model::catalog::{Catalog, Served};
-use model::request::Choice;
-use model::{Effort, Identity};
+use crate::control::handles::SessionHandles;
+use crate::options::{BYPASS_ROOT, SessionOptions, StartError, ThinkingOption, is_sandboxed};
+use config::ProjectConfig;
+use config::agents::AgentDefinition;
+use model::catalog::{ModelCatalog, ServingParty};
+use model::request::ThinkingChoice;
+use model::{EffortLevel, RequestIdentity};
 use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
-use wire::settings::Source;
+use wire::settings::SettingsSource;
 
 /// The entry point of a session with a person at a terminal.
-const TERMINAL: &str = "cli";
+const TERMINAL_ENTRYPOINT: &str = "cli";
 
-impl Opening {
+impl SessionBuilder {
     /// The level of the session when nobody chose one.
     pub(super) fn default_effort(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);
-        let usual = (self.options.entrypoint == TERMINAL).then_some(Effort::Medium);
+        let usual = (self.options.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium);
         usual.and_then(|level| facts.clamp_effort(level)).or(facts.default_effort).map(|e| e.name().to_owned())
     }
 
-    pub(super) fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
+    pub(super) fn request_settings(&self, identity: Arc<RequestIdentity>) -> RequestSettings {
         let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
         let effort = self.options.effort.clone().or(of_agent);
         let effort = effort.or_else(|| self.loaded.settings.effort_level.clone());
         RequestSettings {
             env: self.env.clone(),
             default_effort: effort.clone(),
-            usual_effort: (self.options.entrypoint == TERMINAL).then_some(Effort::Medium),
+            usual_effort: (self.options.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium),
             effort,
             thinking: self.thinking(),
             default_thinking: self.thinking(),
@@ -52,9 +52,11 @@ impl Opening {
     }
 
     /// The flag, else `alwaysThinkingEnabled`.
-    fn thinking(&self) -> Choice {
+    fn thinking(&self) -> ThinkingChoice {
         match self.options.thinking {
-            Thinking::Auto if self.loaded.settings.always_thinking_enabled == Some(false) => Choice::Disabled,
+            ThinkingOption::Auto if self.loaded.settings.always_thinking_enabled == Some(false) => {
+                ThinkingChoice::Disabled
+            }
             chosen => thinking(chosen),
         }
     }
@@ -73,7 +75,8 @@ impl Opening {
         let mut chain: Vec<String> = Vec::new();
         for name in named {
             let id = self.catalog.resolve(&name, &self.env);
-            let permitted = Allowed::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
+            let permitted =
+                AllowedModels::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
             if permitted && id != self.model.id && !chain.contains(&id) && chain.len() < 3 {
                 chain.push(id);
             }
@@ -81,10 +84,10 @@ impl Opening {
         chain
     }
 
-    pub(super) fn served(&self) -> Served {
+    pub(super) fn served(&self) -> ServingParty {
         match self.env.non_empty("ANTHROPIC_BASE_URL") {
-            Some(url) if !model::is_first_party(url) => Served::Gateway,
-            Some(_) | None => Served::FirstParty,
+            Some(url) if !model::is_first_party(url) => ServingParty::Gateway,
+            Some(_) | None => ServingParty::FirstParty,
         }
     }
 
@@ -93,8 +96,8 @@ impl Opening {
         named.map_or_else(|| self.catalog.resolve("haiku", &self.env), str::to_owned)
     }
 
-    pub(super) fn wishes(&self) -> Wishes {
-        Wishes {
+    pub(super) fn compaction_settings(&self) -> CompactionSettings {
+        CompactionSettings {
             enabled: self.loaded.settings.auto_compact_enabled,
             setting: self.loaded.settings.auto_compact_window,
             flag: self.options.compact_window,
@@ -102,37 +105,37 @@ impl Opening {
     }
 }
 
-fn thinking(choice: Thinking) -> Choice {
+fn thinking(choice: ThinkingOption) -> ThinkingChoice {
     match choice {
-        Thinking::Auto => Choice::Auto,
-        Thinking::Adaptive => Choice::Adaptive,
-        Thinking::Disabled => Choice::Disabled,
-        Thinking::Budget(tokens) => Choice::Budget(tokens),
+        ThinkingOption::Auto => ThinkingChoice::Auto,
+        ThinkingOption::Adaptive => ThinkingChoice::Adaptive,
+        ThinkingOption::Disabled => ThinkingChoice::Disabled,
+        ThinkingOption::Budget(tokens) => ThinkingChoice::Budget(tokens),
     }
 }
 
-impl Reach {
+impl SessionHandles {
     /// Whether settings leave this model to choose.
     pub(crate) fn permits_model(&self, name: &str) -> bool {
         let id = self.catalog.resolve(name, &self.env);
-        Allowed::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
+        AllowedModels::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
     }
 }
 
 /// Why a session may not use this model.
 pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
-    let catalog = Catalog::default();
-    let allowed = Allowed::of(settings, &catalog)?;
+    let catalog = ModelCatalog::default();
+    let allowed = AllowedModels::of(settings, &catalog)?;
     let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
     (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
 }
 
 /// The mode a session starts in. Plan and bypass never come back by resuming.
 pub(super) fn mode(
-    options: &Options,
-    loaded: &Loaded,
-    conversation: &Conversation,
-    agent: Option<&Definition>,
+    options: &SessionOptions,
+    loaded: &ProjectConfig,
+    conversation: &ConversationChoice,
+    agent: Option<&AgentDefinition>,
     env: &Env,
 ) -> Result<PermissionMode, StartError> {
     let resumed = conversation
@@ -160,14 +163,14 @@ pub(super) fn mode(
 /// `ANTHROPIC_DEFAULT_MODEL`, the default. Then what `availableModels` makes of it, with a notice when that, or the
 /// retirement of an id, makes it another one.
 pub(super) fn main_model(
-    options: &Options,
-    loaded: &Loaded,
-    conversation: &Conversation,
-    agent: Option<&Definition>,
-    (catalog, env): (&Catalog, &Env),
+    options: &SessionOptions,
+    loaded: &ProjectConfig,
+    conversation: &ConversationChoice,
+    agent: Option<&AgentDefinition>,
+    (catalog, env): (&ModelCatalog, &Env),
 ) -> (MainModel, Option<String>) {
     let configured = loaded.settings.model.as_deref();
-    let managed = configured.filter(|_| loaded.provenance.get("model") == Some(&Source::Managed));
+    let managed = configured.filter(|_| loaded.provenance.get("model") == Some(&SettingsSource::Managed));
     let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
     let name = managed
         .or(options.model.as_deref())
@@ -184,10 +187,10 @@ pub(super) fn main_model(
             model.id
         )
     });
-    match Allowed::of(&loaded.settings, catalog) {
+    match AllowedModels::of(&loaded.settings, catalog) {
         Some(allowed) => {
             let plan_id = model.plan_id.filter(|id| allowed.permits(id));
-            let (id, notice) = allowed.settle(name, model.id, &catalog.resolve("default", env));
+            let (id, notice) = allowed.resolve(name, model.id, &catalog.resolve("default", env));
             (MainModel { id, plan_id }, notice.or(replaced))
         }
         None => (model, replaced),
@@ -197,7 +200,7 @@ pub(super) fn main_model(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use config::{Project, Selection};
+    use config::{ConfigLoader, SettingsSelection};
 
     // [F-B6]
     #[test]
@@ -205,15 +208,15 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let managed = temp.path().join("managed");
         std::fs::create_dir(&managed).unwrap();
-        let selection = Selection { managed_dir: Some(managed.clone()), ..Selection::default() };
+        let selection = SettingsSelection { managed_dir: Some(managed.clone()), ..SettingsSelection::default() };
         let home = temp.path().display().to_string();
         let env = Env::default().with([("HOME", home.as_str()), ("ANTHROPIC_MODEL", "haiku")]);
-        let options = Options { model: Some("sonnet".into()), ..Options::default() };
-        let conversation = Conversation { session_id: "s".into(), path: None, loaded: None, is_fork: false };
+        let options = SessionOptions { model: Some("sonnet".into()), ..SessionOptions::default() };
+        let conversation = ConversationChoice { session_id: "s".into(), path: None, loaded: None, is_fork: false };
         let chosen = |settings: &str| {
             std::fs::write(managed.join("managed-settings.json"), settings).unwrap();
-            let loaded = Project::open(temp.path(), &env, &selection).unwrap();
-            main_model(&options, &loaded, &conversation, None, (&Catalog::default(), &env)).0.id
+            let loaded = ConfigLoader::open(temp.path(), &env, &selection).unwrap();
+            main_model(&options, &loaded, &conversation, None, (&ModelCatalog::default(), &env)).0.id
         };
         assert_eq!(chosen("{}"), "claude-sonnet-5-5");
         assert_eq!(chosen(r#"{"model": "opus"}"#), "claude-opus-5-5");

@@ -1,53 +1,53 @@
 //! Which conversation a session continues, and under which id.
 
-use crate::options::{Fork, Options, SessionChoice, StartError};
-use crate::session::{Placed, Start};
-use crate::worktree::{self, Returned, Stay};
+use crate::options::{ForkTarget, SessionChoice, SessionOptions, StartError};
+use crate::session::{PlaceChange, StartState};
+use crate::worktree::{self, ActiveWorktree, WorktreeReturn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::find::{self, LatestScope};
 use store::resume::{LoadOptions, load};
-use store::{Layout, Loaded, StoreError};
+use store::{LoadedConversation, StoreError, StoreLayout};
 use sys::Env;
 use wire::mode::PermissionMode;
 
-pub(super) struct Conversation {
+pub(super) struct ConversationChoice {
     pub session_id: String,
     /// The transcript to append to, when it is not where a new one would be.
     pub path: Option<PathBuf>,
     /// What is continued.
-    pub loaded: Option<Loaded>,
+    pub loaded: Option<LoadedConversation>,
     /// The kept history goes to a new file with the first prompt.
     pub is_fork: bool,
 }
 
 /// The worktree a session works in, if any.
 #[derive(Default)]
-pub(super) struct Abode {
-    pub stay: Option<Arc<Stay>>,
-    pub placed: Option<Placed>,
+pub(super) struct SessionPlace {
+    pub active_worktree: Option<Arc<ActiveWorktree>>,
+    pub place_change: Option<PlaceChange>,
     pub notice: Option<String>,
 }
 
-impl Conversation {
-    pub(super) fn choose(options: &Options, layout: &Layout, cwd: &Path) -> Result<Self, StartError> {
+impl ConversationChoice {
+    pub(super) fn choose(options: &SessionOptions, layout: &StoreLayout, cwd: &Path) -> Result<Self, StartError> {
         match &options.session {
             SessionChoice::New { id } => fresh(id.clone(), layout, cwd),
             SessionChoice::Continue { fork } => match find::latest(layout, cwd, LatestScope::Headless) {
-                Some(path) => continued(&path, options, fork.as_ref(), (layout, cwd)),
+                Some(path) => resume(&path, options, fork.as_ref(), (layout, cwd)),
                 None => fresh(fork.as_ref().and_then(|f| f.id.clone()), layout, cwd),
             },
             SessionChoice::Resume { target, fork } => {
                 let path = find::target(layout, cwd, target).map_err(|e| refusal(&e))?;
-                continued(&path, options, fork.as_ref(), (layout, cwd))
+                resume(&path, options, fork.as_ref(), (layout, cwd))
             }
         }
     }
 
     /// What has to be said when another process has the same conversation open.
-    pub(super) fn shared(&self, layout: &Layout) -> Option<String> {
+    pub(super) fn shared_notice(&self, layout: &StoreLayout) -> Option<String> {
         self.loaded.as_ref().filter(|_| !self.is_fork)?;
-        let owner = store::registry::live_owner(layout, &self.session_id)?;
+        let owner = store::live_sessions::live_owner(layout, &self.session_id)?;
         Some(format!(
             "Warning: this conversation is open in another process ({}). Both can go on and every message is kept, but \
              neither hears of the other's. --fork-session makes a copy.",
@@ -61,22 +61,29 @@ impl Conversation {
     }
 
     /// Where the session works: `cwd` follows it into the worktree it was left in, unless the command line chose one.
-    pub(super) fn abode(&self, chosen: Option<Arc<Stay>>, cwd: &mut PathBuf, env: &Env) -> Result<Abode, StartError> {
+    pub(super) fn session_place(
+        &self,
+        chosen: Option<Arc<ActiveWorktree>>,
+        cwd: &mut PathBuf,
+        env: &Env,
+    ) -> Result<SessionPlace, StartError> {
         if chosen.is_some() {
-            return Ok(Abode { stay: chosen, placed: Some(Placed::Inside), notice: None });
+            return Ok(SessionPlace { active_worktree: chosen, place_change: Some(PlaceChange::Inside), notice: None });
         }
         let recorded = self.loaded.as_ref().filter(|_| !self.is_fork).and_then(worktree::recorded);
-        let Some(recorded) = recorded else { return Ok(Abode::default()) };
+        let Some(recorded) = recorded else { return Ok(SessionPlace::default()) };
         match worktree::reenter(&recorded, cwd, env)? {
-            Returned::Inside(stay) => {
+            WorktreeReturn::Inside(stay) => {
                 cwd.clone_from(&stay.worktree.path);
-                Ok(Abode { stay: Some(stay), placed: None, notice: None })
+                Ok(SessionPlace { active_worktree: Some(stay), place_change: None, notice: None })
             }
-            Returned::Gone(notice) => Ok(Abode { stay: None, placed: Some(Placed::Gone), notice: Some(notice) }),
+            WorktreeReturn::Gone(notice) => {
+                Ok(SessionPlace { active_worktree: None, place_change: Some(PlaceChange::Gone), notice: Some(notice) })
+            }
         }
     }
 
-    pub(super) fn start(self, name: Option<String>, mode: PermissionMode) -> Start {
+    pub(super) fn start(self, name: Option<String>, mode: PermissionMode) -> StartState {
         let recorded = self.loaded.as_ref().and_then(|l| l.permission_mode.as_deref());
         let new_mode = recorded.is_some_and(|r| r != mode.as_str()).then_some(mode);
         let source = match (&self.loaded, self.is_fork) {
@@ -86,11 +93,11 @@ impl Conversation {
         };
         let unarchive = self.path.as_deref().map(store::list::archive_mark);
         let fork_of = if self.is_fork { self.loaded } else { None };
-        Start { unarchive, fork_of, source, name, new_mode, ..Start::default() }
+        StartState { unarchive, fork_of, source, name, new_mode, ..StartState::default() }
     }
 }
 
-fn fresh(id: Option<String>, layout: &Layout, cwd: &Path) -> Result<Conversation, StartError> {
+fn fresh(id: Option<String>, layout: &StoreLayout, cwd: &Path) -> Result<ConversationChoice, StartError> {
     if let Some(id) = &id
         && !find::id_is_free(layout, cwd, id)
     {
@@ -99,29 +106,29 @@ fn fresh(id: Option<String>, layout: &Layout, cwd: &Path) -> Result<Conversation
         )));
     }
     let session_id = id.unwrap_or_else(sys::id::uuid);
-    Ok(Conversation { session_id, path: None, loaded: None, is_fork: false })
+    Ok(ConversationChoice { session_id, path: None, loaded: None, is_fork: false })
 }
 
-fn continued(
+fn resume(
     path: &Path,
-    options: &Options,
-    fork: Option<&Fork>,
-    (layout, cwd): (&Layout, &Path),
-) -> Result<Conversation, StartError> {
+    options: &SessionOptions,
+    fork: Option<&ForkTarget>,
+    (layout, cwd): (&StoreLayout, &Path),
+) -> Result<ConversationChoice, StartError> {
     let wanted = LoadOptions {
         at: options.resume_at.clone(),
         drops_turn: options.resume_drops_turn.clone(),
         ..LoadOptions::default()
     };
     // A move of this conversation that was cut short is finished first.
-    let path = &store::relocate::settle(layout, path);
+    let path = &store::relocate::finish_move(layout, path);
     let loaded = load(path, &wanted).map_err(|e| refusal(&e))?;
     let Some(fork) = fork else {
         let session_id = loaded.session_id.clone();
-        return Ok(Conversation { session_id, path: Some(path.clone()), loaded: Some(loaded), is_fork: false });
+        return Ok(ConversationChoice { session_id, path: Some(path.clone()), loaded: Some(loaded), is_fork: false });
     };
     let new = fresh(fork.id.clone(), layout, cwd)?;
-    Ok(Conversation { loaded: Some(loaded), is_fork: true, ..new })
+    Ok(ConversationChoice { loaded: Some(loaded), is_fork: true, ..new })
 }
 
 /// The store's words are written for the user.

@@ -1,19 +1,19 @@
 //! The system prompt of a session: the built-in text or the user's own, the environment, and what is appended. What it is made
 //! from is kept: another conversation of the same process may have another style.
 
-use super::again::Origin;
-use super::{DEFAULT_STYLE, Opening};
-use crate::prompts::{self, Environment};
-use config::Loaded;
-use config::agents::Definition;
-use config::roots::Roots;
-use config::styles::{Guidance, Style};
+use super::relocate::SessionOrigin;
+use super::{DEFAULT_STYLE, SessionBuilder};
+use crate::prompts::{self, PromptEnvironment};
+use config::ProjectConfig;
+use config::agents::AgentDefinition;
+use config::roots::DefinitionRoots;
+use config::styles::{Guidance, OutputStyle};
 use model::Fragment;
 
 /// What a system prompt is made from.
-pub(crate) struct Recipe {
+pub(crate) struct PromptRecipe {
     /// The user's own, in the place of ours.
-    own: Option<Vec<String>>,
+    user_blocks: Option<Vec<String>>,
     /// The prompt of the agent the session runs as.
     agent: Option<String>,
     append: Option<String>,
@@ -21,16 +21,16 @@ pub(crate) struct Recipe {
     additional: Vec<String>,
     branch: String,
     shell: String,
-    roots: Roots,
-    pub(super) origin: Origin,
+    roots: DefinitionRoots,
+    pub(super) origin: SessionOrigin,
 }
 
-impl Recipe {
-    pub(super) fn new(opening: &Opening, roots: Roots) -> Self {
+impl PromptRecipe {
+    pub(super) fn new(opening: &SessionBuilder, roots: DefinitionRoots) -> Self {
         let options = &opening.options;
         let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
         Self {
-            own: opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
+            user_blocks: opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
             agent: opening.agent.as_ref().and_then(prompt_of),
             append: options.append_system_prompt.clone(),
             cwd: opening.cwd.display().to_string(),
@@ -38,20 +38,20 @@ impl Recipe {
             branch: sys::git::branch(&opening.cwd),
             shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
             roots,
-            origin: Origin::of(opening),
+            origin: SessionOrigin::of(opening),
         }
     }
 
     /// The session runs as another agent from now on, or as none.
-    pub(crate) fn set_agent(&mut self, agent: Option<&Definition>) {
+    pub(crate) fn set_agent(&mut self, agent: Option<&AgentDefinition>) {
         self.agent = agent.and_then(prompt_of);
     }
 
     /// With the style that settings choose now.
-    pub(crate) fn system(&self, loaded: &Loaded, model: &str) -> Vec<Fragment> {
+    pub(crate) fn system(&self, loaded: &ProjectConfig, model: &str) -> Vec<Fragment> {
         let style = self.style(loaded);
         let style = style.as_ref();
-        let mut parts: Vec<String> = match &self.own {
+        let mut parts: Vec<String> = match &self.user_blocks {
             Some(own) => own.clone(),
             None => vec![self.base(style).trim_end().to_owned(), self.environment(model)],
         };
@@ -61,7 +61,7 @@ impl Recipe {
         parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
     }
 
-    fn style(&self, loaded: &Loaded) -> Option<Style> {
+    fn style(&self, loaded: &ProjectConfig) -> Option<OutputStyle> {
         let name = loaded.settings.output_style.as_deref()?;
         let found = config::styles::find(&self.roots, name);
         if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
@@ -71,7 +71,7 @@ impl Recipe {
     }
 
     /// The agent's prompt. Otherwise our own; a style of the user's stands in for our guidance unless it keeps it.
-    fn base(&self, style: Option<&Style>) -> String {
+    fn base(&self, style: Option<&OutputStyle>) -> String {
         self.agent.clone().unwrap_or_else(|| match style.map(|style| style.guidance) {
             Some(Guidance::Dropped) => prompts::without_guidance(),
             Some(Guidance::Kept) | None => prompts::SYSTEM.to_owned(),
@@ -79,7 +79,7 @@ impl Recipe {
     }
 
     fn environment(&self, model: &str) -> String {
-        prompts::environment(&Environment {
+        prompts::environment(&PromptEnvironment {
             cwd: &self.cwd,
             additional: &self.additional,
             branch: Some(self.branch.as_str()).filter(|b| !b.is_empty()),
@@ -92,10 +92,10 @@ impl Recipe {
 }
 
 /// The name of the output style, as `system/init` tells it.
-pub(crate) fn style_name(loaded: &Loaded) -> String {
+pub(crate) fn style_name(loaded: &ProjectConfig) -> String {
     loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into())
 }
 
-fn prompt_of(agent: &Definition) -> Option<String> {
+fn prompt_of(agent: &AgentDefinition) -> Option<String> {
     agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
 }

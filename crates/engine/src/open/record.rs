@@ -1,16 +1,16 @@
 //! Where a session is written: its transcript, its folders, and the record that it is alive.
 
-use super::Opening;
-use crate::desk::Desk;
-use crate::host::Host;
-use crate::scribe::Scribe;
+use super::SessionBuilder;
+use crate::host::HostSender;
+use crate::questions::HostQuestions;
+use crate::transcript_writer::TranscriptWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::registry::{Facts as LiveFacts, LiveRecord};
-use store::{Persist, Transcript};
-use wire::entry::Tail;
+use store::live_sessions::{LiveRecord, ProcessFacts as LiveFacts};
+use store::{Persistence, Transcript};
+use wire::entry::EntryTail;
 
-impl Opening {
+impl SessionBuilder {
     pub(super) fn session_dir(&self) -> PathBuf {
         // What belongs to a conversation lies beside its file, from wherever it is taken up.
         match &self.conversation.path {
@@ -23,14 +23,14 @@ impl Opening {
         self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
     }
 
-    pub(super) fn scribe(&self) -> Scribe {
+    pub(super) fn transcript_writer(&self) -> TranscriptWriter {
         let persist = self.persist();
-        let transcript = Transcript::open(self.transcript_path(), persist).tapped(self.mirror.clone());
+        let transcript = Transcript::open(self.transcript_path(), persist).with_observer(self.mirror.clone());
         if let Some(loaded) = &self.conversation.loaded {
             transcript.remember(&loaded.sticky);
         }
         let last = self.conversation.loaded.as_ref().and_then(|loaded| loaded.position);
-        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf())
+        TranscriptWriter::new(transcript, persist, self.tail(), self.conversation.leaf())
             .mirrored(self.mirror.clone())
             .following(last)
     }
@@ -40,13 +40,13 @@ impl Opening {
         self.conversation.path.clone().unwrap_or_else(new)
     }
 
-    pub(super) fn persist(&self) -> Persist {
+    pub(super) fn persist(&self) -> Persistence {
         let skip = self.env.is_on("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
-        if self.options.persist && !skip { Persist::Yes } else { Persist::No }
+        if self.options.persist && !skip { Persistence::Yes } else { Persistence::No }
     }
 
-    pub(super) fn tail(&self) -> Tail {
-        Tail {
+    pub(super) fn tail(&self) -> EntryTail {
+        EntryTail {
             user_type: "external",
             entrypoint: self.options.entrypoint.clone(),
             cwd: self.cwd.display().to_string(),
@@ -58,12 +58,12 @@ impl Opening {
     }
 
     /// Where other processes see the session, and where questions are asked, which stands in it.
-    pub(super) fn front_desk(&self, host: &Host) -> (Option<Arc<LiveRecord>>, Desk) {
-        let live = match &self.carried {
+    pub(super) fn host_questions(&self, host: &HostSender) -> (Option<Arc<LiveRecord>>, HostQuestions) {
+        let live = match &self.carried_state {
             Some(carried) => carried.live.clone(),
             None => self.live_record(),
         };
-        let desk = Desk::new(host.clone(), self.host_flags().session_state).shown_in(live.clone());
+        let desk = HostQuestions::new(host.clone(), self.host_flags().session_state).shown_in(live.clone());
         (live, desk)
     }
 

@@ -2,24 +2,29 @@
 //! empty queue is left out, oldest first.
 
 use crate::command::Event;
-use crate::history::Part;
-use crate::resume::Restored;
-use model::{Role, Turn};
+use crate::history::HistoryPart;
+use crate::resume::RestoredConversation;
+use model::{Message, Role};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
-use wire::sdk::{Message, Past, System, SystemBody};
+use wire::sdk::{PastMessage, SdkMessage, SystemBody, SystemMessage};
 
 /// Turns of the model and of the user that are told.
-const TURNS: usize = 60;
+const MAX_TURNS: usize = 60;
 
-pub(super) fn tell(restored: &Restored, stream: &mpsc::Sender<Event>, session_id: &str, has_boundary: bool) {
-    let from = first_told(&restored.history);
+pub(super) fn send_history(
+    restored: &RestoredConversation,
+    stream: &mpsc::Sender<Event>,
+    session_id: &str,
+    has_boundary: bool,
+) {
+    let from = first_replayed(&restored.history);
     if from > 0 || has_boundary {
-        let body = SystemBody::Informational { content: EARLIER.into(), level: "info" };
-        let frame = System { kind: "system", body, session_id: session_id.to_owned(), uuid: sys::id::uuid() };
-        stream.try_send(Event::Message(Message::System(frame))).ok();
+        let body = SystemBody::Informational { content: EARLIER_HINT.into(), level: "info" };
+        let frame = SystemMessage { kind: "system", body, session_id: session_id.to_owned(), uuid: sys::id::uuid() };
+        stream.try_send(Event::Message(SdkMessage::System(frame))).ok();
     }
     for (turn, _, uuid) in &restored.history[from..] {
         if let Some(message) = message(turn, uuid, session_id) {
@@ -28,15 +33,15 @@ pub(super) fn tell(restored: &Restored, stream: &mpsc::Sender<Event>, session_id
     }
 }
 
-const EARLIER: &str = "… earlier: ctrl+o";
+const EARLIER_HINT: &str = "… earlier: ctrl+o";
 
 /// What is told begins with something a person said, if that is not too far back.
-fn first_told(history: &[(Turn, Part, String)]) -> usize {
-    let from = history.len().saturating_sub(TURNS);
+fn first_replayed(history: &[(Message, HistoryPart, String)]) -> usize {
+    let from = history.len().saturating_sub(MAX_TURNS);
     if from == 0 {
         return 0;
     }
-    let is_prompt = |(turn, ..): &(Turn, Part, String)| {
+    let is_prompt = |(turn, ..): &(Message, HistoryPart, String)| {
         turn.role == Role::User
             && turn
                 .blocks
@@ -47,16 +52,16 @@ fn first_told(history: &[(Turn, Part, String)]) -> usize {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct ReplayedMessage<'a> {
     role: &'static str,
     content: Vec<&'a RawValue>,
 }
 
-fn message(turn: &Turn, uuid: &str, session_id: &str) -> Option<Message> {
+fn message(turn: &Message, uuid: &str, session_id: &str) -> Option<SdkMessage> {
     let content = turn.blocks.iter().map(model::Fragment::raw).collect();
-    let message = wire::raw::to_raw(&Said { role: turn.role.name(), content }).ok()?;
+    let message = wire::raw::to_raw(&ReplayedMessage { role: turn.role.name(), content }).ok()?;
     let (session_id, uuid, timestamp) = (session_id.to_owned(), uuid.to_owned(), sys::clock::now_iso());
-    let past = Past { message, session_id, uuid, timestamp };
+    let past = PastMessage { message, session_id, uuid, timestamp };
     Some(match turn.role {
         Role::Assistant => past.assistant(),
         Role::User => past.user(),

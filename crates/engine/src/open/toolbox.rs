@@ -1,24 +1,24 @@
 //! Which tools a session offers.
 
-use super::Opening;
-use crate::agents::{AgentTool, AgentTypes, SendMessage, Spawner};
+use super::SessionBuilder;
+use crate::agents::{AgentSpawner, AgentTool, AgentTypes, SendMessage};
 use crate::calls::interact;
-use crate::lore::{Lore, tool as skill_tool};
+use crate::skills::{SessionSkills, tool as skill_tool};
 use crate::structured::StructuredOutput;
 use crate::worktree::{EnterWorktree, ExitWorktree};
-use config::agents::Definition;
+use config::agents::AgentDefinition;
 use permission::Policy;
 use std::sync::Arc;
-use tools::Registry;
-use tools::task_list::offer::Lists;
+use tools::ToolRegistry;
+use tools::task_list::offer::TaskListKind;
 
 /// What `--bare` leaves.
-const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
+const BARE_TOOLS: [&str; 3] = ["Bash", "Read", "Edit"];
 /// Only worth offering when somebody is there.
-const PERSON: [&str; 3] = ["AskUserQuestion", interact::ENTER, interact::EXIT];
+const INTERACTIVE_TOOLS: [&str; 3] = ["AskUserQuestion", interact::ENTER, interact::EXIT];
 
 /// Whether a question would reach a host.
-fn can_ask(opening: &Opening) -> bool {
+fn can_ask(opening: &SessionBuilder) -> bool {
     match opening.options.permission_prompt_tool.as_deref() {
         Some("stdio") => opening.options.multi_turn,
         Some(_) => true,
@@ -27,20 +27,20 @@ fn can_ask(opening: &Opening) -> bool {
 }
 
 pub(super) fn registry(
-    opening: &Opening,
+    opening: &SessionBuilder,
     policy: &Policy,
     structured: Option<Arc<StructuredOutput>>,
-    lore: &Lore,
-) -> Registry {
+    lore: &SessionSkills,
+) -> ToolRegistry {
     let lists = lists(opening);
     let wanted =
         |name: &str| is_wanted(name, opening, lists) && of_agent(opening.agent.as_ref(), name) && !policy.removes(name);
-    let mut registry = Registry::new(wanted);
+    let mut registry = ToolRegistry::new(wanted);
     if opening.has_skills() && wanted(skill_tool::NAME) {
         registry.add(lore.tool());
     }
     if can_ask(opening) {
-        for name in PERSON {
+        for name in INTERACTIVE_TOOLS {
             registry.offer(name);
         }
     }
@@ -51,8 +51,13 @@ pub(super) fn registry(
 }
 
 /// The tools that start agents and reach them, behind all others.
-pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
-    let wanted = |name: &str| is_wanted_beside(opening, name, policy);
+pub(super) fn add_agents(
+    registry: &mut ToolRegistry,
+    opening: &SessionBuilder,
+    policy: &Policy,
+    spawner: &Arc<AgentSpawner>,
+) {
+    let wanted = |name: &str| is_extra_wanted(opening, name, policy);
     if wanted("Agent") {
         registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy, AgentTypes::of(opening.agent.as_ref()))));
     }
@@ -62,18 +67,23 @@ pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Po
 }
 
 /// The tools that move the session, where there is a repository to make worktrees of or a hook that makes them.
-pub(super) fn add_worktrees(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
-    if !opening.has_worktrees || !is_wanted_beside(opening, EnterWorktree::NAME, policy) {
+pub(super) fn add_worktrees(
+    registry: &mut ToolRegistry,
+    opening: &SessionBuilder,
+    policy: &Policy,
+    spawner: &Arc<AgentSpawner>,
+) {
+    if !opening.has_worktrees || !is_extra_wanted(opening, EnterWorktree::NAME, policy) {
         return;
     }
     registry.add(Arc::new(EnterWorktree::new(Arc::clone(spawner))));
-    if is_wanted_beside(opening, ExitWorktree::NAME, policy) {
+    if is_extra_wanted(opening, ExitWorktree::NAME, policy) {
         registry.add(Arc::new(ExitWorktree::new(Arc::clone(spawner))));
     }
 }
 
 /// Whether a tool that is none of the built-in table is offered.
-fn is_wanted_beside(opening: &Opening, name: &str, policy: &Policy) -> bool {
+fn is_extra_wanted(opening: &SessionBuilder, name: &str, policy: &Policy) -> bool {
     let listed = match chosen(opening) {
         Some(list) => names(list, name),
         None => !opening.options.bare,
@@ -82,7 +92,7 @@ fn is_wanted_beside(opening: &Opening, name: &str, policy: &Policy) -> bool {
 }
 
 /// What the definition of the main thread leaves.
-pub(crate) fn of_agent(agent: Option<&Definition>, name: &str) -> bool {
+pub(crate) fn of_agent(agent: Option<&AgentDefinition>, name: &str) -> bool {
     let Some(agent) = agent else { return true };
     let names = |list: &[String]| {
         let tool = |entry: &str| entry.split_once('(').map_or(entry.trim(), |(tool, _)| tool.trim()).to_owned();
@@ -91,24 +101,24 @@ pub(crate) fn of_agent(agent: Option<&Definition>, name: &str) -> bool {
     agent.tools.as_deref().is_none_or(names) && !names(&agent.disallowed_tools)
 }
 
-fn is_wanted(name: &str, opening: &Opening, lists: Lists) -> bool {
+fn is_wanted(name: &str, opening: &SessionBuilder, lists: TaskListKind) -> bool {
     match chosen(opening) {
         Some(list) => names(list, name),
-        None if opening.options.bare => BARE.contains(&name),
+        None if opening.options.bare => BARE_TOOLS.contains(&name),
         None => lists.keeps(name),
     }
 }
 
 /// `--tools`, unless it asks for the default.
-fn chosen(opening: &Opening) -> Option<&[String]> {
+fn chosen(opening: &SessionBuilder) -> Option<&[String]> {
     opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
 }
 
-fn lists(opening: &Opening) -> Lists {
+fn lists(opening: &SessionBuilder) -> TaskListKind {
     let newest = opening.catalog.lookup(&opening.model.id).hides_todo_tools;
     let options = &opening.options;
     let listed = options.tools.as_deref().unwrap_or_default();
-    Lists::choose(newest, &opening.env, |name| names(&options.allowed_tools, name) || names(listed, name))
+    TaskListKind::choose(newest, &opening.env, |name| names(&options.allowed_tools, name) || names(listed, name))
 }
 
 fn names(list: &[String], name: &str) -> bool {

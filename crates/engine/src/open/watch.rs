@@ -1,18 +1,18 @@
 //! What a session watches: the settings and rules of its place, where it may read and write, where it keeps notes.
 
-use super::Opening;
-use crate::hooks::Reduced;
-use crate::reload::{Instructions, Watch};
-use permission::Place;
+use super::SessionBuilder;
+use crate::hooks::HookRestriction;
+use crate::settings_watch::{InstructionScope, SettingsWatch};
+use permission::SessionDirectories;
 use std::path::PathBuf;
-use store::Persist;
-use wire::settings::{Behaviour, RuleText, Source};
+use store::Persistence;
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
-impl Opening {
-    pub(super) fn watch(&self) -> Watch {
-        let rules = self.given_rules();
+impl SessionBuilder {
+    pub(super) fn settings_watch(&self) -> SettingsWatch {
+        let rules = self.flag_rules();
         let plan_file = self.planning().file;
-        let place = Place {
+        let place = SessionDirectories {
             cwd: self.cwd.clone(),
             home: self.env.home(),
             roots: vec![self.cwd.clone()],
@@ -29,44 +29,44 @@ impl Opening {
             variables: crate::facts::variables(&self.env),
             undo_store: Some(store::Snapshots::at(self.layout.home()).folder().to_path_buf()),
         };
-        Watch {
-            instructions: Instructions::All,
-            notes: self.usual_notes(),
+        SettingsWatch {
+            instructions: InstructionScope::All,
+            notes: self.default_notes_dir(),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
             loaded: self.loaded.clone(),
-            given: rules,
-            granted: Vec::new(),
-            given_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
+            flag_rules: rules,
+            granted_rules: Vec::new(),
+            flag_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
             granted_directories: Vec::new(),
             place,
             notices: Vec::new(),
-            confinement: self.confinement.clone(),
-            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
+            sandbox: self.sandbox.clone(),
+            reduced: HookRestriction::from((self.options.bare, self.options.safe_mode)),
         }
     }
 
     /// The rules of the command line.
-    fn given_rules(&self) -> Vec<RuleText> {
+    fn flag_rules(&self) -> Vec<RuleText> {
         let rule = |text: &String, behaviour| RuleText {
             behaviour,
-            source: Source::CommandLine,
+            source: SettingsSource::CommandLine,
             text: text.clone(),
             root: self.cwd.clone(),
         };
         let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
-        let allowed = allowed.iter().map(|text| rule(text, Behaviour::Allow));
-        allowed.chain(self.options.disallowed_tools.iter().map(|text| rule(text, Behaviour::Deny))).collect()
+        let allowed = allowed.iter().map(|text| rule(text, RuleBehaviour::Allow));
+        allowed.chain(self.options.disallowed_tools.iter().map(|text| rule(text, RuleBehaviour::Deny))).collect()
     }
 
     /// The rules that are set aside because they cannot be understood, each with its place and the reason.
     pub(super) fn broken_rules(&self) -> Vec<String> {
         let home = self.env.home();
-        let given = self.given_rules();
+        let given = self.flag_rules();
         let all = self.loaded.rules.iter().chain(&given);
         all.filter_map(|rule| {
-            let problem = permission::ignored(rule, &self.cwd, home.as_deref())?;
+            let problem = permission::ignored_reason(rule, &self.cwd, home.as_deref())?;
             let place = match self.loaded.place_of(rule) {
                 Some((path, Some(line))) => format!("{}:{line}", path.display()),
                 Some((path, None)) => path.display().to_string(),
@@ -78,7 +78,7 @@ impl Opening {
     }
 
     /// One place for all worktrees and folders of a repository.
-    fn usual_notes(&self) -> PathBuf {
+    fn default_notes_dir(&self) -> PathBuf {
         let root = sys::git::root(&self.cwd);
         let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         self.layout.project_dir(&root).join("memory")
@@ -86,11 +86,11 @@ impl Opening {
 
     /// Where this session may keep notes. A recorded run depends on nothing that another machine does not have.
     pub(super) fn notes_dir(&self) -> Option<PathBuf> {
-        let without = self.options.bare || self.options.safe_mode || self.persist() == Persist::No;
+        let without = self.options.bare || self.options.safe_mode || self.persist() == Persistence::No;
         let recorded = self.options.record.is_some() || self.options.replay.is_some();
         if without || recorded {
             return None;
         }
-        config::memory::auto_directory(&self.env, &self.loaded, Some(&self.usual_notes()))
+        config::memory::auto_directory(&self.env, &self.loaded, Some(&self.default_notes_dir()))
     }
 }

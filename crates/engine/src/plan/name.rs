@@ -1,7 +1,7 @@
 //! Three words for a conversation's plan, always the same for one session id.
 
 /// `calm-drifting-heron`
-pub(super) fn of(session_id: &str) -> String {
+pub(super) fn plan_name(session_id: &str) -> String {
     let mut hash = fnv(session_id);
     let mut pick = |words: &[&'static str]| {
         let count = words.len() as u64;
@@ -9,7 +9,7 @@ pub(super) fn of(session_id: &str) -> String {
         hash /= count;
         word
     };
-    format!("{}-{}-{}", pick(&HOW), pick(&DOING), pick(&WHAT))
+    format!("{}-{}-{}", pick(&ADJECTIVES), pick(&PARTICIPLES), pick(&NOUNS))
 }
 
 /// FNV-1a: nobody has to be kept from guessing it.
@@ -18,7 +18,7 @@ fn fnv(text: &str) -> u64 {
 }
 
 #[rustfmt::skip]
-const HOW: [&str; 101] = [
+const ADJECTIVES: [&str; 101] = [
     "amber", "ancient", "bold", "brave", "breezy", "bright", "brisk", "calm", "candid", "careful", "clear", "clever",
     "cool", "cosy", "crisp", "curious", "daring", "deep", "eager", "early", "easy", "even", "fair", "fancy", "fast",
     "fine", "firm", "fleet", "fond", "fresh", "gentle", "giant", "glad", "golden", "grand", "green", "handy", "happy",
@@ -31,7 +31,7 @@ const HOW: [&str; 101] = [
 ];
 
 #[rustfmt::skip]
-const DOING: [&str; 110] = [
+const PARTICIPLES: [&str; 110] = [
     "bending", "blazing", "blooming", "bouncing", "bubbling", "building", "buzzing", "calling", "carving", "chasing",
     "chiming", "circling", "climbing", "coasting", "counting", "crossing", "curling", "dancing", "darting", "diving",
     "drawing", "dreaming", "drifting", "dwelling", "echoing", "fading", "finding", "fishing", "flashing", "floating",
@@ -47,7 +47,7 @@ const DOING: [&str; 110] = [
 ];
 
 #[rustfmt::skip]
-const WHAT: [&str; 118] = [
+const NOUNS: [&str; 118] = [
     "acorn", "alder", "anchor", "apple", "arch", "aspen", "badger", "basin", "bay", "beacon", "beaver", "birch",
     "bison", "bloom", "bridge", "brook", "canyon", "castle", "cedar", "cliff", "cloud", "clover", "comet", "coral",
     "cove", "crane", "creek", "cricket", "crow", "dawn", "delta", "dove", "dune", "eagle", "elm", "ember", "falcon",

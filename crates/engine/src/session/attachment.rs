@@ -1,7 +1,7 @@
 //! What stands beside a prompt. Each is one transcript line and one text, so that a resumed request has the same bytes.
 
-use crate::lore::invoke::Attached;
-use crate::prompts::{self, Telling};
+use crate::prompts::{self, SkillListingKind};
+use crate::skills::invoke::AttachedFile;
 use serde_json::value::RawValue;
 
 /// What goes beside a prompt: the transcript line and the text the model reads.
@@ -21,16 +21,21 @@ impl Attachment {
         Some(Self { line, text })
     }
 
-    pub(crate) fn skill_listing(text: &str, names: &[&str], telling: Telling) -> Option<Self> {
+    pub(crate) fn skill_listing(text: &str, names: &[&str], telling: SkillListingKind) -> Option<Self> {
         #[derive(serde::Serialize)]
         #[serde(rename_all = "camelCase", tag = "type", rename = "skill_listing")]
-        struct Line<'a> {
+        struct SkillListingLine<'a> {
             content: &'a str,
             is_initial: bool,
             names: &'a [&'a str],
             skill_count: usize,
         }
-        let line = Line { content: text, is_initial: telling == Telling::First, names, skill_count: names.len() };
+        let line = SkillListingLine {
+            content: text,
+            is_initial: telling == SkillListingKind::First,
+            names,
+            skill_count: names.len(),
+        };
         Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
     }
 
@@ -47,7 +52,7 @@ impl Attachment {
         Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::nested_memory(&path, &file.text) })
     }
 
-    pub(crate) fn file(file: &Attached) -> Option<Self> {
+    pub(crate) fn file(file: &AttachedFile) -> Option<Self> {
         let path = file.path.display().to_string();
         let line = serde_json::json!({
             "type": "file", "filename": path, "displayPath": file.display, "content": file.content,

@@ -1,10 +1,10 @@
 //! User messages as they are written and told: content bytes as they are, and the host's twins of what we say ourselves.
 
 use crate::command::Prompt;
-use crate::host::Host;
-use crate::scribe::Written;
+use crate::host::HostSender;
+use crate::transcript_writer::WrittenLine;
 use serde_json::value::RawValue;
-use wire::sdk::User;
+use wire::sdk::UserMessage;
 
 /// `{"role":"user","content":…}` around content bytes as they are.
 pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
@@ -18,7 +18,7 @@ pub(crate) fn text_message(text: &str) -> Box<RawValue> {
 }
 
 /// `content` with words of its own before it.
-pub(super) fn preceded(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
+pub(super) fn with_prefix(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
     }
@@ -45,8 +45,8 @@ pub(crate) fn plain_text(content: &RawValue) -> String {
 }
 
 /// The host's twin of a message of our own.
-pub(crate) fn synthetic(message: Box<RawValue>, written: Written, host: &Host) -> User {
-    User {
+pub(crate) fn synthetic(message: Box<RawValue>, written: WrittenLine, host: &HostSender) -> UserMessage {
+    UserMessage {
         kind: "user",
         message,
         parent_tool_use_id: None,
@@ -61,8 +61,8 @@ pub(crate) fn synthetic(message: Box<RawValue>, written: Written, host: &Host) -
     }
 }
 
-pub(crate) fn echo(prompt: &Prompt, written: &Written, host: &Host) -> User {
-    User {
+pub(crate) fn echo(prompt: &Prompt, written: &WrittenLine, host: &HostSender) -> UserMessage {
+    UserMessage {
         kind: "user",
         message: user_message(&prompt.content),
         parent_tool_use_id: None,

@@ -1,13 +1,13 @@
 //! What the user is told when a request has failed for good: what happened, where, and what to do next.
 
-use crate::context::Context;
-use crate::link::Link;
+use crate::context::ModelContext;
+use crate::provider::ProviderConnection;
 use model::retry::LONGEST_WAIT;
 use model::{ErrorKind, ModelError};
 use std::time::Duration;
 
 /// The text of the turn's result.
-pub(super) fn text(error: &ModelError, context: &Context, link: &Link) -> String {
+pub(super) fn text(error: &ModelError, context: &ModelContext, link: &ProviderConnection) -> String {
     let said = match (&error.kind, error.status) {
         (ErrorKind::Cassette, _) => return error.message.clone(),
         (_, Some(status)) => format!("API Error: {status} {}", error.message),
@@ -19,7 +19,7 @@ pub(super) fn text(error: &ModelError, context: &Context, link: &Link) -> String
     }
 }
 
-fn advice(error: &ModelError, context: &Context, link: &Link) -> Option<String> {
+fn advice(error: &ModelError, context: &ModelContext, link: &ProviderConnection) -> Option<String> {
     match &error.kind {
         ErrorKind::Authentication if link.has_helper() => Some(format!(
             "{}. Run the helper by hand and check what it prints, and that ANTHROPIC_BASE_URL names the server that these \
@@ -64,8 +64,8 @@ fn reset_time(text: &str) -> String {
 /// `2026-01-01 00:00 UTC`
 fn clock_time(ms: u64) -> String {
     /// Close to the end of the year 9999: what is beyond cannot be written.
-    const LAST: u64 = 253_402_207_200_000;
-    let iso = sys::clock::iso(ms.min(LAST));
+    const LAST_CLOCK_MS: u64 = 253_402_207_200_000;
+    let iso = sys::clock::iso(ms.min(LAST_CLOCK_MS));
     format!("{} {} UTC", iso.get(..10).unwrap_or_default(), iso.get(11..16).unwrap_or_default())
 }
 

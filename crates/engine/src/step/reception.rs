@@ -1,12 +1,12 @@
 //! A response while it arrives: what was told, what is written, what still waits.
 
-use crate::call_ids::Claim;
+use crate::call_ids::CallIdClaim;
 use crate::calls::ToolUse;
-use crate::command::{Aside, Event};
-use crate::scribe::AssistantLine;
-use crate::session::Io;
+use crate::command::{Event, ScreenEvent};
+use crate::session::SessionIo;
+use crate::transcript_writer::AssistantLine;
 use model::assembly::BlockKind;
-use model::{Assembly, Closed, Delta, EventKind, Fragment, StreamEvent, Verdict};
+use model::{BlockDelta, ClosedBlock, EventKind, Fragment, ModelEvent, ResponseAssembly, RetryVerdict};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wire::block::BlockHead;
 use wire::entry::{Attribution, BlockMarks};
-use wire::sdk::{AbandonedBlocks, Assistant, Message, StreamEvent as HostEvent, SystemBody, ToolUseMeta};
+use wire::sdk::{AbandonedBlocks, AssistantMessage, SdkMessage, StreamEvent as HostEvent, SystemBody, ToolUseMeta};
 
 /// Lines wait this long for the final usage, then go out with what is known.
-const HOLD: Duration = Duration::from_secs(5);
+const MAX_WRITE_DELAY: Duration = Duration::from_secs(5);
 
 /// What the answer is an answer to.
 pub(super) struct Asked {
@@ -31,10 +31,10 @@ pub(super) struct Asked {
     pub instead_of: Option<AbandonedBlocks>,
 }
 
-pub(super) struct Reception {
-    pub assembly: Assembly,
+pub(super) struct ResponseReception {
+    pub assembly: ResponseAssembly,
     pub request_id: Option<String>,
-    pub call_ids: Claim,
+    pub call_ids: CallIdClaim,
     /// The host has something of the answer's content.
     pub has_told: bool,
     asked: Asked,
@@ -42,7 +42,7 @@ pub(super) struct Reception {
     message_id: Option<Arc<str>>,
     /// When the thinking blocks began.
     thinking: Vec<(u32, Instant)>,
-    blocks: Vec<Received>,
+    blocks: Vec<ReceivedBlock>,
     /// How many of `blocks` are in the transcript.
     written: usize,
     deadline: Option<Instant>,
@@ -50,21 +50,21 @@ pub(super) struct Reception {
     token: CancellationToken,
 }
 
-struct Received {
-    closed: Closed,
+struct ReceivedBlock {
+    closed: ClosedBlock,
     uuid: String,
     timestamp: String,
     aborted: bool,
     /// How long it took, for a thinking block.
     thought_ms: Option<u64>,
     /// Told to the host. A call with unreadable input waits until it is known whether the output limit cut it.
-    told: bool,
+    is_sent: bool,
 }
 
-impl Reception {
-    pub(super) fn new(asked: Asked, token: CancellationToken, call_ids: Claim) -> Self {
+impl ResponseReception {
+    pub(super) fn new(asked: Asked, token: CancellationToken, call_ids: CallIdClaim) -> Self {
         Self {
-            assembly: Assembly::default(),
+            assembly: ResponseAssembly::default(),
             request_id: None,
             call_ids,
             has_told: false,
@@ -86,9 +86,9 @@ impl Reception {
         }
     }
 
-    pub(super) async fn take(&mut self, event: &StreamEvent, io: &mut Io) -> Result<(), StoreError> {
+    pub(super) async fn take(&mut self, event: &ModelEvent, io: &mut SessionIo) -> Result<(), StoreError> {
         if let Some(closed) = self.assembly.push(event) {
-            self.close(closed, Aborted::No, io).await;
+            self.close(closed, BlockAborted::No, io).await;
         }
         match event.kind {
             EventKind::MessageStart { .. } => self.message_id = Some(Arc::from(self.assembly.id.as_str())),
@@ -97,22 +97,22 @@ impl Reception {
             }
             _ => {}
         }
-        let is_text = matches!(event.kind, EventKind::Delta { delta: Delta::Text(_), .. });
+        let is_text = matches!(event.kind, EventKind::Delta { delta: BlockDelta::Text(_), .. });
         let waits = io.flags.has_screen && is_text && io.watches_display();
         if io.flags.partial_messages && !waits && !matches!(event.kind, EventKind::Ping) {
             self.has_told |= matches!(event.kind, EventKind::BlockStart { .. } | EventKind::Delta { .. });
             let told = self.host_event(event, io);
-            io.host.send(Message::StreamEvent(told)).await;
+            io.host.send(SdkMessage::StreamEvent(told)).await;
         }
         // The stop reason comes with the final usage: nothing needs to wait any longer.
         if matches!(event.kind, EventKind::MessageDelta(_)) && self.assembly.stop_reason.is_some() {
-            self.settle(io).await?;
+            self.finish(io).await?;
         }
         Ok(())
     }
 
     /// A block has ended: the host hears of it between its last delta and its stop event.
-    async fn close(&mut self, closed: Closed, aborted: Aborted, io: &Io) {
+    async fn close(&mut self, closed: ClosedBlock, aborted: BlockAborted, io: &SessionIo) {
         if closed.kind == BlockKind::Thinking {
             let estimated = (closed.block.get().len() / 4) as u64;
             let body = SystemBody::ThinkingTokens { estimated_tokens: estimated, estimated_tokens_delta: estimated };
@@ -120,70 +120,70 @@ impl Reception {
         }
         let told = closed.malformed.is_none();
         let began = self.thinking.iter().find(|(index, _)| *index == closed.index);
-        let received = Received {
+        let received = ReceivedBlock {
             thought_ms: began.map(|(_, at)| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             closed,
             uuid: sys::id::uuid(),
             timestamp: sys::clock::now_iso(),
-            aborted: aborted == Aborted::Yes,
-            told,
+            aborted: aborted == BlockAborted::Yes,
+            is_sent: told,
         };
         if told {
             self.display(&received, io).await;
-            self.tell(&received, io).await;
+            self.send_block(&received, io).await;
             self.has_told = true;
         }
         self.blocks.push(received);
-        self.deadline.get_or_insert_with(|| Instant::now() + HOLD);
+        self.deadline.get_or_insert_with(|| Instant::now() + MAX_WRITE_DELAY);
     }
 
     /// Unfinished text of an interrupted response.
-    pub(super) async fn close_partial(&mut self, io: &Io) {
+    pub(super) async fn close_partial(&mut self, io: &SessionIo) {
         for closed in self.assembly.close_partial() {
-            self.close(closed, Aborted::Yes, io).await;
+            self.close(closed, BlockAborted::Yes, io).await;
         }
     }
 
     /// Hooks may have a text shown otherwise; the transcript and the model keep it as it is.
-    async fn display(&self, received: &Received, io: &Io) {
+    async fn display(&self, received: &ReceivedBlock, io: &SessionIo) {
         let Some(BlockHead::Text(text)) = BlockHead::read(&received.closed.block) else { return };
-        if let Some(shown) = io.displayed(&received.uuid, &text, &self.token).await
+        if let Some(shown) = io.replace_display(&received.uuid, &text, &self.token).await
             && io.flags.has_screen
         {
-            io.host.event(Event::Aside(Aside::Display(shown))).await;
+            io.host.event(Event::Aside(ScreenEvent::Display(shown))).await;
         }
     }
 
-    async fn tell(&self, received: &Received, io: &Io) {
+    async fn send_block(&self, received: &ReceivedBlock, io: &SessionIo) {
         let usage = self.assembly.start_usage.as_deref().map_or("{}", RawValue::get);
         let message = self.message(&received.closed.block, None, usage);
         let (session_id, uuid) = (io.host.session_id.clone(), received.uuid.clone());
-        let frame = Assistant {
+        let frame = AssistantMessage {
             request_id: self.request_id.clone(),
             aborted: received.aborted,
             thinking_duration_ms: received.thought_ms,
             thinking_display: received.thought_ms.and(self.asked.display.clone()),
             tool_use_meta: shown_calls(received, io),
-            ..Assistant::new(message, session_id, uuid, received.timestamp.clone())
+            ..AssistantMessage::new(message, session_id, uuid, received.timestamp.clone())
         };
-        io.host.send(Message::Assistant(Box::new(frame))).await;
+        io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
     }
 
     /// Drops calls the output limit cut, tells what waited, writes what is left.
-    pub(super) async fn settle(&mut self, io: &mut Io) -> Result<(), StoreError> {
+    pub(super) async fn finish(&mut self, io: &mut SessionIo) -> Result<(), StoreError> {
         let cut = self.assembly.cut_calls();
-        self.blocks.retain(|b| !cut.contains(&b.closed.index) || b.told);
+        self.blocks.retain(|b| !cut.contains(&b.closed.index) || b.is_sent);
         for i in 0..self.blocks.len() {
-            if !self.blocks[i].told {
-                self.tell(&self.blocks[i], io).await;
-                self.blocks[i].told = true;
+            if !self.blocks[i].is_sent {
+                self.send_block(&self.blocks[i], io).await;
+                self.blocks[i].is_sent = true;
             }
         }
         self.write(io)
     }
 
     /// All waiting lines in one write, with the usage known now.
-    pub(super) fn write(&mut self, io: &mut Io) -> Result<(), StoreError> {
+    pub(super) fn write(&mut self, io: &mut SessionIo) -> Result<(), StoreError> {
         self.deadline = None;
         let usage = wire::raw::to_line(&self.assembly.usage).unwrap_or_else(|_| "{}".into());
         let last = self.blocks.len().saturating_sub(1);
@@ -196,10 +196,10 @@ impl Reception {
             })
             .collect();
         self.written = self.blocks.len();
-        if lines.is_empty() { Ok(()) } else { io.scribe.assistant(lines) }
+        if lines.is_empty() { Ok(()) } else { io.transcript.assistant(lines) }
     }
 
-    fn line(&self, received: &Received, stop: Option<&str>, usage: &str, io: &Io) -> AssistantLine {
+    fn line(&self, received: &ReceivedBlock, stop: Option<&str>, usage: &str, io: &SessionIo) -> AssistantLine {
         let called = called(received);
         let server = called.as_ref().and_then(|(_, name)| wire::names::mcp_parts(name));
         AssistantLine {
@@ -209,7 +209,7 @@ impl Reception {
                 thinking_duration_ms: received.thought_ms,
             }),
             attribution: Attribution {
-                skill: io.lore.active().map(str::to_owned),
+                skill: io.skills.active().map(str::to_owned),
                 agent: io.hooks.speaks_as(),
                 mcp_server: server.map(|(server, _)| server.to_owned()),
                 mcp_tool: server.map(|(_, tool)| tool.to_owned()),
@@ -246,17 +246,17 @@ impl Reception {
     }
 
     /// What a host was shown and the next answer will not repeat, given what becomes of this one.
-    pub(super) fn abandoned(&self, verdict: &Verdict, io: &Io) -> Option<AbandonedBlocks> {
+    pub(super) fn abandoned(&self, verdict: &RetryVerdict, io: &SessionIo) -> Option<AbandonedBlocks> {
         let api_message_id = self.message_id.clone().filter(|_| io.flags.partial_messages)?;
         let from_block_index = match verdict {
-            Verdict::Complete => return None,
-            Verdict::KeepCompleted => self.assembly.first_open()?,
+            RetryVerdict::Complete => return None,
+            RetryVerdict::KeepCompleted => self.assembly.first_open()?,
             _ => self.assembly.first_seen()?,
         };
         Some(AbandonedBlocks { api_message_id, from_block_index })
     }
 
-    fn host_event(&mut self, event: &StreamEvent, io: &Io) -> HostEvent {
+    fn host_event(&mut self, event: &ModelEvent, io: &SessionIo) -> HostEvent {
         let is_first = matches!(event.kind, EventKind::MessageStart { .. });
         HostEvent {
             kind: "stream_event",
@@ -304,17 +304,17 @@ impl Reception {
 }
 
 /// Whether this is the answer itself, for the time to its first token.
-pub(super) fn has_content(event: &StreamEvent) -> bool {
+pub(super) fn has_content(event: &ModelEvent) -> bool {
     matches!(event.kind, EventKind::Delta { .. })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Aborted {
+enum BlockAborted {
     No,
     Yes,
 }
 
-fn call(received: &Received) -> Option<ToolUse> {
+fn call(received: &ReceivedBlock) -> Option<ToolUse> {
     let BlockHead::ToolUse { id, name, input } = BlockHead::read(&received.closed.block)? else { return None };
     Some(ToolUse {
         id: id.into_owned(),
@@ -328,7 +328,7 @@ fn call(received: &Received) -> Option<ToolUse> {
 }
 
 /// The id and the name of the call that a block is.
-fn called(received: &Received) -> Option<(String, String)> {
+fn called(received: &ReceivedBlock) -> Option<(String, String)> {
     if received.closed.kind != BlockKind::ToolUse {
         return None;
     }
@@ -338,7 +338,7 @@ fn called(received: &Received) -> Option<(String, String)> {
     }
 }
 
-fn shown_calls(received: &Received, io: &Io) -> Vec<ToolUseMeta> {
+fn shown_calls(received: &ReceivedBlock, io: &SessionIo) -> Vec<ToolUseMeta> {
     let Some((id, tool_name)) = called(received) else { return Vec::new() };
     let tool = io.registry.find(&tool_name);
     let title = tool.and_then(|tool| tool.title().map(str::to_owned));

@@ -1,23 +1,23 @@
 //! An answer with the stop reason `refusal`. It was shown and is recorded, but no part of it is sent again, here or by
 //! whoever resumes the conversation: another model takes over, or the same one is asked once more, or the turn ends.
 
-use super::reception::Reception;
-use crate::context::Context;
-use crate::decide::{Answer, Failure, Last, Stop};
-use crate::scribe::RefusalMark;
-use crate::session::Io;
-use crate::turn::{Turn, TurnError};
+use super::reception::ResponseReception;
+use crate::context::ModelContext;
+use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
+use crate::session::SessionIo;
+use crate::transcript_writer::RefusalMark;
+use crate::turn::{TurnError, TurnState};
 use serde::Deserialize;
 use store::StoreError;
 use wire::entry::MetaEntry;
 use wire::sdk::{ModelRefusal, SystemBody};
 
-pub(super) async fn take(
-    reception: &Reception,
-    context: &mut Context,
-    io: &mut Io,
-    turn: &mut Turn,
-) -> Result<Last, StoreError> {
+pub(super) async fn handle(
+    reception: &ResponseReception,
+    context: &mut ModelContext,
+    io: &mut SessionIo,
+    turn: &mut TurnState,
+) -> Result<PhaseResult, StoreError> {
     turn.calls.clear();
     let refusing = reception.model(context.model());
     let mark = RefusalMark { refused_message_id: reception.assembly.id.clone(), refusing_model: refusing.clone() };
@@ -31,33 +31,33 @@ pub(super) async fn take(
             direction: "retry",
             fallback_model: context.model().to_owned(),
             retracted_message_uuids: lines,
-            refusal: Box::new(described(reception, turn, refusing, content)),
+            refusal: Box::new(describe(reception, turn, refusing, content)),
         };
         io.host.system(body).await;
-        return Ok(Last::Failed(Failure::FallBack));
+        return Ok(PhaseResult::Failed(RequestFailure::FallBack));
     }
     if !asked_before {
         retract(lines, io)?;
-        return Ok(Last::Failed(Failure::Adjusted));
+        return Ok(PhaseResult::Failed(RequestFailure::Adjusted));
     }
     give_up(reception, lines, mark, context, io, turn).await
 }
 
 /// The turn ends; its prompt is taken back, so that the conversation can go on without it.
 async fn give_up(
-    reception: &Reception,
+    reception: &ResponseReception,
     mut lines: Vec<String>,
     mark: RefusalMark,
-    context: &mut Context,
-    io: &mut Io,
-    turn: &mut Turn,
-) -> Result<Last, StoreError> {
+    context: &mut ModelContext,
+    io: &mut SessionIo,
+    turn: &mut TurnState,
+) -> Result<PhaseResult, StoreError> {
     let refusing = mark.refusing_model.clone();
     let content = format!(
         "API Error: {refusing} refused to answer this request, also when it was asked again. Say it in other words, or \
          choose another model."
     );
-    let refusal = described(reception, turn, refusing, content);
+    let refusal = describe(reception, turn, refusing, content);
     record(&refusal, mark, io)?;
     let text = match &refusal.api_refusal_explanation {
         Some(why) => format!("{} (The API said: {why})", refusal.content),
@@ -67,19 +67,19 @@ async fn give_up(
     turn.error = Some(TurnError::own(text, "invalid_request"));
     lines.extend(context.retract_prompt());
     retract(lines, io)?;
-    Ok(Last::Answered(Answer { stop: Stop::Refusal, calls: 0, cut: false }))
+    Ok(PhaseResult::Answered(ResponseSummary { stop: StopKind::Refusal, calls: 0, cut: false }))
 }
 
 /// Whoever resumes the conversation leaves these lines out.
-fn retract(uuids: Vec<String>, io: &mut Io) -> Result<(), StoreError> {
+fn retract(uuids: Vec<String>, io: &mut SessionIo) -> Result<(), StoreError> {
     if uuids.is_empty() {
         return Ok(());
     }
     let session_id = io.host.session_id.clone();
-    io.scribe.meta(MetaEntry::XRetracted { uuids, session_id })
+    io.transcript.meta(MetaEntry::XRetracted { uuids, session_id })
 }
 
-fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut Io) -> Result<(), StoreError> {
+fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut SessionIo) -> Result<(), StoreError> {
     let mut fields = serde_json::Map::new();
     fields.insert("content".into(), refusal.content.clone().into());
     fields.insert("level".into(), "warning".into());
@@ -97,20 +97,20 @@ fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut Io) -> Result<(), 
             fields.insert(name.into(), value.clone().into());
         }
     }
-    io.scribe.system("model_refusal_no_fallback", fields)
+    io.transcript.system("model_refusal_no_fallback", fields)
 }
 
 /// What the API says about its reasons.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Details {
+struct RefusalDetails {
     category: Option<String>,
     explanation: Option<String>,
 }
 
-fn described(reception: &Reception, turn: &Turn, original_model: String, content: String) -> ModelRefusal {
+fn describe(reception: &ResponseReception, turn: &TurnState, original_model: String, content: String) -> ModelRefusal {
     let details = reception.assembly.stop_details.as_deref();
-    let details: Details = details.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let details: RefusalDetails = details.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     ModelRefusal {
         original_model,
         request_id: reception.request_id.clone(),

@@ -3,31 +3,31 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 use sys::Env;
-use sys::git::neutral::{Neutral, Obstacle};
-use sys::process::{self, Input, Output, RunOptions, Spawn};
+use sys::git::neutral::{NeutralConfig, NeutralObstacle};
+use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const GIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the remote may take to say what its default branch is now.
-const FETCH_PATIENCE: Duration = Duration::from_secs(5);
-const FRESH_FOR: Duration = Duration::from_hours(24);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+const FETCH_MAX_AGE: Duration = Duration::from_hours(24);
 const REMOTE_HEAD: &str = "origin/HEAD";
 const REDIRECTS: [&str; 5] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
 
 #[derive(Clone, Copy)]
-pub(crate) struct Git<'a> {
+pub(crate) struct GitRunner<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) env: &'a Env,
 }
 
-fn powerless(dir: &Path, env: &Env) -> Result<Vec<(String, String)>, Obstacle> {
-    Neutral::of([dir], env)?.variables(env)
+fn safe_variables(dir: &Path, env: &Env) -> Result<Vec<(String, String)>, NeutralObstacle> {
+    NeutralConfig::of([dir], env)?.variables(env)
 }
 
-impl Git<'_> {
+impl GitRunner<'_> {
     /// What it printed, without the last newline; an error is what it complained.
     pub(crate) async fn run(&self, args: &[&str]) -> Result<String, String> {
-        self.run_with(args, &[], PATIENCE).await
+        self.run_with(args, &[], GIT_TIMEOUT).await
     }
 
     pub(super) async fn run_with(
@@ -40,18 +40,18 @@ impl Git<'_> {
         let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
         let env = self.env.without(REDIRECTS).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
         // A remote is reached as the repository says, which happens in trusted folders only.
-        let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { powerless(self.dir, &env) };
+        let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { safe_variables(self.dir, &env) };
         let env = match powerless {
             Ok(set) => env.with(set).with(variables.iter().copied()),
             Err(obstacle) => return failed(format!("its configuration may run a program: {obstacle}")),
         };
-        let spec = Spawn {
+        let spec = SpawnSpec {
             program: "git".into(),
             args: quiet.iter().chain(args).map(Into::into).collect(),
             env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             cwd: self.dir.to_path_buf(),
-            stdin: Input::Null,
-            output: Output::Split,
+            stdin: ChildInput::Null,
+            output: ChildOutput::Split,
         };
         let options = RunOptions { timeout: patience, keep: 4 << 20, ..RunOptions::default() };
         let done = match process::run(spec, options).await {
@@ -71,19 +71,19 @@ impl Git<'_> {
 
 /// Whether the remote may be asked. Fetching runs what the repository's configuration names, so only in a trusted folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Remote {
+pub(crate) enum RemoteAccess {
     MayBeAsked,
     AsLastSeen,
 }
 
 /// `head`: what is checked out now. Otherwise the remote's default branch, when one is known.
-pub(super) async fn base(git: Git<'_>, base_ref: Option<&str>, remote: Remote) -> String {
+pub(super) async fn base(git: GitRunner<'_>, base_ref: Option<&str>, remote: RemoteAccess) -> String {
     if base_ref == Some("head") || git.commit_of(REMOTE_HEAD).await.is_err() {
         return "HEAD".into();
     }
-    if remote == Remote::MayBeAsked && !is_fresh(git.dir) {
+    if remote == RemoteAccess::MayBeAsked && !is_fresh(git.dir) {
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin"];
-        if let Err(error) = git.run_with(&fetch, &[], FETCH_PATIENCE).await {
+        if let Err(error) = git.run_with(&fetch, &[], FETCH_TIMEOUT).await {
             tracing::warn!(error, "the remote could not be asked; its branch as last seen is used");
         }
     }
@@ -94,11 +94,11 @@ fn is_fresh(dir: &Path) -> bool {
     let Some(git_dir) = sys::git::root(dir).and_then(|root| sys::git::git_dir(&root)) else { return true };
     let fetched = std::fs::metadata(sys::git::common_dir(&git_dir).join("FETCH_HEAD")).and_then(|meta| meta.modified());
     let now = Duration::from_millis(sys::clock::now_ms());
-    fetched.is_ok_and(|at| at.duration_since(UNIX_EPOCH).is_ok_and(|at| now.saturating_sub(at) < FRESH_FOR))
+    fetched.is_ok_and(|at| at.duration_since(UNIX_EPOCH).is_ok_and(|at| now.saturating_sub(at) < FETCH_MAX_AGE))
 }
 
 /// Fetches a pull or merge request; the commit it is at.
-pub(super) async fn fetch_request(git: Git<'_>, number: u64) -> Result<String, String> {
+pub(super) async fn fetch_request(git: GitRunner<'_>, number: u64) -> Result<String, String> {
     let mut last = String::new();
     for reference in [format!("pull/{number}/head"), format!("merge-requests/{number}/head")] {
         match git.run(&["fetch", "--quiet", "--no-tags", "origin", &reference]).await {

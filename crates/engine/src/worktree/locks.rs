@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 /// How our locks begin.
-const MARK: &str = "gimlet ";
+const LOCK_PREFIX: &str = "gimlet ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lock {
+pub(super) enum LockState {
     None,
     /// This process holds it.
     Own,
@@ -23,23 +23,23 @@ fn file(worktree: &Path) -> Option<PathBuf> {
     sys::git::git_dir(worktree).map(|dir| dir.join("locked"))
 }
 
-pub(super) fn state(worktree: &Path) -> Lock {
-    file(worktree).map_or(Lock::None, |file| read(&file))
+pub(super) fn state(worktree: &Path) -> LockState {
+    file(worktree).map_or(LockState::None, |file| read(&file))
 }
 
-fn read(file: &Path) -> Lock {
-    let Ok(text) = sys::fs::read_text(file, sys::git::LINK_BYTES) else { return Lock::None };
-    let Some((pid, start)) = holder(&text) else { return Lock::Foreign };
+fn read(file: &Path) -> LockState {
+    let Ok(text) = sys::fs::read_text(file, sys::git::LINK_BYTES) else { return LockState::None };
+    let Some((pid, start)) = holder(&text) else { return LockState::Foreign };
     if pid == sys::pid() {
-        return Lock::Own;
+        return LockState::Own;
     }
     let runs = sys::is_alive(pid) && sys::proc_start(pid).is_none_or(|now| now == start);
-    if runs { Lock::Held } else { Lock::Dead }
+    if runs { LockState::Held } else { LockState::Dead }
 }
 
 /// `gimlet agent 1, process 42 started 12345`
 fn holder(text: &str) -> Option<(i32, &str)> {
-    let rest = text.trim().strip_prefix(MARK)?;
+    let rest = text.trim().strip_prefix(LOCK_PREFIX)?;
     let (_, process) = rest.rsplit_once(", process ")?;
     let (pid, start) = process.split_once(" started ")?;
     Some((pid.parse().ok()?, start))
@@ -49,10 +49,10 @@ fn holder(text: &str) -> Option<(i32, &str)> {
 pub(super) fn take(worktree: &Path, holder: &str) -> std::io::Result<()> {
     let Some(file) = file(worktree) else { return Ok(()) };
     match read(&file) {
-        Lock::Own | Lock::Held | Lock::Foreign => Ok(()),
-        Lock::None | Lock::Dead => {
+        LockState::Own | LockState::Held | LockState::Foreign => Ok(()),
+        LockState::None | LockState::Dead => {
             let start = sys::proc_start(sys::pid()).unwrap_or_default();
-            let text = format!("{MARK}{holder}, process {} started {start}\n", sys::pid());
+            let text = format!("{LOCK_PREFIX}{holder}, process {} started {start}\n", sys::pid());
             sys::fs::atomic_write(&file, text.as_bytes(), 0o644)
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn take(worktree: &Path, holder: &str) -> std::io::Result<()> {
 
 /// Gives back what this process took.
 pub(super) fn release(worktree: &Path) {
-    if state(worktree) == Lock::Own
+    if state(worktree) == LockState::Own
         && let Some(file) = file(worktree)
     {
         std::fs::remove_file(file).ok();
@@ -73,7 +73,7 @@ pub(super) fn release_dead(main: &Path) {
     let Ok(entries) = std::fs::read_dir(sys::git::common_dir(&git_dir).join("worktrees")) else { return };
     for entry in entries.flatten() {
         let file = entry.path().join("locked");
-        if read(&file) == Lock::Dead {
+        if read(&file) == LockState::Dead {
             tracing::info!(lock = %file.display(), "released: its process is gone");
             std::fs::remove_file(&file).ok();
         }

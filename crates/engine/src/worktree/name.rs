@@ -2,7 +2,7 @@
 
 /// Where a worktree comes from, by what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct WorktreeName {
     pub(crate) text: String,
     /// The pull or merge request it starts from.
     pub(crate) request: Option<u64>,
@@ -10,7 +10,7 @@ pub(crate) struct Name {
     pub(crate) chosen: bool,
 }
 
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 const ADJECTIVES: [&str; 16] = [
     "amber", "brisk", "calm", "clear", "early", "fond", "green", "kind", "late", "lucid", "mild", "quick", "quiet",
     "sharp", "still", "warm",
@@ -20,12 +20,12 @@ const NOUNS: [&str; 16] = [
     "reed", "ridge", "wren",
 ];
 
-impl Name {
+impl WorktreeName {
     /// `feature/x`, `#123`, the address of a pull or merge request, or nothing.
     pub(crate) fn parse(given: &str) -> Result<Self, String> {
         let given = given.trim();
         if given.is_empty() {
-            return Ok(Self::made_up());
+            return Ok(Self::random());
         }
         if let Some(number) = request(given) {
             return Ok(Self { text: format!("pr-{number}"), request: Some(number), chosen: true });
@@ -35,10 +35,10 @@ impl Name {
                 && !matches!(segment, "." | "..")
                 && segment.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
         };
-        if given.len() > LONGEST || !given.split('/').all(fits) || given.starts_with('-') {
+        if given.len() > MAX_NAME_LENGTH || !given.split('/').all(fits) || given.starts_with('-') {
             return Err(format!(
                 "\"{given}\" cannot name a worktree: use letters, digits, dots, dashes and underscores, at most \
-                 {LONGEST} characters, with / between parts."
+                 {MAX_NAME_LENGTH} characters, with / between parts."
             ));
         }
         Ok(Self { text: given.replace('/', "+"), request: None, chosen: true })
@@ -48,7 +48,7 @@ impl Name {
         Self { text: format!("agent-{id}"), request: None, chosen: false }
     }
 
-    fn made_up() -> Self {
+    fn random() -> Self {
         let random = sys::id::uuid();
         let mut digits = random.bytes().filter_map(|b| char::from(b).to_digit(16)).map(|digit| digit as usize);
         let mut next = || digits.next().unwrap_or_default();
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn names_are_single_folders() {
-        let text = |given: &str| Name::parse(given).map(|name| name.text);
+        let text = |given: &str| WorktreeName::parse(given).map(|name| name.text);
         assert_eq!(text("fix-1.2_b").unwrap(), "fix-1.2_b");
         assert_eq!(text("feature/login").unwrap(), "feature+login");
         for (given, number) in [
@@ -81,13 +81,13 @@ mod tests {
             ("https://git.example/o/r/pull/7/files?x=1", 7),
             ("https://gl.example/g/s/r/-/merge_requests/9", 9),
         ] {
-            let name = Name::parse(given).unwrap();
+            let name = WorktreeName::parse(given).unwrap();
             assert_eq!((name.request, name.text), (Some(number), format!("pr-{number}")), "{given}");
         }
         for bad in ["..", "a/../b", "a b", "/abs", "a//b", "-x", "#x", "é", &"x".repeat(65)] {
-            assert!(Name::parse(bad).is_err(), "{bad}");
+            assert!(WorktreeName::parse(bad).is_err(), "{bad}");
         }
-        let (one, two) = (Name::parse("").unwrap(), Name::parse(" ").unwrap());
-        assert!(!one.chosen && one.text != two.text && Name::parse(&one.text).is_ok());
+        let (one, two) = (WorktreeName::parse("").unwrap(), WorktreeName::parse(" ").unwrap());
+        assert!(!one.chosen && one.text != two.text && WorktreeName::parse(&one.text).is_ok());
     }
 }

@@ -19,7 +19,7 @@ pub(crate) async fn sweep(project: &Path, age: Duration, env: &Env) -> usize {
         let branch = Some(sys::git::branch(&path)).filter(|branch| branch.starts_with("worktree-agent-"));
         // Without the commit it began with, every commit that is nowhere else counts as work.
         let Some(worktree) = Worktree::reopen(path.clone(), branch, String::new(), env) else { continue };
-        if worktree.settle(None).await.is_none() {
+        if worktree.remove_if_unchanged(None).await.is_none() {
             tracing::info!(worktree = %path.display(), "an old worktree without work was removed");
             removed += 1;
         }

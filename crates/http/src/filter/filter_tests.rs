@@ -5,10 +5,10 @@ use std::sync::Mutex;
 /// Allows one host and remembers what was asked.
 struct Only(&'static str, Mutex<Vec<String>>);
 
-impl Judge for Only {
-    fn judge(&self, host: &str, port: u16) -> Verdict {
+impl HostJudge for Only {
+    fn judge(&self, host: &str, port: u16) -> HostVerdict {
         self.1.lock().unwrap().push(format!("{host}:{port}"));
-        if host == self.0 { Verdict::Allow } else { Verdict::Deny("it is not listed".into()) }
+        if host == self.0 { HostVerdict::Allow } else { HostVerdict::Deny("it is not listed".into()) }
     }
 }
 
@@ -16,7 +16,11 @@ fn started(host: &'static str) -> (SocketAddr, Arc<Only>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let judge = Arc::new(Only(host, Mutex::default()));
-    let filter = Arc::new(Filter::new(Arc::clone(&judge) as Arc<dyn Judge>, External::default(), &Env::default()));
+    let filter = Arc::new(FilterProxy::new(
+        Arc::clone(&judge) as Arc<dyn HostJudge>,
+        ExternalProxies::default(),
+        &Env::default(),
+    ));
     tokio::spawn(filter.serve(listener));
     (address, judge)
 }

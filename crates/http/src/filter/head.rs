@@ -7,13 +7,13 @@ use tokio::net::TcpStream;
 const MAX_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct ProxyTarget {
     /// Lower case, without brackets or a final dot.
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-impl Target {
+impl ProxyTarget {
     pub(super) fn new(host: &str, port: u16) -> Self {
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         Self { host: bare.trim_end_matches('.').to_ascii_lowercase(), port }
@@ -36,7 +36,7 @@ impl Target {
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for ProxyTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
         write!(f, "{open}{}{close}:{}", self.host, self.port)
@@ -44,13 +44,13 @@ impl std::fmt::Display for Target {
 }
 
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct ProxyHead {
     text: String,
     /// What followed the head.
     rest: Vec<u8>,
 }
 
-impl Head {
+impl ProxyHead {
     pub(super) async fn read(client: &mut TcpStream) -> io::Result<Self> {
         let mut bytes = Vec::new();
         loop {
@@ -82,21 +82,21 @@ impl Head {
         self.line().0.eq_ignore_ascii_case("CONNECT")
     }
 
-    pub(super) fn target(&self) -> Result<Target, &'static str> {
+    pub(super) fn target(&self) -> Result<ProxyTarget, &'static str> {
         let (_, target, version) = self.line();
         if !version.starts_with("HTTP/1.") {
             return Err("only HTTP/1 is understood");
         }
         if self.is_connect() {
-            return Target::parse(target, None);
+            return ProxyTarget::parse(target, None);
         }
         let rest = target.strip_prefix("http://").ok_or("only http:// URLs can be asked for without CONNECT")?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        Target::parse(authority, Some(80))
+        ProxyTarget::parse(authority, Some(80))
     }
 
     /// The request as the host wants it: its own name, one request per connection, nothing meant for proxies.
-    pub(super) fn forwarded(&self, target: &Target, through_proxy: bool) -> Vec<u8> {
+    pub(super) fn forwarded(&self, target: &ProxyTarget, through_proxy: bool) -> Vec<u8> {
         let (method, url, version) = self.line();
         let path =
             url.strip_prefix("http://").and_then(|rest| rest.find(['/', '?']).map(|at| &rest[at..])).unwrap_or("/");
@@ -122,8 +122,8 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn head(text: &str) -> Head {
-        Head { text: text.replace('\n', "\r\n"), rest: Vec::new() }
+    fn head(text: &str) -> ProxyHead {
+        ProxyHead { text: text.replace('\n', "\r\n"), rest: Vec::new() }
     }
 
     #[test]

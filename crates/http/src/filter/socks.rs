@@ -1,6 +1,6 @@
 //! SOCKS5 without authentication, `CONNECT` only. UDP and listening are not offered.
 
-use super::head::Target;
+use super::head::ProxyTarget;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,7 +14,7 @@ const NO_SUCH_COMMAND: u8 = 7;
 const NO_SUCH_ADDRESS: u8 = 8;
 
 /// Takes the greeting and the request.
-pub(super) async fn greet(client: &mut TcpStream) -> io::Result<Target> {
+pub(super) async fn greet(client: &mut TcpStream) -> io::Result<ProxyTarget> {
     let [_, count] = read::<2>(client).await?;
     let mut methods = vec![0; usize::from(count)];
     client.read_exact(&mut methods).await?;
@@ -43,7 +43,7 @@ pub(super) async fn greet(client: &mut TcpStream) -> io::Result<Target> {
         answer(client, NO_SUCH_COMMAND).await?;
         return Err(io::Error::other("only CONNECT is offered"));
     }
-    Ok(Target::new(&host, port))
+    Ok(ProxyTarget::new(&host, port))
 }
 
 async fn read<const N: usize>(client: &mut TcpStream) -> io::Result<[u8; N]> {

@@ -1,7 +1,7 @@
 //! Connections to hosts that were allowed: directly, or through the proxy the user's own environment names.
 
-use super::head::Target;
-use super::{Filter, within};
+use super::head::ProxyTarget;
+use super::{FilterProxy, with_timeout};
 use base64::Engine;
 use reqwest::Url;
 use std::io;
@@ -9,28 +9,28 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-impl Filter {
+impl FilterProxy {
     /// A connection whose other end is the host.
-    pub(super) async fn tunnel(&self, target: &Target) -> io::Result<TcpStream> {
+    pub(super) async fn tunnel(&self, target: &ProxyTarget) -> io::Result<TcpStream> {
         match self.proxy(target)? {
             None => direct(target).await,
-            Some(proxy) => through(proxy, target).await,
+            Some(proxy) => connect_through(proxy, target).await,
         }
     }
 
     /// A connection for one plain request; it may end at a proxy.
-    pub(super) async fn plain(&self, target: &Target) -> io::Result<TcpStream> {
+    pub(super) async fn plain(&self, target: &ProxyTarget) -> io::Result<TcpStream> {
         match self.proxy(target)? {
             None => direct(target).await,
             Some(proxy) => to_proxy(proxy).await,
         }
     }
 
-    pub(super) fn is_proxied(&self, target: &Target) -> bool {
+    pub(super) fn is_proxied(&self, target: &ProxyTarget) -> bool {
         matches!(self.proxy(target), Ok(Some(_)))
     }
 
-    fn proxy(&self, target: &Target) -> io::Result<Option<&Url>> {
+    fn proxy(&self, target: &ProxyTarget) -> io::Result<Option<&Url>> {
         let proxies = self.proxies.as_ref().map_err(|why| io::Error::other(why.clone()))?;
         let url = Url::parse(&format!("http://{target}/")).map_err(io::Error::other)?;
         let Some(proxy) = proxies.proxy_for(&url) else { return Ok(None) };
@@ -41,22 +41,23 @@ impl Filter {
     }
 }
 
-async fn direct(target: &Target) -> io::Result<TcpStream> {
+async fn direct(target: &ProxyTarget) -> io::Result<TcpStream> {
     // Someone who writes an address, or `localhost`, into the list means this very place.
     let literal = target.host.parse::<IpAddr>().is_ok() || target.host == "localhost";
     let found: Vec<SocketAddr> =
-        within(async { Ok(tokio::net::lookup_host((target.host.as_str(), target.port)).await?.collect()) }).await?;
-    if let Some(address) = found.iter().find(|address| !literal && is_near(address.ip())) {
+        with_timeout(async { Ok(tokio::net::lookup_host((target.host.as_str(), target.port)).await?.collect()) })
+            .await?;
+    if let Some(address) = found.iter().find(|address| !literal && is_local_address(address.ip())) {
         return Err(io::Error::other(format!(
             "the name resolves to {}, which is this machine or its link",
             address.ip()
         )));
     }
-    within(TcpStream::connect(found.as_slice())).await
+    with_timeout(TcpStream::connect(found.as_slice())).await
 }
 
 /// Addresses that only mean something here: a public name that resolves to one is up to no good.
-fn is_near(address: IpAddr) -> bool {
+fn is_local_address(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
             v4.is_loopback() || v4.is_link_local() || v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast()
@@ -67,10 +68,10 @@ fn is_near(address: IpAddr) -> bool {
 
 async fn to_proxy(proxy: &Url) -> io::Result<TcpStream> {
     let host = proxy.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    within(TcpStream::connect((host, proxy.port_or_known_default().unwrap_or(80)))).await
+    with_timeout(TcpStream::connect((host, proxy.port_or_known_default().unwrap_or(80)))).await
 }
 
-async fn through(proxy: &Url, target: &Target) -> io::Result<TcpStream> {
+async fn connect_through(proxy: &Url, target: &ProxyTarget) -> io::Result<TcpStream> {
     let mut stream = to_proxy(proxy).await?;
     let login = match (proxy.username(), proxy.password()) {
         ("", None) => String::new(),
@@ -88,7 +89,7 @@ async fn through(proxy: &Url, target: &Target) -> io::Result<TcpStream> {
         }
         Ok(())
     };
-    within(answered).await?;
+    with_timeout(answered).await?;
     let status = String::from_utf8_lossy(&head);
     if status.split(' ').nth(1).is_some_and(|code| code.starts_with('2')) {
         return Ok(stream);
@@ -103,10 +104,10 @@ mod tests {
     #[test]
     fn near_addresses() {
         for near in ["127.0.0.1", "127.8.8.8", "::1", "169.254.169.254", "0.0.0.0", "::ffff:127.0.0.1", "fe80::1"] {
-            assert!(is_near(near.parse().unwrap()), "{near}");
+            assert!(is_local_address(near.parse().unwrap()), "{near}");
         }
         for far in ["93.184.216.34", "10.0.0.1", "2606:4700::1111"] {
-            assert!(!is_near(far.parse().unwrap()), "{far}");
+            assert!(!is_local_address(far.parse().unwrap()), "{far}");
         }
     }
 }

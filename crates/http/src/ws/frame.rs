@@ -19,7 +19,7 @@ const MAX_CONTROL: u64 = 125;
 
 /// Which end of the connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum WebSocketRole {
     Client,
     Server,
 }
@@ -34,13 +34,13 @@ pub mod code {
 
 /// What the other end did wrong: the connection must be closed with this code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct WebSocketViolation {
     pub code: u16,
     pub why: &'static str,
 }
 
-fn protocol(why: &'static str) -> Violation {
-    Violation { code: code::PROTOCOL_ERROR, why }
+fn protocol(why: &'static str) -> WebSocketViolation {
+    WebSocketViolation { code: code::PROTOCOL_ERROR, why }
 }
 
 /// One whole frame, masked when a mask is given.
@@ -73,20 +73,20 @@ pub(super) fn apply_mask(payload: &mut [u8], mask: [u8; 4]) {
 
 /// The first two bytes of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) opcode: u8,
     pub(super) is_last: bool,
     short_length: u8,
 }
 
-impl Head {
-    pub(super) fn read(bytes: [u8; 2], role: Role) -> Result<Self, Violation> {
+impl FrameHead {
+    pub(super) fn read(bytes: [u8; 2], role: WebSocketRole) -> Result<Self, WebSocketViolation> {
         let [first, second] = bytes;
         let head = Self { opcode: first & 0x0F, is_last: first & LAST != 0, short_length: second & !MASKED };
         if first & RESERVED != 0 {
             return Err(protocol("a reserved bit is set"));
         }
-        if (second & MASKED != 0) != (role == Role::Server) {
+        if (second & MASKED != 0) != (role == WebSocketRole::Server) {
             return Err(protocol("the frame is masked by a server, or not masked by a client"));
         }
         if !matches!(head.opcode, CONTINUATION | TEXT | BINARY | CLOSE | PING | PONG) {
@@ -112,7 +112,7 @@ impl Head {
     }
 
     /// The length of the payload, from the bytes that follow the head.
-    pub(super) fn length(self, more: &[u8]) -> Result<u64, Violation> {
+    pub(super) fn length(self, more: &[u8]) -> Result<u64, WebSocketViolation> {
         if more.is_empty() {
             return Ok(self.short_length.into());
         }
@@ -126,7 +126,7 @@ impl Head {
 
 /// What comes in.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum WebSocketMessage {
     Text(String),
     Binary(Vec<u8>),
     /// To be answered with [`super::Sender::pong`]. May come between the parts of a message.
@@ -137,7 +137,7 @@ pub enum Message {
 
 /// Joins frames into messages.
 #[derive(Debug)]
-pub(super) struct Assembly {
+pub(super) struct MessageAssembly {
     /// The longest message that is taken, in bytes.
     limit: usize,
     partial: Option<Partial>,
@@ -151,13 +151,13 @@ struct Partial {
     checked: usize,
 }
 
-impl Assembly {
+impl MessageAssembly {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, partial: None }
     }
 
     /// How long the payload of a frame with this head may be.
-    pub(super) fn accept(&self, head: Head, length: u64) -> Result<usize, Violation> {
+    pub(super) fn accept(&self, head: FrameHead, length: u64) -> Result<usize, WebSocketViolation> {
         match (head.opcode, &self.partial) {
             (CONTINUATION, None) => return Err(protocol("a continuation of nothing")),
             (TEXT | BINARY, Some(_)) => return Err(protocol("a new message inside another one")),
@@ -167,17 +167,21 @@ impl Assembly {
         let room = if head.is_control() { MAX_CONTROL as usize } else { self.limit.saturating_sub(begun) };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > room {
-            return Err(Violation { code: code::TOO_BIG, why: "the message is longer than this end takes" });
+            return Err(WebSocketViolation { code: code::TOO_BIG, why: "the message is longer than this end takes" });
         }
         Ok(length)
     }
 
     /// Takes a frame that was accepted; a message when it is complete.
-    pub(super) fn push(&mut self, head: Head, payload: Vec<u8>) -> Result<Option<Message>, Violation> {
+    pub(super) fn push(
+        &mut self,
+        head: FrameHead,
+        payload: Vec<u8>,
+    ) -> Result<Option<WebSocketMessage>, WebSocketViolation> {
         match head.opcode {
-            PING => return Ok(Some(Message::Ping(payload))),
+            PING => return Ok(Some(WebSocketMessage::Ping(payload))),
             PONG => return Ok(None),
-            CLOSE => return closing(&payload).map(|code| Some(Message::Close(code))),
+            CLOSE => return closing(&payload).map(|code| Some(WebSocketMessage::Close(code))),
             _ => {}
         }
         let mut partial = match self.partial.take() {
@@ -195,15 +199,15 @@ impl Assembly {
             return Ok(None);
         }
         if !partial.is_text {
-            return Ok(Some(Message::Binary(partial.bytes)));
+            return Ok(Some(WebSocketMessage::Binary(partial.bytes)));
         }
-        String::from_utf8(partial.bytes).map(|text| Some(Message::Text(text))).map_err(|_| not_text())
+        String::from_utf8(partial.bytes).map(|text| Some(WebSocketMessage::Text(text))).map_err(|_| not_text())
     }
 }
 
 impl Partial {
     /// A character may be cut between two frames, but a wrong byte ends it at once.
-    fn check_text(&mut self, is_last: bool) -> Result<(), Violation> {
+    fn check_text(&mut self, is_last: bool) -> Result<(), WebSocketViolation> {
         match std::str::from_utf8(&self.bytes[self.checked..]) {
             Ok(_) => self.checked = self.bytes.len(),
             Err(error) if error.error_len().is_some() || is_last => return Err(not_text()),
@@ -213,12 +217,12 @@ impl Partial {
     }
 }
 
-fn not_text() -> Violation {
-    Violation { code: code::NOT_TEXT, why: "a text is not UTF-8" }
+fn not_text() -> WebSocketViolation {
+    WebSocketViolation { code: code::NOT_TEXT, why: "a text is not UTF-8" }
 }
 
 /// The code of a close frame, if it has one.
-fn closing(payload: &[u8]) -> Result<Option<u16>, Violation> {
+fn closing(payload: &[u8]) -> Result<Option<u16>, WebSocketViolation> {
     let (code, reason) = match payload {
         [] => return Ok(None),
         [_] => return Err(protocol("half a close code")),

@@ -10,8 +10,8 @@ const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 #[test]
 fn the_answer_to_a_key_is_the_one_of_the_standard() {
-    assert_eq!(Key("dGhlIHNhbXBsZSBub25jZQ==".into()).accept(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-    assert_ne!(Key::random(), Key::random());
+    assert_eq!(WebSocketKey("dGhlIHNhbXBsZSBub25jZQ==".into()).accept(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    assert_ne!(WebSocketKey::random(), WebSocketKey::random());
 }
 
 #[test]
@@ -24,14 +24,14 @@ fn frames_are_those_of_the_standard() {
 }
 
 /// Sends every message back, answers pings and closes, and closes with its code what breaks the rules.
-async fn echo(connection: DuplexStream, role: Role) {
+async fn echo(connection: DuplexStream, role: WebSocketRole) {
     let (mut sender, mut receiver) = split(connection, role, LIMIT);
     loop {
         let sent = match receiver.next().await {
-            Ok(Some(Message::Text(text))) => sender.text(text.as_bytes()).await,
-            Ok(Some(Message::Binary(bytes))) => sender.binary(&bytes).await,
-            Ok(Some(Message::Ping(payload))) => sender.pong(&payload).await,
-            Ok(Some(Message::Close(code))) => sender.close(code).await,
+            Ok(Some(WebSocketMessage::Text(text))) => sender.text(text.as_bytes()).await,
+            Ok(Some(WebSocketMessage::Binary(bytes))) => sender.binary(&bytes).await,
+            Ok(Some(WebSocketMessage::Ping(payload))) => sender.pong(&payload).await,
+            Ok(Some(WebSocketMessage::Close(code))) => sender.close(code).await,
             Ok(None) | Err(ReceiveError::Io(_)) => return,
             Err(ReceiveError::Violation(violation)) => sender.close(Some(violation.code)).await,
         };
@@ -42,19 +42,19 @@ async fn echo(connection: DuplexStream, role: Role) {
 }
 
 /// A frame as the other end of `role` sends it.
-fn sent(role: Role, opcode: u8, payload: &[u8]) -> Vec<u8> {
-    frame::encode(opcode, payload, (role == Role::Server).then_some(MASK))
+fn sent(role: WebSocketRole, opcode: u8, payload: &[u8]) -> Vec<u8> {
+    frame::encode(opcode, payload, (role == WebSocketRole::Server).then_some(MASK))
 }
 
 /// A frame that does not end its message.
-fn part(role: Role, opcode: u8, payload: &[u8]) -> Vec<u8> {
+fn part(role: WebSocketRole, opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = sent(role, opcode, payload);
     bytes[0] &= 0x7F;
     bytes
 }
 
 /// With bits of its first byte flipped.
-fn flipped(role: Role, bits: u8) -> Vec<u8> {
+fn flipped(role: WebSocketRole, bits: u8) -> Vec<u8> {
     let mut bytes = sent(role, TEXT, b"x");
     bytes[0] ^= bits;
     bytes
@@ -63,7 +63,7 @@ fn flipped(role: Role, bits: u8) -> Vec<u8> {
 type Reply = (u8, Vec<u8>);
 
 /// Everything that came back until the connection was closed.
-fn replies(role: Role, mut bytes: &[u8]) -> Vec<Reply> {
+fn replies(role: WebSocketRole, mut bytes: &[u8]) -> Vec<Reply> {
     let mut found = Vec::new();
     while let [first, second, rest @ ..] = bytes {
         let width = match second & 0x7F {
@@ -74,8 +74,8 @@ fn replies(role: Role, mut bytes: &[u8]) -> Vec<Reply> {
         let (more, rest) = rest.split_at(width);
         let long = more.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
         let length = if width == 0 { usize::from(second & 0x7F) } else { long };
-        assert_eq!(second & 0x80 != 0, role == Role::Client, "a client masks, a server does not");
-        let (mask, rest) = rest.split_at(if role == Role::Client { 4 } else { 0 });
+        assert_eq!(second & 0x80 != 0, role == WebSocketRole::Client, "a client masks, a server does not");
+        let (mask, rest) = rest.split_at(if role == WebSocketRole::Client { 4 } else { 0 });
         let (payload, rest) = rest.split_at(length);
         let mut payload = payload.to_vec();
         frame::apply_mask(&mut payload, mask.try_into().unwrap_or_default());
@@ -85,7 +85,7 @@ fn replies(role: Role, mut bytes: &[u8]) -> Vec<Reply> {
     found
 }
 
-async fn exchange(role: Role, bytes: &[u8], is_slow: bool) -> Vec<Reply> {
+async fn exchange(role: WebSocketRole, bytes: &[u8], is_slow: bool) -> Vec<Reply> {
     let (mut theirs, ours) = tokio::io::duplex(1 << 20);
     let echo = tokio::spawn(echo(ours, role));
     let step = if is_slow { 1 } else { bytes.len().max(1) };
@@ -107,7 +107,7 @@ fn closed(code: u16) -> Reply {
 
 type Case = (&'static str, Vec<u8>, Vec<Reply>);
 
-fn messages(role: Role) -> Vec<Case> {
+fn messages(role: WebSocketRole) -> Vec<Case> {
     let frame = |opcode, payload: &[u8]| sent(role, opcode, payload);
     let part = |opcode, payload: &[u8]| part(role, opcode, payload);
     let text = |payload: &[u8]| vec![(TEXT, payload.to_vec())];
@@ -138,10 +138,10 @@ fn messages(role: Role) -> Vec<Case> {
     ]
 }
 
-fn violations(role: Role) -> Vec<Case> {
+fn violations(role: WebSocketRole) -> Vec<Case> {
     let frame = |opcode, payload: &[u8]| sent(role, opcode, payload);
     let part = |opcode, payload: &[u8]| part(role, opcode, payload);
-    let other = if role == Role::Client { Role::Server } else { Role::Client };
+    let other = if role == WebSocketRole::Client { WebSocketRole::Server } else { WebSocketRole::Client };
     let error = |code| vec![closed(code)];
     let huge = [&frame(BINARY, &[])[..1], &[0x7F | frame(BINARY, &[])[1], 0xFF, 0, 0, 0, 0, 0, 0, 0][..]].concat();
     vec![
@@ -165,7 +165,7 @@ fn violations(role: Role) -> Vec<Case> {
     ]
 }
 
-fn closes(role: Role) -> Vec<Case> {
+fn closes(role: WebSocketRole) -> Vec<Case> {
     let frame = |payload: &[u8]| sent(role, CLOSE, payload);
     let with_reason = [&1000_u16.to_be_bytes()[..], "geschlossen – Ende".as_bytes()].concat();
     let bad_reason = [&1000_u16.to_be_bytes()[..], &[0xFF]].concat();
@@ -186,7 +186,7 @@ fn closes(role: Role) -> Vec<Case> {
 // [SRV-22] The cases of the server's specification, section 13.5.
 #[tokio::test]
 async fn every_case_of_the_standard_is_answered() {
-    for role in [Role::Client, Role::Server] {
+    for role in [WebSocketRole::Client, WebSocketRole::Server] {
         let cases = [messages(role), violations(role), closes(role)].concat();
         assert!(cases.len() >= 26);
         for (name, bytes, expected) in cases {
@@ -201,7 +201,7 @@ async fn every_case_of_the_standard_is_answered() {
 #[tokio::test]
 async fn a_connection_that_ends_inside_a_frame_is_an_error() {
     let (mut theirs, ours) = tokio::io::duplex(64);
-    let (_sender, mut receiver) = split(ours, Role::Client, LIMIT);
+    let (_sender, mut receiver) = split(ours, WebSocketRole::Client, LIMIT);
     theirs.write_all(&[0x81, 5, b'H']).await.unwrap();
     drop(theirs);
     assert!(matches!(receiver.next().await, Err(ReceiveError::Io(_))));

@@ -2,13 +2,13 @@
 
 /// What a server says about the token it wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Challenge {
+pub(crate) struct AuthChallenge {
     pub(crate) scope: Option<String>,
     pub(crate) resource_metadata: Option<String>,
     pub(crate) error: Option<String>,
 }
 
-impl Challenge {
+impl AuthChallenge {
     pub(crate) fn parse(header: &str) -> Self {
         let mut found = Self::default();
         let mut rest = header.trim();
@@ -83,16 +83,16 @@ mod tests {
     #[test]
     fn hints_are_found_among_other_schemes() {
         let header = r#"Basic realm="a, b", Bearer error="insufficient_scope", scope="x \"y\" z", resource_metadata=http://h/m , DPoP algs="ES256""#;
-        let challenge = Challenge::parse(header);
+        let challenge = AuthChallenge::parse(header);
         assert_eq!(challenge.scope.as_deref(), Some("x \"y\" z"));
         assert_eq!(challenge.resource_metadata.as_deref(), Some("http://h/m"));
         assert!(challenge.wants_more_scope());
         for odd in
             ["", "Bearer", "Bearer abc==", "=", ",,", "Basic scope=\"x\"", "Bearer scope=\"unclosed", "Bearer scope="]
         {
-            assert!(!Challenge::parse(odd).wants_more_scope(), "{odd}");
+            assert!(!AuthChallenge::parse(odd).wants_more_scope(), "{odd}");
         }
-        assert_eq!(Challenge::parse("Basic scope=x"), Challenge::default());
-        assert_eq!(Challenge::parse("bearer scope=x").scopes(), ["x"]);
+        assert_eq!(AuthChallenge::parse("Basic scope=x"), AuthChallenge::default());
+        assert_eq!(AuthChallenge::parse("bearer scope=x").scopes(), ["x"]);
     }
 }

@@ -2,9 +2,9 @@
 //! the spot; and how that client proves itself at the token endpoint.
 
 use super::AuthError;
-use super::discovery::{Discovered, Endpoints};
-use super::exchange::{Answer, form, json, origin};
-use super::stored::Entry;
+use super::discovery::{AuthEndpoints, DiscoveredAuth};
+use super::exchange::{AuthAnswer, form, json, origin};
+use super::stored::TokenEntry;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Http;
@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 use url::Url;
 
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct OauthClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
-    pub(super) method: Method,
+    pub(super) method: ClientAuthMethod,
 }
 
 /// How a client authenticates at the token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum ClientAuthMethod {
     None,
     Basic,
     Post,
 }
 
-impl Method {
+impl ClientAuthMethod {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -53,35 +53,35 @@ impl Method {
 }
 
 /// What the user configured about clients.
-pub(super) struct Configured<'a> {
+pub(super) struct ConfiguredClient<'a> {
     pub(super) client_id: Option<&'a str>,
     pub(super) client_secret: Option<&'a str>,
     /// The address of a client document.
     pub(super) document: Option<&'a str>,
 }
 
-impl Client {
+impl OauthClient {
     pub(super) async fn obtain(
         http: &Http,
-        found: &Discovered,
-        configured: &Configured<'_>,
+        found: &DiscoveredAuth,
+        configured: &ConfiguredClient<'_>,
         redirect: &str,
     ) -> Result<Self, AuthError> {
         let offered = &found.server.methods;
         if let Some(id) = configured.client_id {
             let secret = configured.client_secret.map(str::to_owned);
-            let method = Method::choose(offered, secret.is_some());
+            let method = ClientAuthMethod::choose(offered, secret.is_some());
             return Ok(Self { id: id.to_owned(), secret, method });
         }
         if let Some(document) = configured.document.filter(|_| found.server.takes_documents) {
-            return Ok(Self { id: document.to_owned(), secret: None, method: Method::None });
+            return Ok(Self { id: document.to_owned(), secret: None, method: ClientAuthMethod::None });
         }
         register(http, &found.server, redirect).await
     }
 
-    pub(super) fn from_entry(entry: &Entry) -> Option<Self> {
+    pub(super) fn from_entry(entry: &TokenEntry) -> Option<Self> {
         let secret = entry.client_secret.clone().or_else(|| entry.own_client_secret.clone());
-        let method = entry.auth_method.as_deref().and_then(Method::parse).unwrap_or(Method::None);
+        let method = entry.auth_method.as_deref().and_then(ClientAuthMethod::parse).unwrap_or(ClientAuthMethod::None);
         Some(Self { id: entry.client_id.clone()?, secret, method })
     }
 
@@ -91,16 +91,20 @@ impl Client {
         http: &Http,
         endpoint: &Url,
         fields: &[(&str, &str)],
-    ) -> Result<Answer, AuthError> {
+    ) -> Result<AuthAnswer, AuthError> {
         let mut fields = fields.to_vec();
         let mut authorization = None;
         match (self.method, self.secret.as_deref()) {
-            (Method::Basic, Some(secret)) => {
+            (ClientAuthMethod::Basic, Some(secret)) => {
                 let pair = format!("{}:{}", encode(&self.id), encode(secret));
                 authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
             }
-            (Method::Post, Some(secret)) => fields.extend([("client_id", self.id.as_str()), ("client_secret", secret)]),
-            (Method::None | Method::Basic | Method::Post, _) => fields.push(("client_id", &self.id)),
+            (ClientAuthMethod::Post, Some(secret)) => {
+                fields.extend([("client_id", self.id.as_str()), ("client_secret", secret)])
+            }
+            (ClientAuthMethod::None | ClientAuthMethod::Basic | ClientAuthMethod::Post, _) => {
+                fields.push(("client_id", &self.id))
+            }
         }
         form(http, endpoint, &fields, authorization).await
     }
@@ -111,10 +115,14 @@ fn encode(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-async fn register(http: &Http, server: &Endpoints, redirect: &str) -> Result<Client, AuthError> {
+async fn register(http: &Http, server: &AuthEndpoints, redirect: &str) -> Result<OauthClient, AuthError> {
     let Some(endpoint) = &server.registration else { return Err(AuthError::NoRegistration) };
-    let offers = |method: Method| server.methods.is_empty() || server.methods.iter().any(|name| name == method.name());
-    let wanted = [Method::None, Method::Basic, Method::Post].into_iter().find(|m| offers(*m)).unwrap_or(Method::None);
+    let offers =
+        |method: ClientAuthMethod| server.methods.is_empty() || server.methods.iter().any(|name| name == method.name());
+    let wanted = [ClientAuthMethod::None, ClientAuthMethod::Basic, ClientAuthMethod::Post]
+        .into_iter()
+        .find(|m| offers(*m))
+        .unwrap_or(ClientAuthMethod::None);
     let request = json!({
         "client_name": "gimlet",
         "redirect_uris": [redirect],
@@ -132,9 +140,9 @@ async fn register(http: &Http, server: &Endpoints, redirect: &str) -> Result<Cli
     let id =
         text("client_id").ok_or_else(|| AuthError::Malformed { what: what(), why: "client_id is missing".into() })?;
     let secret = text("client_secret").filter(|secret| !secret.is_empty());
-    let told = text("token_endpoint_auth_method").as_deref().and_then(Method::parse);
-    let method = told.unwrap_or_else(|| Method::choose(&server.methods, secret.is_some()));
-    Ok(Client { id, secret, method })
+    let told = text("token_endpoint_auth_method").as_deref().and_then(ClientAuthMethod::parse);
+    let method = told.unwrap_or_else(|| ClientAuthMethod::choose(&server.methods, secret.is_some()));
+    Ok(OauthClient { id, secret, method })
 }
 
 #[cfg(test)]
@@ -145,13 +153,13 @@ mod tests {
     fn secrets_are_used_the_way_that_is_offered() {
         let offered = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
         for (names, has_secret, method) in [
-            (&[][..], true, Method::Basic),
-            (&["client_secret_post"], true, Method::Post),
-            (&["client_secret_post", "client_secret_basic"], true, Method::Basic),
-            (&["none"], true, Method::None),
-            (&["client_secret_basic"], false, Method::None),
+            (&[][..], true, ClientAuthMethod::Basic),
+            (&["client_secret_post"], true, ClientAuthMethod::Post),
+            (&["client_secret_post", "client_secret_basic"], true, ClientAuthMethod::Basic),
+            (&["none"], true, ClientAuthMethod::None),
+            (&["client_secret_basic"], false, ClientAuthMethod::None),
         ] {
-            assert_eq!(Method::choose(&offered(names), has_secret), method, "{names:?}");
+            assert_eq!(ClientAuthMethod::choose(&offered(names), has_secret), method, "{names:?}");
         }
         assert_eq!(encode("a b:c/ü"), "a+b%3Ac%2F%C3%BC");
     }

@@ -3,7 +3,7 @@
 //! The resource must be the configured server, and the issuer the one that was looked up.
 
 use super::AuthError;
-use super::challenge::Challenge;
+use super::challenge::AuthChallenge;
 use super::exchange::{check_safe, document, origin, parse};
 use http::Http;
 use serde::Deserialize;
@@ -12,16 +12,16 @@ use url::Url;
 
 /// Where to sign in, and for what.
 #[derive(Clone, Debug)]
-pub(super) struct Discovered {
+pub(super) struct DiscoveredAuth {
     /// The `resource` parameter (RFC 8707).
     pub(super) resource: String,
     /// What the resource says it needs.
     pub(super) scopes: Vec<String>,
-    pub(super) server: Endpoints,
+    pub(super) server: AuthEndpoints,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Endpoints {
+pub(super) struct AuthEndpoints {
     pub(super) issuer: Option<String>,
     pub(super) authorization: Url,
     pub(super) token: Url,
@@ -37,7 +37,7 @@ pub(super) struct Endpoints {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
+struct ServerMetadata {
     issuer: Option<String>,
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
@@ -58,21 +58,21 @@ struct ResourceMetadata {
 }
 
 /// The server's address and what it said about signing in.
-pub(super) struct Subject<'a> {
+pub(super) struct DiscoverySubject<'a> {
     pub(super) server: &'a Url,
-    pub(super) challenge: &'a Challenge,
+    pub(super) challenge: &'a AuthChallenge,
     /// `oauth.authServerMetadataUrl`
     pub(super) metadata_url: Option<&'a str>,
 }
 
-impl Subject<'_> {
-    fn plain(&self) -> bool {
+impl DiscoverySubject<'_> {
+    fn is_plain_http(&self) -> bool {
         self.server.scheme() == "http"
     }
 }
 
-pub(super) async fn discover(http: &Http, subject: &Subject<'_>) -> Result<Discovered, AuthError> {
-    check_safe(subject.server, subject.plain())?;
+pub(super) async fn discover(http: &Http, subject: &DiscoverySubject<'_>) -> Result<DiscoveredAuth, AuthError> {
+    check_safe(subject.server, subject.is_plain_http())?;
     let resource = resource_metadata(http, subject).await?;
     let scopes = resource.as_ref().and_then(|found| found.scopes_supported.clone()).unwrap_or_default();
     let claimed = resource.as_ref().and_then(|found| found.resource.clone());
@@ -85,7 +85,7 @@ pub(super) async fn discover(http: &Http, subject: &Subject<'_>) -> Result<Disco
     };
     let issuer = resource.and_then(|found| found.authorization_servers?.into_iter().next());
     let server = endpoints(http, subject, issuer.as_deref()).await?;
-    Ok(Discovered { resource: identity, scopes, server })
+    Ok(DiscoveredAuth { resource: identity, scopes, server })
 }
 
 /// Without query and fragment.
@@ -108,17 +108,17 @@ fn covers(claimed: &str, server: &Url) -> bool {
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-async fn resource_metadata(http: &Http, subject: &Subject<'_>) -> Result<Option<ResourceMetadata>, AuthError> {
+async fn resource_metadata(http: &Http, subject: &DiscoverySubject<'_>) -> Result<Option<ResourceMetadata>, AuthError> {
     let mut places = Vec::new();
     if let Some(named) = &subject.challenge.resource_metadata {
         places.push(parse(named)?);
     } else {
-        places.push(well_known(subject.server, "oauth-protected-resource", Path::After));
-        places.push(well_known(subject.server, "oauth-protected-resource", Path::None));
+        places.push(well_known(subject.server, "oauth-protected-resource", WellKnownPath::After));
+        places.push(well_known(subject.server, "oauth-protected-resource", WellKnownPath::None));
         places.dedup();
     }
     for place in places {
-        if let Some(found) = document(http, &place, subject.plain()).await? {
+        if let Some(found) = document(http, &place, subject.is_plain_http()).await? {
             return Ok(Some(decode(found)));
         }
     }
@@ -127,18 +127,18 @@ async fn resource_metadata(http: &Http, subject: &Subject<'_>) -> Result<Option<
 
 /// Where a path goes in a well-known address.
 #[derive(Clone, Copy)]
-enum Path {
+enum WellKnownPath {
     None,
     After,
     Before,
 }
 
-fn well_known(base: &Url, name: &str, path: Path) -> Url {
+fn well_known(base: &Url, name: &str, path: WellKnownPath) -> Url {
     let own = base.path().trim_end_matches('/');
     let path = match path {
-        Path::None => format!("/.well-known/{name}"),
-        Path::After => format!("/.well-known/{name}{own}"),
-        Path::Before => format!("{own}/.well-known/{name}"),
+        WellKnownPath::None => format!("/.well-known/{name}"),
+        WellKnownPath::After => format!("/.well-known/{name}{own}"),
+        WellKnownPath::Before => format!("{own}/.well-known/{name}"),
     };
     let mut url = base.clone();
     url.set_path(&path);
@@ -147,8 +147,12 @@ fn well_known(base: &Url, name: &str, path: Path) -> Url {
     url
 }
 
-async fn endpoints(http: &Http, subject: &Subject<'_>, issuer: Option<&str>) -> Result<Endpoints, AuthError> {
-    let plain = subject.plain();
+async fn endpoints(
+    http: &Http,
+    subject: &DiscoverySubject<'_>,
+    issuer: Option<&str>,
+) -> Result<AuthEndpoints, AuthError> {
+    let plain = subject.is_plain_http();
     if let Some(configured) = subject.metadata_url {
         let url = parse(configured)?;
         let what = origin(&url);
@@ -177,18 +181,21 @@ async fn endpoints(http: &Http, subject: &Subject<'_>, issuer: Option<&str>) -> 
 fn metadata_places(base: &Url) -> Vec<Url> {
     let at = |name, path| well_known(base, name, path);
     if base.path().trim_matches('/').is_empty() {
-        return vec![at("oauth-authorization-server", Path::None), at("openid-configuration", Path::None)];
+        return vec![
+            at("oauth-authorization-server", WellKnownPath::None),
+            at("openid-configuration", WellKnownPath::None),
+        ];
     }
     vec![
-        at("oauth-authorization-server", Path::After),
-        at("openid-configuration", Path::After),
-        at("openid-configuration", Path::Before),
+        at("oauth-authorization-server", WellKnownPath::After),
+        at("openid-configuration", WellKnownPath::After),
+        at("openid-configuration", WellKnownPath::Before),
     ]
 }
 
 /// Somebody who can answer at a well-known address must not speak for another issuer. Where no issuer was named, the
 /// document's own must at least be on the same origin.
-fn check_issuer(found: &Endpoints, base: &Url, named: Option<&str>) -> Result<(), AuthError> {
+fn check_issuer(found: &AuthEndpoints, base: &Url, named: Option<&str>) -> Result<(), AuthError> {
     let Some(claimed) = &found.issuer else { return Ok(()) };
     let same = match named {
         Some(named) => claimed.trim_end_matches('/') == named.trim_end_matches('/'),
@@ -198,8 +205,8 @@ fn check_issuer(found: &Endpoints, base: &Url, named: Option<&str>) -> Result<()
     if same { Ok(()) } else { Err(AuthError::OtherIssuer { claimed: claimed.clone(), expected }) }
 }
 
-fn read(found: Map<String, Value>, base: &Url, plain: bool) -> Result<Endpoints, AuthError> {
-    let found: Metadata = decode(found);
+fn read(found: Map<String, Value>, base: &Url, plain: bool) -> Result<AuthEndpoints, AuthError> {
+    let found: ServerMetadata = decode(found);
     let what = || origin(base);
     // Servers that do not list methods often support it; the challenge is always sent.
     if found.code_challenge_methods_supported.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
@@ -210,7 +217,7 @@ fn read(found: Map<String, Value>, base: &Url, plain: bool) -> Result<Endpoints,
         let url = parse(&text)?;
         check_safe(&url, plain).map(|()| url)
     };
-    Ok(Endpoints {
+    Ok(AuthEndpoints {
         issuer: found.issuer,
         authorization: endpoint(found.authorization_endpoint, "authorization_endpoint")?,
         token: endpoint(found.token_endpoint, "token_endpoint")?,
@@ -225,9 +232,9 @@ fn read(found: Map<String, Value>, base: &Url, plain: bool) -> Result<Endpoints,
     })
 }
 
-fn legacy(base: &Url) -> Result<Endpoints, AuthError> {
+fn legacy(base: &Url) -> Result<AuthEndpoints, AuthError> {
     let at = |path: &str| base.join(path).map_err(|_| AuthError::Address { url: origin(base), why: "it has no paths" });
-    Ok(Endpoints {
+    Ok(AuthEndpoints {
         issuer: None,
         authorization: at("/authorize")?,
         token: at("/token")?,

@@ -3,22 +3,22 @@
 
 use super::AuthError;
 use bytes::Bytes;
-use http::{Http, Method, Request, Response};
+use http::{Http, HttpMethod, HttpRequest, HttpResponse};
 use serde_json::{Map, Value};
 use std::time::Duration;
 use url::Url;
 
 const TIMEOUT: Duration = Duration::from_secs(15);
-const LARGEST: usize = 256 * 1024;
-const REDIRECTS: usize = 3;
+const MAX_BODY_BYTES: usize = 256 * 1024;
+const MAX_REDIRECTS: usize = 3;
 
 /// What came back.
-pub(super) struct Answer {
+pub(super) struct AuthAnswer {
     pub(super) status: u16,
     pub(super) body: Map<String, Value>,
 }
 
-impl Answer {
+impl AuthAnswer {
     /// `error: description`, as OAuth words it. Nothing else of a body is ever repeated.
     pub(super) fn error(&self) -> String {
         let text = |name: &str| self.body.get(name).and_then(Value::as_str);
@@ -58,14 +58,14 @@ pub(super) fn parse(text: &str) -> Result<Url, AuthError> {
 /// A metadata document; `None` when there is none at that address.
 pub(super) async fn document(http: &Http, url: &Url, plain: bool) -> Result<Option<Map<String, Value>>, AuthError> {
     let mut url = url.clone();
-    for _ in 0..=REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         check_safe(&url, plain)?;
         let headers = vec![
             ("accept".to_owned(), "application/json".to_owned()),
             ("mcp-protocol-version".to_owned(), super::probe::PROTOCOL.to_owned()),
         ];
         let request =
-            Request { method: Method::Get, url: url.to_string(), headers, body: Vec::new(), timeout: TIMEOUT };
+            HttpRequest { method: HttpMethod::Get, url: url.to_string(), headers, body: Vec::new(), timeout: TIMEOUT };
         let response = send(http, request).await?;
         let status = response.status();
         if (300..400).contains(&status) {
@@ -88,12 +88,12 @@ pub(super) async fn form(
     url: &Url,
     fields: &[(&str, &str)],
     authorization: Option<String>,
-) -> Result<Answer, AuthError> {
+) -> Result<AuthAnswer, AuthError> {
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
     post(http, url, ("application/x-www-form-urlencoded", body), authorization).await
 }
 
-pub(super) async fn json(http: &Http, url: &Url, value: &Value) -> Result<Answer, AuthError> {
+pub(super) async fn json(http: &Http, url: &Url, value: &Value) -> Result<AuthAnswer, AuthError> {
     post(http, url, ("application/json", value.to_string()), None).await
 }
 
@@ -102,25 +102,25 @@ async fn post(
     url: &Url,
     (kind, body): (&str, String),
     authorization: Option<String>,
-) -> Result<Answer, AuthError> {
+) -> Result<AuthAnswer, AuthError> {
     let mut headers =
         vec![("accept".to_owned(), "application/json".to_owned()), ("content-type".to_owned(), kind.to_owned())];
     headers.extend(authorization.map(|value| ("authorization".to_owned(), value)));
     let body = vec![Bytes::from(body)];
-    let request = Request { method: Method::Post, url: url.to_string(), headers, body, timeout: TIMEOUT };
+    let request = HttpRequest { method: HttpMethod::Post, url: url.to_string(), headers, body, timeout: TIMEOUT };
     read(send(http, request).await?, &origin(url)).await
 }
 
-pub(super) async fn send(http: &Http, request: Request) -> Result<Response, AuthError> {
+pub(super) async fn send(http: &Http, request: HttpRequest) -> Result<HttpResponse, AuthError> {
     let what = Url::parse(&request.url).map_or_else(|_| "the server".to_owned(), |url| origin(&url));
     http.send(request).await.map_err(|error| AuthError::Unreachable { what, error })
 }
 
 /// A body that is not a JSON object counts as empty.
-async fn read(response: Response, what: &str) -> Result<Answer, AuthError> {
+async fn read(response: HttpResponse, what: &str) -> Result<AuthAnswer, AuthError> {
     let status = response.status();
     let unreachable = |error| AuthError::Unreachable { what: what.to_owned(), error };
-    let body = tokio::time::timeout(TIMEOUT, response.bytes(LARGEST)).await;
+    let body = tokio::time::timeout(TIMEOUT, response.bytes(MAX_BODY_BYTES)).await;
     let (bytes, _) = body.map_err(|_| unreachable(http::HttpError::Timeout(TIMEOUT)))?.map_err(unreachable)?;
-    Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default() })
+    Ok(AuthAnswer { status, body: serde_json::from_slice(&bytes).unwrap_or_default() })
 }

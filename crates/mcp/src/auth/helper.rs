@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::time::Duration;
 use sys::Env;
-use sys::process::{self, Input, Output, RunOptions, Spawn, Terminal};
+use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec, TerminalAccess};
 
-const TIME: Duration = Duration::from_secs(10);
-const LONGEST: usize = 64 * 1024;
+const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// Where a helper runs, and on whose behalf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperPlace {
     pub cwd: PathBuf,
     /// It came with a repository or a plugin.
-    pub foreign: bool,
+    pub is_from_repository: bool,
 }
 
 pub(super) async fn run(
@@ -27,20 +27,25 @@ pub(super) async fn run(
 ) -> Result<Headers, String> {
     let own = [("CLAUDE_CODE_MCP_SERVER_NAME", server), ("CLAUDE_CODE_MCP_SERVER_URL", url)];
     let env = env.with(own);
-    let visible = |name: &std::ffi::OsStr| !(place.foreign && looks_secret(&name.to_string_lossy()));
-    let spec = Spawn {
+    let visible = |name: &std::ffi::OsStr| !(place.is_from_repository && looks_secret(&name.to_string_lossy()));
+    let spec = SpawnSpec {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), command.into()],
         env: env.iter().filter(|(name, _)| visible(name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect(),
         cwd: place.cwd.clone(),
-        stdin: Input::Null,
-        output: Output::Split,
+        stdin: ChildInput::Null,
+        output: ChildOutput::Split,
     };
-    let options = RunOptions { timeout: TIME, keep: LONGEST, terminal: Terminal::None, ..RunOptions::default() };
+    let options = RunOptions {
+        timeout: HELPER_TIMEOUT,
+        keep: MAX_OUTPUT_BYTES,
+        terminal: TerminalAccess::None,
+        ..RunOptions::default()
+    };
     let failed = |why: String| format!("headersHelper of server \"{server}\" failed: {why}");
     let done = process::run(spec, options).await.map_err(|error| failed(error.to_string()))?;
     if done.timed_out {
-        return Err(failed(format!("it did not finish within {} s", TIME.as_secs())));
+        return Err(failed(format!("it did not finish within {} s", HELPER_TIMEOUT.as_secs())));
     }
     if done.exit.code != Some(0) {
         let ended = done.exit.code.map_or_else(|| "a signal ended it".into(), |code| format!("exit code {code}"));
@@ -76,7 +81,7 @@ mod tests {
         // [TST-215]
         let env = Env::default().with([("PATH", "/usr/bin:/bin"), ("MY_TOKEN", "t"), ("PLAIN", "p")]);
         let script = r#"printf '{"A":"%s","B":"%s","C":"%s","D":"%s"}' "$MY_TOKEN" "$PLAIN" "$CLAUDE_CODE_MCP_SERVER_NAME" "$CLAUDE_CODE_MCP_SERVER_URL""#;
-        let place = |foreign| HelperPlace { cwd: "/".into(), foreign };
+        let place = |is_from_repository| HelperPlace { cwd: "/".into(), is_from_repository };
         let got = run(script, ("s", "http://h"), &env, &place(true)).await.unwrap();
         let values: Vec<&str> = got.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(values, ["", "p", "s", "http://h"]);

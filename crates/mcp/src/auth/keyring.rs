@@ -3,46 +3,46 @@
 //! passing reason forgets nothing. Nobody is sent to a browser from here.
 
 use super::AuthError;
-use super::challenge::Challenge;
-use super::client::Client;
-use super::exchange::{Answer, origin, parse};
+use super::challenge::AuthChallenge;
+use super::client::OauthClient;
+use super::exchange::{AuthAnswer, origin, parse};
 use super::helper::{self, HelperPlace};
-use super::login::Tokens;
-use super::stored::{Entry, Vault, identity};
-use crate::{Headers, Occasion};
+use super::login::IssuedTokens;
+use super::stored::{TokenEntry, TokenVault, identity};
+use crate::{HeaderOccasion, Headers};
 use http::Http;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use sys::Env;
-use wire::mcp::Remote;
+use wire::mcp::RemoteConfig;
 
 /// A token this close to its end is refreshed first.
-const EARLY_MS: u64 = 60_000;
+const REFRESH_EARLY_MS: u64 = 60_000;
 
 pub struct Keyring {
     http: Http,
     env: Env,
-    vault: Arc<dyn Vault>,
+    vault: Arc<dyn TokenVault>,
     /// The token each server was last given, to tell a refused one from a newer one.
     given: Mutex<BTreeMap<String, String>>,
 }
 
 /// What a refresh came to.
-enum Refreshed {
-    Token(Box<Entry>),
+enum RefreshResult {
+    Token(Box<TokenEntry>),
     /// The authorization server will not give any more tokens for this sign-in.
     Ended,
     Later(AuthError),
 }
 
-pub(super) fn has_authorization(remote: &Remote) -> bool {
+pub(super) fn has_authorization(remote: &RemoteConfig) -> bool {
     remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 impl Keyring {
     /// `env` is the session's: proxies, and what helpers see.
-    pub fn new(http: Http, env: Env, vault: Arc<dyn Vault>) -> Self {
+    pub fn new(http: Http, env: Env, vault: Arc<dyn TokenVault>) -> Self {
         Self { http, env, vault, given: Mutex::default() }
     }
 
@@ -50,9 +50,9 @@ impl Keyring {
     pub async fn headers(
         &self,
         server: &str,
-        remote: &Remote,
+        remote: &RemoteConfig,
         place: &HelperPlace,
-        occasion: &Occasion,
+        occasion: &HeaderOccasion,
     ) -> Result<Option<Headers>, String> {
         let mut headers = match &remote.headers_helper {
             Some(command) => helper::run(command, (server, &remote.url), &self.env, place).await?,
@@ -61,7 +61,7 @@ impl Keyring {
         let own =
             has_authorization(remote) || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let token = if own { None } else { self.token(server, remote, occasion).await? };
-        let refused = *occasion != Occasion::Connect;
+        let refused = *occasion != HeaderOccasion::Connect;
         if refused && token.is_none() && remote.headers_helper.is_none() {
             return Ok(None);
         }
@@ -69,51 +69,56 @@ impl Keyring {
         Ok(Some(headers))
     }
 
-    async fn token(&self, server: &str, remote: &Remote, occasion: &Occasion) -> Result<Option<String>, String> {
+    async fn token(
+        &self,
+        server: &str,
+        remote: &RemoteConfig,
+        occasion: &HeaderOccasion,
+    ) -> Result<Option<String>, String> {
         let key = identity(server, remote);
         let Some(entry) = self.read(&key).await else { return Ok(None) };
         let Some(token) = entry.access_token.clone() else { return Ok(None) };
-        let given = self.given(server);
+        let given = self.last_token(server);
         let fresh = match occasion {
-            Occasion::Connect => entry.expires_at.is_none_or(|at| at > sys::clock::now_ms() + EARLY_MS),
+            HeaderOccasion::Connect => entry.expires_at.is_none_or(|at| at > sys::clock::now_ms() + REFRESH_EARLY_MS),
             // Somebody else has signed in or refreshed meanwhile.
-            Occasion::Refused { status: 401, .. } => given.as_ref() != Some(&token),
-            Occasion::Refused { challenge, .. } => {
-                self.note_scope(&key, entry, challenge.as_deref()).await;
+            HeaderOccasion::Refused { status: 401, .. } => given.as_ref() != Some(&token),
+            HeaderOccasion::Refused { challenge, .. } => {
+                self.record_scope(&key, entry, challenge.as_deref()).await;
                 return Ok(None);
             }
         };
         if fresh {
-            return Ok(Some(self.give(server, token)));
+            return Ok(Some(self.remember_token(server, token)));
         }
         match self.refresh(&key, &token).await {
-            Refreshed::Token(entry) => Ok(entry.access_token.map(|token| self.give(server, token))),
-            Refreshed::Ended => Ok(None),
+            RefreshResult::Token(entry) => Ok(entry.access_token.map(|token| self.remember_token(server, token))),
+            RefreshResult::Ended => Ok(None),
             // A token that may still be good is better than none.
-            Refreshed::Later(_) if *occasion == Occasion::Connect && entry_lives(&entry) => {
-                Ok(Some(self.give(server, token)))
+            RefreshResult::Later(_) if *occasion == HeaderOccasion::Connect && has_live_token(&entry) => {
+                Ok(Some(self.remember_token(server, token)))
             }
-            Refreshed::Later(error) => Err(format!("the token could not be refreshed: {error}")),
+            RefreshResult::Later(error) => Err(format!("the token could not be refreshed: {error}")),
         }
     }
 
-    fn given(&self, server: &str) -> Option<String> {
+    fn last_token(&self, server: &str) -> Option<String> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
     }
 
-    fn give(&self, server: &str, token: String) -> String {
+    fn remember_token(&self, server: &str, token: String) -> String {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), token.clone());
         token
     }
 
-    async fn read(&self, key: &str) -> Option<Entry> {
+    async fn read(&self, key: &str) -> Option<TokenEntry> {
         let (vault, key) = (Arc::clone(&self.vault), key.to_owned());
-        tokio::task::spawn_blocking(move || Entry::read(&*vault, &key)).await.ok().flatten()
+        tokio::task::spawn_blocking(move || TokenEntry::read(&*vault, &key)).await.ok().flatten()
     }
 
     /// Remembers what a server asked for beyond what was granted, for the next sign-in.
-    async fn note_scope(&self, key: &str, mut entry: Entry, challenge: Option<&str>) {
-        let challenge = challenge.map(Challenge::parse).unwrap_or_default();
+    async fn record_scope(&self, key: &str, mut entry: TokenEntry, challenge: Option<&str>) {
+        let challenge = challenge.map(AuthChallenge::parse).unwrap_or_default();
         let Some(scope) = challenge.scope.clone().filter(|_| challenge.wants_more_scope()) else { return };
         if entry.wanted_scope.as_ref() == Some(&scope) {
             return;
@@ -127,36 +132,36 @@ impl Keyring {
     }
 
     /// Gets a token that is not `stale`.
-    async fn refresh(&self, key: &str, stale: &str) -> Refreshed {
+    async fn refresh(&self, key: &str, stale: &str) -> RefreshResult {
         let (vault, name) = (Arc::clone(&self.vault), key.to_owned());
         let locked = tokio::task::spawn_blocking(move || vault.lock(&name)).await;
         let lock = match locked.map_err(std::io::Error::other).and_then(|lock| lock) {
             Ok(lock) => lock,
-            Err(error) => return Refreshed::Later(error.into()),
+            Err(error) => return RefreshResult::Later(error.into()),
         };
         // Another process may have been faster.
-        let Some(entry) = self.read(key).await else { return Refreshed::Ended };
+        let Some(entry) = self.read(key).await else { return RefreshResult::Ended };
         if entry.access_token.as_deref().is_some_and(|token| token != stale) {
-            return Refreshed::Token(Box::new(entry));
+            return RefreshResult::Token(Box::new(entry));
         }
         let refreshed = self.exchange(&entry).await;
         let result = match refreshed {
-            Refreshed::Token(entry) => match self.store(key, Some(&entry)).await {
-                Ok(()) => Refreshed::Token(entry),
-                Err(error) => Refreshed::Later(error),
+            RefreshResult::Token(entry) => match self.store(key, Some(&entry)).await {
+                Ok(()) => RefreshResult::Token(entry),
+                Err(error) => RefreshResult::Later(error),
             },
-            Refreshed::Ended => {
+            RefreshResult::Ended => {
                 self.end(key, &entry).await;
-                Refreshed::Ended
+                RefreshResult::Ended
             }
-            later @ Refreshed::Later(_) => later,
+            later @ RefreshResult::Later(_) => later,
         };
         drop(lock);
         result
     }
 
     /// The sign-in is over; what the user configured by hand stays.
-    async fn end(&self, key: &str, used: &Entry) {
+    async fn end(&self, key: &str, used: &TokenEntry) {
         // A program that does not know our lock may have signed in meanwhile.
         let unchanged = self.read(key).await.is_some_and(|now| now.refresh_token == used.refresh_token);
         if unchanged && let Err(error) = self.store(key, used.signed_out().as_ref()).await {
@@ -164,7 +169,7 @@ impl Keyring {
         }
     }
 
-    async fn store(&self, key: &str, entry: Option<&Entry>) -> Result<(), AuthError> {
+    async fn store(&self, key: &str, entry: Option<&TokenEntry>) -> Result<(), AuthError> {
         let (vault, key, entry) = (Arc::clone(&self.vault), key.to_owned(), entry.cloned());
         let written = tokio::task::spawn_blocking(move || match entry {
             Some(entry) => entry.write(&*vault, &key),
@@ -174,34 +179,34 @@ impl Keyring {
         Ok(())
     }
 
-    async fn exchange(&self, entry: &Entry) -> Refreshed {
-        let Some(refresh) = entry.refresh_token.as_deref() else { return Refreshed::Ended };
-        let (Some(client), Some(endpoint)) = (Client::from_entry(entry), entry.token_endpoint.as_deref()) else {
-            return Refreshed::Ended;
+    async fn exchange(&self, entry: &TokenEntry) -> RefreshResult {
+        let Some(refresh) = entry.refresh_token.as_deref() else { return RefreshResult::Ended };
+        let (Some(client), Some(endpoint)) = (OauthClient::from_entry(entry), entry.token_endpoint.as_deref()) else {
+            return RefreshResult::Ended;
         };
-        let Ok(endpoint) = parse(endpoint) else { return Refreshed::Ended };
+        let Ok(endpoint) = parse(endpoint) else { return RefreshResult::Ended };
         let mut fields = vec![("grant_type", "refresh_token"), ("refresh_token", refresh)];
         fields.extend(entry.resource.as_deref().map(|resource| ("resource", resource)));
         let answer = match client.token(&self.http, &endpoint, &fields).await {
             Ok(answer) => answer,
-            Err(error) => return Refreshed::Later(error),
+            Err(error) => return RefreshResult::Later(error),
         };
         if is_final(&answer) {
-            return Refreshed::Ended;
+            return RefreshResult::Ended;
         }
-        match Tokens::read(&answer, format!("the token endpoint at {}", origin(&endpoint))) {
-            Ok(tokens) => Refreshed::Token(Box::new(tokens.into_entry(entry.clone()))),
-            Err(error) => Refreshed::Later(error),
+        match IssuedTokens::read(&answer, format!("the token endpoint at {}", origin(&endpoint))) {
+            Ok(tokens) => RefreshResult::Token(Box::new(tokens.into_entry(entry.clone()))),
+            Err(error) => RefreshResult::Later(error),
         }
     }
 }
 
-fn entry_lives(entry: &Entry) -> bool {
+fn has_live_token(entry: &TokenEntry) -> bool {
     entry.expires_at.is_none_or(|at| at > sys::clock::now_ms())
 }
 
 /// Whether asking again cannot help.
-fn is_final(answer: &Answer) -> bool {
+fn is_final(answer: &AuthAnswer) -> bool {
     let error = answer.body.get("error").and_then(Value::as_str).unwrap_or_default();
     (400..500).contains(&answer.status)
         && matches!(error, "invalid_grant" | "invalid_client" | "unauthorized_client" | "unsupported_grant_type")

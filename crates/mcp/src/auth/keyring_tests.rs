@@ -31,43 +31,43 @@ async fn endpoint(status: &'static str, body: &'static str) -> Endpoint {
     Endpoint { url, asked }
 }
 
-fn remote() -> Remote {
-    Remote { url: "http://h".into(), ..Remote::default() }
+fn remote() -> RemoteConfig {
+    RemoteConfig { url: "http://h".into(), ..RemoteConfig::default() }
 }
 
 fn place() -> HelperPlace {
-    HelperPlace { cwd: "/".into(), foreign: false }
+    HelperPlace { cwd: "/".into(), is_from_repository: false }
 }
 
-fn entry(endpoint: &str, expires_at: u64) -> Entry {
-    Entry {
+fn entry(endpoint: &str, expires_at: u64) -> TokenEntry {
+    TokenEntry {
         access_token: Some("old".into()),
         refresh_token: Some("r1".into()),
         expires_at: Some(expires_at),
         client_id: Some("c".into()),
         token_endpoint: Some(endpoint.into()),
         resource: Some("http://h".into()),
-        ..Entry::default()
+        ..TokenEntry::default()
     }
 }
 
-fn keyring(entry: &Entry) -> (Keyring, Arc<Memory>) {
+fn keyring(entry: &TokenEntry) -> (Keyring, Arc<Memory>) {
     let vault = Arc::new(Memory::default());
     entry.write(&*vault, &identity("s", &remote())).unwrap();
-    let shared: Arc<dyn Vault> = Arc::<Memory>::clone(&vault);
+    let shared: Arc<dyn TokenVault> = Arc::<Memory>::clone(&vault);
     (Keyring::new(Http::new(Env::default()), Env::default(), shared), vault)
 }
 
-fn stored(vault: &Memory) -> Option<Entry> {
-    Entry::read(vault, &identity("s", &remote()))
+fn stored(vault: &Memory) -> Option<TokenEntry> {
+    TokenEntry::read(vault, &identity("s", &remote()))
 }
 
-async fn bearer(keyring: &Keyring, occasion: &Occasion) -> Option<String> {
+async fn bearer(keyring: &Keyring, occasion: &HeaderOccasion) -> Option<String> {
     let headers = keyring.headers("s", &remote(), &place(), occasion).await.unwrap()?;
     headers.into_iter().find(|(name, _)| name == "authorization").map(|(_, value)| value)
 }
 
-const UNAUTHORIZED: Occasion = Occasion::Refused { status: 401, challenge: None };
+const UNAUTHORIZED: HeaderOccasion = HeaderOccasion::Refused { status: 401, challenge: None };
 
 #[tokio::test]
 async fn tokens_are_refreshed_when_due_and_when_refused() {
@@ -77,17 +77,17 @@ async fn tokens_are_refreshed_when_due_and_when_refused() {
             .await;
     let soon = sys::clock::now_ms() + 1000;
     let (due, vault) = keyring(&entry(&good.url, soon));
-    assert_eq!(bearer(&due, &Occasion::Connect).await.as_deref(), Some("Bearer new"));
+    assert_eq!(bearer(&due, &HeaderOccasion::Connect).await.as_deref(), Some("Bearer new"));
     assert_eq!(stored(&vault).unwrap().refresh_token.as_deref(), Some("r2"));
-    assert_eq!(bearer(&due, &Occasion::Connect).await.as_deref(), Some("Bearer new"));
+    assert_eq!(bearer(&due, &HeaderOccasion::Connect).await.as_deref(), Some("Bearer new"));
     assert_eq!(good.asked.load(Ordering::SeqCst), 1);
     let later = sys::clock::now_ms() + 3_600_000;
     let (refused, vault) = keyring(&entry(&good.url, later));
-    assert_eq!(bearer(&refused, &Occasion::Connect).await.as_deref(), Some("Bearer old"));
+    assert_eq!(bearer(&refused, &HeaderOccasion::Connect).await.as_deref(), Some("Bearer old"));
     assert_eq!(bearer(&refused, &UNAUTHORIZED).await.as_deref(), Some("Bearer new"));
     assert_eq!(good.asked.load(Ordering::SeqCst), 2);
     // Another process stored a newer one: it is taken, not refreshed.
-    let other = Entry { access_token: Some("theirs".into()), ..stored(&vault).unwrap() };
+    let other = TokenEntry { access_token: Some("theirs".into()), ..stored(&vault).unwrap() };
     other.write(&*vault, &identity("s", &remote())).unwrap();
     assert_eq!(bearer(&refused, &UNAUTHORIZED).await.as_deref(), Some("Bearer theirs"));
     assert_eq!(good.asked.load(Ordering::SeqCst), 2);
@@ -98,12 +98,12 @@ async fn a_passing_failure_forgets_nothing_and_a_final_one_signs_out() {
     // [TST-214]
     let busy = endpoint("503 Service Unavailable", "").await;
     let (waits, vault) = keyring(&entry(&busy.url, sys::clock::now_ms() + 30_000));
-    assert_eq!(bearer(&waits, &Occasion::Connect).await.as_deref(), Some("Bearer old"));
+    assert_eq!(bearer(&waits, &HeaderOccasion::Connect).await.as_deref(), Some("Bearer old"));
     assert!(waits.headers("s", &remote(), &place(), &UNAUTHORIZED).await.is_err());
     assert_eq!(stored(&vault).unwrap().refresh_token.as_deref(), Some("r1"));
     let gone = endpoint("400 Bad Request", r#"{"error":"invalid_grant"}"#).await;
     let (ended, vault) = keyring(&entry(&gone.url, 1));
-    assert_eq!(bearer(&ended, &Occasion::Connect).await, None);
+    assert_eq!(bearer(&ended, &HeaderOccasion::Connect).await, None);
     assert_eq!(stored(&vault), None);
 }
 
@@ -113,10 +113,10 @@ async fn a_configured_header_is_used_alone_and_more_scope_is_remembered() {
     let (keys, vault) = keyring(&entry(&never.url, sys::clock::now_ms() + 3_600_000));
     let mut own = remote();
     own.headers.insert("AUTHORIZATION".into(), "Bearer mine".into());
-    assert_eq!(keys.headers("s", &own, &place(), &Occasion::Connect).await.unwrap(), Some(Vec::new()));
+    assert_eq!(keys.headers("s", &own, &place(), &HeaderOccasion::Connect).await.unwrap(), Some(Vec::new()));
     assert_eq!(keys.headers("s", &own, &place(), &UNAUTHORIZED).await.unwrap(), None);
     let challenge = Some(r#"Bearer error="insufficient_scope", scope="a b""#.to_owned());
-    assert_eq!(bearer(&keys, &Occasion::Refused { status: 403, challenge }).await, None);
+    assert_eq!(bearer(&keys, &HeaderOccasion::Refused { status: 403, challenge }).await, None);
     assert_eq!(stored(&vault).unwrap().wanted_scope.as_deref(), Some("a b"));
     assert_eq!(never.asked.load(Ordering::SeqCst), 0);
 }

@@ -2,13 +2,13 @@
 //! exchanges it, and makes sure that the token works. A server that keeps asking for more is given up on after three
 //! rounds, and at once when it asks for what it already has.
 
-use super::challenge::Challenge;
-use super::client::{Client, Configured, Method};
-use super::discovery::{Discovered, Subject, discover};
-use super::exchange::{Answer, origin, parse};
-use super::probe::{Finding, Probe};
-use super::redirect::{Code, Redirect, pasted};
-use super::stored::{Entry, Vault, identity};
+use super::challenge::AuthChallenge;
+use super::client::{ClientAuthMethod, ConfiguredClient, OauthClient};
+use super::discovery::{DiscoveredAuth, DiscoverySubject, discover};
+use super::exchange::{AuthAnswer, origin, parse};
+use super::probe::{AuthProbe, ProbeFinding};
+use super::redirect::{AuthorizationCode, RedirectListener, pasted};
+use super::stored::{TokenEntry, TokenVault, identity};
 use super::{AuthError, keyring};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,46 +20,46 @@ use std::time::Duration;
 use sys::Env;
 use tokio::sync::mpsc;
 use url::Url;
-use wire::mcp::Remote;
+use wire::mcp::RemoteConfig;
 
-const ROUNDS: usize = 3;
-const PATIENCE: Duration = Duration::from_mins(5);
+const MAX_ROUNDS: usize = 3;
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A sign-in to one server.
-pub struct Login<'a> {
+pub struct McpLogin<'a> {
     pub http: &'a Http,
     pub env: &'a Env,
-    pub vault: Arc<dyn Vault>,
+    pub vault: Arc<dyn TokenVault>,
     pub name: &'a str,
-    pub remote: &'a Remote,
+    pub remote: &'a RemoteConfig,
     /// Headers beside the configured ones, without a token.
     pub headers: Vec<(String, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LoginOutcome {
     SignedIn,
     /// The server answers without a sign-in, or with the stored one.
     NotNeeded,
 }
 
 /// Everything of one round that later steps need.
-struct Round {
-    found: Discovered,
-    client: Client,
-    redirect: Redirect,
+struct LoginRound {
+    found: DiscoveredAuth,
+    client: OauthClient,
+    redirect: RedirectListener,
     scopes: Vec<String>,
     verifier: String,
     state: String,
 }
 
-impl Login<'_> {
+impl McpLogin<'_> {
     /// `show` is called with each address the person has to visit; what they paste comes through `typed`.
     pub async fn run(
         &self,
         mut show: impl FnMut(&str),
         typed: &mut mpsc::Receiver<String>,
-    ) -> Result<Outcome, AuthError> {
+    ) -> Result<LoginOutcome, AuthError> {
         if keyring::has_authorization(self.remote) {
             return Err(AuthError::StaticHeader);
         }
@@ -68,11 +68,11 @@ impl Login<'_> {
         // With the token it has, a server that wants more would only say so at the call that needs it.
         let more = wanted(&mut entry);
         let mut finding = self.ask(more.is_empty().then_some(&entry)).await?;
-        if more.is_empty() && matches!(finding, Finding::Open) {
-            return Ok(Outcome::NotNeeded);
+        if more.is_empty() && matches!(finding, ProbeFinding::Open) {
+            return Ok(LoginOutcome::NotNeeded);
         }
         let mut asked: Option<Vec<String>> = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let challenge = self.challenge(finding, asked.as_deref())?;
             let before: Vec<String> = asked.into_iter().flatten().chain(more.clone()).collect();
             let round = self.prepare(&challenge, &entry, &before).await?;
@@ -80,67 +80,72 @@ impl Login<'_> {
             entry = self.visit(round, entry, &mut show, typed).await?;
             self.write(&key, &entry).await?;
             finding = self.ask(Some(&entry)).await?;
-            if matches!(finding, Finding::Open) {
-                return Ok(Outcome::SignedIn);
+            if matches!(finding, ProbeFinding::Open) {
+                return Ok(LoginOutcome::SignedIn);
             }
         }
         match finding {
-            Finding::Open => Ok(Outcome::SignedIn),
-            Finding::Other(status) | Finding::Refused { status, .. } => Err(AuthError::StillRefused(status)),
+            ProbeFinding::Open => Ok(LoginOutcome::SignedIn),
+            ProbeFinding::Other(status) | ProbeFinding::Refused { status, .. } => Err(AuthError::StillRefused(status)),
         }
     }
 
     /// What the server wants of the next round, if there is a point in one.
-    fn challenge(&self, finding: Finding, asked: Option<&[String]>) -> Result<Challenge, AuthError> {
+    fn challenge(&self, finding: ProbeFinding, asked: Option<&[String]>) -> Result<AuthChallenge, AuthError> {
         match (finding, asked) {
-            (Finding::Open, _) => Ok(Challenge::default()),
-            (Finding::Other(status), None) => {
+            (ProbeFinding::Open, _) => Ok(AuthChallenge::default()),
+            (ProbeFinding::Other(status), None) => {
                 let what = parse(&self.remote.url).map_or_else(|_| self.name.to_owned(), |url| origin(&url));
                 Err(AuthError::Answered { what, status, detail: String::new() })
             }
-            (Finding::Refused { challenge, .. }, None) => Ok(challenge),
-            (Finding::Other(status), Some(_)) => Err(AuthError::StillRefused(status)),
-            (Finding::Refused { status, challenge }, Some(asked)) => {
+            (ProbeFinding::Refused { challenge, .. }, None) => Ok(challenge),
+            (ProbeFinding::Other(status), Some(_)) => Err(AuthError::StillRefused(status)),
+            (ProbeFinding::Refused { status, challenge }, Some(asked)) => {
                 check_progress(status, &challenge, asked)?;
                 Ok(challenge)
             }
         }
     }
 
-    async fn read(&self, key: &str) -> Entry {
+    async fn read(&self, key: &str) -> TokenEntry {
         let (vault, key) = (Arc::clone(&self.vault), key.to_owned());
-        let read = tokio::task::spawn_blocking(move || Entry::read(&*vault, &key)).await;
+        let read = tokio::task::spawn_blocking(move || TokenEntry::read(&*vault, &key)).await;
         read.ok().flatten().unwrap_or_default()
     }
 
-    async fn write(&self, key: &str, entry: &Entry) -> Result<(), AuthError> {
+    async fn write(&self, key: &str, entry: &TokenEntry) -> Result<(), AuthError> {
         let (vault, key, entry) = (Arc::clone(&self.vault), key.to_owned(), entry.clone());
         let written = tokio::task::spawn_blocking(move || entry.write(&*vault, &key)).await;
         written.map_err(std::io::Error::other)??;
         Ok(())
     }
 
-    async fn ask(&self, entry: Option<&Entry>) -> Result<Finding, AuthError> {
+    async fn ask(&self, entry: Option<&TokenEntry>) -> Result<ProbeFinding, AuthError> {
         let mut headers = self.headers.clone();
         let token = entry.and_then(|entry| entry.access_token.as_ref());
         headers.extend(token.map(|token| ("authorization".to_owned(), format!("Bearer {token}"))));
-        Probe { http: self.http, url: &self.remote.url, headers }.run().await
+        AuthProbe { http: self.http, url: &self.remote.url, headers }.run().await
     }
 
-    async fn prepare(&self, challenge: &Challenge, entry: &Entry, before: &[String]) -> Result<Round, AuthError> {
+    async fn prepare(
+        &self,
+        challenge: &AuthChallenge,
+        entry: &TokenEntry,
+        before: &[String],
+    ) -> Result<LoginRound, AuthError> {
         let oauth = self.remote.oauth.clone().unwrap_or_default();
         let server = parse(&self.remote.url)?;
         let metadata_url = oauth.auth_server_metadata_url.as_deref();
-        let found = discover(self.http, &Subject { server: &server, challenge, metadata_url }).await?;
+        let found = discover(self.http, &DiscoverySubject { server: &server, challenge, metadata_url }).await?;
         let scopes = scopes(&oauth.scopes, challenge, &found, before);
         let fixed = oauth.callback_port.or_else(|| self.env.number("MCP_OAUTH_CALLBACK_PORT"));
         let redirect = self.listen(fixed, entry.redirect_port).await?;
-        let configured = Configured {
+        let configured = ConfiguredClient {
             client_id: oauth.client_id.as_deref(),
             client_secret: entry.own_client_secret.as_deref(),
             document: self.env.non_empty("GIMLET_MCP_CLIENT_METADATA_URL"),
         };
-        let known = Client::from_entry(entry).filter(|_| {
+        let known = OauthClient::from_entry(entry).filter(|_| {
             configured.client_id.is_none()
                 && entry.redirect_port == Some(redirect.port)
                 && entry.token_endpoint.as_deref() == Some(found.server.token.as_str())
@@ -148,34 +153,34 @@ impl Login<'_> {
         });
         let client = match known {
             Some(client) => client,
-            None => Client::obtain(self.http, &found, &configured, &redirect.address()).await?,
+            None => OauthClient::obtain(self.http, &found, &configured, &redirect.address()).await?,
         };
         // Hex digits of 366 random bits: within the characters and lengths of RFC 7636.
         let verifier: String = (0..3).map(|_| sys::id::uuid().replace('-', "")).collect();
-        Ok(Round { found, client, redirect, scopes, verifier, state: sys::id::uuid() })
+        Ok(LoginRound { found, client, redirect, scopes, verifier, state: sys::id::uuid() })
     }
 
     /// The port of last time, so that its registration can be used again; another one when it is taken.
-    async fn listen(&self, fixed: Option<u16>, last: Option<u16>) -> Result<Redirect, AuthError> {
+    async fn listen(&self, fixed: Option<u16>, last: Option<u16>) -> Result<RedirectListener, AuthError> {
         if fixed.is_some() {
-            return Redirect::open(fixed).await;
+            return RedirectListener::open(fixed).await;
         }
-        match Redirect::open(last).await {
+        match RedirectListener::open(last).await {
             Ok(redirect) => Ok(redirect),
-            Err(_) => Redirect::open(None).await,
+            Err(_) => RedirectListener::open(None).await,
         }
     }
 
     async fn visit(
         &self,
-        round: Round,
-        entry: Entry,
+        round: LoginRound,
+        entry: TokenEntry,
         show: &mut impl FnMut(&str),
         typed: &mut mpsc::Receiver<String>,
-    ) -> Result<Entry, AuthError> {
+    ) -> Result<TokenEntry, AuthError> {
         show(round.address().as_str());
-        let answer = tokio::time::timeout(PATIENCE, round.answer(typed)).await;
-        let code = answer.map_err(|_| AuthError::TimedOut(PATIENCE))??;
+        let answer = tokio::time::timeout(LOGIN_TIMEOUT, round.answer(typed)).await;
+        let code = answer.map_err(|_| AuthError::TimedOut(LOGIN_TIMEOUT))??;
         round.check_issuer(&code)?;
         let redirect = round.redirect.address();
         let fields = [
@@ -187,13 +192,13 @@ impl Login<'_> {
         ];
         let answer = round.client.token(self.http, &round.found.server.token, &fields).await?;
         let what = format!("the token endpoint at {}", origin(&round.found.server.token));
-        let tokens = Tokens::read(&answer, what)?;
+        let tokens = IssuedTokens::read(&answer, what)?;
         Ok(tokens.into_entry(round.entry(self.name, self.remote, entry)))
     }
 }
 
 /// Asking again for what was granted would go on for ever.
-fn check_progress(status: u16, challenge: &Challenge, asked: &[String]) -> Result<(), AuthError> {
+fn check_progress(status: u16, challenge: &AuthChallenge, asked: &[String]) -> Result<(), AuthError> {
     let wanted = challenge.scopes();
     if status != 403 || !challenge.wants_more_scope() {
         return Err(AuthError::StillRefused(status));
@@ -203,14 +208,14 @@ fn check_progress(status: u16, challenge: &Challenge, asked: &[String]) -> Resul
 }
 
 /// Scopes the server asked for since the last sign-in, with those it gave.
-fn wanted(entry: &mut Entry) -> Vec<String> {
+fn wanted(entry: &mut TokenEntry) -> Vec<String> {
     let Some(wanted) = entry.wanted_scope.take() else { return Vec::new() };
     let all = entry.scope.iter().flat_map(|scope| scope.split_whitespace()).chain(wanted.split_whitespace());
     all.map(str::to_owned).collect()
 }
 
 /// The user's choice, else what the server asks for, else what its metadata lists; then what it asked for before.
-fn scopes(chosen: &[String], challenge: &Challenge, found: &Discovered, before: &[String]) -> Vec<String> {
+fn scopes(chosen: &[String], challenge: &AuthChallenge, found: &DiscoveredAuth, before: &[String]) -> Vec<String> {
     let mut scopes = if !chosen.is_empty() {
         chosen.to_vec()
     } else if challenge.scope.is_some() {
@@ -231,7 +236,7 @@ fn scopes(chosen: &[String], challenge: &Challenge, found: &Discovered, before: 
     scopes
 }
 
-impl Round {
+impl LoginRound {
     fn address(&self) -> Url {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.as_bytes()));
         let mut url = self.found.server.authorization.clone();
@@ -256,7 +261,7 @@ impl Round {
     }
 
     /// Whatever comes first: the browser at our door, or the address typed in.
-    async fn answer(&self, typed: &mut mpsc::Receiver<String>) -> Result<Code, AuthError> {
+    async fn answer(&self, typed: &mut mpsc::Receiver<String>) -> Result<AuthorizationCode, AuthError> {
         let wait = self.redirect.wait(&self.state);
         tokio::pin!(wait);
         let mut open = true;
@@ -273,7 +278,7 @@ impl Round {
     }
 
     /// RFC 9207: the answer must come from the server that was asked.
-    fn check_issuer(&self, code: &Code) -> Result<(), AuthError> {
+    fn check_issuer(&self, code: &AuthorizationCode) -> Result<(), AuthError> {
         let expected = self.found.server.issuer.clone().unwrap_or_default();
         match &code.issuer {
             Some(claimed) if *claimed != expected && !expected.is_empty() => {
@@ -285,35 +290,35 @@ impl Round {
     }
 
     /// Everything but the tokens.
-    fn entry(self, name: &str, remote: &Remote, before: Entry) -> Entry {
+    fn entry(self, name: &str, remote: &RemoteConfig, before: TokenEntry) -> TokenEntry {
         let own = before.own_client_secret;
-        Entry {
+        TokenEntry {
             server_name: name.to_owned(),
             server_url: remote.url.clone(),
             scope: (!self.scopes.is_empty()).then(|| self.scopes.join(" ")),
             client_id: Some(self.client.id),
             client_secret: self.client.secret.filter(|secret| own.as_ref() != Some(secret)),
-            auth_method: (self.client.method != Method::None).then(|| self.client.method.name().to_owned()),
+            auth_method: (self.client.method != ClientAuthMethod::None).then(|| self.client.method.name().to_owned()),
             own_client_secret: own,
             issuer: self.found.server.issuer,
             token_endpoint: Some(self.found.server.token.to_string()),
             resource: Some(self.found.resource),
             redirect_port: Some(self.redirect.port),
-            ..Entry::default()
+            ..TokenEntry::default()
         }
     }
 }
 
 /// What a token endpoint hands out.
-pub(super) struct Tokens {
+pub(super) struct IssuedTokens {
     access: String,
     refresh: Option<String>,
     expires_at: Option<u64>,
     scope: Option<String>,
 }
 
-impl Tokens {
-    pub(super) fn read(answer: &Answer, what: String) -> Result<Self, AuthError> {
+impl IssuedTokens {
+    pub(super) fn read(answer: &AuthAnswer, what: String) -> Result<Self, AuthError> {
         if !(200..300).contains(&answer.status) {
             return Err(AuthError::Answered { what, status: answer.status, detail: answer.error() });
         }
@@ -330,8 +335,8 @@ impl Tokens {
     }
 
     /// A refresh that brings no new refresh token or scope keeps the old one.
-    pub(super) fn into_entry(self, entry: Entry) -> Entry {
-        Entry {
+    pub(super) fn into_entry(self, entry: TokenEntry) -> TokenEntry {
+        TokenEntry {
             access_token: Some(self.access),
             refresh_token: self.refresh.or(entry.refresh_token),
             expires_at: self.expires_at,

@@ -2,10 +2,10 @@
 //! handshake to anybody and refuse only the first real request, so both are made.
 
 use super::AuthError;
-use super::challenge::Challenge;
+use super::challenge::AuthChallenge;
 use super::exchange::send;
 use bytes::Bytes;
-use http::{Http, Method, Request, Response};
+use http::{Http, HttpMethod, HttpRequest, HttpResponse};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -17,32 +17,32 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the server said.
 #[derive(Debug)]
-pub(super) enum Finding {
+pub(super) enum ProbeFinding {
     /// It answers.
     Open,
     Refused {
         status: u16,
-        challenge: Challenge,
+        challenge: AuthChallenge,
     },
     /// It answers something else altogether.
     Other(u16),
 }
 
 /// A server that is asked.
-pub(super) struct Probe<'a> {
+pub(super) struct AuthProbe<'a> {
     pub(super) http: &'a Http,
     pub(super) url: &'a str,
     /// Configured ones, and the token.
     pub(super) headers: Vec<(String, String)>,
 }
 
-impl Probe<'_> {
-    pub(super) async fn run(&self) -> Result<Finding, AuthError> {
+impl AuthProbe<'_> {
+    pub(super) async fn run(&self) -> Result<ProbeFinding, AuthError> {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "gimlet", "version": "1"}}});
         let first = self.post(&hello, None).await?;
         match judge(&first) {
-            Some(Finding::Other(400..500)) => return self.run_stateless().await,
+            Some(ProbeFinding::Other(400..500)) => return self.run_stateless().await,
             Some(finding) => return Ok(finding),
             None => {}
         }
@@ -52,11 +52,11 @@ impl Probe<'_> {
         let session = session.as_deref();
         self.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), session).await?;
         let list = self.post(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}), session).await?;
-        Ok(judge(&list).unwrap_or(Finding::Open))
+        Ok(judge(&list).unwrap_or(ProbeFinding::Open))
     }
 
     /// A server of the revision without a handshake refuses `initialize`; every request of it says who asks.
-    async fn run_stateless(&self) -> Result<Finding, AuthError> {
+    async fn run_stateless(&self) -> Result<ProbeFinding, AuthError> {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": STATELESS,
             "io.modelcontextprotocol/clientInfo": {"name": "gimlet", "version": "1"},
@@ -65,16 +65,16 @@ impl Probe<'_> {
         let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": meta}});
         let more = [("mcp-protocol-version", STATELESS), ("mcp-method", "tools/list")];
         let answer = self.send(&list, &more).await?;
-        Ok(judge(&answer).unwrap_or(Finding::Open))
+        Ok(judge(&answer).unwrap_or(ProbeFinding::Open))
     }
 
-    async fn post(&self, message: &Value, session: Option<&str>) -> Result<Response, AuthError> {
+    async fn post(&self, message: &Value, session: Option<&str>) -> Result<HttpResponse, AuthError> {
         let mut more = vec![("mcp-protocol-version", PROTOCOL)];
         more.extend(session.map(|id| ("mcp-session-id", id)));
         self.send(message, &more).await
     }
 
-    async fn send(&self, message: &Value, more: &[(&str, &str)]) -> Result<Response, AuthError> {
+    async fn send(&self, message: &Value, more: &[(&str, &str)]) -> Result<HttpResponse, AuthError> {
         let mut headers = vec![
             ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
             ("content-type".to_owned(), "application/json".to_owned()),
@@ -82,19 +82,20 @@ impl Probe<'_> {
         headers.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         headers.extend(self.headers.iter().cloned());
         let body = vec![Bytes::from(message.to_string())];
-        let request = Request { method: Method::Post, url: self.url.to_owned(), headers, body, timeout: TIMEOUT };
+        let request =
+            HttpRequest { method: HttpMethod::Post, url: self.url.to_owned(), headers, body, timeout: TIMEOUT };
         send(self.http, request).await
     }
 }
 
 /// `None` when the exchange may go on.
-fn judge(response: &Response) -> Option<Finding> {
+fn judge(response: &HttpResponse) -> Option<ProbeFinding> {
     match response.status() {
         status @ (401 | 403) => {
-            let challenge = response.header("www-authenticate").map(Challenge::parse).unwrap_or_default();
-            Some(Finding::Refused { status, challenge })
+            let challenge = response.header("www-authenticate").map(AuthChallenge::parse).unwrap_or_default();
+            Some(ProbeFinding::Refused { status, challenge })
         }
         200..300 => None,
-        status => Some(Finding::Other(status)),
+        status => Some(ProbeFinding::Other(status)),
     }
 }

@@ -9,15 +9,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-const LONGEST: usize = 16 * 1024;
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 /// For one visitor; the next one waits meanwhile.
-const PATIENCE: Duration = Duration::from_secs(5);
-const DONE: &str = "Signed in. You can close this window and go back to gimlet.";
-const FAILED: &str = "Signing in did not work. The reason is shown in gimlet.";
-const STRANGER: &str = "Nothing to see here.";
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+const DONE_PAGE: &str = "Signed in. You can close this window and go back to gimlet.";
+const FAILED_PAGE: &str = "Signing in did not work. The reason is shown in gimlet.";
+const STRANGER_PAGE: &str = "Nothing to see here.";
 
 /// A listener that nobody knows of yet.
-pub(super) struct Redirect {
+pub(super) struct RedirectListener {
     v4: TcpListener,
     /// Browsers may try this address of `localhost` first.
     v6: Option<TcpListener>,
@@ -26,12 +26,12 @@ pub(super) struct Redirect {
 
 /// What the authorization server sent back.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Code {
+pub(super) struct AuthorizationCode {
     pub(super) code: String,
     pub(super) issuer: Option<String>,
 }
 
-impl Redirect {
+impl RedirectListener {
     /// On `port`, or on any that is free.
     pub(super) async fn open(port: Option<u16>) -> Result<Self, AuthError> {
         let wanted = port.unwrap_or(0);
@@ -47,11 +47,11 @@ impl Redirect {
         format!("http://localhost:{}/callback", self.port)
     }
 
-    pub(super) async fn wait(&self, state: &str) -> Result<Code, AuthError> {
+    pub(super) async fn wait(&self, state: &str) -> Result<AuthorizationCode, AuthError> {
         loop {
             let Ok(stream) = self.accept().await else { continue };
             // One that says nothing must not keep the right one out.
-            let served = tokio::time::timeout(PATIENCE, serve(stream, state)).await;
+            let served = tokio::time::timeout(REQUEST_TIMEOUT, serve(stream, state)).await;
             if let Ok(Ok(Some(answer))) = served {
                 return answer;
             }
@@ -71,9 +71,9 @@ impl Redirect {
 }
 
 /// `None` for somebody who is not the one we wait for.
-async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<Code, AuthError>>> {
+async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<AuthorizationCode, AuthError>>> {
     let mut head = Vec::new();
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < LONGEST {
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_REQUEST_BYTES {
         if stream.read_buf(&mut head).await? == 0 {
             break;
         }
@@ -83,9 +83,9 @@ async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<C
     let answer = target.and_then(|target| Url::parse("http://localhost").ok()?.join(&target).ok());
     let answer = answer.and_then(|url| read(&url, state));
     let (status, text) = match &answer {
-        Some(Ok(_)) => ("200 OK", DONE),
-        Some(Err(_)) => ("400 Bad Request", FAILED),
-        None => ("404 Not Found", STRANGER),
+        Some(Ok(_)) => ("200 OK", DONE_PAGE),
+        Some(Err(_)) => ("400 Bad Request", FAILED_PAGE),
+        None => ("404 Not Found", STRANGER_PAGE),
     };
     let page = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\ncache-control: no-store\r\nconnection: \
@@ -98,7 +98,7 @@ async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<C
 }
 
 /// What the address says, when it is ours.
-fn read(url: &Url, state: &str) -> Option<Result<Code, AuthError>> {
+fn read(url: &Url, state: &str) -> Option<Result<AuthorizationCode, AuthError>> {
     let get = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     if url.path() != "/callback" || get("state").as_deref() != Some(state) {
         return None;
@@ -108,11 +108,11 @@ fn read(url: &Url, state: &str) -> Option<Result<Code, AuthError>> {
         return Some(Err(AuthError::Refused(why.chars().filter(|c| !c.is_control()).take(300).collect())));
     }
     let code = get("code").filter(|code| !code.is_empty())?;
-    Some(Ok(Code { code, issuer: get("iss") }))
+    Some(Ok(AuthorizationCode { code, issuer: get("iss") }))
 }
 
 /// The address the browser was sent to, typed in by hand.
-pub(super) fn pasted(text: &str, state: &str) -> Result<Code, AuthError> {
+pub(super) fn pasted(text: &str, state: &str) -> Result<AuthorizationCode, AuthError> {
     let url = Url::parse(text.trim()).map_err(|_| AuthError::Pasted)?;
     read(&url, state).unwrap_or(Err(AuthError::Pasted))
 }
@@ -131,7 +131,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_answer_with_our_state_counts() {
-        let redirect = Redirect::open(None).await.unwrap();
+        let redirect = RedirectListener::open(None).await.unwrap();
         let port = redirect.port;
         assert_eq!(redirect.address(), format!("http://localhost:{port}/callback"));
         let visits = async {
@@ -143,7 +143,7 @@ mod tests {
             visit(port, "/callback?code=good%2F1&state=s&iss=https%3A%2F%2Fas").await
         };
         let (code, page) = tokio::join!(redirect.wait("s"), visits);
-        assert_eq!(code.unwrap(), Code { code: "good/1".into(), issuer: Some("https://as".into()) });
+        assert_eq!(code.unwrap(), AuthorizationCode { code: "good/1".into(), issuer: Some("https://as".into()) });
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         assert!(pasted("http://localhost:1/callback?code=c&state=s", "s").is_ok());
         assert!(matches!(pasted("c0de", "s"), Err(AuthError::Pasted)));

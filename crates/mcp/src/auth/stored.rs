@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::io;
-use wire::mcp::Remote;
+use wire::mcp::RemoteConfig;
 
 /// Where entries are kept. All of it may block.
-pub trait Vault: Send + Sync {
+pub trait TokenVault: Send + Sync {
     /// An entry as JSON.
     fn read(&self, key: &str) -> Option<String>;
 
@@ -20,7 +20,7 @@ pub trait Vault: Send + Sync {
 }
 
 /// The key of a server's entry.
-pub fn identity(name: &str, remote: &Remote) -> String {
+pub fn identity(name: &str, remote: &RemoteConfig) -> String {
     let digest = Sha256::digest(remote.url.as_bytes());
     digest.iter().take(8).fold(format!("{name}|"), |mut key, byte| {
         write!(key, "{byte:02x}").ok();
@@ -30,7 +30,7 @@ pub fn identity(name: &str, remote: &Remote) -> String {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Entry {
+pub(super) struct TokenEntry {
     pub(super) server_name: String,
     pub(super) server_url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,12 +64,12 @@ pub(super) struct Entry {
     pub(super) wanted_scope: Option<String>,
 }
 
-impl Entry {
-    pub(super) fn read(vault: &dyn Vault, key: &str) -> Option<Self> {
+impl TokenEntry {
+    pub(super) fn read(vault: &dyn TokenVault, key: &str) -> Option<Self> {
         serde_json::from_str(&vault.read(key)?).ok()
     }
 
-    pub(super) fn write(&self, vault: &dyn Vault, key: &str) -> io::Result<()> {
+    pub(super) fn write(&self, vault: &dyn TokenVault, key: &str) -> io::Result<()> {
         vault.write(key, Some(&serde_json::to_string(self)?))
     }
 
@@ -82,8 +82,8 @@ impl Entry {
 }
 
 /// Signs out: forgets tokens and registration, and keeps a client secret the user gave. Says whether there was a token.
-pub fn forget(vault: &dyn Vault, key: &str) -> io::Result<bool> {
-    let Some(entry) = Entry::read(vault, key) else { return Ok(false) };
+pub fn forget(vault: &dyn TokenVault, key: &str) -> io::Result<bool> {
+    let Some(entry) = TokenEntry::read(vault, key) else { return Ok(false) };
     match entry.signed_out() {
         Some(rest) => rest.write(vault, key)?,
         None => vault.write(key, None)?,
@@ -92,12 +92,12 @@ pub fn forget(vault: &dyn Vault, key: &str) -> io::Result<bool> {
 }
 
 /// Stores the secret of a client that was registered by hand.
-pub fn keep_client_secret(vault: &dyn Vault, name: &str, remote: &Remote, secret: &str) -> io::Result<()> {
-    let entry = Entry {
+pub fn store_client_secret(vault: &dyn TokenVault, name: &str, remote: &RemoteConfig, secret: &str) -> io::Result<()> {
+    let entry = TokenEntry {
         server_name: name.to_owned(),
         server_url: remote.url.clone(),
         own_client_secret: Some(secret.to_owned()),
-        ..Entry::default()
+        ..TokenEntry::default()
     };
     entry.write(vault, &identity(name, remote))
 }
@@ -111,7 +111,7 @@ pub(super) mod tests {
     #[derive(Default)]
     pub(crate) struct Memory(pub(crate) Mutex<BTreeMap<String, String>>);
 
-    impl Vault for Memory {
+    impl TokenVault for Memory {
         fn read(&self, key: &str) -> Option<String> {
             self.0.lock().unwrap().get(key).cloned()
         }
@@ -132,16 +132,16 @@ pub(super) mod tests {
 
     #[test]
     fn entries_follow_the_address_and_a_given_secret_stays() {
-        let at = |url: &str| Remote { url: url.into(), ..Remote::default() };
+        let at = |url: &str| RemoteConfig { url: url.into(), ..RemoteConfig::default() };
         assert_ne!(identity("s", &at("https://a")), identity("s", &at("https://b")));
         let vault = Memory::default();
-        keep_client_secret(&vault, "s", &at("https://a"), "hush").unwrap();
+        store_client_secret(&vault, "s", &at("https://a"), "hush").unwrap();
         let key = identity("s", &at("https://a"));
-        let mut entry = Entry::read(&vault, &key).unwrap();
+        let mut entry = TokenEntry::read(&vault, &key).unwrap();
         entry.access_token = Some("t".into());
         entry.write(&vault, &key).unwrap();
         assert!(forget(&vault, &key).unwrap());
-        let left = Entry::read(&vault, &key).unwrap();
+        let left = TokenEntry::read(&vault, &key).unwrap();
         assert_eq!((left.access_token, left.own_client_secret.as_deref()), (None, Some("hush")));
         assert!(!forget(&vault, &key).unwrap());
     }

@@ -1,10 +1,10 @@
 //! A server inside the host: every message goes through a control request. What the host answers to a notification is a
 //! courtesy and thrown away. A manifest that fits answers the handshake without asking.
 
-use super::Undelivered;
+use super::SendError;
 use crate::client::PROTOCOL;
-use crate::host::Manifest;
-use crate::owner::Owner;
+use crate::host::McpManifest;
+use crate::owner::McpOwner;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 /// Answers and messages of the server that wait to be read.
 const QUEUE: usize = 64;
 
-pub(crate) struct Bridge {
+pub(crate) struct HostBridge {
     server: Arc<str>,
-    owner: Arc<dyn Owner>,
-    manifest: Option<Manifest>,
+    owner: Arc<dyn McpOwner>,
+    manifest: Option<McpManifest>,
     skips_initialized: bool,
     answers: mpsc::Sender<Box<RawValue>>,
     incoming: mpsc::Receiver<Box<RawValue>>,
@@ -28,24 +28,30 @@ pub(crate) struct Bridge {
 /// The other end takes what the server sends on its own.
 pub(crate) fn open(
     server: &str,
-    owner: Arc<dyn Owner>,
-    manifest: Option<Manifest>,
-) -> (Bridge, mpsc::Sender<Box<RawValue>>) {
+    owner: Arc<dyn McpOwner>,
+    manifest: Option<McpManifest>,
+) -> (HostBridge, mpsc::Sender<Box<RawValue>>) {
     let (answers, incoming) = mpsc::channel(QUEUE);
-    let manifest = manifest.filter(Manifest::fits);
-    let bridge =
-        Bridge { server: server.into(), owner, manifest, skips_initialized: false, answers: answers.clone(), incoming };
+    let manifest = manifest.filter(McpManifest::fits);
+    let bridge = HostBridge {
+        server: server.into(),
+        owner,
+        manifest,
+        skips_initialized: false,
+        answers: answers.clone(),
+        incoming,
+    };
     (bridge, answers)
 }
 
-impl Manifest {
+impl McpManifest {
     /// Made for the revision we would ask for.
     pub fn fits(&self) -> bool {
         self.initialize.get("protocolVersion").and_then(Value::as_str) == Some(PROTOCOL.as_str())
     }
 }
 
-impl Bridge {
+impl HostBridge {
     /// What the manifest answers to this message. Each part is used once.
     fn known(&mut self, method: &str, id: &Value) -> Option<Value> {
         let result = match method {
@@ -61,13 +67,13 @@ impl Bridge {
     }
 }
 
-impl Transport<RoleClient> for Bridge {
-    type Error = Undelivered;
+impl Transport<RoleClient> for HostBridge {
+    type Error = SendError;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Undelivered>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let is_request = matches!(item, JsonRpcMessage::Request(_));
         let message = serde_json::to_value(&item);
         let method = message.as_ref().ok().and_then(|m| m.get("method")?.as_str()).unwrap_or_default().to_owned();
@@ -83,10 +89,10 @@ impl Transport<RoleClient> for Bridge {
                 wire::raw::to_raw(&answer)?
             } else {
                 let message = wire::raw::to_raw(&message?)?;
-                owner.forward(&server, message).await.map_err(Undelivered::Refused)?
+                owner.forward(&server, message).await.map_err(SendError::Refused)?
             };
             if is_request {
-                answers.send(answer).await.map_err(|_| Undelivered::Closed)?;
+                answers.send(answer).await.map_err(|_| SendError::Closed)?;
             }
             Ok(())
         }
@@ -102,7 +108,7 @@ impl Transport<RoleClient> for Bridge {
         }
     }
 
-    async fn close(&mut self) -> Result<(), Undelivered> {
+    async fn close(&mut self) -> Result<(), SendError> {
         self.incoming.close();
         Ok(())
     }

@@ -1,28 +1,28 @@
 //! Requests to a remote server: configured headers, those of a helper or a login, and one more try when they are refused.
 
 use super::MAX_MESSAGE;
-use crate::owner::{Headers, Occasion, Owner};
+use crate::owner::{HeaderOccasion, Headers, McpOwner};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
-use http::{Http, HttpError, Method, Request, Response};
+use http::{Http, HttpError, HttpMethod, HttpRequest, HttpResponse};
 use sse_stream::{Sse, SseStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use wire::mcp::Remote as Address;
+use wire::mcp::RemoteConfig as Address;
 
 /// Cheap to clone; all clones share what was learned about credentials.
 #[derive(Clone)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteEndpoint {
     pub(crate) server: Arc<str>,
     pub(crate) address: Arc<Address>,
     pub(crate) http: Http,
-    pub(crate) owner: Arc<dyn Owner>,
+    pub(crate) owner: Arc<dyn McpOwner>,
     pub(crate) first_byte: Duration,
     extra: Arc<Mutex<Option<Headers>>>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreached {
+pub(crate) enum RemoteError {
     #[error("{0}")]
     Http(#[from] HttpError),
     #[error("{0}")]
@@ -30,28 +30,28 @@ pub(crate) enum Unreached {
 }
 
 /// One request of ours.
-pub(crate) struct Ask {
-    pub(crate) method: Method,
+pub(crate) struct RemoteRequest {
+    pub(crate) method: HttpMethod,
     pub(crate) url: String,
     pub(crate) headers: Headers,
     pub(crate) body: Option<Bytes>,
-    pub(crate) manner: Manner,
+    pub(crate) manner: RequestManner,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum RequestManner {
     #[default]
     Plain,
     /// The connection is to speak another protocol afterwards.
     Upgrade,
 }
 
-impl Remote {
+impl RemoteEndpoint {
     pub(crate) fn new(
         server: &str,
         address: &Address,
         http: Http,
-        owner: Arc<dyn Owner>,
+        owner: Arc<dyn McpOwner>,
         first_byte: Duration,
     ) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Remote {
     }
 
     /// Sends, and once more with other headers when these are refused and others can be had.
-    pub(crate) async fn send(&self, ask: &Ask) -> Result<Response, Unreached> {
+    pub(crate) async fn send(&self, ask: &RemoteRequest) -> Result<HttpResponse, RemoteError> {
         let extra = self.extra().await?;
         let response = self.attempt(ask, &extra).await?;
         let status = response.status();
@@ -73,8 +73,8 @@ impl Remote {
             return Ok(response);
         }
         let challenge = response.header("www-authenticate").map(str::to_owned);
-        let occasion = Occasion::Refused { status, challenge };
-        let renewed = self.owner.headers(&self.server, &self.address, occasion).await.map_err(Unreached::Headers)?;
+        let occasion = HeaderOccasion::Refused { status, challenge };
+        let renewed = self.owner.headers(&self.server, &self.address, occasion).await.map_err(RemoteError::Headers)?;
         match renewed {
             Some(headers) => {
                 self.remember(headers.clone());
@@ -84,13 +84,13 @@ impl Remote {
         }
     }
 
-    async fn extra(&self) -> Result<Headers, Unreached> {
+    async fn extra(&self) -> Result<Headers, RemoteError> {
         let known = self.extra.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(headers) = known {
             return Ok(headers);
         }
-        let made = self.owner.headers(&self.server, &self.address, Occasion::Connect).await;
-        let made = made.map_err(Unreached::Headers)?.unwrap_or_default();
+        let made = self.owner.headers(&self.server, &self.address, HeaderOccasion::Connect).await;
+        let made = made.map_err(RemoteError::Headers)?.unwrap_or_default();
         self.remember(made.clone());
         Ok(made)
     }
@@ -99,13 +99,13 @@ impl Remote {
         *self.extra.lock().unwrap_or_else(PoisonError::into_inner) = Some(headers);
     }
 
-    async fn attempt(&self, ask: &Ask, extra: &Headers) -> Result<Response, HttpError> {
+    async fn attempt(&self, ask: &RemoteRequest, extra: &Headers) -> Result<HttpResponse, HttpError> {
         let mut headers = ask.headers.clone();
         for (name, value) in self.address.headers.iter().map(|(n, v)| (n.clone(), v.clone())).chain(extra.clone()) {
             headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
             headers.push((name, value));
         }
-        let request = Request {
+        let request = HttpRequest {
             method: ask.method,
             url: ask.url.clone(),
             headers,
@@ -113,16 +113,16 @@ impl Remote {
             timeout: self.first_byte,
         };
         match ask.manner {
-            Manner::Plain => self.http.send(request).await,
-            Manner::Upgrade => self.http.send_upgrading(request).await,
+            RequestManner::Plain => self.http.send(request).await,
+            RequestManner::Upgrade => self.http.send_upgrading(request).await,
         }
     }
 }
 
 /// The events of a body. One that grows beyond the limit ends the stream with an error.
-pub(crate) fn events(response: Response, limit: usize) -> BoxStream<'static, Result<Sse, sse_stream::Error>> {
+pub(crate) fn events(response: HttpResponse, limit: usize) -> BoxStream<'static, Result<Sse, sse_stream::Error>> {
     let chunks =
-        stream::unfold((response, Bounded::new(limit), false), |(mut response, mut bounded, failed)| async move {
+        stream::unfold((response, EventLimit::new(limit), false), |(mut response, mut bounded, failed)| async move {
             if failed {
                 return None;
             }
@@ -138,13 +138,13 @@ pub(crate) fn events(response: Response, limit: usize) -> BoxStream<'static, Res
 }
 
 /// Counts the bytes of the event that is being read.
-struct Bounded {
+struct EventLimit {
     size: usize,
     limit: usize,
     at_line_start: bool,
 }
 
-impl Bounded {
+impl EventLimit {
     fn new(limit: usize) -> Self {
         Self { size: 0, limit: limit.min(MAX_MESSAGE), at_line_start: true }
     }
@@ -169,7 +169,7 @@ impl Bounded {
 }
 
 /// Whether a header names this kind of content.
-pub(crate) fn is_kind(response: &Response, kind: &str) -> bool {
+pub(crate) fn is_kind(response: &HttpResponse, kind: &str) -> bool {
     response.header("content-type").is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with(kind))
 }
 
@@ -180,7 +180,7 @@ mod tests {
     // [TST-224]
     #[test]
     fn an_event_is_bounded_and_a_stream_is_not() {
-        let mut bounded = Bounded::new(10);
+        let mut bounded = EventLimit::new(10);
         assert!((0..100).all(|_| bounded.admits(b"data: 1\n\n")));
         assert!((0..100).all(|_| bounded.admits(b"data: 1\r\n\r\n")));
         assert!(bounded.admits(b"data: ") && !bounded.admits(b"12345678"));

@@ -1,32 +1,32 @@
 //! The HTTP transport of 2024: one stream that first names the address messages are posted to, then carries the answers.
 
-use super::remote::{Ask, Manner, Remote, events, is_kind};
-use super::{MAX_MESSAGE, Undelivered};
+use super::remote::{RemoteEndpoint, RemoteRequest, RequestManner, events, is_kind};
+use super::{MAX_MESSAGE, SendError};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt};
-use http::Method;
+use http::HttpMethod;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use sse_stream::Sse;
 use std::sync::Arc;
 
-type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+type SseEvents = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 pub(crate) struct LegacySse {
-    remote: Remote,
+    remote: RemoteEndpoint,
     endpoint: Arc<str>,
-    events: Option<Events>,
+    events: Option<SseEvents>,
 }
 
 /// Opens the stream and waits for the address.
-pub(crate) async fn open(remote: Remote) -> Result<LegacySse, Undelivered> {
+pub(crate) async fn open(remote: RemoteEndpoint) -> Result<LegacySse, SendError> {
     let headers = vec![("accept".into(), "text/event-stream".into())];
     let url = remote.address.url.clone();
-    let ask = Ask { method: Method::Get, url, headers, body: None, manner: Manner::Plain };
-    let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
+    let ask = RemoteRequest { method: HttpMethod::Get, url, headers, body: None, manner: RequestManner::Plain };
+    let response = remote.send(&ask).await.map_err(|error| SendError::Refused(error.to_string()))?;
     match response.status() {
         200..=299 if is_kind(&response, "text/event-stream") => {}
-        status => return Err(Undelivered::by_status(status, " instead of an event stream")),
+        status => return Err(SendError::by_status(status, " instead of an event stream")),
     }
     let mut events = events(response, MAX_MESSAGE);
     while let Some(Ok(event)) = events.next().await {
@@ -35,12 +35,12 @@ pub(crate) async fn open(remote: Remote) -> Result<LegacySse, Undelivered> {
             return Ok(LegacySse { remote, endpoint, events: Some(events) });
         }
     }
-    Err(Undelivered::Refused("the stream ended before it named an address for messages".into()))
+    Err(SendError::Refused("the stream ended before it named an address for messages".into()))
 }
 
 /// Messages, and with them credentials, go to the server's own origin only.
-fn resolve(base: &str, endpoint: &str) -> Result<Arc<str>, Undelivered> {
-    let refused = |why: &str| Undelivered::Refused(format!("the address for messages cannot be used: {why}"));
+fn resolve(base: &str, endpoint: &str) -> Result<Arc<str>, SendError> {
+    let refused = |why: &str| SendError::Refused(format!("the address for messages cannot be used: {why}"));
     let base = url::Url::parse(base).map_err(|error| refused(&error.to_string()))?;
     let full = base.join(endpoint.trim()).map_err(|error| refused(&error.to_string()))?;
     if full.origin() != base.origin() {
@@ -50,22 +50,22 @@ fn resolve(base: &str, endpoint: &str) -> Result<Arc<str>, Undelivered> {
 }
 
 impl Transport<RoleClient> for LegacySse {
-    type Error = Undelivered;
+    type Error = SendError;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Undelivered>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let (remote, endpoint) = (self.remote.clone(), Arc::clone(&self.endpoint));
         let body = serde_json::to_vec(&item);
         async move {
             let headers = vec![("content-type".into(), "application/json".into())];
             let (url, body) = (endpoint.to_string(), Some(Bytes::from(body?)));
-            let ask = Ask { method: Method::Post, url, headers, body, manner: Manner::Plain };
-            let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
+            let ask = RemoteRequest { method: HttpMethod::Post, url, headers, body, manner: RequestManner::Plain };
+            let response = remote.send(&ask).await.map_err(|error| SendError::Refused(error.to_string()))?;
             match response.status() {
                 200..=299 => Ok(()),
-                status => Err(Undelivered::by_status(status, "")),
+                status => Err(SendError::by_status(status, "")),
             }
         }
     }
@@ -85,7 +85,7 @@ impl Transport<RoleClient> for LegacySse {
         None
     }
 
-    async fn close(&mut self) -> Result<(), Undelivered> {
+    async fn close(&mut self) -> Result<(), SendError> {
         self.events = None;
         Ok(())
     }

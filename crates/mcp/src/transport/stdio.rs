@@ -1,9 +1,9 @@
 //! A child that speaks lines of JSON. It is started by `sys::process`, so its whole tree dies with this value, or with us.
 //! What it writes to stderr is kept in a ring; lines on stdout that are no protocol are skipped, however long they are.
 
-use super::{MAX_MESSAGE, Undelivered};
-use crate::owner::Owner;
-use crate::settings::Settings;
+use super::{MAX_MESSAGE, SendError};
+use crate::owner::McpOwner;
+use crate::settings::McpSettings;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::ffi::OsString;
@@ -11,12 +11,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sys::RingBuffer;
-use sys::process::{Child, Exit, Input, Output, Spawn, Terminal};
+use sys::process::{ChildInput, ChildOutput, ChildProcess, ExitOutcome, SpawnSpec, TerminalAccess};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use wire::mcp::Stdio as Command;
+use wire::mcp::StdioConfig as Command;
 
 /// Messages waiting for a server that does not read.
 const QUEUE: usize = 64;
@@ -27,14 +27,14 @@ const TERM_GRACE: Duration = Duration::from_millis(600);
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 const STDERR_SIDE: usize = 16 * 1024;
 /// Of its last words, what an error quotes.
-const QUOTED: usize = 2000;
+const MAX_QUOTED_BYTES: usize = 2000;
 
 /// What is known of a server that is gone.
 pub(crate) struct LastWords {
     stderr: Mutex<RingBuffer>,
-    exit: Mutex<Option<Exit>>,
+    exit: Mutex<Option<ExitOutcome>>,
     /// Hides credentials in what is quoted.
-    owner: Arc<dyn Owner>,
+    owner: Arc<dyn McpOwner>,
 }
 
 impl fmt::Debug for LastWords {
@@ -44,7 +44,7 @@ impl fmt::Debug for LastWords {
 }
 
 impl LastWords {
-    fn new(owner: Arc<dyn Owner>) -> Self {
+    fn new(owner: Arc<dyn McpOwner>) -> Self {
         Self { stderr: Mutex::new(RingBuffer::new(STDERR_SIDE, STDERR_SIDE)), exit: Mutex::new(None), owner }
     }
 
@@ -52,8 +52,8 @@ impl LastWords {
     pub(crate) fn describe(&self) -> String {
         let exit = *self.exit.lock().unwrap_or_else(PoisonError::into_inner);
         let how = match exit {
-            Some(Exit { code: Some(code), .. }) => format!(" (exit code {code})"),
-            Some(Exit { signal: Some(signal), .. }) => format!(" (killed by signal {signal})"),
+            Some(ExitOutcome { code: Some(code), .. }) => format!(" (exit code {code})"),
+            Some(ExitOutcome { signal: Some(signal), .. }) => format!(" (killed by signal {signal})"),
             Some(_) | None => String::new(),
         };
         let bytes = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).to_bytes();
@@ -62,14 +62,14 @@ impl LastWords {
         if said.is_empty() {
             return how;
         }
-        let start = said.len().saturating_sub(QUOTED);
+        let start = said.len().saturating_sub(MAX_QUOTED_BYTES);
         let start = (start..said.len()).find(|at| said.is_char_boundary(*at)).unwrap_or(0);
         format!("{how}. Its last words: {}", &said[start..])
     }
 }
 
-pub(crate) struct Stdio {
-    child: Child,
+pub(crate) struct StdioTransport {
+    child: ChildProcess,
     reader: BufReader<pipe::Receiver>,
     /// The line being read; kept here because reading may be given up half way.
     line: Vec<u8>,
@@ -83,10 +83,10 @@ pub(crate) struct Stdio {
 /// Starts the server.
 pub(crate) fn open(
     command: &Command,
-    settings: &Settings,
-    owner: &Arc<dyn Owner>,
-) -> Result<(Stdio, Arc<LastWords>), String> {
-    let mut child = sys::process::spawn_in(spawn(command, settings), Terminal::None)
+    settings: &McpSettings,
+    owner: &Arc<dyn McpOwner>,
+) -> Result<(StdioTransport, Arc<LastWords>), String> {
+    let mut child = sys::process::spawn_in(spawn(command, settings), TerminalAccess::None)
         .map_err(|error| format!("cannot start `{}`: {error}", command.command))?;
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -97,7 +97,7 @@ pub(crate) fn open(
     let mut pipes = JoinSet::new();
     pipes.spawn(write(stdin, outgoing));
     pipes.spawn(listen(stderr, Arc::clone(&last_words)));
-    let stdio = Stdio {
+    let stdio = StdioTransport {
         child,
         reader: BufReader::with_capacity(64 * 1024, stdout),
         line: Vec::new(),
@@ -110,7 +110,7 @@ pub(crate) fn open(
     Ok((stdio, last_words))
 }
 
-fn spawn(command: &Command, settings: &Settings) -> Spawn {
+fn spawn(command: &Command, settings: &McpSettings) -> SpawnSpec {
     let own = [
         ("CLAUDECODE", OsString::from("1")),
         ("CLAUDE_PROJECT_DIR", settings.cwd.clone().into_os_string()),
@@ -121,13 +121,13 @@ fn spawn(command: &Command, settings: &Settings) -> Spawn {
         Some(prefix) => (OsString::from(prefix), vec![OsString::from(shell_line(command))]),
         None => (OsString::from(&command.command), command.args.iter().map(OsString::from).collect()),
     };
-    Spawn {
+    SpawnSpec {
         program,
         args,
         env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         cwd: settings.cwd.clone(),
-        stdin: Input::Pipe,
-        output: Output::Split,
+        stdin: ChildInput::Pipe,
+        output: ChildOutput::Split,
     }
 }
 
@@ -153,7 +153,7 @@ async fn listen(mut stderr: pipe::Receiver, last_words: Arc<LastWords>) {
     }
 }
 
-impl Stdio {
+impl StdioTransport {
     /// The next line that is short enough; `None` at the end. May be dropped and called again without loss.
     async fn next_line(&mut self) -> Option<Vec<u8>> {
         loop {
@@ -182,33 +182,33 @@ impl Stdio {
         }
     }
 
-    async fn note_exit(&mut self) {
+    async fn record_exit(&mut self) {
         if let Ok(Ok(exit)) = tokio::time::timeout(EXIT_WAIT, self.child.wait()).await {
             *self.last_words.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);
         }
     }
 }
 
-impl Transport<RoleClient> for Stdio {
-    type Error = Undelivered;
+impl Transport<RoleClient> for StdioTransport {
+    type Error = SendError;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Undelivered>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let line = serde_json::to_vec(&item).map(|mut line| {
             line.push(b'\n');
             line
         });
         let sender = self.sender.clone();
-        async move { sender.send(line?).await.map_err(|_| Undelivered::Closed) }
+        async move { sender.send(line?).await.map_err(|_| SendError::Closed) }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while !self.is_ended {
             let Some(line) = self.next_line().await else {
                 self.is_ended = true;
-                self.note_exit().await;
+                self.record_exit().await;
                 break;
             };
             // Most noise does not even begin like a message.
@@ -223,7 +223,7 @@ impl Transport<RoleClient> for Stdio {
         None
     }
 
-    async fn close(&mut self) -> Result<(), Undelivered> {
+    async fn close(&mut self) -> Result<(), SendError> {
         // The writer ends when nobody can send any more, and with it the server's input.
         self.sender = mpsc::channel(1).0;
         if tokio::time::timeout(EOF_GRACE, self.child.wait()).await.is_err() {

@@ -1,10 +1,10 @@
 //! The streamable HTTP transport of the library, over our own client: proxies, certificates and limits are those of every
 //! other request.
 
-use super::remote::{Ask, Manner, Remote, Unreached, events, is_kind};
+use super::remote::{RemoteEndpoint, RemoteError, RemoteRequest, RequestManner, events, is_kind};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http::{Method, Response};
+use http::{HttpMethod, HttpResponse};
 use http_types::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -24,11 +24,11 @@ const ERROR_BODY: usize = 64 * 1024;
 /// How often a stream that broke off is opened again.
 const RESUMPTIONS: usize = 5;
 
-type Failed = StreamableHttpError<Unreached>;
-type Custom = HashMap<HeaderName, HeaderValue>;
+type StreamableError = StreamableHttpError<RemoteError>;
+type CustomHeaders = HashMap<HeaderName, HeaderValue>;
 
 /// A transport to `remote`; nothing is sent before it is used.
-pub(crate) fn open(remote: Remote) -> StreamableHttpClientTransport<Remote> {
+pub(crate) fn open(remote: RemoteEndpoint) -> StreamableHttpClientTransport<RemoteEndpoint> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(remote.address.url.as_str())
         .max_sse_event_size(super::MAX_MESSAGE)
         .reinit_on_expired_session(true);
@@ -38,7 +38,7 @@ pub(crate) fn open(remote: Remote) -> StreamableHttpClientTransport<Remote> {
     StreamableHttpClientTransport::with_client(remote, config)
 }
 
-fn ask(method: Method, uri: &str, session: Option<&str>, custom: &Custom) -> Ask {
+fn build_request(method: HttpMethod, uri: &str, session: Option<&str>, custom: &CustomHeaders) -> RemoteRequest {
     let mut headers: Vec<(String, String)> = vec![("accept".into(), ACCEPT.into())];
     if let Some(session) = session {
         headers.push((SESSION.into(), session.into()));
@@ -46,10 +46,10 @@ fn ask(method: Method, uri: &str, session: Option<&str>, custom: &Custom) -> Ask
     for (name, value) in sorted(custom) {
         headers.push((name, value));
     }
-    Ask { method, url: uri.to_owned(), headers, body: None, manner: Manner::Plain }
+    RemoteRequest { method, url: uri.to_owned(), headers, body: None, manner: RequestManner::Plain }
 }
 
-fn sorted(custom: &Custom) -> Vec<(String, String)> {
+fn sorted(custom: &CustomHeaders) -> Vec<(String, String)> {
     let text = |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), value.to_str().ok()?.to_owned()));
     let mut all: Vec<_> = custom.iter().filter_map(text).collect();
     all.sort_unstable();
@@ -57,7 +57,7 @@ fn sorted(custom: &Custom) -> Vec<(String, String)> {
 }
 
 /// What 401 and 403 mean to the library.
-fn refusal(response: &Response) -> Option<Failed> {
+fn refusal(response: &HttpResponse) -> Option<StreamableError> {
     let challenge = || response.header("www-authenticate").unwrap_or_default().to_owned();
     match response.status() {
         401 => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge()))),
@@ -68,7 +68,7 @@ fn refusal(response: &Response) -> Option<Failed> {
     }
 }
 
-async fn status_error(response: Response) -> Failed {
+async fn status_error(response: HttpResponse) -> StreamableError {
     let status = response.status();
     let retry_after = response.header("retry-after").map(str::to_owned);
     if status == 429 || status >= 500 {
@@ -79,8 +79,8 @@ async fn status_error(response: Response) -> Failed {
     StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {shown}").into())
 }
 
-impl StreamableHttpClient for Remote {
-    type Error = Unreached;
+impl StreamableHttpClient for RemoteEndpoint {
+    type Error = RemoteError;
 
     async fn post_message(
         &self,
@@ -88,9 +88,9 @@ impl StreamableHttpClient for Remote {
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _: Option<String>,
-        custom_headers: Custom,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        let mut ask = ask(Method::Post, &uri, session_id.as_deref(), &custom_headers);
+        custom_headers: CustomHeaders,
+    ) -> Result<StreamableHttpPostResponse, StreamableError> {
+        let mut ask = build_request(HttpMethod::Post, &uri, session_id.as_deref(), &custom_headers);
         ask.headers.push(("content-type".into(), "application/json".into()));
         ask.body = Some(Bytes::from(serde_json::to_vec(&message)?));
         let response = self.send(&ask).await.map_err(StreamableHttpError::Client)?;
@@ -115,9 +115,9 @@ impl StreamableHttpClient for Remote {
         uri: Arc<str>,
         session_id: Arc<str>,
         _: Option<String>,
-        custom_headers: Custom,
-    ) -> Result<(), Failed> {
-        let ask = ask(Method::Delete, &uri, Some(&session_id), &custom_headers);
+        custom_headers: CustomHeaders,
+    ) -> Result<(), StreamableError> {
+        let ask = build_request(HttpMethod::Delete, &uri, Some(&session_id), &custom_headers);
         let response = self.send(&ask).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
             // 405: the server keeps its sessions to itself.
@@ -132,9 +132,9 @@ impl StreamableHttpClient for Remote {
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _: Option<String>,
-        custom_headers: Custom,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
-        let mut ask = ask(Method::Get, &uri, session_id.as_deref(), &custom_headers);
+        custom_headers: CustomHeaders,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableError> {
+        let mut ask = build_request(HttpMethod::Get, &uri, session_id.as_deref(), &custom_headers);
         if let Some(id) = last_event_id {
             ask.headers.push(("last-event-id".into(), id));
         }
@@ -156,10 +156,10 @@ impl StreamableHttpClient for Remote {
 
 /// A JSON body. Only a request needs one that can be read.
 async fn answer(
-    response: Response,
+    response: HttpResponse,
     session: Option<String>,
     wants_answer: bool,
-) -> Result<StreamableHttpPostResponse, Failed> {
+) -> Result<StreamableHttpPostResponse, StreamableError> {
     let kind = response.header("content-type").map(str::to_owned);
     let is_json = is_kind(&response, "application/json");
     if !wants_answer {
@@ -177,7 +177,10 @@ async fn answer(
 }
 
 /// An error status may carry a JSON-RPC error, which says more.
-async fn failure(response: Response, session: Option<String>) -> Result<StreamableHttpPostResponse, Failed> {
+async fn failure(
+    response: HttpResponse,
+    session: Option<String>,
+) -> Result<StreamableHttpPostResponse, StreamableError> {
     let status = response.status();
     if status == 429 || !is_kind(&response, "application/json") {
         return Err(status_error(response).await);

@@ -1,10 +1,10 @@
 //! A server behind a WebSocket: one JSON message for each message of the connection. Credentials go into the headers of
 //! the handshake.
 
-use super::remote::{Ask, Manner, Remote};
-use super::{MAX_MESSAGE, Undelivered};
-use http::Method;
-use http::ws::{self, Key, Message, ReceiveError};
+use super::remote::{RemoteEndpoint, RemoteRequest, RequestManner};
+use super::{MAX_MESSAGE, SendError};
+use http::HttpMethod;
+use http::ws::{self, ReceiveError, WebSocketKey, WebSocketMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::time::Duration;
@@ -16,13 +16,13 @@ const QUEUE: usize = 64;
 /// How long a server may take to read that the connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(crate) struct WebSocket {
+pub(crate) struct WebSocketTransport {
     incoming: mpsc::Receiver<Vec<u8>>,
-    outgoing: mpsc::Sender<Outgoing>,
+    outgoing: mpsc::Sender<OutgoingFrame>,
     _ends: JoinSet<()>,
 }
 
-enum Outgoing {
+enum OutgoingFrame {
     Text(Vec<u8>),
     Pong(Vec<u8>),
     /// The last one, with its code.
@@ -30,40 +30,46 @@ enum Outgoing {
 }
 
 /// Shakes hands.
-pub(crate) async fn open(remote: Remote) -> Result<WebSocket, Undelivered> {
-    let key = Key::random();
+pub(crate) async fn open(remote: RemoteEndpoint) -> Result<WebSocketTransport, SendError> {
+    let key = WebSocketKey::random();
     let url = address(&remote.address.url)?;
-    let ask = Ask { method: Method::Get, url, headers: key.headers("mcp"), body: None, manner: Manner::Upgrade };
-    let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
+    let ask = RemoteRequest {
+        method: HttpMethod::Get,
+        url,
+        headers: key.headers("mcp"),
+        body: None,
+        manner: RequestManner::Upgrade,
+    };
+    let response = remote.send(&ask).await.map_err(|error| SendError::Refused(error.to_string()))?;
     if response.status() != 101 {
-        return Err(Undelivered::by_status(response.status(), " instead of a WebSocket"));
+        return Err(SendError::by_status(response.status(), " instead of a WebSocket"));
     }
     let ends = ws::accept(response, &key, MAX_MESSAGE).await;
-    let (sender, receiver) = ends.map_err(|error| Undelivered::Rejected(error.to_string()))?;
+    let (sender, receiver) = ends.map_err(|error| SendError::Rejected(error.to_string()))?;
     let (heard, incoming) = mpsc::channel(QUEUE);
     let (outgoing, said) = mpsc::channel(QUEUE);
     let mut tasks = JoinSet::new();
     tasks.spawn(write(sender, said));
     tasks.spawn(listen(receiver, heard, outgoing.clone()));
-    Ok(WebSocket { incoming, outgoing, _ends: tasks })
+    Ok(WebSocketTransport { incoming, outgoing, _ends: tasks })
 }
 
 /// The address that is asked for the upgrade.
-fn address(url: &str) -> Result<String, Undelivered> {
+fn address(url: &str) -> Result<String, SendError> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     match scheme.to_ascii_lowercase().as_str() {
         "ws" | "http" => Ok(format!("http://{rest}")),
         "wss" | "https" => Ok(format!("https://{rest}")),
-        _ => Err(Undelivered::Rejected("the address of a WebSocket server begins with ws:// or wss://".into())),
+        _ => Err(SendError::Rejected("the address of a WebSocket server begins with ws:// or wss://".into())),
     }
 }
 
-async fn write(mut sender: ws::Sender, mut said: mpsc::Receiver<Outgoing>) {
+async fn write(mut sender: ws::WebSocketSender, mut said: mpsc::Receiver<OutgoingFrame>) {
     while let Some(message) = said.recv().await {
         let sent = match &message {
-            Outgoing::Text(text) => sender.text(text).await,
-            Outgoing::Pong(payload) => sender.pong(payload).await,
-            Outgoing::Close(code) => {
+            OutgoingFrame::Text(text) => sender.text(text).await,
+            OutgoingFrame::Pong(payload) => sender.pong(payload).await,
+            OutgoingFrame::Close(code) => {
                 sender.close(*code).await.ok();
                 return;
             }
@@ -74,22 +80,26 @@ async fn write(mut sender: ws::Sender, mut said: mpsc::Receiver<Outgoing>) {
     }
 }
 
-async fn listen(mut receiver: ws::Receiver, heard: mpsc::Sender<Vec<u8>>, outgoing: mpsc::Sender<Outgoing>) {
+async fn listen(
+    mut receiver: ws::WebSocketReceiver,
+    heard: mpsc::Sender<Vec<u8>>,
+    outgoing: mpsc::Sender<OutgoingFrame>,
+) {
     loop {
         match receiver.next().await {
-            Ok(Some(Message::Text(text))) => {
+            Ok(Some(WebSocketMessage::Text(text))) => {
                 if heard.send(text.into_bytes()).await.is_err() {
                     return;
                 }
             }
-            Ok(Some(Message::Binary(bytes))) => {
+            Ok(Some(WebSocketMessage::Binary(bytes))) => {
                 if heard.send(bytes).await.is_err() {
                     return;
                 }
             }
             // A server that does not read its pongs must not hold up what it says.
-            Ok(Some(Message::Ping(payload))) => drop(outgoing.try_send(Outgoing::Pong(payload))),
-            Ok(Some(Message::Close(code))) => return close(&outgoing, code).await,
+            Ok(Some(WebSocketMessage::Ping(payload))) => drop(outgoing.try_send(OutgoingFrame::Pong(payload))),
+            Ok(Some(WebSocketMessage::Close(code))) => return close(&outgoing, code).await,
             Ok(None) => return,
             Err(ReceiveError::Violation(violation)) => {
                 tracing::debug!(why = violation.why, code = violation.code, "a WebSocket server broke the rules");
@@ -101,24 +111,24 @@ async fn listen(mut receiver: ws::Receiver, heard: mpsc::Sender<Vec<u8>>, outgoi
 }
 
 /// Sends a close and waits until it is written, or the server does not read it.
-async fn close(outgoing: &mpsc::Sender<Outgoing>, code: Option<u16>) {
+async fn close(outgoing: &mpsc::Sender<OutgoingFrame>, code: Option<u16>) {
     let written = async {
-        outgoing.send(Outgoing::Close(code)).await.ok();
+        outgoing.send(OutgoingFrame::Close(code)).await.ok();
         outgoing.closed().await;
     };
     tokio::time::timeout(CLOSE_TIMEOUT, written).await.ok();
 }
 
-impl Transport<RoleClient> for WebSocket {
-    type Error = Undelivered;
+impl Transport<RoleClient> for WebSocketTransport {
+    type Error = SendError;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Undelivered>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let text = serde_json::to_vec(&item);
         let outgoing = self.outgoing.clone();
-        async move { outgoing.send(Outgoing::Text(text?)).await.map_err(|_| Undelivered::Closed) }
+        async move { outgoing.send(OutgoingFrame::Text(text?)).await.map_err(|_| SendError::Closed) }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -131,7 +141,7 @@ impl Transport<RoleClient> for WebSocket {
         }
     }
 
-    async fn close(&mut self) -> Result<(), Undelivered> {
+    async fn close(&mut self) -> Result<(), SendError> {
         close(&self.outgoing, Some(ws::code::NORMAL)).await;
         Ok(())
     }

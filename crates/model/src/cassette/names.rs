@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 /// The names of one request, in order of appearance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct RandomNames {
     found: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&table.join("|")).ok()
 });
 
-impl Names {
+impl RandomNames {
     pub(super) fn learn(&mut self, text: &str) {
         let Some(pattern) = &*NAME else { return };
         for found in pattern.captures_iter(text) {
@@ -49,11 +49,11 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::Names;
+    use super::RandomNames;
 
     #[test]
     fn names_are_numbered_by_appearance_and_come_back_as_this_runs() {
-        let (mut then, mut now) = (Names::default(), Names::default());
+        let (mut then, mut now) = (RandomNames::default(), RandomNames::default());
         then.learn("running as b1234abcd, see /x/tasks/b1234abcd.output; saved to /c/tool-results/zz9zz9zz9.txt");
         now.learn("running as bzzzz0000, see /y/tasks/bzzzz0000.output; saved to /d/tool-results/aa1aa1aa1.txt");
         let taped = then.hide("wait for b1234abcd, then read zz9zz9zz9".to_owned());
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn words_are_not_names() {
-        let mut names = Names::default();
+        let mut names = RandomNames::default();
         names.learn("task backwards, tasks/a.output, /tasks/readme.output, tool-results");
         assert!(names.found.is_empty(), "{names:?}");
     }

@@ -1,12 +1,12 @@
 //! Writes a cassette. Each exchange is written when it ends, in the order of the requests. A file that can no longer be
 //! written is reported in the log and does not disturb the session.
 
-use super::names::Names;
-use super::normal::{Normal, without};
-use super::{Answer, CallKind, Exchange, FORMAT, HeaderLine, Message, Places, tape};
-use crate::client::Secret;
+use super::names::RandomNames;
+use super::normalise::{TextNormaliser, without};
+use super::{CallKind, FORMAT, HeaderLine, PathPlaceholders, RecordedAnswer, RecordedExchange, RecordedMessage, tape};
+use crate::client::AuthSecret;
 use crate::error::{ErrorKind, ModelError};
-use crate::fragment::Turn;
+use crate::fragment::Message;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,30 +14,30 @@ use sys::fs::AppendFile;
 
 /// Writes exchanges to a file. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Recorder {
-    normal: Arc<Normal>,
+pub struct CassetteRecorder {
+    normal: Arc<TextNormaliser>,
     /// Values besides the credential that must not be written.
-    secrets: Arc<[Secret]>,
-    tape: Arc<Mutex<Tape>>,
+    secrets: Arc<[AuthSecret]>,
+    tape: Arc<Mutex<CassetteTape>>,
 }
 
 #[derive(Debug)]
-struct Tape {
+struct CassetteTape {
     file: AppendFile,
     begun: u64,
     written: u64,
     /// Ended exchanges that wait for an earlier one; `None`: there was no answer.
-    waiting: BTreeMap<u64, Option<(Vec<Message>, Exchange)>>,
+    waiting: BTreeMap<u64, Option<(Vec<RecordedMessage>, RecordedExchange)>>,
     /// The messages of the last exchange written.
-    before: Vec<Message>,
+    before: Vec<RecordedMessage>,
 }
 
 /// Headers worth replaying; all others stay out.
 const KEPT_HEADERS: &[&str] = &["content-type", "request-id", "retry-after", "retry-after-ms", "x-should-retry"];
 
-impl Recorder {
+impl CassetteRecorder {
     /// Starts a new file at `path`; what was there is replaced. Blocking, and short.
-    pub fn create(path: &Path, places: Places) -> Result<Self, ModelError> {
+    pub fn create(path: &Path, places: PathPlaceholders) -> Result<Self, ModelError> {
         let failed = |e: std::io::Error| {
             ModelError::new(ErrorKind::Cassette, format!("cannot record to {}: {e}", path.display()))
         };
@@ -49,35 +49,48 @@ impl Recorder {
         let made_by = format!("{} {}", wire::version::PRODUCT, wire::version::OWN);
         let line = wire::raw::to_line(&HeaderLine { cassette: FORMAT, made_by }).unwrap_or_default();
         file.append(format!("{line}\n").as_bytes()).map_err(failed)?;
-        let tape = Tape { file, begun: 0, written: 0, waiting: BTreeMap::new(), before: Vec::new() };
-        Ok(Self { normal: Arc::new(Normal::new(places)), secrets: Arc::default(), tape: Arc::new(Mutex::new(tape)) })
+        let tape = CassetteTape { file, begun: 0, written: 0, waiting: BTreeMap::new(), before: Vec::new() };
+        Ok(Self {
+            normal: Arc::new(TextNormaliser::new(places)),
+            secrets: Arc::default(),
+            tape: Arc::new(Mutex::new(tape)),
+        })
     }
 
     /// Further values to keep out of the file.
     #[must_use]
-    pub fn with_secrets(mut self, secrets: Vec<Secret>) -> Self {
+    pub fn with_secrets(mut self, secrets: Vec<AuthSecret>) -> Self {
         self.secrets = secrets.into();
         self
     }
 
     /// Called before a request is sent. The exchange is written when the tap is dropped.
-    pub(crate) fn begin(&self, call: CallKind, turns: &[Turn], credentials: &[Secret]) -> Tap {
-        let secrets: Vec<Secret> = self.secrets.iter().chain(credentials).cloned().collect();
+    pub(crate) fn begin(&self, call: CallKind, turns: &[Message], credentials: &[AuthSecret]) -> ExchangeRecorder {
+        let secrets: Vec<AuthSecret> = self.secrets.iter().chain(credentials).cloned().collect();
         let (messages, names) = self.normal.messages(turns, &secrets);
         let mut tape = self.lock();
         let number = tape.begun;
         tape.begun += 1;
         drop(tape);
-        Tap { recorder: self.clone(), number, call, messages, names, secrets, answer: None, bytes: Vec::new() }
+        ExchangeRecorder {
+            recorder: self.clone(),
+            number,
+            call,
+            messages,
+            names,
+            secrets,
+            answer: None,
+            bytes: Vec::new(),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tape> {
+    fn lock(&self) -> MutexGuard<'_, CassetteTape> {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Tape {
-    fn end(&mut self, number: u64, exchange: Option<(Vec<Message>, Exchange)>) {
+impl CassetteTape {
+    fn end(&mut self, number: u64, exchange: Option<(Vec<RecordedMessage>, RecordedExchange)>) {
         self.waiting.insert(number, exchange);
         while let Some(next) = self.waiting.remove(&self.written) {
             self.written += 1;
@@ -97,22 +110,22 @@ impl Tape {
 
 /// Listens to one exchange.
 #[derive(Debug)]
-pub struct Tap {
-    recorder: Recorder,
+pub struct ExchangeRecorder {
+    recorder: CassetteRecorder,
     number: u64,
     call: CallKind,
-    messages: Vec<Message>,
-    names: Names,
-    secrets: Vec<Secret>,
-    answer: Option<Answer>,
+    messages: Vec<RecordedMessage>,
+    names: RandomNames,
+    secrets: Vec<AuthSecret>,
+    answer: Option<RecordedAnswer>,
     bytes: Vec<u8>,
 }
 
-impl Tap {
-    pub(crate) fn answered(mut self, status: u16, headers: &[(String, String)]) -> Self {
+impl ExchangeRecorder {
+    pub(crate) fn with_answer(mut self, status: u16, headers: &[(String, String)]) -> Self {
         let kept = |name: &str| KEPT_HEADERS.contains(&name) || name.starts_with("anthropic-ratelimit-");
         let headers = headers.iter().filter(|(name, _)| kept(name)).cloned().collect();
-        self.answer = Some(Answer { status, headers, cut: true, ..Answer::default() });
+        self.answer = Some(RecordedAnswer { status, headers, cut: true, ..RecordedAnswer::default() });
         self
     }
 
@@ -126,7 +139,7 @@ impl Tap {
         }
     }
 
-    fn exchange(&mut self) -> Option<(Vec<Message>, Exchange)> {
+    fn exchange(&mut self) -> Option<(Vec<RecordedMessage>, RecordedExchange)> {
         let mut answer = self.answer.take()?;
         let clean = |text: &str| self.names.hide(self.recorder.normal.hide(&without(text, &self.secrets)));
         match tape::events(&self.bytes, clean) {
@@ -137,12 +150,12 @@ impl Tap {
             }
             None => answer.body = Some(clean(&String::from_utf8_lossy(&self.bytes))),
         }
-        let exchange = Exchange { call: self.call, kept: 0, messages: Vec::new(), response: answer };
+        let exchange = RecordedExchange { call: self.call, kept: 0, messages: Vec::new(), response: answer };
         Some((std::mem::take(&mut self.messages), exchange))
     }
 }
 
-impl Drop for Tap {
+impl Drop for ExchangeRecorder {
     fn drop(&mut self) {
         let exchange = self.exchange();
         self.recorder.lock().end(self.number, exchange);

@@ -1,11 +1,11 @@
 //! Answers from a cassette, in its order, and says where a conversation leaves the recorded way. After that it answers
 //! nothing more: every later request is told about the first departure, not about its consequences.
 
-use super::normal::Normal;
-use super::{Answer, CallKind, Exchange, FORMAT, HeaderLine, Message, Places, tape};
-use crate::client::Secret;
+use super::normalise::TextNormaliser;
+use super::{CallKind, FORMAT, HeaderLine, PathPlaceholders, RecordedAnswer, RecordedExchange, RecordedMessage, tape};
+use crate::client::AuthSecret;
 use crate::error::{ErrorKind, ModelError};
-use crate::fragment::Turn;
+use crate::fragment::Message;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -13,51 +13,51 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Answers from a file. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Player {
-    normal: Arc<Normal>,
+pub struct CassettePlayer {
+    normal: Arc<TextNormaliser>,
     /// Values that stand as `<secret>` in the file.
-    secrets: Arc<[Secret]>,
-    deck: Arc<Mutex<Deck>>,
+    secrets: Arc<[AuthSecret]>,
+    deck: Arc<Mutex<PlayerQueue>>,
 }
 
 #[derive(Debug)]
-struct Deck {
-    rest: VecDeque<Taped>,
+struct PlayerQueue {
+    rest: VecDeque<PlayableExchange>,
     /// Answered so far.
     done: usize,
     /// Where the conversation left the recorded way.
-    departed: Option<String>,
+    departure: Option<String>,
 }
 
 /// An exchange with its whole conversation; what it shares with others is held once.
 #[derive(Debug)]
-struct Taped {
+struct PlayableExchange {
     call: CallKind,
-    messages: Vec<Arc<Message>>,
+    messages: Vec<Arc<RecordedMessage>>,
     /// Asked by a tool beside the conversation.
-    stands_alone: bool,
-    response: Answer,
+    is_side_call: bool,
+    response: RecordedAnswer,
 }
 
 /// An answer as it will be decoded.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct ReplayedResponse {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub chunks: Vec<Bytes>,
     pub cut: bool,
 }
 
-impl Player {
+impl CassettePlayer {
     /// Blocking.
-    pub fn open(path: &Path, places: Places) -> Result<Self, ModelError> {
+    pub fn open(path: &Path, places: PathPlaceholders) -> Result<Self, ModelError> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| broken(format!("cannot read the cassette {}: {e}", path.display())))?;
         Self::from_text(&text, places)
     }
 
     /// The same from text, for bundled cassettes.
-    pub fn from_text(text: &str, places: Places) -> Result<Self, ModelError> {
+    pub fn from_text(text: &str, places: PathPlaceholders) -> Result<Self, ModelError> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let header = lines.next().and_then(|(_, line)| serde_json::from_str::<HeaderLine>(line).ok());
         match header {
@@ -68,21 +68,21 @@ impl Player {
             None => return Err(broken("this file is not a cassette: its first line is not a cassette header".into())),
         }
         let parse = |(number, line): (usize, &str)| {
-            serde_json::from_str::<Exchange>(line)
+            serde_json::from_str::<RecordedExchange>(line)
                 .map_err(|e| broken(format!("line {} of the cassette is not valid: {e}", number + 1)))
         };
-        let normal = Normal::new(places);
+        let normal = TextNormaliser::new(places);
         let mut rest = VecDeque::new();
         for line in lines {
             rest.push_back(whole(parse(line)?, rest.back(), &normal));
         }
-        let deck = Deck { rest, done: 0, departed: None };
+        let deck = PlayerQueue { rest, done: 0, departure: None };
         Ok(Self { normal: Arc::new(normal), secrets: Arc::default(), deck: Arc::new(Mutex::new(deck)) })
     }
 
     /// The values the recorder was given: they differ between runs, and stand as `<secret>` in both.
     #[must_use]
-    pub fn with_secrets(mut self, secrets: Vec<Secret>) -> Self {
+    pub fn with_secrets(mut self, secrets: Vec<AuthSecret>) -> Self {
         self.secrets = secrets.into();
         self
     }
@@ -95,29 +95,29 @@ impl Player {
     /// What to say when the conversation ended before the cassette did; `None` when all is told.
     pub fn unplayed(&self) -> Option<String> {
         let deck = self.lock();
-        let next = deck.rest.front().filter(|_| deck.departed.is_none())?;
+        let next = deck.rest.front().filter(|_| deck.departure.is_none())?;
         let asked = next.messages.last().and_then(|m| m.blocks.last()).map(|b| excerpt(b, 0)).unwrap_or_default();
         let (number, left) = (deck.done + 1, deck.rest.len());
         let what = format!("it ended here, but {left} more were recorded\n  recorded: {asked}\n  now:      (nothing)");
         Some(departure(number, &what))
     }
 
-    pub(crate) fn answer(&self, call: CallKind, turns: &[Turn]) -> Result<Recorded, ModelError> {
+    pub(crate) fn answer(&self, call: CallKind, turns: &[Message]) -> Result<ReplayedResponse, ModelError> {
         let (now, names) = self.normal.messages(turns, &self.secrets);
         let answer = self.lock().next(call, &now).map_err(broken)?;
         let chunks = tape::chunks(&answer, |json| names.reveal(self.normal.reveal(json)));
-        Ok(Recorded { status: answer.status, headers: answer.headers, chunks, cut: answer.cut })
+        Ok(ReplayedResponse { status: answer.status, headers: answer.headers, chunks, cut: answer.cut })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Deck> {
+    fn lock(&self) -> MutexGuard<'_, PlayerQueue> {
         self.deck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Deck {
+impl PlayerQueue {
     /// The answer to the next exchange, if it is the one asked for.
-    fn next(&mut self, call: CallKind, now: &[Message]) -> Result<Answer, String> {
-        if let Some(departed) = &self.departed {
+    fn next(&mut self, call: CallKind, now: &[RecordedMessage]) -> Result<RecordedAnswer, String> {
+        if let Some(departed) = &self.departure {
             return Err(departed.clone());
         }
         match self.find(call, now) {
@@ -125,12 +125,12 @@ impl Deck {
                 self.done += 1;
                 Ok(self.rest.remove(at).map(|taped| taped.response).unwrap_or_default())
             }
-            Err(what) => Err(self.departed.insert(departure(self.done + 1, &what)).clone()),
+            Err(what) => Err(self.departure.insert(departure(self.done + 1, &what)).clone()),
         }
     }
 
     /// The first exchange, or, among those that tools asked for at the same time, any.
-    fn find(&self, call: CallKind, now: &[Message]) -> Result<usize, String> {
+    fn find(&self, call: CallKind, now: &[RecordedMessage]) -> Result<usize, String> {
         let Some(first) = self.rest.front() else {
             let asked = now.last().and_then(|m| m.blocks.last()).map(|b| excerpt(b, 0)).unwrap_or_default();
             let call = call.name();
@@ -139,26 +139,27 @@ impl Deck {
             ));
         };
         let Err(difference) = first.compare(call, now) else { return Ok(0) };
-        let beside = self.rest.iter().take_while(|taped| taped.stands_alone);
+        let beside = self.rest.iter().take_while(|taped| taped.is_side_call);
         beside.enumerate().find(|(_, taped)| taped.compare(call, now).is_ok()).map(|(at, _)| at).ok_or(difference)
     }
 }
 
-impl Taped {
-    fn compare(&self, call: CallKind, now: &[Message]) -> Result<(), String> {
+impl PlayableExchange {
+    fn compare(&self, call: CallKind, now: &[RecordedMessage]) -> Result<(), String> {
         if self.call != call {
             let (was, is) = (self.call.name(), call.name());
             return Err(format!("a {was} request was recorded, a {is} request was made"));
         }
-        let recorded: Vec<&Message> = self.messages.iter().map(|m| &**m).filter(|m| !m.blocks.is_empty()).collect();
+        let recorded: Vec<&RecordedMessage> =
+            self.messages.iter().map(|m| &**m).filter(|m| !m.blocks.is_empty()).collect();
         difference(&recorded, now).map_or(Ok(()), Err)
     }
 }
 
 /// The exchange with what it kept of the one before. Normalised again, so that a cassette made with fewer rules still
 /// fits.
-fn whole(exchange: Exchange, before: Option<&Taped>, normal: &Normal) -> Taped {
-    let again = |message: Message| Message {
+fn whole(exchange: RecordedExchange, before: Option<&PlayableExchange>, normal: &TextNormaliser) -> PlayableExchange {
+    let again = |message: RecordedMessage| RecordedMessage {
         role: message.role,
         blocks: message.blocks.iter().map(|b| normal.text(b)).filter(|b| !b.is_empty()).collect(),
     };
@@ -166,7 +167,7 @@ fn whole(exchange: Exchange, before: Option<&Taped>, normal: &Normal) -> Taped {
     // The first request of a conversation has one message too; there, nothing else stands beside it.
     let stands_alone = before.is_some() && exchange.kept + exchange.messages.len() == 1;
     let messages = kept.chain(exchange.messages.into_iter().map(|m| Arc::new(again(m)))).collect();
-    Taped { call: exchange.call, messages, stands_alone, response: exchange.response }
+    PlayableExchange { call: exchange.call, messages, is_side_call: stands_alone, response: exchange.response }
 }
 
 fn broken(message: String) -> ModelError {
@@ -177,7 +178,7 @@ fn departure(exchange: usize, what: &str) -> String {
     format!("the conversation left the recorded way at exchange {exchange}: {what}")
 }
 
-fn difference(recorded: &[&Message], now: &[Message]) -> Option<String> {
+fn difference(recorded: &[&RecordedMessage], now: &[RecordedMessage]) -> Option<String> {
     for (i, (was, is)) in recorded.iter().zip(now).enumerate() {
         if *was == is {
             continue;
@@ -194,7 +195,7 @@ fn difference(recorded: &[&Message], now: &[Message]) -> Option<String> {
         return None;
     }
     let at = recorded.len().min(now.len());
-    let first = |message: Option<&Message>| {
+    let first = |message: Option<&RecordedMessage>| {
         let block = message.and_then(|m| m.blocks.first());
         block.map_or_else(|| "(nothing)".to_owned(), |b| excerpt(b, 0))
     };

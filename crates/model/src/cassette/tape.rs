@@ -1,7 +1,7 @@
 //! Answers on tape: from the bytes of a stream to readable events, and back to bytes.
 
-use super::Answer;
-use crate::sse::{Frame, Parser};
+use super::RecordedAnswer;
+use crate::sse::{SseFrame, SseParser};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,11 +17,11 @@ const PIECES: &[(&str, &str)] =
 /// not events of JSON.
 pub(super) fn events(bytes: &[u8], clean: impl Fn(&str) -> String) -> Option<Vec<Box<RawValue>>> {
     let mut frames = Vec::new();
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     parser.push(bytes, &mut frames).ok()?;
     parser.finish(&mut frames).ok()?;
     let mut joined: Vec<Value> = Vec::new();
-    for Frame { data, .. } in &frames {
+    for SseFrame { data, .. } in &frames {
         let event: Value = serde_json::from_str(data).ok()?;
         if event["type"] == "ping" {
             continue;
@@ -56,7 +56,7 @@ fn join(last: &mut Value, event: &Value) -> bool {
 }
 
 /// The body as chunks; `reveal` puts this machine's paths and this run's names into JSON text.
-pub(super) fn chunks(answer: &Answer, reveal: impl Fn(&str) -> String) -> Vec<Bytes> {
+pub(super) fn chunks(answer: &RecordedAnswer, reveal: impl Fn(&str) -> String) -> Vec<Bytes> {
     if let Some(body) = &answer.body {
         return vec![Bytes::from(reveal(body))];
     }

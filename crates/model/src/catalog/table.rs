@@ -1,7 +1,7 @@
 //! Reads `models.tsv`, the one place where facts about models are kept. A lookup reads only the lines it needs, so that a
 //! start pays for one row; a line that cannot be read is passed over, and a test reads them all.
 
-use super::{Effort, ModelFacts, Price, ThinkingKind, Tier};
+use super::{EffortLevel, ModelFacts, Price, PriceTier, ThinkingKind};
 
 const DATA: &str = include_str!("models.tsv");
 
@@ -55,8 +55,8 @@ fn facts(mut columns: std::str::Split<'static, char>, canonical: &str) -> Option
     let mut number = || columns.next()?.parse::<u64>().ok();
     let (context_window, max_output, max_output_cap) = (number()?, number()?, number()?);
     let thinking = thinking(columns.next()?)?;
-    let efforts = list(columns.next()?, ',').map(Effort::parse).collect::<Option<Vec<_>>>()?;
-    let default_effort = Effort::parse(columns.next()?);
+    let efforts = list(columns.next()?, ',').map(EffortLevel::parse).collect::<Option<Vec<_>>>()?;
+    let default_effort = EffortLevel::parse(columns.next()?);
     let prices = list(columns.next()?, ';').map(tier).collect::<Option<Vec<_>>>()?;
     let fast_price = price(columns.next()?);
     let flags = columns.next()?;
@@ -66,7 +66,7 @@ fn facts(mut columns: std::str::Split<'static, char>, canonical: &str) -> Option
         display_name: if canonical.contains("mythos") { name.replace("Fable", "Mythos") } else { name.to_owned() },
         known: true,
         context_window,
-        long_asked: false,
+        long_window_requested: false,
         max_output,
         max_output_cap,
         thinking,
@@ -94,9 +94,9 @@ fn thinking(text: &str) -> Option<ThinkingKind> {
     })
 }
 
-fn tier(text: &str) -> Option<Tier> {
+fn tier(text: &str) -> Option<PriceTier> {
     let (above, rest) = text.split_once(':')?;
-    Some(Tier { above: above.parse().ok()?, price: price(rest)? })
+    Some(PriceTier { above: above.parse().ok()?, price: price(rest)? })
 }
 
 fn price(text: &str) -> Option<Price> {

@@ -8,9 +8,9 @@ use sys::Env;
 
 /// A credential. Never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
+pub struct AuthSecret(Arc<str>);
 
-impl Secret {
+impl AuthSecret {
     pub fn new(value: &str) -> Self {
         Self(value.into())
     }
@@ -20,27 +20,27 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for AuthSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
 }
 
 #[derive(Clone, Debug)]
-pub enum Auth {
+pub enum RequestAuth {
     /// `x-api-key`
-    ApiKey(Secret),
+    ApiKey(AuthSecret),
     /// `Authorization: Bearer`
-    Bearer(Secret),
+    Bearer(AuthSecret),
     /// The token of a login: `Authorization: Bearer` and the beta that it needs.
-    Oauth(Secret),
+    Oauth(AuthSecret),
     /// A helper's value: both headers.
-    Both(Secret),
+    Both(AuthSecret),
     None,
 }
 
-impl Auth {
-    pub fn secret(&self) -> Option<&Secret> {
+impl RequestAuth {
+    pub fn secret(&self) -> Option<&AuthSecret> {
         match self {
             Self::ApiKey(secret) | Self::Bearer(secret) | Self::Oauth(secret) | Self::Both(secret) => Some(secret),
             Self::None => None,
@@ -48,8 +48,8 @@ impl Auth {
     }
 
     fn headers(&self) -> Vec<(String, String)> {
-        let key = |s: &Secret| ("x-api-key".to_owned(), s.expose().to_owned());
-        let bearer = |s: &Secret| ("authorization".to_owned(), format!("Bearer {}", s.expose()));
+        let key = |s: &AuthSecret| ("x-api-key".to_owned(), s.expose().to_owned());
+        let bearer = |s: &AuthSecret| ("authorization".to_owned(), format!("Bearer {}", s.expose()));
         match self {
             Self::ApiKey(secret) => vec![key(secret)],
             Self::Bearer(secret) | Self::Oauth(secret) => vec![bearer(secret)],
@@ -63,7 +63,7 @@ impl Auth {
 pub struct Endpoint {
     /// Without a trailing slash.
     pub base_url: String,
-    pub auth: Auth,
+    pub auth: RequestAuth,
     /// Added to every request; one with the name of ours replaces it.
     pub custom_headers: Vec<(String, String)>,
 }
@@ -95,7 +95,7 @@ pub fn is_first_party(base_url: &str) -> bool {
 
 impl Endpoint {
     /// `ANTHROPIC_BASE_URL` and `ANTHROPIC_CUSTOM_HEADERS`.
-    pub fn from_env(env: &Env, auth: Auth) -> Self {
+    pub fn from_env(env: &Env, auth: RequestAuth) -> Self {
         let base_url = env.non_empty("ANTHROPIC_BASE_URL").unwrap_or(FIRST_PARTY).trim().trim_end_matches('/');
         let custom = env.get("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default();
         Self { base_url: base_url.to_owned(), auth, custom_headers: custom_headers(custom) }
@@ -132,11 +132,11 @@ impl Endpoint {
     pub(super) fn headers(
         &self,
         base: Vec<(String, String)>,
-        auth: &Auth,
+        auth: &RequestAuth,
     ) -> Result<Vec<(String, String)>, ModelError> {
         let mut all = base;
         all.extend(auth.headers());
-        if matches!(auth, Auth::Oauth(_)) {
+        if matches!(auth, RequestAuth::Oauth(_)) {
             add_beta(&mut all, OAUTH_BETA);
         }
         for (name, value) in &self.custom_headers {
@@ -155,23 +155,23 @@ impl Endpoint {
     }
 
     /// For discovery: exactly one credential header.
-    pub(super) fn single_auth(&self) -> Auth {
+    pub(super) fn single_auth(&self) -> RequestAuth {
         match &self.auth {
-            Auth::Both(secret) => Auth::ApiKey(secret.clone()),
+            RequestAuth::Both(secret) => RequestAuth::ApiKey(secret.clone()),
             other => other.clone(),
         }
     }
 
     /// Values that must never be shown. One of a few letters is no secret, and hiding it would hide those letters in
     /// every text.
-    pub fn secrets(&self) -> Vec<Secret> {
-        let custom = self.custom_headers.iter().map(|(_, v)| Secret::new(v));
+    pub fn secrets(&self) -> Vec<AuthSecret> {
+        let custom = self.custom_headers.iter().map(|(_, v)| AuthSecret::new(v));
         let all = self.auth.secret().cloned().into_iter().chain(custom);
         all.filter(|secret| secret.expose().len() >= SHORTEST_SECRET).collect()
     }
 
     /// Takes our secrets out of a message that may quote them.
-    pub(super) fn scrub(&self, mut error: ModelError) -> ModelError {
+    pub(super) fn mask_secrets(&self, mut error: ModelError) -> ModelError {
         for secret in self.secrets() {
             if error.message.contains(secret.expose()) {
                 error.message = error.message.replace(secret.expose(), "[redacted]");
@@ -224,7 +224,7 @@ fn without_userinfo(text: &str) -> String {
 
 /// How long to wait for what. `None` = for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct ModelTimeouts {
     /// Until the response's headers.
     pub headers: Duration,
     /// Between bytes; pings count.
@@ -237,7 +237,7 @@ const EVENT_SILENCE_MS: u64 = 300_000;
 /// Shortens both watchdogs below what users may choose, for tests only.
 const SILENCE_VARIABLE: &str = "GIMLET_STREAM_SILENCE_MS";
 
-impl Timeouts {
+impl ModelTimeouts {
     pub fn from_env(env: &Env, endpoint: &Endpoint) -> Self {
         let ms = Duration::from_millis;
         let headers = env.number::<u64>("API_TIMEOUT_MS").filter(|n| *n > 0).unwrap_or(600_000).min(2_147_483_647);

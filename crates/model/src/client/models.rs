@@ -1,8 +1,8 @@
 //! What the endpoint offers: all pages of its list of models.
 
-use super::{Client, ErrorKind, ListedModel, ModelError, Outgoing, SMALL_ANSWER};
+use super::{ErrorKind, ListedModel, ModelClient, ModelError, OutgoingRequest, SMALL_ANSWER};
 use crate::cassette::CallKind;
-use http::Method;
+use http::HttpMethod;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_PAGES: usize = 20;
 
 #[derive(Deserialize)]
-struct Page {
+struct ModelsPage {
     data: Vec<ListedModel>,
     #[serde(default)]
     has_more: bool,
@@ -20,7 +20,7 @@ struct Page {
     last_id: Option<String>,
 }
 
-impl Client {
+impl ModelClient {
     /// What the endpoint offers. Three seconds at most for a page; a redirect is a failure; one credential header.
     pub async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
         let mut all: Vec<ListedModel> = Vec::new();
@@ -36,10 +36,10 @@ impl Client {
         Ok(all)
     }
 
-    async fn page(&self, path: &str) -> Result<Page, ModelError> {
-        let outgoing = Outgoing {
+    async fn page(&self, path: &str) -> Result<ModelsPage, ModelError> {
+        let outgoing = OutgoingRequest {
             call: CallKind::Models,
-            method: Method::Get,
+            method: HttpMethod::Get,
             path,
             headers: vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())],
             body: Vec::new(),
@@ -48,7 +48,7 @@ impl Client {
         };
         let read = async {
             let mut reply = self.send(outgoing, &self.endpoint.single_auth()).await?;
-            reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))
+            reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.mask_secrets(e))
         };
         let late = |_| ModelError::new(ErrorKind::Stalled(TIMEOUT), "the model list did not come in time");
         let body = tokio::time::timeout(TIMEOUT, read).await.map_err(late)??;

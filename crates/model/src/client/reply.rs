@@ -1,18 +1,18 @@
 //! One response, from the network or from a cassette, with recording on the way through.
 
 use super::Endpoint;
-use crate::cassette::{Recorded, Tap};
+use crate::cassette::{ExchangeRecorder, ReplayedResponse};
 use crate::error::{ErrorKind, ModelError, ResponseFacts};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct ModelReply {
     status: u16,
     headers: Vec<(String, String)>,
-    source: Source,
-    tap: Option<Tap>,
+    source: ReplySource,
+    recorder: Option<ExchangeRecorder>,
     /// The proxy it came through.
     proxy: Option<String>,
     /// For taking secrets out of errors.
@@ -20,28 +20,28 @@ pub(super) struct Reply {
 }
 
 #[derive(Debug)]
-enum Source {
-    Network(http::Response),
+enum ReplySource {
+    Network(http::HttpResponse),
     Memory { chunks: VecDeque<Bytes>, cut: bool },
 }
 
-impl Reply {
+impl ModelReply {
     pub(super) fn network(
-        response: http::Response,
-        tap: Option<Tap>,
+        response: http::HttpResponse,
+        tap: Option<ExchangeRecorder>,
         endpoint: Endpoint,
         proxy: Option<String>,
     ) -> Self {
         let headers: Vec<_> = response.headers().map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned())).collect();
         let status = response.status();
-        let tap = tap.map(|tap| tap.answered(status, &headers));
-        Self { status, headers, source: Source::Network(response), tap, proxy, endpoint }
+        let tap = tap.map(|tap| tap.with_answer(status, &headers));
+        Self { status, headers, source: ReplySource::Network(response), recorder: tap, proxy, endpoint }
     }
 
-    pub(super) fn recorded(answer: Recorded, endpoint: Endpoint) -> Self {
-        let Recorded { status, headers, chunks, cut } = answer;
-        let source = Source::Memory { chunks: chunks.into(), cut };
-        Self { status, headers, source, tap: None, proxy: None, endpoint }
+    pub(super) fn recorded(answer: ReplayedResponse, endpoint: Endpoint) -> Self {
+        let ReplayedResponse { status, headers, chunks, cut } = answer;
+        let source = ReplySource::Memory { chunks: chunks.into(), cut };
+        Self { status, headers, source, recorder: None, proxy: None, endpoint }
     }
 
     pub(super) fn status(&self) -> u16 {
@@ -56,20 +56,20 @@ impl Reply {
         self.headers.iter().map(|(n, v)| (n.as_str(), v.as_str()))
     }
 
-    pub(super) fn scrub(&self, error: ModelError) -> ModelError {
-        self.endpoint.scrub(error)
+    pub(super) fn mask_secrets(&self, error: ModelError) -> ModelError {
+        self.endpoint.mask_secrets(error)
     }
 
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         let chunk = match &mut self.source {
-            Source::Network(response) => response.chunk().await.map_err(ModelError::from),
-            Source::Memory { chunks, cut } => match chunks.pop_front() {
+            ReplySource::Network(response) => response.chunk().await.map_err(ModelError::from),
+            ReplySource::Memory { chunks, cut } => match chunks.pop_front() {
                 Some(chunk) => Ok(Some(chunk)),
                 None if *cut => Err(ModelError::dropped("the recorded connection broke here")),
                 None => Ok(None),
             },
         };
-        if let Some(tap) = &mut self.tap {
+        if let Some(tap) = &mut self.recorder {
             match &chunk {
                 Ok(Some(bytes)) => tap.bytes(bytes),
                 Ok(None) => tap.end(),
@@ -94,7 +94,7 @@ impl Reply {
     /// This response as an error. Its body is read as far as it comes.
     pub(super) async fn into_error(mut self) -> ModelError {
         const LIMIT: usize = 64 * 1024;
-        const PATIENCE: Duration = Duration::from_secs(10);
+        const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
         let mut body = Vec::new();
         let read = async {
             while let Ok(Some(chunk)) = self.chunk().await {
@@ -104,11 +104,11 @@ impl Reply {
                 }
             }
         };
-        if tokio::time::timeout(PATIENCE, read).await.is_err() {
+        if tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await.is_err() {
             tracing::debug!("an error response did not end; its beginning is used");
         }
         let error = ModelError::from_response(self.facts(), &body);
-        self.scrub(error)
+        self.mask_secrets(error)
     }
 
     /// Something other than the API answered, with success; `head` is how it began.

@@ -1,29 +1,29 @@
 //! A response being received: bytes to frames to events, watched for silence.
 
-use super::reply::Reply;
-use super::whole;
-use crate::client::Timeouts;
+use super::reply::ModelReply;
+use super::whole_message;
+use crate::client::ModelTimeouts;
 use crate::error::{ErrorKind, ModelError};
-use crate::event::{EventKind, StreamEvent};
-use crate::sse::{Frame, Parser};
+use crate::event::{EventKind, ModelEvent};
+use crate::sse::{SseFrame, SseParser};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Time given to the end of the body after `message_stop`, so that the connection can serve the next request.
-const DRAIN: Duration = Duration::from_millis(50);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// How much is kept of a body that may be no stream.
-const HEAD: usize = 400;
+const MAX_HEAD_BYTES: usize = 400;
 
 /// A response being received. Dropping it closes the connection.
 #[derive(Debug)]
-pub struct Stream {
-    reply: Reply,
-    timeouts: Timeouts,
-    parser: Parser,
-    frames: VecDeque<Frame>,
-    batch: Vec<Frame>,
-    state: State,
+pub struct ResponseStream {
+    reply: ModelReply,
+    timeouts: ModelTimeouts,
+    parser: SseParser,
+    frames: VecDeque<SseFrame>,
+    batch: Vec<SseFrame>,
+    state: StreamState,
     /// How the body began, until it turned out to be events.
     head: Vec<u8>,
     /// An event came: this is the API.
@@ -33,7 +33,7 @@ pub struct Stream {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum StreamState {
     Receiving,
     /// The stop reason is known; what may still fail no longer matters.
     Stopped,
@@ -42,31 +42,31 @@ enum State {
     Ended,
 }
 
-impl Stream {
-    pub(super) async fn open(reply: Reply, timeouts: Timeouts) -> Result<Self, ModelError> {
+impl ResponseStream {
+    pub(super) async fn open(reply: ModelReply, timeouts: ModelTimeouts) -> Result<Self, ModelError> {
         let is = |kind: &str| reply.header("content-type").is_some_and(|t| t.trim_start().starts_with(kind));
         let (whole, page) = (is("application/json"), is("text/html"));
         let mut stream = Self {
             reply,
             timeouts,
-            parser: Parser::default(),
+            parser: SseParser::default(),
             frames: VecDeque::new(),
             batch: Vec::new(),
-            state: State::Receiving,
+            state: StreamState::Receiving,
             head: Vec::new(),
             has_events: false,
             silence: Duration::ZERO,
         };
         if page {
             let head = stream.reply.chunk().await.ok().flatten().unwrap_or_default();
-            return Err(stream.reply.foreign(&head[..head.len().min(HEAD)]));
+            return Err(stream.reply.foreign(&head[..head.len().min(MAX_HEAD_BYTES)]));
         }
         if whole {
             // A gateway that does not stream: the message came in one piece.
             let body = stream.reply.body(crate::sse::MAX_EVENT).await?;
-            stream.frames = whole::frames(&body)
+            stream.frames = whole_message::frames(&body)
                 .map_err(|error| match error.kind {
-                    ErrorKind::Malformed => stream.reply.foreign(&body[..body.len().min(HEAD)]),
+                    ErrorKind::Malformed => stream.reply.foreign(&body[..body.len().min(MAX_HEAD_BYTES)]),
                     _ => error,
                 })?
                 .into();
@@ -76,50 +76,50 @@ impl Stream {
 
     /// The next event, `None` at the end. A stream that breaks after its stop reason ends normally. Cancel safe: a
     /// call that is dropped while it waits loses nothing.
-    pub async fn next(&mut self) -> Result<Option<StreamEvent>, ModelError> {
+    pub async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         loop {
             match self.step().await {
-                Err(_) if matches!(self.state, State::Stopped | State::Draining | State::Ended) => {
-                    self.state = State::Ended;
+                Err(_) if matches!(self.state, StreamState::Stopped | StreamState::Draining | StreamState::Ended) => {
+                    self.state = StreamState::Ended;
                     return Ok(None);
                 }
                 Err(mut error) => {
-                    self.state = State::Ended;
+                    self.state = StreamState::Ended;
                     error.request_id = error.request_id.or_else(|| self.request_id().map(Into::into));
-                    return Err(self.reply.scrub(error));
+                    return Err(self.reply.mask_secrets(error));
                 }
-                Ok(Step::Event(event)) => return Ok(Some(event)),
-                Ok(Step::End) => return Ok(None),
-                Ok(Step::More) => {}
+                Ok(StreamStep::Event(event)) => return Ok(Some(event)),
+                Ok(StreamStep::End) => return Ok(None),
+                Ok(StreamStep::More) => {}
             }
         }
     }
 
-    async fn step(&mut self) -> Result<Step, ModelError> {
-        if self.state == State::Draining {
+    async fn step(&mut self) -> Result<StreamStep, ModelError> {
+        if self.state == StreamState::Draining {
             self.drain().await;
         }
-        if self.state == State::Ended {
-            return Ok(Step::End);
+        if self.state == StreamState::Ended {
+            return Ok(StreamStep::End);
         }
         while let Some(frame) = self.frames.pop_front() {
             if let Some(event) = self.read(&frame)? {
-                return Ok(Step::Event(event));
+                return Ok(StreamStep::Event(event));
             }
         }
         self.receive().await
     }
 
-    fn read(&mut self, frame: &Frame) -> Result<Option<StreamEvent>, ModelError> {
+    fn read(&mut self, frame: &SseFrame) -> Result<Option<ModelEvent>, ModelError> {
         if frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(None);
         }
-        let event = StreamEvent::parse(&frame.event, &frame.data)?;
+        let event = ModelEvent::parse(&frame.event, &frame.data)?;
         self.has_events = true;
         match &event.kind {
             EventKind::Ping => return Ok(Some(event)),
-            EventKind::MessageStop => self.state = State::Draining,
-            EventKind::MessageDelta(delta) if delta.stop_reason.is_some() => self.state = State::Stopped,
+            EventKind::MessageStop => self.state = StreamState::Draining,
+            EventKind::MessageDelta(delta) if delta.stop_reason.is_some() => self.state = StreamState::Stopped,
             EventKind::MessageStart { .. }
             | EventKind::BlockStart { .. }
             | EventKind::Delta { .. }
@@ -132,7 +132,7 @@ impl Stream {
     }
 
     /// Waits for the next piece of the body, at most as long as both watchdogs allow.
-    async fn receive(&mut self) -> Result<Step, ModelError> {
+    async fn receive(&mut self) -> Result<StreamStep, ModelError> {
         let began = Instant::now();
         let event_room = self.timeouts.events.map(|limit| limit.saturating_sub(self.silence));
         let limit = self.timeouts.bytes.into_iter().chain(event_room).min();
@@ -143,38 +143,38 @@ impl Stream {
             None => self.reply.chunk().await,
         };
         self.silence += began.elapsed();
-        let too_large = |e: crate::sse::TooLarge| ModelError::new(ErrorKind::Malformed, e.to_string());
+        let too_large = |e: crate::sse::SseTooLarge| ModelError::new(ErrorKind::Malformed, e.to_string());
         if let Some(bytes) = chunk? {
-            if !self.has_events && self.head.len() < HEAD {
-                self.head.extend_from_slice(&bytes[..bytes.len().min(HEAD - self.head.len())]);
+            if !self.has_events && self.head.len() < MAX_HEAD_BYTES {
+                self.head.extend_from_slice(&bytes[..bytes.len().min(MAX_HEAD_BYTES - self.head.len())]);
             }
             self.parser.push(&bytes, &mut self.batch).map_err(too_large)?;
             self.frames.extend(self.batch.drain(..));
-            return Ok(Step::More);
+            return Ok(StreamStep::More);
         }
         self.parser.finish(&mut self.batch).map_err(too_large)?;
         if self.batch.is_empty() {
             return self.at_end();
         }
         self.frames.extend(self.batch.drain(..));
-        Ok(Step::More)
+        Ok(StreamStep::More)
     }
 
-    fn at_end(&mut self) -> Result<Step, ModelError> {
-        if self.state == State::Receiving && !self.has_events {
+    fn at_end(&mut self) -> Result<StreamStep, ModelError> {
+        if self.state == StreamState::Receiving && !self.has_events {
             return Err(self.reply.foreign(&self.head));
         }
-        if self.state == State::Receiving {
+        if self.state == StreamState::Receiving {
             return Err(ModelError::dropped("the connection closed before the answer was complete"));
         }
-        self.state = State::Ended;
-        Ok(Step::End)
+        self.state = StreamState::Ended;
+        Ok(StreamStep::End)
     }
 
     async fn drain(&mut self) {
-        self.state = State::Ended;
+        self.state = StreamState::Ended;
         let rest = async { while let Ok(Some(_)) = self.reply.chunk().await {} };
-        if tokio::time::timeout(DRAIN, rest).await.is_err() {
+        if tokio::time::timeout(DRAIN_TIMEOUT, rest).await.is_err() {
             tracing::debug!("the response stayed open after its end; its connection is not reused");
         }
     }
@@ -189,8 +189,8 @@ impl Stream {
     }
 }
 
-enum Step {
-    Event(StreamEvent),
+enum StreamStep {
+    Event(ModelEvent),
     More,
     End,
 }

@@ -1,9 +1,9 @@
 //! Images and documents: those over the provider's limit, and the oldest ones when the body is too large, give way to
 //! a short text.
 
-use super::Limits;
-use crate::fragment::{Fragment, Head, Turn};
-use crate::object::{Object, raw};
+use super::RepairLimits;
+use crate::fragment::{Fragment, FragmentHead, Message};
+use crate::object::{RawObject, raw};
 use serde_json::value::RawValue;
 
 const TOO_LARGE: &str = "[image left out: larger than the provider accepts]";
@@ -14,15 +14,17 @@ const STEP: usize = 4 * 1024 * 1024;
 const ENVELOPE: usize = 32;
 
 /// `block`, or a copy without images longer than `limit`. The same fragment when nothing had to change.
-pub(super) fn within(block: &Fragment, limit: usize) -> Fragment {
+pub(super) fn without_large_images(block: &Fragment, limit: usize) -> Fragment {
     if block.len() <= limit {
         return block.clone();
     }
-    replace(block, &|media: &Fragment| (*media.head() == Head::Image && media.len() > limit).then_some(TOO_LARGE))
+    replace(block, &|media: &Fragment| {
+        (*media.head() == FragmentHead::Image && media.len() > limit).then_some(TOO_LARGE)
+    })
 }
 
 /// Strips media, oldest first, until the conversation fits. Gives its size when it still does not.
-pub(super) fn fit(turns: &mut [Turn], limits: Limits, notes: &mut Vec<String>) -> Option<usize> {
+pub(super) fn strip_to_fit(turns: &mut [Message], limits: RepairLimits, notes: &mut Vec<String>) -> Option<usize> {
     let conversation: usize =
         turns.iter().map(|t| ENVELOPE + t.blocks.iter().map(|b| b.len() + 1).sum::<usize>()).sum();
     let total = conversation + limits.fixed;
@@ -36,11 +38,11 @@ pub(super) fn fit(turns: &mut [Turn], limits: Limits, notes: &mut Vec<String>) -
         if freed >= goal {
             break;
         }
-        if !matches!(block.head(), Head::Image | Head::Document | Head::ToolResult { .. }) {
+        if !matches!(block.head(), FragmentHead::Image | FragmentHead::Document | FragmentHead::ToolResult { .. }) {
             continue;
         }
         let stripped = replace(block, &|_| Some(STRIPPED));
-        if !stripped.same(block) {
+        if !stripped.is_same(block) {
             freed += block.len().saturating_sub(stripped.len());
             count += 1;
             *block = stripped;
@@ -55,20 +57,20 @@ pub(super) fn fit(turns: &mut [Turn], limits: Limits, notes: &mut Vec<String>) -
 /// `block` with its media replaced where `by` says so; itself, or inside a tool result.
 fn replace(block: &Fragment, by: &dyn Fn(&Fragment) -> Option<&'static str>) -> Fragment {
     match block.head() {
-        Head::Image | Head::Document => by(block).map_or_else(|| block.clone(), Fragment::text),
-        Head::ToolResult { .. } => inside(block, by).unwrap_or_else(|| block.clone()),
+        FragmentHead::Image | FragmentHead::Document => by(block).map_or_else(|| block.clone(), Fragment::text),
+        FragmentHead::ToolResult { .. } => inside(block, by).unwrap_or_else(|| block.clone()),
         _ => block.clone(),
     }
 }
 
 fn inside(block: &Fragment, by: &dyn Fn(&Fragment) -> Option<&'static str>) -> Option<Fragment> {
-    let mut object: Object = block.object()?;
+    let mut object: RawObject = block.object()?;
     let content = object.get("content").filter(|c| c.get().starts_with('['))?;
     let parts: Vec<Box<RawValue>> = serde_json::from_str(content.get()).ok()?;
     let mut changed = false;
     let mut texts = Vec::with_capacity(parts.len());
     for part in parts.into_iter().map(Fragment::new) {
-        let is_media = matches!(part.head(), Head::Image | Head::Document);
+        let is_media = matches!(part.head(), FragmentHead::Image | FragmentHead::Document);
         match by(&part).filter(|_| is_media) {
             Some(text) => {
                 changed = true;

@@ -2,15 +2,15 @@
 //! else is answered.
 
 use super::push;
-use crate::fragment::{Fragment, Head, Role, Turn};
+use crate::fragment::{Fragment, FragmentHead, Message, Role};
 use std::collections::HashSet;
 
 const NO_RESULT: &str = "No result: the call was interrupted before it finished, and may or may not have taken effect.";
 
 /// Turns alternate already and have no empty ones; so they do afterwards.
-pub(super) fn pair(turns: Vec<Turn>, notes: &mut Vec<String>) -> Vec<Turn> {
+pub(super) fn pair(turns: Vec<Message>, notes: &mut Vec<String>) -> Vec<Message> {
     let mut open: Vec<Box<str>> = Vec::new();
-    let mut out: Vec<Turn> = Vec::with_capacity(turns.len());
+    let mut out: Vec<Message> = Vec::with_capacity(turns.len());
     for mut turn in turns {
         let asked = std::mem::take(&mut open);
         match turn.role {
@@ -28,22 +28,22 @@ pub(super) fn pair(turns: Vec<Turn>, notes: &mut Vec<String>) -> Vec<Turn> {
     out
 }
 
-fn calls(turn: &Turn) -> Vec<Box<str>> {
+fn calls(turn: &Message) -> Vec<Box<str>> {
     let id = |block: &Fragment| match block.head() {
-        Head::ToolUse { id } => Some(id.clone()),
+        FragmentHead::ToolUse { id } => Some(id.clone()),
         _ => None,
     };
     turn.blocks.iter().filter_map(id).collect()
 }
 
-fn answers(open: &[Box<str>], notes: &mut Vec<String>) -> Turn {
+fn answers(open: &[Box<str>], notes: &mut Vec<String>) -> Message {
     notes.push(format!("answered {} calls that had no result", open.len()));
-    Turn::user(open.iter().map(|id| Fragment::error_result(id, NO_RESULT)).collect())
+    Message::user(open.iter().map(|id| Fragment::error_result(id, NO_RESULT)).collect())
 }
 
 /// Results first, those missing added, those nobody asked for dropped.
-fn answer(turn: &mut Turn, open: &[Box<str>], notes: &mut Vec<String>) {
-    let is_result = |block: &Fragment| matches!(block.head(), Head::ToolResult { .. });
+fn answer(turn: &mut Message, open: &[Box<str>], notes: &mut Vec<String>) {
+    let is_result = |block: &Fragment| matches!(block.head(), FragmentHead::ToolResult { .. });
     if open.is_empty() && !turn.blocks.iter().any(is_result) {
         return;
     }
@@ -52,7 +52,7 @@ fn answer(turn: &mut Turn, open: &[Box<str>], notes: &mut Vec<String>) {
     let mut others = Vec::new();
     let mut out_of_order = false;
     for block in turn.blocks.drain(..) {
-        let Head::ToolResult { id } = block.head() else {
+        let FragmentHead::ToolResult { id } = block.head() else {
             others.push(block);
             continue;
         };
@@ -77,11 +77,11 @@ fn answer(turn: &mut Turn, open: &[Box<str>], notes: &mut Vec<String>) {
 }
 
 /// Call ids are unique in a conversation; a copied line would repeat one.
-pub(super) fn drop_repeated(turns: &mut [Turn], notes: &mut Vec<String>) {
+pub(super) fn drop_repeated(turns: &mut [Message], notes: &mut Vec<String>) {
     let mut seen = HashSet::new();
     for turn in turns {
         turn.blocks.retain(|block| {
-            let Head::ToolUse { id } = block.head() else { return true };
+            let FragmentHead::ToolUse { id } = block.head() else { return true };
             let new = seen.insert(id.clone());
             if !new {
                 notes.push("dropped a call that stood there twice".to_owned());
@@ -93,14 +93,14 @@ pub(super) fn drop_repeated(turns: &mut [Turn], notes: &mut Vec<String>) {
 
 /// A provider's own call needs its answer somewhere, except where the provider will still give it: in the last turn, or
 /// beside calls that we are just answering.
-pub(super) fn drop_half_calls(turns: &mut [Turn], notes: &mut Vec<String>) {
+pub(super) fn drop_half_calls(turns: &mut [Message], notes: &mut Vec<String>) {
     let heads = || turns.iter().flat_map(|t| &t.blocks).map(Fragment::head);
     let mut asked = HashSet::new();
     let mut answered = HashSet::new();
     for head in heads() {
         match head {
-            Head::ServerToolUse { id } => drop(asked.insert(id.clone())),
-            Head::ServerToolResult { id } => drop(answered.insert(id.clone())),
+            FragmentHead::ServerToolUse { id } => drop(asked.insert(id.clone())),
+            FragmentHead::ServerToolResult { id } => drop(answered.insert(id.clone())),
             _ => {}
         }
     }
@@ -113,8 +113,8 @@ pub(super) fn drop_half_calls(turns: &mut [Turn], notes: &mut Vec<String>) {
         let running = i == last || (Some(i) == last_assistant && !calls(turn).is_empty());
         turn.blocks.retain(|block| {
             let keep = match block.head() {
-                Head::ServerToolUse { id } => running || answered.contains(id),
-                Head::ServerToolResult { id } => asked.contains(id),
+                FragmentHead::ServerToolUse { id } => running || answered.contains(id),
+                FragmentHead::ServerToolResult { id } => asked.contains(id),
                 _ => true,
             };
             if !keep {

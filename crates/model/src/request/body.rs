@@ -1,10 +1,10 @@
 //! The body as a rope: small pieces are gathered, large blocks are shared.
 
-use super::Request;
-use super::marks::{CachePlan, CacheTtl, Position, closing};
+use super::ModelRequest;
+use super::marks::{BlockPosition, CachePlan, CacheTtl, closing};
 use crate::catalog::strip_long_suffix;
-use crate::fragment::{Fragment, Turn};
-use crate::object::{self, Object, push_string};
+use crate::fragment::{Fragment, Message};
+use crate::object::{self, RawObject, push_string};
 use bytes::Bytes;
 
 /// Blocks from this size on are shared with the history instead of copied.
@@ -55,7 +55,7 @@ impl Rope {
     }
 }
 
-pub(super) fn messages(request: &Request) -> Vec<Bytes> {
+pub(super) fn messages(request: &ModelRequest) -> Vec<Bytes> {
     let mut head = head(request);
     head.set("stream", object::raw("true".to_owned()));
     if let Some(choice) = &request.tool_choice {
@@ -70,8 +70,8 @@ pub(super) fn messages(request: &Request) -> Vec<Bytes> {
     rope.finish()
 }
 
-pub(super) fn count(request: &Request) -> Vec<Bytes> {
-    let mut head = Object::default();
+pub(super) fn count(request: &ModelRequest) -> Vec<Bytes> {
+    let mut head = RawObject::default();
     head.set("model", object::string(strip_long_suffix(&request.model)));
     set_thinking(&mut head, request);
     if let Some(choice) = &request.tool_choice {
@@ -79,15 +79,15 @@ pub(super) fn count(request: &Request) -> Vec<Bytes> {
     }
     let mut rope = Rope::default();
     open(&mut rope, &head);
-    prefix(&mut rope, request, &Overridden::default());
+    prefix(&mut rope, request, &OverriddenMembers::default());
     conversation(&mut rope, &request.messages, (CacheTtl::default(), &[]));
     rope.text("}");
     rope.finish()
 }
 
 /// The small members, in their fixed order.
-fn head(request: &Request) -> Object {
-    let mut head = Object::default();
+fn head(request: &ModelRequest) -> RawObject {
+    let mut head = RawObject::default();
     head.set("model", object::string(strip_long_suffix(&request.model)));
     head.set("max_tokens", object::raw(request.max_tokens.to_string()));
     set_thinking(&mut head, request);
@@ -103,14 +103,14 @@ fn head(request: &Request) -> Object {
         }
     }
     if let Some(user) = &request.user_id {
-        let mut metadata = Object::default();
+        let mut metadata = RawObject::default();
         metadata.set("user_id", object::string(user));
         head.set("metadata", metadata.to_raw());
     }
     head
 }
 
-fn set_thinking(head: &mut Object, request: &Request) {
+fn set_thinking(head: &mut RawObject, request: &ModelRequest) {
     if let Some(thinking) = &request.thinking {
         let mut text = String::new();
         thinking.write(&mut text);
@@ -118,8 +118,8 @@ fn set_thinking(head: &mut Object, request: &Request) {
     }
 }
 
-fn output_config(request: &Request) -> Option<Object> {
-    let mut config = Object::default();
+fn output_config(request: &ModelRequest) -> Option<RawObject> {
+    let mut config = RawObject::default();
     if let Some(effort) = request.effort {
         config.set("effort", object::string(effort.name()));
     }
@@ -134,15 +134,15 @@ fn output_config(request: &Request) -> Option<Object> {
 
 /// Which of the long members the user's own body replaces.
 #[derive(Default)]
-struct Overridden {
+struct OverriddenMembers {
     tools: bool,
     system: bool,
 }
 
 /// The user's members win; only the conversation and the transport are ours.
-fn merge(head: &mut Object, extra: Option<&Object>) -> Overridden {
-    let mut overridden = Overridden::default();
-    for (key, value) in extra.into_iter().flat_map(Object::iter) {
+fn merge(head: &mut RawObject, extra: Option<&RawObject>) -> OverriddenMembers {
+    let mut overridden = OverriddenMembers::default();
+    for (key, value) in extra.into_iter().flat_map(RawObject::iter) {
         match key {
             "messages" | "stream" => continue,
             "tools" => overridden.tools = true,
@@ -154,12 +154,12 @@ fn merge(head: &mut Object, extra: Option<&Object>) -> Overridden {
     overridden
 }
 
-fn open(rope: &mut Rope, head: &Object) {
+fn open(rope: &mut Rope, head: &RawObject) {
     let text = head.to_text();
     rope.text(text.strip_suffix('}').unwrap_or(&text));
 }
 
-fn prefix(rope: &mut Rope, request: &Request, overridden: &Overridden) {
+fn prefix(rope: &mut Rope, request: &ModelRequest, overridden: &OverriddenMembers) {
     let ttl = request.cache.as_ref().map(|_| marks(request).0);
     let (tools, system) = (&request.tools, &request.system);
     if !tools.is_empty() && !overridden.tools {
@@ -187,12 +187,12 @@ fn list(rope: &mut Rope, opening: &str, items: &[Fragment], last_marked: Option<
 }
 
 /// The long lifetime is a beta of its own.
-fn marks(request: &Request) -> (CacheTtl, &[Position]) {
+fn marks(request: &ModelRequest) -> (CacheTtl, &[BlockPosition]) {
     let Some(CachePlan { ttl, marks }) = &request.cache else { return (CacheTtl::default(), &[]) };
     (if request.experiments.allow() { *ttl } else { CacheTtl::FiveMinutes }, marks)
 }
 
-fn conversation(rope: &mut Rope, messages: &[Turn], (ttl, marks): (CacheTtl, &[Position])) {
+fn conversation(rope: &mut Rope, messages: &[Message], (ttl, marks): (CacheTtl, &[BlockPosition])) {
     rope.text(r#","messages":["#);
     for (turn, message) in messages.iter().enumerate() {
         rope.text(if turn > 0 { r#",{"role":"# } else { r#"{"role":"# });
@@ -202,7 +202,7 @@ fn conversation(rope: &mut Rope, messages: &[Turn], (ttl, marks): (CacheTtl, &[P
             if block > 0 {
                 rope.text(",");
             }
-            if marks.contains(&Position { turn, block }) {
+            if marks.contains(&BlockPosition { message: turn, block }) {
                 rope.marked(fragment, ttl);
             } else {
                 rope.fragment(fragment);

@@ -2,7 +2,7 @@
 //! kept from an earlier request when a step added more blocks than a lookup reaches back, and the moving one on the
 //! last block. A kept marker stays where it is, so that bytes before it never change.
 
-use crate::fragment::{Fragment, Head, Turn};
+use crate::fragment::{Fragment, FragmentHead, Message};
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl CacheTtl {
 
 /// A block of the conversation: index of its turn, index in the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    pub turn: usize,
+pub struct BlockPosition {
+    pub message: usize,
     pub block: usize,
 }
 
@@ -54,26 +54,26 @@ pub struct Position {
 pub struct CachePlan {
     pub ttl: CacheTtl,
     /// Ascending; the last is the moving one.
-    pub marks: Vec<Position>,
+    pub marks: Vec<BlockPosition>,
 }
 
 /// Remembers, through a session, where markers were put.
 #[derive(Clone, Debug, Default)]
 pub struct CacheMarks {
     /// The end of the project context, when it is worth a marker of its own.
-    pub context: Option<Position>,
-    kept: Vec<Position>,
-    last: Option<Position>,
+    pub context: Option<BlockPosition>,
+    kept: Vec<BlockPosition>,
+    last: Option<BlockPosition>,
 }
 
 /// A lookup reaches back 20 blocks; two are left as slack.
-const REACH: usize = 18;
+const LOOKUP_BLOCKS: usize = 18;
 /// Four in all, one of them on the system prompt.
-const IN_MESSAGES: usize = 3;
+const MAX_MESSAGE_MARKS: usize = 3;
 
 impl CacheMarks {
     /// The markers for a request with these messages. Call once per request that is really sent.
-    pub fn plan(&mut self, messages: &[Turn], ttl: CacheTtl) -> CachePlan {
+    pub fn plan(&mut self, messages: &[Message], ttl: CacheTtl) -> CachePlan {
         let Some(moving) = last_markable(messages) else { return CachePlan { ttl, marks: Vec::new() } };
         // A history that became shorter (compaction, rewind) starts afresh.
         if self.last.is_some_and(|last| last > moving) {
@@ -82,12 +82,12 @@ impl CacheMarks {
         }
         if let Some(last) = self.last
             && last < moving
-            && blocks_between(messages, last, moving) > REACH
+            && blocks_between(messages, last, moving) > LOOKUP_BLOCKS
         {
             self.kept.push(last);
         }
         let context = self.context.filter(|c| *c < moving && at(messages, *c).is_some_and(markable));
-        let room = IN_MESSAGES - 1 - usize::from(context.is_some());
+        let room = MAX_MESSAGE_MARKS - 1 - usize::from(context.is_some());
         let surplus = self.kept.len().saturating_sub(room);
         self.kept.drain(..surplus);
         self.last = Some(moving);
@@ -98,33 +98,36 @@ impl CacheMarks {
     }
 }
 
-fn at(messages: &[Turn], position: Position) -> Option<&Fragment> {
-    messages.get(position.turn)?.blocks.get(position.block)
+fn at(messages: &[Message], position: BlockPosition) -> Option<&Fragment> {
+    messages.get(position.message)?.blocks.get(position.block)
 }
 
 /// The API takes no marker on thinking or on empty text.
 fn markable(block: &Fragment) -> bool {
     match block.head() {
-        Head::Thinking | Head::RedactedThinking | Head::Invalid | Head::Text { blank: true } => false,
-        Head::Text { blank: false }
-        | Head::ToolUse { .. }
-        | Head::ToolResult { .. }
-        | Head::ServerToolUse { .. }
-        | Head::ServerToolResult { .. }
-        | Head::Image
-        | Head::Document
-        | Head::Other => true,
+        FragmentHead::Thinking
+        | FragmentHead::RedactedThinking
+        | FragmentHead::Invalid
+        | FragmentHead::Text { blank: true } => false,
+        FragmentHead::Text { blank: false }
+        | FragmentHead::ToolUse { .. }
+        | FragmentHead::ToolResult { .. }
+        | FragmentHead::ServerToolUse { .. }
+        | FragmentHead::ServerToolResult { .. }
+        | FragmentHead::Image
+        | FragmentHead::Document
+        | FragmentHead::Other => true,
     }
 }
 
-fn last_markable(messages: &[Turn]) -> Option<Position> {
+fn last_markable(messages: &[Message]) -> Option<BlockPosition> {
     let (turn, last) = messages.iter().enumerate().next_back()?;
-    let found = last.blocks.iter().rposition(markable).map(|block| Position { turn, block });
+    let found = last.blocks.iter().rposition(markable).map(|block| BlockPosition { message: turn, block });
     found.or_else(|| last_markable(&messages[..turn]))
 }
 
-fn blocks_between(messages: &[Turn], from: Position, to: Position) -> usize {
-    let whole: usize = messages[from.turn..to.turn].iter().map(|t| t.blocks.len()).sum();
+fn blocks_between(messages: &[Message], from: BlockPosition, to: BlockPosition) -> usize {
+    let whole: usize = messages[from.message..to.message].iter().map(|t| t.blocks.len()).sum();
     (whole + to.block).saturating_sub(from.block)
 }
 

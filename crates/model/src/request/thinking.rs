@@ -6,7 +6,7 @@ use sys::Env;
 
 /// What the user wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum ThinkingChoice {
     /// What the model's generation takes.
     #[default]
     Auto,
@@ -17,7 +17,7 @@ pub enum Choice {
 
 /// What is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Thinking {
+pub enum ThinkingParameter {
     Adaptive { display: Option<String> },
     Enabled { budget: u64, display: Option<String> },
     Disabled,
@@ -25,26 +25,30 @@ pub enum Thinking {
 
 const LEAST_BUDGET: u64 = 1_024;
 
-impl Thinking {
+impl ThinkingParameter {
     /// The parameter for a model, or `None` when it is best left out. `max_tokens` bounds a budget.
-    pub fn for_model(facts: &ModelFacts, choice: Choice, max_tokens: u64, env: &Env) -> Option<Self> {
-        let choice = if env.is_on("CLAUDE_CODE_DISABLE_THINKING") { Choice::Disabled } else { choice };
+    pub fn for_model(facts: &ModelFacts, choice: ThinkingChoice, max_tokens: u64, env: &Env) -> Option<Self> {
+        let choice = if env.is_on("CLAUDE_CODE_DISABLE_THINKING") { ThinkingChoice::Disabled } else { choice };
         let named = env.number::<u32>("MAX_THINKING_TOKENS");
         let choice = match (choice, named) {
-            (Choice::Auto, Some(0)) => Choice::Disabled,
-            (Choice::Auto, Some(tokens)) if facts.thinking == ThinkingKind::Budget || forced_budget(env) => {
-                Choice::Budget(tokens)
+            (ThinkingChoice::Auto, Some(0)) => ThinkingChoice::Disabled,
+            (ThinkingChoice::Auto, Some(tokens)) if facts.thinking == ThinkingKind::Budget || forced_budget(env) => {
+                ThinkingChoice::Budget(tokens)
             }
             (choice, _) => choice,
         };
         match (facts.thinking, choice) {
             (ThinkingKind::None, _) => None,
-            (_, Choice::Disabled) if facts.always_thinks => None,
-            (_, Choice::Disabled) => Some(Self::Disabled),
-            (ThinkingKind::Adaptive, Choice::Budget(tokens)) if forced_budget(env) => budget(tokens.into(), max_tokens),
+            (_, ThinkingChoice::Disabled) if facts.always_thinks => None,
+            (_, ThinkingChoice::Disabled) => Some(Self::Disabled),
+            (ThinkingKind::Adaptive, ThinkingChoice::Budget(tokens)) if forced_budget(env) => {
+                budget(tokens.into(), max_tokens)
+            }
             (ThinkingKind::Adaptive, _) => Some(Self::Adaptive { display: None }),
-            (ThinkingKind::Budget, Choice::Budget(tokens)) => budget(tokens.into(), max_tokens),
-            (ThinkingKind::Budget, Choice::Auto | Choice::Adaptive) => budget(facts.max_output, max_tokens),
+            (ThinkingKind::Budget, ThinkingChoice::Budget(tokens)) => budget(tokens.into(), max_tokens),
+            (ThinkingKind::Budget, ThinkingChoice::Auto | ThinkingChoice::Adaptive) => {
+                budget(facts.max_output, max_tokens)
+            }
         }
     }
 
@@ -91,7 +95,7 @@ fn forced_budget(env: &Env) -> bool {
 }
 
 /// At least 1,024 and below `max_tokens`; no thinking when both cannot hold.
-fn budget(wanted: u64, max_tokens: u64) -> Option<Thinking> {
+fn budget(wanted: u64, max_tokens: u64) -> Option<ThinkingParameter> {
     let budget = wanted.min(max_tokens.saturating_sub(1));
-    (budget >= LEAST_BUDGET).then_some(Thinking::Enabled { budget, display: None })
+    (budget >= LEAST_BUDGET).then_some(ThinkingParameter::Enabled { budget, display: None })
 }

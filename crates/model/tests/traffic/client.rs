@@ -3,10 +3,10 @@
 use crate::server::{Answer, Server, message, sse};
 #[cfg(test)]
 use model::client::{FIRST_PARTY, ListedModel};
-use model::request::{CacheMarks, CacheTtl, Identity};
+use model::request::{CacheMarks, CacheTtl, RequestIdentity};
 use model::{
-    Auth, Client, Endpoint, ErrorKind, EventKind, Fragment, ModelError, Request, Secret, Timeouts, TokenCount,
-    Transport, Turn,
+    AuthSecret, Endpoint, ErrorKind, EventKind, Fragment, Message, ModelClient, ModelError, ModelRequest,
+    ModelTimeouts, ModelTransport, RequestAuth, TokenCount,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use sys::Env;
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 const KEY: &str = "sk-test-0123456789";
 
-fn endpoint(server: &Server, auth: Auth) -> Endpoint {
+fn endpoint(server: &Server, auth: RequestAuth) -> Endpoint {
     let env = Env::default().with([
         ("ANTHROPIC_BASE_URL", server.url.as_str()),
         ("ANTHROPIC_CUSTOM_HEADERS", "X-Team: blue\nx-app: mine\n\nbroken line\n"),
@@ -23,24 +23,24 @@ fn endpoint(server: &Server, auth: Auth) -> Endpoint {
     Endpoint::from_env(&env, auth)
 }
 
-fn client(server: &Server, auth: Auth, transport: Transport) -> Client {
-    let timeouts = Timeouts {
+fn client(server: &Server, auth: RequestAuth, transport: ModelTransport) -> ModelClient {
+    let timeouts = ModelTimeouts {
         headers: Duration::from_secs(20),
         bytes: Some(Duration::from_secs(20)),
         events: Some(Duration::from_secs(20)),
     };
-    Client::new(http::Http::new(Env::default()), endpoint(server, auth), timeouts, transport)
+    ModelClient::new(http::Http::new(Env::default()), endpoint(server, auth), timeouts, transport)
 }
 
-fn keyed(server: &Server) -> Client {
-    client(server, Auth::ApiKey(Secret::new(KEY)), Transport::Network)
+fn keyed(server: &Server) -> ModelClient {
+    client(server, RequestAuth::ApiKey(AuthSecret::new(KEY)), ModelTransport::Network)
 }
 
-fn request(text: &str) -> Request {
-    let identity = Identity::new(SESSION, "sdk-cli", &Env::default());
-    let mut request = Request::new("claude-opus-5", 1_000, Arc::new(identity));
+fn request(text: &str) -> ModelRequest {
+    let identity = RequestIdentity::new(SESSION, "sdk-cli", &Env::default());
+    let mut request = ModelRequest::new("claude-opus-5", 1_000, Arc::new(identity));
     request.system = vec![Fragment::text("sys")].into();
-    request.messages = vec![Turn::user_text(text)];
+    request.messages = vec![Message::user_text(text)];
     request.cache = Some(CacheMarks::default().plan(&request.messages, CacheTtl::FiveMinutes));
     request
 }
@@ -48,7 +48,7 @@ fn request(text: &str) -> Request {
 /// Far beyond every limit set here: only a watchdog that does not work gets there.
 const HOPELESS: Duration = Duration::from_secs(30);
 
-async fn text_of(client: &Client, text: &str) -> Result<String, ModelError> {
+async fn text_of(client: &ModelClient, text: &str) -> Result<String, ModelError> {
     let done = tokio::time::timeout(HOPELESS, client.complete(&request(text)))
         .await
         .unwrap_or_else(|_| panic!("it must end"))?;
@@ -79,15 +79,15 @@ async fn what_is_sent() {
 // [CLI-102]
 #[tokio::test]
 async fn credentials_by_kind() {
-    let secret = || Secret::new(KEY);
+    let secret = || AuthSecret::new(KEY);
     let cases = [
-        (Auth::Bearer(secret()), None, Some(format!("Bearer {KEY}"))),
-        (Auth::Both(secret()), Some(KEY), Some(format!("Bearer {KEY}"))),
-        (Auth::None, None, None),
+        (RequestAuth::Bearer(secret()), None, Some(format!("Bearer {KEY}"))),
+        (RequestAuth::Both(secret()), Some(KEY), Some(format!("Bearer {KEY}"))),
+        (RequestAuth::None, None, None),
     ];
     for (auth, key, bearer) in cases {
         let server = Server::start(vec![Answer::stream(&message("x"))]).await;
-        text_of(&client(&server, auth, Transport::Network), "hi").await.unwrap();
+        text_of(&client(&server, auth, ModelTransport::Network), "hi").await.unwrap();
         let seen = server.requests().remove(0);
         assert_eq!(seen.header("x-api-key"), key);
         assert_eq!(seen.header("authorization").map(str::to_owned), bearer);
@@ -105,12 +105,15 @@ async fn a_key_never_shows() {
     for shown in [format!("{error:?}"), format!("{client:?}")] {
         assert!(!shown.contains(KEY) && !shown.contains("blue"), "{shown}");
     }
-    let bad = Client { endpoint: endpoint(&server, Auth::ApiKey(Secret::new("line\nbreak"))), ..client.clone() };
+    let bad = ModelClient {
+        endpoint: endpoint(&server, RequestAuth::ApiKey(AuthSecret::new("line\nbreak"))),
+        ..client.clone()
+    };
     let error = bad.stream(&request("hi")).await.err().unwrap();
     assert_eq!(error.kind, ErrorKind::Unsendable);
     assert!(error.message.contains("x-api-key") && !error.message.contains("break"), "{error}");
     let unreachable = Endpoint { base_url: "http://user:pass1234@127.0.0.1:1".into(), ..client.endpoint.clone() };
-    let error = Client { endpoint: unreachable, ..client }.stream(&request("hi")).await.err().unwrap();
+    let error = ModelClient { endpoint: unreachable, ..client }.stream(&request("hi")).await.err().unwrap();
     assert_eq!(error.kind, ErrorKind::Connect);
     assert!(!error.message.contains("pass1234"), "{error}");
 }
@@ -160,7 +163,7 @@ async fn a_drip_of_single_bytes() {
     let first = stream.next().await.unwrap().unwrap();
     assert_eq!(first.raw.get(), r#"{"type":"novelty","x":1}"#);
     assert!(matches!(stream.next().await.unwrap().unwrap().kind, EventKind::Ping));
-    let mut assembly = model::Assembly::default();
+    let mut assembly = model::ResponseAssembly::default();
     let mut texts = Vec::new();
     while let Some(event) = stream.next().await.unwrap() {
         texts.extend(assembly.push(&event).map(|c| c.block.get().to_owned()));
@@ -204,8 +207,8 @@ async fn silence_ends_in_a_stall() {
     let server = Server::start(vec![Answer::stay_open(&start), Answer::pings(&start), Answer::silent()]).await;
     let watched = |bytes, events, headers| {
         let ms = |ms| Some(Duration::from_millis(ms));
-        Client {
-            timeouts: Timeouts { headers: ms(headers).unwrap(), bytes: ms(bytes), events: ms(events) },
+        ModelClient {
+            timeouts: ModelTimeouts { headers: ms(headers).unwrap(), bytes: ms(bytes), events: ms(events) },
             ..keyed(&server)
         }
     };
@@ -222,8 +225,8 @@ async fn silence_ends_in_a_stall() {
 fn watchdogs_by_environment() {
     let timeouts = |url: &str, vars: &[(&str, &str)]| {
         let env = Env::default().with(vars.iter().copied()).with([("ANTHROPIC_BASE_URL", url)]);
-        let endpoint = Endpoint::from_env(&env, Auth::None);
-        let t = Timeouts::from_env(&env, &endpoint);
+        let endpoint = Endpoint::from_env(&env, RequestAuth::None);
+        let t = ModelTimeouts::from_env(&env, &endpoint);
         (t.headers.as_secs(), t.bytes.map(|d| d.as_secs()), t.events.map(|d| d.as_secs()))
     };
     let gateway = "http://127.0.0.1:9/";
@@ -241,7 +244,7 @@ fn watchdogs_by_environment() {
 
 #[test]
 fn futures_may_move_between_threads() {
-    fn check<T: Send>(_: impl FnOnce(Client, Request) -> T) {}
+    fn check<T: Send>(_: impl FnOnce(ModelClient, ModelRequest) -> T) {}
     check(|client, request| async move { client.stream(&request).await?.next().await });
     check(|client, request| async move { client.complete(&request).await });
 }
@@ -297,7 +300,7 @@ async fn counting_falls_back_to_an_estimate() {
 async fn model_list() {
     let list = r#"{"data":[{"id":"claude-x","display_name":"X","type":"model"},{"id":"other"}],"has_more":false}"#;
     let server = Server::start(vec![Answer::json(list), Answer::status(307, &[("location", "/x")], "")]).await;
-    let client = client(&server, Auth::Both(Secret::new(KEY)), Transport::Network);
+    let client = client(&server, RequestAuth::Both(AuthSecret::new(KEY)), ModelTransport::Network);
     let models = client.models().await.unwrap();
     assert_eq!(models[0], ListedModel { id: "claude-x".into(), display_name: Some("X".into()) });
     assert_eq!(models[1].id, "other");
@@ -312,7 +315,7 @@ async fn model_list() {
 async fn every_page_of_the_model_list_is_read() {
     let page = |id: &str, more: bool| format!(r#"{{"data":[{{"id":"{id}"}}],"has_more":{more},"last_id":"{id}"}}"#);
     let server = Server::start(vec![Answer::json(&page("a", true)), Answer::json(&page("b", false))]).await;
-    let client = client(&server, Auth::Both(Secret::new(KEY)), Transport::Network);
+    let client = client(&server, RequestAuth::Both(AuthSecret::new(KEY)), ModelTransport::Network);
     let ids: Vec<String> = client.models().await.unwrap().into_iter().map(|model| model.id).collect();
     assert_eq!(ids, ["a", "b"]);
     assert_eq!(server.requests()[1].line, "GET /v1/models?limit=1000&after_id=a HTTP/1.1");
@@ -333,8 +336,8 @@ async fn record_then_replay_without_a_network() {
     ])
     .await;
     let places = |path: &str| vec![(path.to_owned(), "<<cwd>>".to_owned())];
-    let recorder = model::cassette::Recorder::create(&path, places("/srv/here")).unwrap();
-    let client = client(&server, Auth::ApiKey(Secret::new(KEY)), Transport::Record(recorder));
+    let recorder = model::cassette::CassetteRecorder::create(&path, places("/srv/here")).unwrap();
+    let client = client(&server, RequestAuth::ApiKey(AuthSecret::new(KEY)), ModelTransport::Record(recorder));
     assert_eq!(text_of(&client, "hi").await.unwrap_err().kind, ErrorKind::Overloaded);
     text_of(&client, "hi").await.unwrap();
     text_of(&client, "again").await.unwrap_err();
@@ -342,8 +345,8 @@ async fn record_then_replay_without_a_network() {
 
     let tape = std::fs::read_to_string(&path).unwrap();
     assert!(!tape.contains(KEY) && !tape.contains("/srv/here"), "{tape}");
-    let player = model::cassette::Player::open(&path, places("/other/place")).unwrap();
-    let replay = Client { transport: Transport::Replay(player.clone()), ..client };
+    let player = model::cassette::CassettePlayer::open(&path, places("/other/place")).unwrap();
+    let replay = ModelClient { transport: ModelTransport::Replay(player.clone()), ..client };
     let busy = text_of(&replay, "hi").await.unwrap_err();
     assert_eq!((busy.kind, busy.retry_after), (ErrorKind::Overloaded, Some(Duration::ZERO)));
     assert_eq!(text_of(&replay, "hi").await.unwrap(), r#"{"type":"text","text":"hello from /other/place"}"#);

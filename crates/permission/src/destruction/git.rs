@@ -1,24 +1,24 @@
 //! Git commands that can lose work: which part of the repository must be saved before they run.
 
-use super::programs::{Words, into};
-use super::{At, Extent, GitLoss, GitWork, Losses};
-use crate::shell::globals::{self, Place};
+use super::programs::{ProgramArguments, add_copy_targets};
+use super::{GitLoss, GitWork, LossContext, LossExtent, PossibleLosses};
+use crate::shell::globals::{self, SubcommandPosition};
 use std::path::PathBuf;
 
 /// Words without which no git command loses anything.
 #[rustfmt::skip]
-pub(super) const LOSING: &[&str] = &[
+pub(super) const LOSING_SUBCOMMANDS: &[&str] = &[
     "reset", "clean", "checkout", "switch", "restore", "read-tree", "filter-", "stash", "branch", "tag", "reflog",
     "update-ref", "symbolic-ref", "rm", "worktree", "submodule", "mv", "apply", "--out", "archive", "format-patch",
 ];
 
-pub(super) fn add(losses: &mut Losses, arguments: &[String], at: &At<'_>) {
+pub(super) fn add(losses: &mut PossibleLosses, arguments: &[String], at: &LossContext<'_>) {
     let Some((dir, sub, rest)) = subcommand(arguments, at) else { return };
-    let words = Words { all: rest };
-    let at = &At { dir: &dir, ..*at };
-    let Some(sub) = sub else { return worst(losses, &words, at) };
-    let Some((work, grave)) = work(losses, sub, &words, at) else { return };
-    losses.grave |= grave;
+    let words = ProgramArguments { all: rest };
+    let at = &LossContext { dir: &dir, ..*at };
+    let Some(sub) = sub else { return add_worst_case(losses, &words, at) };
+    let Some((work, grave)) = work_at_stake(losses, sub, &words, at) else { return };
+    losses.is_irreversible |= grave;
     let loss = GitLoss { dir: dir.clone(), work };
     if !losses.git.contains(&loss) {
         losses.git.push(loss);
@@ -26,26 +26,26 @@ pub(super) fn add(losses: &mut Losses, arguments: &[String], at: &At<'_>) {
 }
 
 /// The subcommand is not known: everything that any of them could lose.
-fn worst(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
+fn add_worst_case(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
     let operands = words.operands(&[]);
     let commits = operands.iter().map(|word| (*word).to_owned()).collect();
-    losses.grave = true;
+    losses.is_irreversible = true;
     for work in [GitWork::Tracked { commits }, GitWork::Untracked { ignored: true }] {
         let loss = GitLoss { dir: at.dir.to_path_buf(), work };
         if !losses.git.contains(&loss) {
             losses.git.push(loss);
         }
     }
-    removed(losses, &operands, at);
+    add_removed(losses, &operands, at);
 }
 
 /// Where git works, what it does (`None` when that cannot be known), and the words after that.
-fn subcommand<'a>(arguments: &'a [String], at: &At<'_>) -> Option<(PathBuf, Option<&'a str>, &'a [String])> {
+fn subcommand<'a>(arguments: &'a [String], at: &LossContext<'_>) -> Option<(PathBuf, Option<&'a str>, &'a [String])> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (end, sub) = match globals::subcommand("git", &words) {
-        Place::At(index) => (index, Some(words[index])),
-        Place::Behind(index) => (index, None),
-        Place::Missing => return None,
+        SubcommandPosition::At(index) => (index, Some(words[index])),
+        SubcommandPosition::Behind(index) => (index, None),
+        SubcommandPosition::Missing => return None,
     };
     let mut dir = at.dir.to_path_buf();
     let enters = |dir: PathBuf, word: &str| at.variables.paths(word, &dir).into_iter().next().unwrap_or(dir);
@@ -65,67 +65,74 @@ fn subcommand<'a>(arguments: &'a [String], at: &At<'_>) -> Option<(PathBuf, Opti
     Some((dir, sub.filter(|_| !aliased), &arguments[rest..]))
 }
 
-const UNHARMED: GitWork = GitWork::None;
+const NO_WORK_LOST: GitWork = GitWork::None;
 
 /// What is at stake, and whether it may be lost for good.
-fn work(losses: &mut Losses, sub: &str, words: &Words<'_>, at: &At<'_>) -> Option<(GitWork, bool)> {
+fn work_at_stake(
+    losses: &mut PossibleLosses,
+    sub: &str,
+    words: &ProgramArguments<'_>,
+    at: &LossContext<'_>,
+) -> Option<(GitWork, bool)> {
     let tracked = |commits: Vec<&str>| GitWork::Tracked { commits: commits.into_iter().map(str::to_owned).collect() };
-    let forced = words.cluster("fBC") || words.has(&["--force", "--discard-changes"]);
+    let forced = words.has_short_option("fBC") || words.has(&["--force", "--discard-changes"]);
     match sub {
         "reset" if words.has(&["--hard", "--merge", "--keep"]) => Some((tracked(words.operands(&[])), true)),
-        "reset" => Some((UNHARMED, false)),
-        "clean" if words.cluster("n") || words.has(&["--dry-run"]) => None,
-        "clean" => Some((GitWork::Untracked { ignored: words.cluster("xX") }, true)),
-        "checkout" if (words.cluster("b") || words.has(&["--orphan"])) && !forced => None,
+        "reset" => Some((NO_WORK_LOST, false)),
+        "clean" if words.has_short_option("n") || words.has(&["--dry-run"]) => None,
+        "clean" => Some((GitWork::Untracked { ignored: words.has_short_option("xX") }, true)),
+        "checkout" if (words.has_short_option("b") || words.has(&["--orphan"])) && !forced => None,
         "checkout" => {
             let commits = words.operands(&["-b", "-B", "--orphan", "--conflict", "--pathspec-from-file"]);
             Some((tracked(commits), forced || words.has(&["--", "."])))
         }
         "switch" if forced => Some((tracked(words.operands(&["-c", "-C"])), true)),
-        "restore" if words.has(&["--staged", "-S"]) && !words.has(&["--worktree", "-W"]) => Some((UNHARMED, true)),
+        "restore" if words.has(&["--staged", "-S"]) && !words.has(&["--worktree", "-W"]) => Some((NO_WORK_LOST, true)),
         "restore" => Some((tracked(words.values("-s", "--source")), true)),
         "checkout-index" | "read-tree" | "filter-branch" | "filter-repo" => Some((tracked(Vec::new()), true)),
-        "stash" if words.has(&["drop", "clear"]) => Some((UNHARMED, true)),
-        "branch" if words.cluster("dDfmMC") || words.has(&["--delete", "--force", "--move"]) => Some((UNHARMED, true)),
-        "tag" if words.cluster("df") || words.has(&["--delete", "--force"]) => Some((UNHARMED, true)),
-        "reflog" if words.has(&["expire", "delete"]) => Some((UNHARMED, true)),
-        "update-ref" | "symbolic-ref" => Some((UNHARMED, true)),
-        "rm" if words.has(&["--cached"]) => Some((UNHARMED, false)),
+        "stash" if words.has(&["drop", "clear"]) => Some((NO_WORK_LOST, true)),
+        "branch" if words.has_short_option("dDfmMC") || words.has(&["--delete", "--force", "--move"]) => {
+            Some((NO_WORK_LOST, true))
+        }
+        "tag" if words.has_short_option("df") || words.has(&["--delete", "--force"]) => Some((NO_WORK_LOST, true)),
+        "reflog" if words.has(&["expire", "delete"]) => Some((NO_WORK_LOST, true)),
+        "update-ref" | "symbolic-ref" => Some((NO_WORK_LOST, true)),
+        "rm" if words.has(&["--cached"]) => Some((NO_WORK_LOST, false)),
         "rm" => {
-            removed(losses, &words.operands(&[]), at);
-            Some((UNHARMED, true))
+            add_removed(losses, &words.operands(&[]), at);
+            Some((NO_WORK_LOST, true))
         }
         "worktree" | "submodule" if words.has(&["remove", "deinit"]) => {
-            removed(losses, words.operands(&[]).get(1..).unwrap_or_default(), at);
-            Some((UNHARMED, true))
+            add_removed(losses, words.operands(&[]).get(1..).unwrap_or_default(), at);
+            Some((NO_WORK_LOST, true))
         }
         "mv" => {
-            let (sources, target) = words.copied();
-            into(losses, "git mv", &sources, target, at);
-            removed(losses, &sources, at);
-            Some((UNHARMED, false))
+            let (sources, target) = words.copy_operands();
+            add_copy_targets(losses, "git mv", &sources, target, at);
+            add_removed(losses, &sources, at);
+            Some((NO_WORK_LOST, false))
         }
         "apply" if words.has(&["--check", "--stat", "--numstat", "--summary"]) => None,
         "apply" => {
-            applied(losses, words, at);
-            Some((UNHARMED, false))
+            add_applied_patch(losses, words, at);
+            Some((NO_WORK_LOST, false))
         }
         _ => None,
     }
 }
 
-fn removed(losses: &mut Losses, operands: &[&str], at: &At<'_>) {
+fn add_removed(losses: &mut PossibleLosses, operands: &[&str], at: &LossContext<'_>) {
     for word in operands {
-        losses.word(word, &Extent::Tree, at, "git");
+        losses.add_word(word, &LossExtent::Tree, at, "git");
     }
 }
 
-fn applied(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
+fn add_applied_patch(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
     let patches = at.paths(&words.operands(&["-p", "-C", "--directory", "--exclude", "--include"]));
     if patches.is_empty() {
         losses.unnamed.push("git apply".into());
     }
     for patch in patches {
-        losses.word(".", &Extent::Patched(patch), at, "git apply");
+        losses.add_word(".", &LossExtent::Patched(patch), at, "git apply");
     }
 }

@@ -1,41 +1,47 @@
 //! Programs that remove, replace or change files, and which of their words name them.
 
-use super::{At, Extent, Losses, git, uncovered};
+use super::{LossContext, LossExtent, PossibleLosses, git, uncovered};
 use crate::shell::outputs;
 use crate::shell::suspects::Suspect;
 use crate::shell::wrapper::base_name;
 
 /// Programs that change what they are given.
 #[rustfmt::skip]
-const PLAIN: &[&str] = &[
+const ALWAYS_CHANGING: &[&str] = &[
     "rm", "rmdir", "unlink", "srm", "shred", "mv", "cp", "install", "ln", "link", "rsync", "scp", "tee", "sponge", "truncate", "dd",
     "perl", "ruby", "wget", "tar", "bsdtar", "unzip", "patch", "chmod", "chown", "ed", "ex",
 ];
 
 /// Programs that change something only with certain words.
-const WITH_WORDS: &[(&[&str], &[&str])] = &[
+const CHANGING_WITH_OPTION: &[(&[&str], &[&str])] = &[
     (&["sed", "gsed"], &["-i", "-ni", "-ri", "-Ei", "-zi", "-si", "--in-place"]),
     (&["sort", "curl", "shuf", "tree", "gpg", "iconv", "xxd", "uniq", "openssl"], &["-", " "]),
     (&["awk", "gawk"], &["inplace"]),
     (&["find", "fd", "fdfind"], &["-delete", "-exec", "-ok", "-x", "-X"]),
-    (&["git"], git::LOSING),
+    (&["git"], git::LOSING_SUBCOMMANDS),
 ];
 
 /// Whether a command that holds this word as well as all of `text` deserves a closer look.
 pub(super) fn may_change(word: &str, text: &str) -> bool {
-    let needed = WITH_WORDS.iter().find(|(names, _)| names.contains(&word)).map(|(_, needed)| *needed);
-    PLAIN.contains(&word)
+    let needed = CHANGING_WITH_OPTION.iter().find(|(names, _)| names.contains(&word)).map(|(_, needed)| *needed);
+    ALWAYS_CHANGING.contains(&word)
         || uncovered::may_destroy(word)
         || needed.is_some_and(|needed| needed.iter().any(|part| text.contains(part)))
 }
 
 /// Adds what `program` may destroy.
-pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part: &Suspect, at: &At<'_>) {
-    let words = Words { all: arguments };
+pub(super) fn add(
+    losses: &mut PossibleLosses,
+    program: &str,
+    arguments: &[String],
+    part: &Suspect,
+    at: &LossContext<'_>,
+) {
+    let words = ProgramArguments { all: arguments };
     // Files that options name; what exists to write is read more closely below.
     if !outputs::exists_to_write(program) {
-        let files = outputs::of(program, arguments).files;
-        each(losses, program, &files.iter().map(String::as_str).collect::<Vec<_>>(), &Extent::File, at);
+        let files = outputs::written_by(program, arguments).files;
+        add_each(losses, program, &files.iter().map(String::as_str).collect::<Vec<_>>(), &LossExtent::File, at);
     }
     if uncovered::is_uncovered(program, &words, at.text) && !losses.uncovered.iter().any(|known| known == program) {
         losses.uncovered.push(program.to_owned());
@@ -43,28 +49,28 @@ pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part
     match program {
         "rm" | "rmdir" | "unlink" | "srm" => {
             let operands = words.operands(&[]);
-            losses.grave |=
-                words.cluster("rR") || words.has(&["--recursive"]) || operands.iter().any(|w| w.contains('*'));
-            each(losses, program, &operands, &Extent::Tree, at);
-            fed(losses, program, &operands, part, at);
+            losses.is_irreversible |=
+                words.has_short_option("rR") || words.has(&["--recursive"]) || operands.iter().any(|w| w.contains('*'));
+            add_each(losses, program, &operands, &LossExtent::Tree, at);
+            add_piped_names(losses, program, &operands, part, at);
         }
         "mv" => {
-            let (sources, target) = words.copied();
-            each(losses, program, &sources, &Extent::Tree, at);
-            into(losses, program, &sources, target, at);
+            let (sources, target) = words.copy_operands();
+            add_each(losses, program, &sources, &LossExtent::Tree, at);
+            add_copy_targets(losses, program, &sources, target, at);
         }
         "cp" | "install" | "ln" | "link" | "scp" => copies(losses, program, &words, at),
         "rsync" => rsync(losses, &words, at),
         "shred" | "tee" | "sponge" | "truncate" | "ed" | "ex" => {
             let operands = words.operands(&["-s", "-r", "--size", "--reference", "-n", "--iterations"]);
-            each(losses, program, &operands, &Extent::File, at);
-            fed(losses, program, &operands, part, at);
+            add_each(losses, program, &operands, &LossExtent::File, at);
+            add_piped_names(losses, program, &operands, part, at);
         }
         "chmod" | "chown" => {
             let operands = words.operands(&[]);
-            each(losses, program, operands.get(1..).unwrap_or_default(), &Extent::File, at);
+            add_each(losses, program, operands.get(1..).unwrap_or_default(), &LossExtent::File, at);
         }
-        "dd" => each(losses, program, &words.after_prefix("of="), &Extent::File, at),
+        "dd" => add_each(losses, program, &words.after_prefix("of="), &LossExtent::File, at),
         "sed" | "gsed" | "perl" | "ruby" | "awk" | "gawk" => in_place(losses, program, &words, part, at),
         "find" | "fd" | "fdfind" => find(losses, &words, at),
         "tar" | "bsdtar" | "unzip" => unpack(losses, program, &words, at),
@@ -74,46 +80,58 @@ pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part
     }
 }
 
-fn each(losses: &mut Losses, program: &str, words: &[&str], extent: &Extent, at: &At<'_>) {
+fn add_each(losses: &mut PossibleLosses, program: &str, words: &[&str], extent: &LossExtent, at: &LossContext<'_>) {
     for word in words {
-        losses.word(word, extent, at, program);
+        losses.add_word(word, extent, at, program);
     }
 }
 
 /// Where copies of `sources` would land.
-pub(super) fn into(losses: &mut Losses, program: &str, sources: &[&str], target: Option<&str>, at: &At<'_>) {
+pub(super) fn add_copy_targets(
+    losses: &mut PossibleLosses,
+    program: &str,
+    sources: &[&str],
+    target: Option<&str>,
+    at: &LossContext<'_>,
+) {
     let Some(target) = target else { return };
     // The content of a folder is merged into the target.
     let merges = sources.iter().any(|source| *source == "." || source.ends_with("/.") || source.ends_with(".."));
-    let extent = if merges { Extent::Tree } else { Extent::Into(at.paths(sources)) };
-    losses.word(target, &extent, at, program);
+    let extent = if merges { LossExtent::Tree } else { LossExtent::Into(at.paths(sources)) };
+    losses.add_word(target, &extent, at, program);
 }
 
-fn copies(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
-    let (sources, target) = words.copied();
+fn copies(losses: &mut PossibleLosses, program: &str, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
+    let (sources, target) = words.copy_operands();
     let remote = |word: &str| program == "scp" && word.contains(':');
     match (program, target) {
-        ("install", _) if words.cluster("d") || words.has(&["--directory"]) => {}
+        ("install", _) if words.has_short_option("d") || words.has(&["--directory"]) => {}
         // One operand: the link is made here.
-        ("ln", Some(only)) if sources.is_empty() => into(losses, program, &[only], Some("."), at),
+        ("ln", Some(only)) if sources.is_empty() => add_copy_targets(losses, program, &[only], Some("."), at),
         (_, Some(target)) if remote(target) => {}
-        (_, target) => into(losses, program, &sources, target, at),
+        (_, target) => add_copy_targets(losses, program, &sources, target, at),
     }
 }
 
-fn rsync(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
+fn rsync(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
     let valued = ["-e", "--rsh", "--exclude", "--include", "--filter", "-f", "--exclude-from", "--files-from"];
     let operands = words.operands(&valued);
     let Some(target) = operands.last().filter(|word| operands.len() > 1 && !word.contains(':')) else { return };
-    losses.grave |= words.all.iter().any(|word| word.starts_with("--del"));
-    losses.word(target, &Extent::Tree, at, "rsync");
+    losses.is_irreversible |= words.all.iter().any(|word| word.starts_with("--del"));
+    losses.add_word(target, &LossExtent::Tree, at, "rsync");
 }
 
-fn in_place(losses: &mut Losses, program: &str, words: &Words<'_>, part: &Suspect, at: &At<'_>) {
+fn in_place(
+    losses: &mut PossibleLosses,
+    program: &str,
+    words: &ProgramArguments<'_>,
+    part: &Suspect,
+    at: &LossContext<'_>,
+) {
     let inplace = match program {
         "awk" | "gawk" => words.values("-i", "--include").contains(&"inplace"),
-        "sed" | "gsed" => words.starts(&["--in-place"]) || words.cluster("i"),
-        _ => words.cluster("i"),
+        "sed" | "gsed" => words.starts(&["--in-place"]) || words.has_short_option("i"),
+        _ => words.has_short_option("i"),
     };
     if !inplace {
         return;
@@ -126,12 +144,18 @@ fn in_place(losses: &mut Losses, program: &str, words: &Words<'_>, part: &Suspec
     let valued: Vec<&str> = words.all.iter().filter(scripted).map(String::as_str).chain(["-i inplace"]).collect();
     let operands = words.operands(&valued);
     let files = if given { &operands[..] } else { operands.get(1..).unwrap_or_default() };
-    each(losses, program, files, &Extent::File, at);
-    fed(losses, program, files, part, at);
+    add_each(losses, program, files, &LossExtent::File, at);
+    add_piped_names(losses, program, files, part, at);
 }
 
 /// Names that come over a pipe (`find . | xargs rm`): whatever the other parts of the command may print.
-fn fed(losses: &mut Losses, program: &str, operands: &[&str], part: &Suspect, at: &At<'_>) {
+fn add_piped_names(
+    losses: &mut PossibleLosses,
+    program: &str,
+    operands: &[&str],
+    part: &Suspect,
+    at: &LossContext<'_>,
+) {
     let is_fed = part.words.iter().any(|word| matches!(base_name(word), "xargs" | "parallel"));
     if !is_fed || operands.iter().any(|word| !word.contains("{}") && !word.starts_with('-')) {
         return;
@@ -139,22 +163,22 @@ fn fed(losses: &mut Losses, program: &str, operands: &[&str], part: &Suspect, at
     let before = losses.files.len();
     for feeder in at.feeders {
         feeder.any_program(|name, arguments| {
-            let words = Words { all: arguments };
+            let words = ProgramArguments { all: arguments };
             match name {
-                "echo" | "printf" | "ls" => each(losses, program, &words.operands(&[]), &Extent::Tree, at),
+                "echo" | "printf" | "ls" => add_each(losses, program, &words.operands(&[]), &LossExtent::Tree, at),
                 "find" | "fd" | "fdfind" => find_below(losses, &words, at),
                 "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
                     let operands = words.operands(&["-e", "-f", "-g", "-t", "--include", "--exclude"]);
                     let roots = operands.get(1..).filter(|roots| !roots.is_empty()).unwrap_or(&["."]);
-                    each(losses, program, roots, &Extent::Named(None), at);
+                    add_each(losses, program, roots, &LossExtent::Named(None), at);
                 }
-                "git" => losses.word(".", &Extent::Named(None), at, program),
+                "git" => losses.add_word(".", &LossExtent::Named(None), at, program),
                 _ => {}
             }
             false
         });
     }
-    losses.grave = true;
+    losses.is_irreversible = true;
     if losses.files.len() == before {
         losses.unnamed.push(program.to_owned());
     }
@@ -163,17 +187,17 @@ fn fed(losses: &mut Losses, program: &str, operands: &[&str], part: &Suspect, at
 #[rustfmt::skip]
 const CHANGERS: &[&str] = &["rm", "unlink", "shred", "mv", "sed", "gsed", "perl", "truncate", "rmdir", "cp", "sh", "bash", "chmod"];
 
-fn find(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
+fn find(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
     let runs =
         words.all.iter().any(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X"));
     let changes = runs && words.all.iter().any(|word| CHANGERS.contains(&base_name(word)));
     if words.has(&["-delete"]) || changes {
-        losses.grave = true;
+        losses.is_irreversible = true;
         find_below(losses, words, at);
     }
 }
 
-fn find_below(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
+fn find_below(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
     let options = |word: &&String| matches!(word.as_str(), "-L" | "-H" | "-P");
     let roots = words.all.iter().skip_while(options).take_while(|word| !word.starts_with(['-', '(', '!']));
     let mut roots: Vec<&str> = roots.map(String::as_str).collect();
@@ -184,13 +208,13 @@ fn find_below(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
     let plain = !words.has(&["-o", "-or", "!", "-not", "-prune", ",", "-iname"]);
     let folders = words.values("-type", "-type").contains(&"d");
     let extent = match names.as_slice() {
-        [name] if plain && !folders => Extent::Named(Some((*name).to_owned())),
-        _ => Extent::Tree,
+        [name] if plain && !folders => LossExtent::Named(Some((*name).to_owned())),
+        _ => LossExtent::Tree,
     };
-    each(losses, "find", &roots, &extent, at);
+    add_each(losses, "find", &roots, &extent, at);
 }
 
-fn unpack(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
+fn unpack(losses: &mut PossibleLosses, program: &str, words: &ProgramArguments<'_>, at: &LossContext<'_>) {
     let (archives, folder): (Vec<&str>, Option<&str>) = if program == "unzip" {
         let operands = words.operands(&["-d", "-x", "-P"]);
         (operands.first().copied().into_iter().collect(), words.values("-d", "-d").first().copied())
@@ -198,7 +222,7 @@ fn unpack(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
         // `tar xzf a.tgz`: the first word may lack its dash.
         let bundle = words.all.first().filter(|word| !word.starts_with('-') && word.len() < 8);
         let extracts = bundle.is_some_and(|word| word.contains('x'));
-        if !extracts && !words.cluster("x") && !words.has(&["--extract", "--get"]) {
+        if !extracts && !words.has_short_option("x") && !words.has(&["--extract", "--get"]) {
             return;
         }
         let clustered = words.all.iter().position(|word| {
@@ -216,17 +240,17 @@ fn unpack(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
         losses.unnamed.push(program.to_owned());
     }
     for archive in archives {
-        losses.word(folder.unwrap_or("."), &Extent::Unpacked(archive), at, program);
+        losses.add_word(folder.unwrap_or("."), &LossExtent::Unpacked(archive), at, program);
     }
 }
 
-fn patch(losses: &mut Losses, words: &Words<'_>, part: &Suspect, at: &At<'_>) {
+fn patch(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, part: &Suspect, at: &LossContext<'_>) {
     if words.has(&["--dry-run"]) {
         return;
     }
     let operands = words.operands(&["-p", "-i", "-d", "-o", "-F", "-D", "-z", "-B", "-V"]);
     if let Some(file) = operands.first() {
-        return losses.word(file, &Extent::File, at, "patch");
+        return losses.add_word(file, &LossExtent::File, at, "patch");
     }
     let inputs = words.values("-i", "--input");
     let inputs = inputs.into_iter().chain(part.reads.iter().map(String::as_str)).collect::<Vec<_>>();
@@ -236,16 +260,16 @@ fn patch(losses: &mut Losses, words: &Words<'_>, part: &Suspect, at: &At<'_>) {
     }
     let folder = words.values("-d", "--directory").first().copied().unwrap_or(".");
     for patch in patches {
-        losses.word(folder, &Extent::Patched(patch), at, "patch");
+        losses.add_word(folder, &LossExtent::Patched(patch), at, "patch");
     }
 }
 
 /// The arguments of a program.
-pub(super) struct Words<'a> {
+pub(super) struct ProgramArguments<'a> {
     pub(super) all: &'a [String],
 }
 
-impl<'a> Words<'a> {
+impl<'a> ProgramArguments<'a> {
     pub(super) fn has(&self, wanted: &[&str]) -> bool {
         self.all.iter().any(|word| wanted.contains(&word.as_str()))
     }
@@ -255,7 +279,7 @@ impl<'a> Words<'a> {
     }
 
     /// Whether a bundle of short options holds any of these letters.
-    pub(super) fn cluster(&self, letters: &str) -> bool {
+    pub(super) fn has_short_option(&self, letters: &str) -> bool {
         let before = self.all.iter().take_while(|word| *word != "--");
         let mut short = before.filter(|word| word.starts_with('-') && !word.starts_with("--"));
         short.any(|word| word.contains(|c| letters.contains(c)))
@@ -300,7 +324,7 @@ impl<'a> Words<'a> {
     }
 
     /// Sources and target of `cp` and its relatives.
-    pub(super) fn copied(&self) -> (Vec<&'a str>, Option<&'a str>) {
+    pub(super) fn copy_operands(&self) -> (Vec<&'a str>, Option<&'a str>) {
         let valued = ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
         let mut operands = self.operands(&valued);
         let target = self.values("-t", "--target-directory").first().copied();

@@ -2,7 +2,7 @@
 //! interpreters, compressors that replace their input, tools that destroy what is not a file. What they do is not saved,
 //! so the user is warned. Programs that are not in the tables here give no warning.
 
-use super::programs::Words;
+use super::programs::ProgramArguments;
 
 /// Compressors and others that remove what they were given, unless told to keep it or to write to stdout.
 #[rustfmt::skip]
@@ -12,7 +12,7 @@ const REPLACERS: &[&str] = &[
 ];
 
 /// They keep their input unless a word says otherwise.
-const KEEPERS: &[(&str, &[&str])] = &[
+const INPUT_KEEPING_PROGRAMS: &[(&str, &[&str])] = &[
     ("zstd", &["--rm"]),
     ("unzstd", &["--rm"]),
     ("lz4", &["--rm"]),
@@ -51,7 +51,7 @@ const INTERPRETERS: &[(&[&str], &[&str], &[&str])] = &[
 
 /// Programs whose words say that something which is no file of ours goes for good.
 #[rustfmt::skip]
-const ELSEWHERE: &[(&[&str], &[&str])] = &[
+const NON_FILE_DESTROYERS: &[(&[&str], &[&str])] = &[
     (&["mkfs", "mke2fs", "mkswap", "wipefs", "blkdiscard", "dropdb", "dropuser", "wipe", "scrub"], &[]),
     (&["docker", "podman", "nerdctl"], &["prune", "rm", "rmi", "down", "kill"]),
     (&["kubectl", "oc"], &["delete", "drain"]),
@@ -68,42 +68,44 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
 pub(super) fn may_destroy(word: &str) -> bool {
     let word = word.strip_prefix("mkfs-").map_or(word, |_| "mkfs");
     REPLACERS.contains(&word)
-        || KEEPERS.iter().any(|(name, _)| *name == word)
+        || INPUT_KEEPING_PROGRAMS.iter().any(|(name, _)| *name == word)
         || EDITORS.iter().any(|(names, _)| names.contains(&word))
-        || ELSEWHERE.iter().any(|(names, _)| names.contains(&word))
+        || NON_FILE_DESTROYERS.iter().any(|(names, _)| names.contains(&word))
         || INTERPRETERS.iter().any(|(names, _, _)| names.contains(&word))
 }
 
 /// Whether what `program` may destroy cannot be saved. `text` is the whole command.
-pub(super) fn is_uncovered(program: &str, words: &Words<'_>, text: &str) -> bool {
+pub(super) fn is_uncovered(program: &str, words: &ProgramArguments<'_>, text: &str) -> bool {
     if words.all.iter().all(|word| matches!(word.as_str(), "--version" | "-V" | "--help" | "-h" | "version" | "help")) {
         return is_fed(program, words, text);
     }
     let program = program.strip_prefix("mkfs.").map_or(program, |_| "mkfs");
-    replaces(program, words)
-        || KEEPERS.iter().any(|(name, needed)| *name == program && words.has(needed))
-        || edits(program, words)
-        || elsewhere(program, words)
-        || one_liner(program, words, text)
+    replaces_input(program, words)
+        || INPUT_KEEPING_PROGRAMS.iter().any(|(name, needed)| *name == program && words.has(needed))
+        || runs_editor_script(program, words)
+        || destroys_beyond_files(program, words)
+        || runs_inline_code(program, words, text)
 }
 
-fn replaces(program: &str, words: &Words<'_>) -> bool {
-    let keeps =
-        words.cluster("cktlL") || words.has(&["--stdout", "--to-stdout", "--keep", "--test", "--list", "--license"]);
-    let dry =
-        matches!(program, "rename" | "prename" | "mmv") && (words.cluster("n") || words.has(&["--no-act", "--nono"]));
+fn replaces_input(program: &str, words: &ProgramArguments<'_>) -> bool {
+    let keeps = words.has_short_option("cktlL")
+        || words.has(&["--stdout", "--to-stdout", "--keep", "--test", "--list", "--license"]);
+    let dry = matches!(program, "rename" | "prename" | "mmv")
+        && (words.has_short_option("n") || words.has(&["--no-act", "--nono"]));
     let renames = matches!(program, "rename" | "prename" | "mmv");
     REPLACERS.contains(&program) && !dry && (renames || !keeps) && !words.operands(&["-S", "--suffix"]).is_empty()
 }
 
-fn edits(program: &str, words: &Words<'_>) -> bool {
+fn runs_editor_script(program: &str, words: &ProgramArguments<'_>) -> bool {
     let Some((_, needed)) = EDITORS.iter().find(|(names, _)| names.contains(&program)) else { return false };
     let given = |word: &String| needed.iter().any(|need| word == need || (*need == "+" && word.starts_with('+')));
     needed.is_empty() || words.all.iter().any(given)
 }
 
-fn elsewhere(program: &str, words: &Words<'_>) -> bool {
-    let Some((_, needed)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&program)) else { return false };
+fn destroys_beyond_files(program: &str, words: &ProgramArguments<'_>) -> bool {
+    let Some((_, needed)) = NON_FILE_DESTROYERS.iter().find(|(names, _)| names.contains(&program)) else {
+        return false;
+    };
     let says = |word: &String| {
         let lower = word.to_ascii_lowercase();
         needed.iter().any(|need| if need.ends_with(' ') { format!("{lower} ").contains(need) } else { lower == *need })
@@ -112,7 +114,7 @@ fn elsewhere(program: &str, words: &Words<'_>) -> bool {
 }
 
 /// Text of a program among the words of the command, or fed to it.
-fn one_liner(program: &str, words: &Words<'_>, text: &str) -> bool {
+fn runs_inline_code(program: &str, words: &ProgramArguments<'_>, text: &str) -> bool {
     let Some((_, flags, destroying)) = INTERPRETERS.iter().find(|(names, _, _)| names.contains(&program)) else {
         return false;
     };
@@ -127,7 +129,7 @@ fn one_liner(program: &str, words: &Words<'_>, text: &str) -> bool {
 }
 
 /// A here-document for an interpreter.
-fn is_fed(program: &str, words: &Words<'_>, text: &str) -> bool {
+fn is_fed(program: &str, words: &ProgramArguments<'_>, text: &str) -> bool {
     let Some((_, _, destroying)) = INTERPRETERS.iter().find(|(names, _, _)| names.contains(&program)) else {
         return false;
     };

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 const MAX_VALUES: usize = 64;
 
 /// Variables with the values they may have.
-pub(super) struct Variables {
+pub(super) struct VariableValues {
     home: Option<String>,
     known: BTreeMap<String, Vec<String>>,
 }
 
-impl Variables {
+impl VariableValues {
     /// Collects `NAME=text` and `for NAME in a b c`.
-    pub(super) fn of(suspects: &[Suspect], home: Option<&Path>) -> Self {
+    pub(super) fn from_suspects(suspects: &[Suspect], home: Option<&Path>) -> Self {
         let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, value: &str| {
             let values = known.entry(name.to_owned()).or_default();

@@ -5,7 +5,7 @@ use super::structure;
 
 /// Bytes a kind of key is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum KeyCharset {
     Alnum,
     /// Capital letters and digits.
     Upper,
@@ -27,7 +27,7 @@ pub(super) enum Class {
     Setting,
 }
 
-impl Class {
+impl KeyCharset {
     pub(super) fn has(self, byte: u8) -> bool {
         let word = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         match self {
@@ -47,15 +47,15 @@ impl Class {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum KeyBody {
     /// At least so many bytes of a class, a letter and a digit among them.
-    Run(Class, usize),
+    Run(KeyCharset, usize),
     /// Exactly so many.
-    Exact(Class, usize),
+    Exact(KeyCharset, usize),
     /// Exactly so many, a letter and a digit or both cases among them, and this text behind them.
-    Ending(Class, usize, &'static str),
+    Ending(KeyCharset, usize, &'static str),
     /// Parts of these lengths with this byte between them.
-    Parts(Class, u8, &'static [usize]),
+    Parts(KeyCharset, u8, &'static [usize]),
     Jwt,
     Pem,
     /// The scheme and credential of a header, after its name.
@@ -68,7 +68,7 @@ pub(super) enum Body {
 
 /// What may stand before the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
+pub(super) enum KeyBoundary {
     /// Anything: the beginning is unmistakable.
     Any,
     /// Nothing that would make it part of a longer word.
@@ -81,34 +81,34 @@ pub(super) enum Edge {
     Letters(usize),
 }
 
-pub(super) struct Format {
+pub(super) struct KeyFormat {
     pub(super) start: &'static str,
     pub(super) name: &'static str,
-    pub(super) body: Body,
-    pub(super) edge: Edge,
+    pub(super) body: KeyBody,
+    pub(super) edge: KeyBoundary,
 }
 
-use Body::{Authorization, Ending, Exact, Jwt, Parts, Password, Pem, Run, Setting};
-use Class::{Base64, Word};
+use KeyBody::{Authorization, Ending, Exact, Jwt, Parts, Password, Pem, Run, Setting};
+use KeyCharset::{Base64, Word};
 
 /// Whether the bytes after a beginning are those of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum KeyMatch {
     No,
     /// More bytes are needed to tell.
     Wait,
     /// So many bytes belong to it, and whatever follows of the rest.
-    Yes(usize, Rest),
+    Yes(usize, KeyTail),
     /// So many bytes stay visible, so many more are hidden, and whatever follows of the rest.
-    After(usize, usize, Rest),
+    After(usize, usize, KeyTail),
 }
 
 /// What else belongs to a key, however long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum KeyTail {
     #[default]
     Nothing,
-    Class(Class),
+    Class(KeyCharset),
     /// The lines of a private key, of which so many bytes may still come.
     Pem(usize),
 }
@@ -120,7 +120,7 @@ const PEM_LINE: usize = 32;
 const PEM_WHOLE: usize = 32 * 1024;
 
 /// `bytes` follow the format's beginning; `ended` says that there will be no more.
-pub(super) fn judge(body: Body, bytes: &[u8], ended: bool) -> Verdict {
+pub(super) fn match_body(body: KeyBody, bytes: &[u8], ended: bool) -> KeyMatch {
     match body {
         Run(class, least) => judge_run(class, least, bytes, ended),
         Exact(class, length) => judge_exact(class, length, bytes, ended),
@@ -134,49 +134,49 @@ pub(super) fn judge(body: Body, bytes: &[u8], ended: bool) -> Verdict {
     }
 }
 
-pub(super) fn unsure(ended: bool) -> Verdict {
-    if ended { Verdict::No } else { Verdict::Wait }
+pub(super) fn undecided(ended: bool) -> KeyMatch {
+    if ended { KeyMatch::No } else { KeyMatch::Wait }
 }
 
-pub(super) fn mixed(bytes: &[u8]) -> bool {
+pub(super) fn is_mixed(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// How far beyond its shortest length a key may go on with digits only, or letters only.
 const UNMIXED: usize = 64;
 
-fn judge_run(class: Class, least: usize, bytes: &[u8], ended: bool) -> Verdict {
+fn judge_run(class: KeyCharset, least: usize, bytes: &[u8], ended: bool) -> KeyMatch {
     let run = bytes.iter().take(least + UNMIXED).take_while(|b| class.has(**b)).count();
     match run {
-        run if run >= least && mixed(&bytes[..run]) => Verdict::Yes(least, Rest::Class(class)),
-        run if run < least + UNMIXED && run == bytes.len() => unsure(ended),
-        _ => Verdict::No,
+        run if run >= least && is_mixed(&bytes[..run]) => KeyMatch::Yes(least, KeyTail::Class(class)),
+        run if run < least + UNMIXED && run == bytes.len() => undecided(ended),
+        _ => KeyMatch::No,
     }
 }
 
-fn judge_exact(class: Class, length: usize, bytes: &[u8], ended: bool) -> Verdict {
+fn judge_exact(class: KeyCharset, length: usize, bytes: &[u8], ended: bool) -> KeyMatch {
     let run = bytes.iter().take(length + 1).take_while(|b| class.has(**b)).count();
     // Documentation marks its sample keys.
     let sample = run == length && bytes[..run].ends_with(b"EXAMPLE");
     match run {
-        run if run == bytes.len() && run <= length && !ended => Verdict::Wait,
-        run if run == length && is_random(&bytes[..run]) && !sample => Verdict::Yes(length, Rest::Nothing),
-        _ => Verdict::No,
+        run if run == bytes.len() && run <= length && !ended => KeyMatch::Wait,
+        run if run == length && is_random(&bytes[..run]) && !sample => KeyMatch::Yes(length, KeyTail::Nothing),
+        _ => KeyMatch::No,
     }
 }
 
-fn judge_ending(class: Class, length: usize, ending: &[u8], bytes: &[u8], ended: bool) -> Verdict {
+fn judge_ending(class: KeyCharset, length: usize, ending: &[u8], bytes: &[u8], ended: bool) -> KeyMatch {
     let run = bytes.iter().take(length).take_while(|b| class.has(**b)).count();
     let rest = &bytes[run..];
     match run {
-        run if run < length && rest.is_empty() => unsure(ended),
-        run if run < length => Verdict::No,
-        _ if rest.len() < ending.len() && ending.starts_with(rest) => unsure(ended),
-        _ if !rest.starts_with(ending) || !is_random(&bytes[..run]) => Verdict::No,
+        run if run < length && rest.is_empty() => undecided(ended),
+        run if run < length => KeyMatch::No,
+        _ if rest.len() < ending.len() && ending.starts_with(rest) => undecided(ended),
+        _ if !rest.starts_with(ending) || !is_random(&bytes[..run]) => KeyMatch::No,
         _ => match rest.get(ending.len()) {
-            None if !ended => Verdict::Wait,
-            Some(byte) if Word.has(*byte) => Verdict::No,
-            _ => Verdict::Yes(length + ending.len(), Rest::Nothing),
+            None if !ended => KeyMatch::Wait,
+            Some(byte) if Word.has(*byte) => KeyMatch::No,
+            _ => KeyMatch::Yes(length + ending.len(), KeyTail::Nothing),
         },
     }
 }
@@ -184,38 +184,38 @@ fn judge_ending(class: Class, length: usize, ending: &[u8], bytes: &[u8], ended:
 /// Letters and digits, or letters of both cases: some services use no digits.
 fn is_random(bytes: &[u8]) -> bool {
     let case = bytes.iter().any(u8::is_ascii_lowercase) && bytes.iter().any(u8::is_ascii_uppercase);
-    case || mixed(bytes)
+    case || is_mixed(bytes)
 }
 
-fn judge_parts(class: Class, between: u8, lengths: &[usize], bytes: &[u8], ended: bool) -> Verdict {
+fn judge_parts(class: KeyCharset, between: u8, lengths: &[usize], bytes: &[u8], ended: bool) -> KeyMatch {
     let mut at = 0;
     for (index, length) in lengths.iter().enumerate() {
         if index > 0 {
             match bytes.get(at) {
-                None => return unsure(ended),
+                None => return undecided(ended),
                 Some(byte) if *byte == between => at += 1,
-                Some(_) => return Verdict::No,
+                Some(_) => return KeyMatch::No,
             }
         }
         let part = bytes[at..].iter().take(*length).take_while(|b| class.has(**b)).count();
         at += part;
         if part < *length {
-            return if at == bytes.len() { unsure(ended) } else { Verdict::No };
+            return if at == bytes.len() { undecided(ended) } else { KeyMatch::No };
         }
     }
     match bytes.get(at) {
-        None if !ended => Verdict::Wait,
-        Some(byte) if class.has(*byte) => Verdict::No,
-        _ if mixed(&bytes[..at]) => Verdict::Yes(at, Rest::Nothing),
-        _ => Verdict::No,
+        None if !ended => KeyMatch::Wait,
+        Some(byte) if class.has(*byte) => KeyMatch::No,
+        _ if is_mixed(&bytes[..at]) => KeyMatch::Yes(at, KeyTail::Nothing),
+        _ => KeyMatch::No,
     }
 }
 
 /// `header.payload.signature`, the payload a JSON object as well.
-fn judge_jwt(bytes: &[u8], ended: bool) -> Verdict {
+fn judge_jwt(bytes: &[u8], ended: bool) -> KeyMatch {
     const SIGNATURE: usize = 20;
     let window = &bytes[..bytes.len().min(JWT_BYTES)];
-    let unsure = || if window.len() == JWT_BYTES { Verdict::No } else { unsure(ended) };
+    let unsure = || if window.len() == JWT_BYTES { KeyMatch::No } else { undecided(ended) };
     let part = |from: usize| from + window[from..].iter().take_while(|b| Word.has(**b)).count();
     let header = part(0);
     let payload = part((header + 1).min(window.len()));
@@ -224,48 +224,48 @@ fn judge_jwt(bytes: &[u8], ended: bool) -> Verdict {
         match window.get(dot) {
             None => return unsure(),
             Some(b'.') => {}
-            Some(_) => return Verdict::No,
+            Some(_) => return KeyMatch::No,
         }
     }
     if !b"eyJ".iter().zip(&window[header + 1..]).all(|(a, b)| a == b) {
-        return Verdict::No;
+        return KeyMatch::No;
     }
     match signature - (payload + 1) {
-        length if length >= SIGNATURE => Verdict::Yes(payload + 1 + SIGNATURE, Rest::Class(Word)),
+        length if length >= SIGNATURE => KeyMatch::Yes(payload + 1 + SIGNATURE, KeyTail::Class(Word)),
         _ if signature == window.len() => unsure(),
-        _ => Verdict::No,
+        _ => KeyMatch::No,
     }
 }
 
 /// The title must be one of a private key, and a line of it must follow: texts that only mention the title stay.
-fn judge_pem(bytes: &[u8], ended: bool) -> Verdict {
+fn judge_pem(bytes: &[u8], ended: bool) -> KeyMatch {
     let window = &bytes[..bytes.len().min(PEM_BYTES)];
-    let unsure = || if window.len() == PEM_BYTES { Verdict::No } else { unsure(ended) };
+    let unsure = || if window.len() == PEM_BYTES { KeyMatch::No } else { undecided(ended) };
     let title = window.iter().take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b' ').count();
     if title > 48 {
-        return Verdict::No;
+        return KeyMatch::No;
     }
     if title == window.len() {
         return unsure();
     }
     if !window[..title].windows(11).any(|w| w == b"PRIVATE KEY") {
-        return Verdict::No;
+        return KeyMatch::No;
     }
     let mut run = 0;
     for (at, byte) in window.iter().enumerate().skip(title) {
         run = if Base64.has(*byte) { run + 1 } else { 0 };
-        if !in_pem(*byte) {
-            return Verdict::No;
+        if !is_pem_byte(*byte) {
+            return KeyMatch::No;
         }
-        if run >= PEM_LINE && mixed(&window[at + 1 - PEM_LINE..=at]) {
-            return Verdict::Yes(at + 1, Rest::Pem(PEM_WHOLE));
+        if run >= PEM_LINE && is_mixed(&window[at + 1 - PEM_LINE..=at]) {
+            return KeyMatch::Yes(at + 1, KeyTail::Pem(PEM_WHOLE));
         }
     }
     unsure()
 }
 
 /// Base64, line numbers and prefixes of tools, escaped line ends, headers of encrypted keys.
-pub(super) fn in_pem(byte: u8) -> bool {
+pub(super) fn is_pem_byte(byte: u8) -> bool {
     Base64.has(byte)
         || byte.is_ascii_whitespace()
         || matches!(byte, b'\\' | b'-' | b':' | b',' | b'.' | b'_' | b'|')

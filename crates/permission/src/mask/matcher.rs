@@ -1,62 +1,62 @@
 //! Finds where something to hide may begin and says what it is. Values are found by their first bytes and compared
 //! whole; among values that begin alike the longest wins, and a value wins over a format.
 
-use super::formats::{self, Body, Edge, Rest, Verdict};
+use super::formats::{self, KeyBody, KeyBoundary, KeyMatch, KeyTail};
 use super::table::{FORMATS, SHARED};
-use super::{Known, mask_text};
+use super::{KnownSecret, mask_text};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use std::sync::LazyLock;
 
 /// A value is found by this many of its first bytes.
-const START: usize = 24;
+const PREFIX_BYTES: usize = 24;
 /// A user name of this length may be a key.
-const LONG_LEAD: usize = 16;
+const MIN_KEY_USER_BYTES: usize = 16;
 /// How far back the surroundings of a key are looked at.
-pub(super) const BEHIND: usize = 16;
+pub(super) const LOOKBEHIND_BYTES: usize = 16;
 
-pub(super) struct Matcher {
-    values: Vec<Value>,
+pub(super) struct SecretMatcher {
+    values: Vec<SecretValue>,
     /// Where values begin; `None` when there are none.
-    starts: Option<Finder>,
+    starts: Option<PrefixFinder>,
     /// Indices into `values` by first byte, longest first.
-    by_first: ByFirst,
+    by_first: FirstByteIndex,
     /// Mask texts of `FORMATS`, in its order.
     format_masks: Vec<Vec<u8>>,
     longest_start: usize,
 }
 
-struct Value {
+struct SecretValue {
     bytes: Vec<u8>,
     mask: Vec<u8>,
 }
 
-impl Value {
+impl SecretValue {
     fn start(&self) -> &[u8] {
-        &self.bytes[..self.bytes.len().min(START)]
+        &self.bytes[..self.bytes.len().min(PREFIX_BYTES)]
     }
 }
 
 /// What a place turned out to be.
-pub(super) enum Found<'a> {
+pub(super) enum SecretMatch<'a> {
     Nothing,
     Wait,
     /// `lead` bytes stay as they are, `length` more are hidden.
     Secret {
         lead: usize,
         length: usize,
-        rest: Rest,
+        rest: KeyTail,
         mask: &'a [u8],
     },
 }
 
 /// More beginnings at once make the vectorised search slower than another pass does.
-const AT_ONCE: usize = 32;
+const MAX_PACKED_PREFIXES: usize = 32;
 /// Beginnings this short are searched for one by one.
 const TINY: usize = 2;
 /// Beginnings shorter than this would make the search for longer ones less exact.
-const LONG: usize = 4;
+const MIN_PACKED_BYTES: usize = 4;
 
-static FORMAT_STARTS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
+static FORMAT_STARTS: LazyLock<Vec<PrefixFinder>> = LazyLock::new(|| {
     let mut starts: Vec<&[u8]> = FORMATS.iter().map(|format| format.start.as_bytes()).collect();
     starts.extend(SHARED.iter().map(|shared| shared.as_bytes()));
     starts.sort_unstable();
@@ -68,24 +68,24 @@ static FORMAT_STARTS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
             needed.push(start);
         }
     }
-    let (long, rest): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= LONG);
+    let (long, rest): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= MIN_PACKED_BYTES);
     // A search is as sharp as the shortest of its beginnings.
     let (short, tiny): (Vec<&[u8]>, Vec<&[u8]>) = rest.into_iter().partition(|start| start.len() > TINY);
-    let finders = long.chunks(AT_ONCE).chain(short.chunks(AT_ONCE)).chain(tiny.chunks(1));
-    finders.filter_map(|starts| Finder::new(starts.iter().copied())).collect()
+    let finders = long.chunks(MAX_PACKED_PREFIXES).chain(short.chunks(MAX_PACKED_PREFIXES)).chain(tiny.chunks(1));
+    finders.filter_map(|starts| PrefixFinder::new(starts.iter().copied())).collect()
 });
-static FORMATS_BY_FIRST: LazyLock<ByFirst> =
-    LazyLock::new(|| ByFirst::new(FORMATS.iter().map(|format| format.start.as_bytes())));
+static FORMATS_BY_FIRST: LazyLock<FirstByteIndex> =
+    LazyLock::new(|| FirstByteIndex::new(FORMATS.iter().map(|format| format.start.as_bytes())));
 
-impl Matcher {
-    pub(super) fn new(known: Vec<Known>) -> Self {
-        let mut values: Vec<Value> = Vec::new();
-        for Known { name, value } in known {
+impl SecretMatcher {
+    pub(super) fn new(known: Vec<KnownSecret>) -> Self {
+        let mut values: Vec<SecretValue> = Vec::new();
+        for KnownSecret { name, value } in known {
             let mask = mask_text(&name).into_bytes();
             for bytes in spellings(value) {
                 let inside_mask = mask.windows(bytes.len().max(1)).any(|w| w == bytes);
                 if !inside_mask && !values.iter().any(|other| other.bytes == bytes) {
-                    values.push(Value { bytes, mask: mask.clone() });
+                    values.push(SecretValue { bytes, mask: mask.clone() });
                 }
             }
         }
@@ -93,8 +93,8 @@ impl Matcher {
         let longest_format = FORMATS.iter().map(|format| format.start.len()).max().unwrap_or(0);
         let longest_start = values.iter().map(|value| value.start().len()).max().unwrap_or(0).max(longest_format);
         Self {
-            starts: Finder::new(values.iter().map(Value::start)),
-            by_first: ByFirst::new(values.iter().map(Value::start)),
+            starts: PrefixFinder::new(values.iter().map(SecretValue::start)),
+            by_first: FirstByteIndex::new(values.iter().map(SecretValue::start)),
             format_masks: FORMATS.iter().map(|format| mask_text(format.name).into_bytes()).collect(),
             values,
             longest_start,
@@ -102,9 +102,9 @@ impl Matcher {
     }
 
     /// The first place at or after `from` where a value or a format begins.
-    pub(super) fn hunt<'a>(&'a self, bytes: &'a [u8]) -> Hunt<'a> {
-        let searches = self.starts.iter().chain(FORMAT_STARTS.iter()).map(Next::of).collect();
-        Hunt { bytes, searches }
+    pub(super) fn search_candidates<'a>(&'a self, bytes: &'a [u8]) -> CandidateSearch<'a> {
+        let searches = self.starts.iter().chain(FORMAT_STARTS.iter()).map(FinderCursor::of).collect();
+        CandidateSearch { bytes, searches }
     }
 
     /// The first place at or after `from` whose bytes, up to the end, could be the first part of a beginning.
@@ -120,14 +120,19 @@ impl Matcher {
     }
 
     /// What begins at the first of `bytes`; `behind` is what stands before it.
-    pub(super) fn judge(&self, bytes: &[u8], behind: &[u8], ended: bool) -> Found<'_> {
+    pub(super) fn judge(&self, bytes: &[u8], behind: &[u8], ended: bool) -> SecretMatch<'_> {
         for index in self.by_first.of(bytes[0]) {
             let value = &self.values[index];
             if bytes.starts_with(&value.bytes) {
-                return Found::Secret { lead: 0, length: value.bytes.len(), rest: Rest::Nothing, mask: &value.mask };
+                return SecretMatch::Secret {
+                    lead: 0,
+                    length: value.bytes.len(),
+                    rest: KeyTail::Nothing,
+                    mask: &value.mask,
+                };
             }
             if !ended && value.bytes.starts_with(bytes) {
-                return Found::Wait;
+                return SecretMatch::Wait;
             }
         }
         for index in FORMATS_BY_FIRST.of(bytes[0]) {
@@ -136,51 +141,51 @@ impl Matcher {
             if !fits(format.edge, behind) {
                 continue;
             }
-            match formats::judge(format.body, body, ended) {
-                Verdict::No => {}
-                Verdict::Wait => return Found::Wait,
-                Verdict::Yes(length, rest) => {
+            match formats::match_body(format.body, body, ended) {
+                KeyMatch::No => {}
+                KeyMatch::Wait => return SecretMatch::Wait,
+                KeyMatch::Yes(length, rest) => {
                     let length = format.start.len() + length;
-                    return Found::Secret { lead: 0, length, rest, mask: &self.format_masks[index] };
+                    return SecretMatch::Secret { lead: 0, length, rest, mask: &self.format_masks[index] };
                 }
-                Verdict::After(lead, length, rest) => {
+                KeyMatch::After(lead, length, rest) => {
                     // What has a name of its own keeps it.
-                    if format.body == Body::Authorization {
+                    if format.body == KeyBody::Authorization {
                         match self.has_name(&body[lead..], ended) {
-                            Verdict::No => {
+                            KeyMatch::No => {
                                 let lead = format.start.len() + lead;
-                                return Found::Secret { lead, length, rest, mask: &self.format_masks[index] };
+                                return SecretMatch::Secret { lead, length, rest, mask: &self.format_masks[index] };
                             }
-                            Verdict::Wait => return Found::Wait,
-                            Verdict::Yes(..) | Verdict::After(..) => continue,
+                            KeyMatch::Wait => return SecretMatch::Wait,
+                            KeyMatch::Yes(..) | KeyMatch::After(..) => continue,
                         }
                     }
                     let start = format.start.len();
                     // What would stay visible may hold a secret of its own.
-                    let hides = lead >= LONG_LEAD || self.holds_value(&body[..lead]);
+                    let hides = lead >= MIN_KEY_USER_BYTES || self.holds_value(&body[..lead]);
                     let (lead, length) = if hides { (start, lead + length) } else { (start + lead, length) };
-                    return Found::Secret { lead, length, rest, mask: &self.format_masks[index] };
+                    return SecretMatch::Secret { lead, length, rest, mask: &self.format_masks[index] };
                 }
             }
         }
-        Found::Nothing
+        SecretMatch::Nothing
     }
 
     /// Whether a value or a key of a known kind begins here.
-    fn has_name(&self, bytes: &[u8], ended: bool) -> Verdict {
-        let Some(first) = bytes.first() else { return formats::unsure(ended) };
+    fn has_name(&self, bytes: &[u8], ended: bool) -> KeyMatch {
+        let Some(first) = bytes.first() else { return formats::undecided(ended) };
         if self.by_first.of(*first).any(|index| bytes.starts_with(&self.values[index].bytes)) {
-            return Verdict::Yes(0, Rest::Nothing);
+            return KeyMatch::Yes(0, KeyTail::Nothing);
         }
         for index in FORMATS_BY_FIRST.of(*first) {
             let format = &FORMATS[index];
             let Some(body) = bytes.strip_prefix(format.start.as_bytes()) else { continue };
-            let verdict = formats::judge(format.body, body, ended);
-            if verdict != Verdict::No {
+            let verdict = formats::match_body(format.body, body, ended);
+            if verdict != KeyMatch::No {
                 return verdict;
             }
         }
-        Verdict::No
+        KeyMatch::No
     }
 
     fn holds_value(&self, bytes: &[u8]) -> bool {
@@ -188,13 +193,13 @@ impl Matcher {
     }
 }
 
-fn fits(edge: Edge, behind: &[u8]) -> bool {
+fn fits(edge: KeyBoundary, behind: &[u8]) -> bool {
     match edge {
-        Edge::Any => true,
-        Edge::Word => is_edge(behind),
-        Edge::Alone => is_edge(behind) && behind.last() != Some(&b'-'),
-        Edge::Digits => behind.iter().rev().take_while(|b| b.is_ascii_digit()).count() >= 8,
-        Edge::Letters(count) => {
+        KeyBoundary::Any => true,
+        KeyBoundary::Word => is_edge(behind),
+        KeyBoundary::Alone => is_edge(behind) && behind.last() != Some(&b'-'),
+        KeyBoundary::Digits => behind.iter().rev().take_while(|b| b.is_ascii_digit()).count() >= 8,
+        KeyBoundary::Letters(count) => {
             let run = behind.iter().rev().take(count + 1).take_while(|b| b.is_ascii_alphanumeric()).count();
             let before = &behind[..behind.len() - count.min(behind.len())];
             run >= count && is_edge(before)
@@ -245,12 +250,12 @@ fn spellings(value: Vec<u8>) -> Vec<Vec<u8>> {
 }
 
 /// A search for any of several beginnings: vectorised where the machine and their number allow it.
-enum Finder {
+enum PrefixFinder {
     Packed(packed::Searcher),
     Automaton(AhoCorasick),
 }
 
-impl Finder {
+impl PrefixFinder {
     fn new<'a>(starts: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let starts: Vec<&[u8]> = starts.collect();
         if starts.is_empty() {
@@ -271,19 +276,19 @@ impl Finder {
 }
 
 /// The beginnings in one buffer, in order. Each search goes on where it stood.
-pub(super) struct Hunt<'a> {
+pub(super) struct CandidateSearch<'a> {
     bytes: &'a [u8],
-    searches: Vec<Next<'a>>,
+    searches: Vec<FinderCursor<'a>>,
 }
 
-struct Next<'a> {
-    finder: &'a Finder,
+struct FinderCursor<'a> {
+    finder: &'a PrefixFinder,
     /// The last answer; everything before it was searched.
     at: Option<usize>,
 }
 
-impl<'a> Next<'a> {
-    fn of(finder: &'a Finder) -> Self {
+impl<'a> FinderCursor<'a> {
+    fn of(finder: &'a PrefixFinder) -> Self {
         Self { finder, at: Some(0) }
     }
 
@@ -295,7 +300,7 @@ impl<'a> Next<'a> {
     }
 }
 
-impl Hunt<'_> {
+impl CandidateSearch<'_> {
     /// `from` never goes back.
     pub(super) fn next(&mut self, from: usize, fresh: bool) -> Option<usize> {
         let bytes = self.bytes;
@@ -304,11 +309,11 @@ impl Hunt<'_> {
 }
 
 /// Indices of beginnings by their first byte, in the order given.
-struct ByFirst {
+struct FirstByteIndex {
     rows: Vec<(u8, usize)>,
 }
 
-impl ByFirst {
+impl FirstByteIndex {
     fn new<'a>(starts: impl Iterator<Item = &'a [u8]>) -> Self {
         let first = |(index, start): (usize, &[u8])| start.first().map(|byte| (*byte, index));
         let mut rows: Vec<(u8, usize)> = starts.enumerate().filter_map(first).collect();

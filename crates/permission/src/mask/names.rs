@@ -1,12 +1,12 @@
 //! Which variables hold credentials, and which of their values are worth hiding. A value that is short, a path, a plain
 //! word or shared with an ordinary variable is left alone.
 
-use super::Known;
+use super::KnownSecret;
 use std::collections::HashSet;
 
-pub(super) const SHORTEST: usize = 8;
+pub(super) const MIN_SECRET_BYTES: usize = 8;
 /// Longer values are not credentials but documents that contain some.
-const LONGEST: usize = 16 * 1024;
+const MAX_SECRET_BYTES: usize = 16 * 1024;
 /// Below this a value of lower-case letters only is taken for a word.
 const WORD: usize = 16;
 const FEWEST_DISTINCT: usize = 5;
@@ -23,7 +23,7 @@ const PARTS: &[&str] = &[
 
 /// Names that end so speak about a credential and do not hold it.
 #[rustfmt::skip]
-const ABOUT: &[&str] = &[
+const NON_SECRET_SUFFIXES: &[&str] = &[
     "ID", "FILE", "PATH", "URL", "URI", "NAME", "TYPE", "HOST", "PORT", "USER", "LIMIT", "COUNT", "SIZE", "TTL", "MS",
     "SECONDS", "TIMEOUT", "EXPIRY", "ENABLED", "DISABLED", "DIR", "SOCK", "VERSION", "ALGORITHM", "REGION", "ENDPOINT",
 ];
@@ -41,7 +41,7 @@ const COMMON: &[&str] = &[
     "development",
 ];
 
-pub(super) fn secrets_of<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<Known> {
+pub(super) fn secrets_of<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<KnownSecret> {
     let all: Vec<(String, &[u8])> =
         variables.into_iter().map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value)).collect();
     let ordinary: HashSet<&[u8]> = all
@@ -53,7 +53,7 @@ pub(super) fn secrets_of<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a 
     for (name, value) in &all {
         for part in secret_parts(name, value) {
             if is_worth_hiding(part) && !ordinary.contains(part) {
-                found.push(Known { name: name.clone(), value: part.to_vec() });
+                found.push(KnownSecret { name: name.clone(), value: part.to_vec() });
             }
         }
     }
@@ -75,11 +75,11 @@ fn secret_parts<'a>(name: &str, value: &'a [u8]) -> Vec<&'a [u8]> {
 /// Headers whose value is a credential, by a part of their name.
 const HEADERS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password", "credential"];
 
-pub(super) fn secret_of_header(name: &str, value: &str) -> Option<Known> {
+pub(super) fn secret_of_header(name: &str, value: &str) -> Option<KnownSecret> {
     let lower = name.to_ascii_lowercase();
     let value = bearer(value.trim().as_bytes());
     let secret = HEADERS.iter().any(|part| lower.contains(part)) && is_worth_hiding(value);
-    secret.then(|| Known { name: format!("header {name}"), value: value.to_vec() })
+    secret.then(|| KnownSecret { name: format!("header {name}"), value: value.to_vec() })
 }
 
 fn after(line: &[u8], separator: impl Fn(u8) -> bool) -> Option<&[u8]> {
@@ -108,7 +108,7 @@ fn is_credential(name: &str) -> bool {
     }
     let parts: Vec<&str> = name.split('_').collect();
     let last = parts.last().copied().unwrap_or_default();
-    if ABOUT.contains(&last) || parts.iter().any(|part| part.starts_with("PUBLI")) {
+    if NON_SECRET_SUFFIXES.contains(&last) || parts.iter().any(|part| part.starts_with("PUBLI")) {
         return false;
     }
     parts.iter().any(|part| PARTS.contains(part))
@@ -117,7 +117,7 @@ fn is_credential(name: &str) -> bool {
 }
 
 pub(super) fn is_worth_hiding(value: &[u8]) -> bool {
-    if !(SHORTEST..=LONGEST).contains(&value.len()) {
+    if !(MIN_SECRET_BYTES..=MAX_SECRET_BYTES).contains(&value.len()) {
         return false;
     }
     let distinct: HashSet<u8> = value.iter().copied().collect();

@@ -1,8 +1,8 @@
 //! Masks bytes that arrive in pieces. Bytes that could be the first part of something to hide wait for the next piece;
 //! everything else goes on at once.
 
-use super::formats::{Class, Rest, in_pem};
-use super::matcher::{BEHIND, Found, Matcher};
+use super::formats::{KeyCharset, KeyTail, is_pem_byte};
+use super::matcher::{LOOKBEHIND_BYTES, SecretMatch, SecretMatcher};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ const PEM_TITLE: usize = 64;
 
 /// `Default` hides nothing.
 #[derive(Default)]
-pub struct Stream {
-    matcher: Option<Arc<Matcher>>,
+pub struct MaskingStream {
+    matcher: Option<Arc<SecretMatcher>>,
     /// Bytes that were neither passed on nor hidden yet.
-    held: Vec<u8>,
+    pending: Vec<u8>,
     /// The last bytes before `held`, as they came.
-    behind: Vec<u8>,
+    preceding: Vec<u8>,
     /// What still belongs to a secret whose mask was passed on.
-    rest: Rest,
+    rest: KeyTail,
     hidden: u64,
 }
 
-impl std::fmt::Debug for Stream {
+impl std::fmt::Debug for MaskingStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream").field("hidden", &self.hidden).finish_non_exhaustive()
     }
 }
 
-impl Stream {
-    pub(super) fn new(matcher: Option<Arc<Matcher>>) -> Self {
-        Self { matcher, held: Vec::new(), behind: Vec::new(), rest: Rest::Nothing, hidden: 0 }
+impl MaskingStream {
+    pub(super) fn new(matcher: Option<Arc<SecretMatcher>>) -> Self {
+        Self { matcher, pending: Vec::new(), preceding: Vec::new(), rest: KeyTail::Nothing, hidden: 0 }
     }
 
     /// How many secrets were hidden so far.
@@ -41,49 +41,49 @@ impl Stream {
 
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn FnMut(&[u8])) {
         let Some(matcher) = self.matcher.clone() else { return out(bytes) };
-        if self.held.is_empty() {
+        if self.pending.is_empty() {
             let done = self.scan(&matcher, bytes, false, out);
-            self.held.extend_from_slice(&bytes[done..]);
+            self.pending.extend_from_slice(&bytes[done..]);
             return;
         }
-        let mut held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.pending);
         held.extend_from_slice(bytes);
         let done = self.scan(&matcher, &held, false, out);
         held.drain(..done);
-        self.held = held;
+        self.pending = held;
     }
 
     /// There is nothing more to come.
     pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) {
         let Some(matcher) = self.matcher.clone() else { return };
-        let held = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.pending);
         self.scan(&matcher, &held, true, out);
-        self.behind.clear();
-        self.rest = Rest::Nothing;
+        self.preceding.clear();
+        self.rest = KeyTail::Nothing;
     }
 
     /// Passes on what is settled and says how many bytes that were.
-    fn scan(&mut self, matcher: &Matcher, bytes: &[u8], ended: bool, out: &mut dyn FnMut(&[u8])) -> usize {
+    fn scan(&mut self, matcher: &SecretMatcher, bytes: &[u8], ended: bool, out: &mut dyn FnMut(&[u8])) -> usize {
         let mut floor = None;
-        let done = self.settle(matcher, bytes, ended, &mut floor, out);
+        let done = self.mask_next(matcher, bytes, ended, &mut floor, out);
         if floor.is_some() {
-            self.behind.clear();
+            self.preceding.clear();
         }
-        self.behind.extend_from_slice(&bytes[done.saturating_sub(BEHIND).max(floor.unwrap_or(0))..done]);
-        self.behind.drain(..self.behind.len().saturating_sub(BEHIND));
+        self.preceding.extend_from_slice(&bytes[done.saturating_sub(LOOKBEHIND_BYTES).max(floor.unwrap_or(0))..done]);
+        self.preceding.drain(..self.preceding.len().saturating_sub(LOOKBEHIND_BYTES));
         done
     }
 
     /// `floor` becomes the end of the last secret: nothing is looked at across it.
-    fn settle(
+    fn mask_next(
         &mut self,
-        matcher: &Matcher,
+        matcher: &SecretMatcher,
         bytes: &[u8],
         ended: bool,
         floor: &mut Option<usize>,
         out: &mut dyn FnMut(&[u8]),
     ) -> usize {
-        let mut hunt = matcher.hunt(bytes);
+        let mut hunt = matcher.search_candidates(bytes);
         let mut fresh = true;
         let mut at = 0;
         loop {
@@ -104,12 +104,12 @@ impl Stream {
                 };
                 fresh = false;
                 match matcher.judge(&bytes[start..], &self.before(bytes, start, *floor), ended) {
-                    Found::Nothing => at = start + 1,
-                    Found::Wait => {
+                    SecretMatch::Nothing => at = start + 1,
+                    SecretMatch::Wait => {
                         out(&bytes[shown..start]);
                         return start;
                     }
-                    Found::Secret { lead, length, rest, mask } => {
+                    SecretMatch::Secret { lead, length, rest, mask } => {
                         self.rest = rest;
                         break (start + lead, length, mask);
                     }
@@ -126,34 +126,34 @@ impl Stream {
     /// The last bytes before `at`, some of which may have gone by earlier.
     fn before<'a>(&self, bytes: &'a [u8], at: usize, floor: Option<usize>) -> Cow<'a, [u8]> {
         if let Some(floor) = floor {
-            return Cow::Borrowed(&bytes[at.saturating_sub(BEHIND).max(floor)..at]);
+            return Cow::Borrowed(&bytes[at.saturating_sub(LOOKBEHIND_BYTES).max(floor)..at]);
         }
-        let here = &bytes[at.saturating_sub(BEHIND)..at];
-        if here.len() == BEHIND {
+        let here = &bytes[at.saturating_sub(LOOKBEHIND_BYTES)..at];
+        if here.len() == LOOKBEHIND_BYTES {
             return Cow::Borrowed(here);
         }
-        let missing = BEHIND - here.len();
-        let earlier = &self.behind[self.behind.len().saturating_sub(missing)..];
+        let missing = LOOKBEHIND_BYTES - here.len();
+        let earlier = &self.preceding[self.preceding.len().saturating_sub(missing)..];
         Cow::Owned([earlier, here].concat())
     }
 
     /// How many of `bytes` belong to the secret before them, and whether it may go on after them.
     fn skip(&mut self, bytes: &[u8], ended: bool) -> (usize, bool) {
         let (length, open) = match self.rest {
-            Rest::Nothing => return (0, false),
-            Rest::Class(class) => skip_class(class, bytes),
-            Rest::Pem(left) => skip_pem(bytes, left, ended),
+            KeyTail::Nothing => return (0, false),
+            KeyTail::Class(class) => skip_class(class, bytes),
+            KeyTail::Pem(left) => skip_pem(bytes, left, ended),
         };
         if !open {
-            self.rest = Rest::Nothing;
-        } else if let Rest::Pem(left) = &mut self.rest {
+            self.rest = KeyTail::Nothing;
+        } else if let KeyTail::Pem(left) = &mut self.rest {
             *left = left.saturating_sub(length);
         }
         (length, open)
     }
 }
 
-fn skip_class(class: Class, bytes: &[u8]) -> (usize, bool) {
+fn skip_class(class: KeyCharset, bytes: &[u8]) -> (usize, bool) {
     let length = bytes.iter().take_while(|b| class.has(**b)).count();
     (length, length == bytes.len())
 }
@@ -175,7 +175,7 @@ fn skip_pem(bytes: &[u8], left: usize, ended: bool) -> (usize, bool) {
         if !ended && PEM_END.starts_with(rest) {
             return (at, true);
         }
-        if at >= left || !in_pem(*byte) {
+        if at >= left || !is_pem_byte(*byte) {
             return (at, false);
         }
         at += 1;

@@ -2,7 +2,7 @@
 //! address or a connection string. Only the secret itself is hidden. Placeholders, samples of documentation and
 //! passwords for this very machine are not secrets.
 
-use super::formats::{Class, Rest, Verdict, mixed, unsure};
+use super::formats::{KeyCharset, KeyMatch, KeyTail, is_mixed, undecided};
 use super::names;
 
 /// Looks no further for the end of a user and password.
@@ -17,38 +17,38 @@ const GAP: usize = 12;
 const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token "];
 
 /// `bytes` follow the name of the header.
-pub(super) fn authorization(bytes: &[u8], ended: bool) -> Verdict {
+pub(super) fn authorization(bytes: &[u8], ended: bool) -> KeyMatch {
     let between = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'(' | b'`' | b' ');
     let gap = bytes.iter().take(GAP + 1).take_while(|b| between(b)).count();
     let rest = &bytes[gap..];
     if gap == 0 || gap > GAP {
-        return if bytes.is_empty() { unsure(ended) } else { Verdict::No };
+        return if bytes.is_empty() { undecided(ended) } else { KeyMatch::No };
     }
     let begins = |scheme: &[u8]| {
         let length = scheme.len().min(rest.len());
         rest[..length].eq_ignore_ascii_case(&scheme[..length])
     };
-    let Some(scheme) = SCHEMES.iter().find(|scheme| begins(scheme)) else { return Verdict::No };
+    let Some(scheme) = SCHEMES.iter().find(|scheme| begins(scheme)) else { return KeyMatch::No };
     if rest.len() <= scheme.len() {
-        return unsure(ended);
+        return undecided(ended);
     }
     let credential = &rest[scheme.len()..];
-    let run = credential.iter().take(HEADER).take_while(|b| Class::Credential.has(**b)).count();
+    let run = credential.iter().take(HEADER).take_while(|b| KeyCharset::Credential.has(**b)).count();
     if run == credential.len() && run < HEADER && !ended {
-        return Verdict::Wait;
+        return KeyMatch::Wait;
     }
     // What a mask follows was looked at before.
     if credential.get(run) != Some(&b'[') && is_credential(&credential[..run]) {
-        return Verdict::After(gap + scheme.len(), run, Rest::Class(Class::Credential));
+        return KeyMatch::After(gap + scheme.len(), run, KeyTail::Class(KeyCharset::Credential));
     }
-    Verdict::No
+    KeyMatch::No
 }
 
 fn is_credential(text: &[u8]) -> bool {
     // A pair that is a sample must not count as a token.
     match decoded(text).filter(|pair| pair.contains(&b':') && pair.iter().all(|b| b.is_ascii_graphic() || *b == b' ')) {
         Some(pair) => is_pair(&pair),
-        None => text.len() >= SHORTEST_TOKEN && mixed(text) && !is_placeholder(text),
+        None => text.len() >= SHORTEST_TOKEN && is_mixed(text) && !is_placeholder(text),
     }
 }
 
@@ -59,7 +59,7 @@ fn is_pair(text: &[u8]) -> bool {
 }
 
 /// `bytes` follow `://`.
-pub(super) fn password(bytes: &[u8], ended: bool) -> Verdict {
+pub(super) fn password(bytes: &[u8], ended: bool) -> KeyMatch {
     let window = &bytes[..bytes.len().min(AUTHORITY)];
     let stop = |byte: &u8| {
         matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>') || byte.is_ascii_whitespace()
@@ -67,29 +67,29 @@ pub(super) fn password(bytes: &[u8], ended: bool) -> Verdict {
     let end = window.iter().position(stop).unwrap_or(window.len());
     let open = end == window.len() && !ended && window.len() < AUTHORITY;
     let Some(at) = window[..end].iter().rposition(|b| *b == b'@') else {
-        return if open { unsure(ended) } else { Verdict::No };
+        return if open { undecided(ended) } else { KeyMatch::No };
     };
     if open {
         // The host may still turn out to be this machine, or another `@` may follow.
-        return Verdict::Wait;
+        return KeyMatch::Wait;
     }
-    let Some(colon) = window[..at].iter().position(|b| *b == b':') else { return Verdict::No };
+    let Some(colon) = window[..at].iter().position(|b| *b == b':') else { return KeyMatch::No };
     let (secret, host) = (&window[colon + 1..at], &window[at + 1..end]);
     let hidden = names::is_worth_hiding(secret) && !is_placeholder(secret) && !is_sample_host(host);
-    if hidden { Verdict::After(colon + 1, secret.len(), Rest::Nothing) } else { Verdict::No }
+    if hidden { KeyMatch::After(colon + 1, secret.len(), KeyTail::Nothing) } else { KeyMatch::No }
 }
 
 /// `bytes` follow `;Password=`.
-pub(super) fn setting(bytes: &[u8], ended: bool) -> Verdict {
-    let run = bytes.iter().take(SETTING).take_while(|b| Class::Setting.has(**b)).count();
+pub(super) fn setting(bytes: &[u8], ended: bool) -> KeyMatch {
+    let run = bytes.iter().take(SETTING).take_while(|b| KeyCharset::Setting.has(**b)).count();
     if run == bytes.len() && run < SETTING && !ended {
-        return Verdict::Wait;
+        return KeyMatch::Wait;
     }
     let secret = &bytes[..run];
     if run < SETTING && names::is_worth_hiding(secret) && !is_placeholder(secret) {
-        return Verdict::After(0, run, Rest::Nothing);
+        return KeyMatch::After(0, run, KeyTail::Nothing);
     }
-    Verdict::No
+    KeyMatch::No
 }
 
 /// Words of which placeholders are made.

@@ -2,37 +2,37 @@
 //! allows uses the strict one; a command is allowed only when each of its parts is.
 
 use super::repository::{self, GitCall};
-use super::{Asked, Decision, Facts, Kind, Policy, Reason, because};
-use crate::path::{Spelled, inside, normalise};
-use crate::rule::{Rule, Target};
+use super::{AccessRequest, DecisionReason, PathAccess, PathFacts, PermissionDecision, Policy, rule_reason};
+use crate::path::{ResolvedPath, is_inside, normalise};
+use crate::rule::{PermissionRule, RuleTarget};
 use crate::sensitive;
 use crate::shell::pattern::CommandPattern;
-use crate::shell::reading::Reading;
-use crate::shell::readonly::{self, Look};
-use crate::shell::script::{Join, Redirect, Unit, Word, join_raw};
+use crate::shell::reading::CommandReading;
+use crate::shell::readonly::{self, ReadAccess};
+use crate::shell::script::{FileRedirect, ShellWord, SimpleCommand, UnitJoin, join_raw};
 use crate::shell::suspects::Suspect;
-use crate::shell::{files, find, flags, git, little, outputs, wrapper};
+use crate::shell::{files, find, flags, git, outputs, script_languages, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
-use wire::settings::Behaviour;
+use wire::settings::RuleBehaviour;
 
 /// More paths than this are not resolved, and what is not resolved is not allowed.
 const MAX_NEEDS: usize = 256;
 
 impl Policy {
     pub(super) fn command_needs(&self, command: &str, cwd: &Path) -> Vec<PathBuf> {
-        let home = self.place.home.as_deref();
-        let reading = Reading::of(command);
+        let home = self.directories.home.as_deref();
+        let reading = CommandReading::of(command);
         let mut needs = vec![cwd.to_path_buf()];
-        needs.extend(files::touched(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
+        needs.extend(files::touched_files(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
         needs.extend(reading.sourced.iter().map(|file| cwd.join(file)));
-        let mut walk = Walk::new(cwd, home);
+        let mut walk = DirectoryTracker::new(cwd, home);
         for unit in reading.strict.iter().flatten() {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
             let paths = walk.step(unit).map(|parts| parts.paths).unwrap_or_default();
             needs.extend(paths.into_iter().map(|path| path.open));
-            needs.extend(written(unit).iter().filter_map(|word| walk.path(word)));
-            let changed = changes(wrapper::unwrap(&unit.words)).into_iter().flatten();
+            needs.extend(output_files(unit).iter().filter_map(|word| walk.path(word)));
+            let changed = changed_operands(wrapper::strip_wrappers(&unit.words)).into_iter().flatten();
             needs.extend(changed.filter_map(|word| walk.path(word)));
         }
         needs.extend(self.removal_needs(&reading, command, cwd));
@@ -43,7 +43,12 @@ impl Policy {
     }
 
     /// The first deny or ask rule that any part of the command might fall under.
-    pub(super) fn command_rule(&self, behaviour: Behaviour, reading: &Reading, facts: &Facts) -> Option<&Rule> {
+    pub(super) fn command_rule(
+        &self,
+        behaviour: RuleBehaviour,
+        reading: &CommandReading,
+        facts: &PathFacts,
+    ) -> Option<&PermissionRule> {
         let by_text = self.command_rules(behaviour).find(|(_, pattern)| {
             reading.any_spelling(|text| pattern.matches(text))
                 || reading.any_call(|words| flags::covers(pattern, words))
@@ -53,188 +58,228 @@ impl Policy {
 
     /// Whether the command runs a file as part of itself that is no existing file of the working directories, or is
     /// written by the same command.
-    pub(super) fn sources_unknown(&self, reading: &Reading, facts: &Facts) -> bool {
-        let written = || files::written(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+    pub(super) fn sources_unknown(&self, reading: &CommandReading, facts: &PathFacts) -> bool {
+        let written = || files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         reading.sourced.iter().any(|file| {
             let path = facts.cwd.join(file);
             let moves = reading.suspects.iter().any(|s| s.any_program(|program, _| matches!(program, "cd" | "pushd")));
-            moves || !facts.is_present(&path) || !self.may_see(facts.spelled(&path)) || written().contains(&path)
+            moves || !facts.is_present(&path) || !self.may_see(facts.resolve_path(&path)) || written().contains(&path)
         })
     }
 
-    fn command_rules(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Rule, &CommandPattern)> {
+    fn command_rules(&self, behaviour: RuleBehaviour) -> impl Iterator<Item = (&PermissionRule, &CommandPattern)> {
         self.rules.iter().filter(move |rule| rule.behaviour == behaviour).filter_map(|rule| match &rule.target {
-            Target::Command(pattern) => Some((rule, pattern)),
-            Target::Tool(_)
-            | Target::Read(_)
-            | Target::Edit(_)
-            | Target::Domain(_)
-            | Target::Agent(_)
-            | Target::Skill { .. }
-            | Target::Parameter(_)
-            | Target::Unjudged(_) => None,
+            RuleTarget::Command(pattern) => Some((rule, pattern)),
+            RuleTarget::Tool(_)
+            | RuleTarget::Read(_)
+            | RuleTarget::Edit(_)
+            | RuleTarget::Domain(_)
+            | RuleTarget::Agent(_)
+            | RuleTarget::Skill { .. }
+            | RuleTarget::Parameter(_)
+            | RuleTarget::Unjudged(_) => None,
         })
     }
 
     pub(super) fn restricts_commands(&self) -> bool {
-        [Behaviour::Deny, Behaviour::Ask].into_iter().any(|behaviour| self.command_rules(behaviour).next().is_some())
+        [RuleBehaviour::Deny, RuleBehaviour::Ask]
+            .into_iter()
+            .any(|behaviour| self.command_rules(behaviour).next().is_some())
     }
 
     /// Path rules also speak of the files that well-known programs and redirections touch.
-    fn file_rule(&self, behaviour: Behaviour, suspects: &[Suspect], facts: &Facts) -> Option<&Rule> {
+    fn file_rule(&self, behaviour: RuleBehaviour, suspects: &[Suspect], facts: &PathFacts) -> Option<&PermissionRule> {
         if !self.has_path_rules(behaviour) {
             return None;
         }
-        let files = files::touched(suspects, &facts.cwd, self.place.home.as_deref());
+        let files = files::touched_files(suspects, &facts.cwd, self.directories.home.as_deref());
         files.iter().find_map(|file| {
             let given = normalise(&file.path);
-            let kind = if file.writes { Kind::Write } else { Kind::Read };
-            self.path_rule(behaviour, kind, Spelled { given: &given, real: facts.real(&file.path) })
+            let kind = if file.writes { PathAccess::Write } else { PathAccess::Read };
+            self.path_rule(behaviour, kind, ResolvedPath { given: &given, real: facts.real(&file.path) })
         })
     }
 
-    fn has_path_rules(&self, behaviour: Behaviour) -> bool {
-        let speaks_of_paths = |rule: &Rule| matches!(rule.target, Target::Read(_) | Target::Edit(_));
+    fn has_path_rules(&self, behaviour: RuleBehaviour) -> bool {
+        let speaks_of_paths = |rule: &PermissionRule| matches!(rule.target, RuleTarget::Read(_) | RuleTarget::Edit(_));
         self.rules.iter().any(|rule| rule.behaviour == behaviour && speaks_of_paths(rule))
     }
 
     /// The first file outside the working directories that the command visibly reads.
-    pub(super) fn command_read_outside(&self, reading: &Reading, facts: &Facts) -> Option<PathBuf> {
+    pub(super) fn command_read_outside(&self, reading: &CommandReading, facts: &PathFacts) -> Option<PathBuf> {
         let harmless = |path: &Path| path == Path::new("/dev/null") || path.starts_with("/dev/fd");
-        let files = files::touched(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+        let files = files::touched_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         files.into_iter().filter(|file| !file.writes).map(|file| file.path).find(|path| {
             let given = normalise(path);
-            !harmless(&given) && !self.may_read_here(Spelled { given: &given, real: facts.real(path) })
+            !harmless(&given) && !self.may_read_here(ResolvedPath { given: &given, real: facts.real(path) })
         })
     }
 
     /// Redirections and file commands that reach protected files or the network names of bash.
-    pub(super) fn unsafe_writing(&self, reading: &Reading, facts: &Facts) -> Option<&'static str> {
+    pub(super) fn unsafe_writing(&self, reading: &CommandReading, facts: &PathFacts) -> Option<&'static str> {
         let socket = |target: &String| target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
         if reading.suspects.iter().any(|s| s.reads.iter().chain(&s.writes).any(socket)) {
             return Some("a redirection that opens a network connection");
         }
-        let targets = files::written(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+        let targets = files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         let protected = targets.iter().any(|open| {
             let given = normalise(open);
-            Spelled { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
+            ResolvedPath { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
         });
         protected.then_some("the shell would write to a protected path: what is written there may run later")
     }
 
     /// Whether the command is read-only as a whole.
-    pub(super) fn only_reads(&self, reading: &Reading, facts: &Facts) -> bool {
+    pub(super) fn only_reads(&self, reading: &CommandReading, facts: &PathFacts) -> bool {
         reading.strict.as_ref().is_ok_and(|units| {
-            let parts = self.judge(units, facts, Grants::Nothing);
+            let parts = self.judge_units(units, facts, GrantScope::Nothing);
             parts.iter().all(|part| part.grant.is_some())
         })
     }
 
     /// The last two steps of the order for a command: allow rules part by part, then the read-only default.
-    pub(super) fn decide_command(&self, reading: &Reading, asked: &Asked<'_>) -> Decision {
+    pub(super) fn decide_command(&self, reading: &CommandReading, asked: &AccessRequest<'_>) -> PermissionDecision {
         if let Some(rule) = self.exact_rule(reading) {
-            return Decision::Allow(because(rule));
+            return PermissionDecision::Allow(rule_reason(rule));
         }
         let units = match &reading.strict {
             Ok(units) => units,
-            Err(why) => return self.ask(asked, Reason::NotUnderstood(why)),
+            Err(why) => return self.ask(asked, DecisionReason::NotUnderstood(why)),
         };
         // The reason is that of the first part that needed more than reading.
         let mut decisive = None;
-        let judged = self.judge(units, asked.facts, Grants::RulesAndMode);
+        let judged = self.judge_units(units, asked.facts, GrantScope::RulesAndMode);
         if let Some(file) = self.rewrites_configuration(reading, &judged, asked.facts) {
-            return self.ask(asked, Reason::RepositoryConfiguration(file));
+            return self.ask(asked, DecisionReason::RepositoryConfiguration(file));
         }
         for part in judged {
             match part.grant {
-                None => return self.ask(asked, part.obstacle.map_or(Reason::NoRule, Reason::RepositoryConfiguration)),
-                Some(Reason::ReadOnlyCommand) => {}
+                None => {
+                    return self.ask(
+                        asked,
+                        part.obstacle.map_or(DecisionReason::NoRule, DecisionReason::RepositoryConfiguration),
+                    );
+                }
+                Some(DecisionReason::ReadOnlyCommand) => {}
                 Some(reason) => {
                     decisive.get_or_insert(reason);
                 }
             }
         }
-        Decision::Allow(decisive.unwrap_or(Reason::ReadOnlyCommand))
+        PermissionDecision::Allow(decisive.unwrap_or(DecisionReason::ReadOnlyCommand))
     }
 
     /// The allow rule that is this very command.
-    pub(super) fn exact_rule(&self, reading: &Reading) -> Option<&Rule> {
-        let exact = |(_, pattern): &(&Rule, &CommandPattern)| pattern.is_exact() && pattern.matches(&reading.whole);
-        self.command_rules(Behaviour::Allow).find(exact).map(|(rule, _)| rule)
+    pub(super) fn exact_rule(&self, reading: &CommandReading) -> Option<&PermissionRule> {
+        let exact =
+            |(_, pattern): &(&PermissionRule, &CommandPattern)| pattern.is_exact() && pattern.matches(&reading.whole);
+        self.command_rules(RuleBehaviour::Allow).find(exact).map(|(rule, _)| rule)
     }
 
     /// What grants each part, in order.
-    pub(super) fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Vec<Judged> {
-        let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref());
+    pub(super) fn judge_units(
+        &self,
+        units: &[SimpleCommand],
+        facts: &PathFacts,
+        grants: GrantScope,
+    ) -> Vec<UnitVerdict> {
+        let mut walk = DirectoryTracker::new(&facts.cwd, self.directories.home.as_deref());
         let judge = |unit| self.judge_unit(unit, &mut walk, facts, grants);
-        let mut judged: Vec<Judged> = units.iter().map(judge).collect();
+        let mut judged: Vec<UnitVerdict> = units.iter().map(judge).collect();
         for (at, unit) in units.iter().enumerate() {
-            if repository::cannot_be_told_apart(&judged, at, unit) {
-                judged[at].grant = self.unit_rule(unit, facts).map(because);
+            if repository::is_ambiguous_call(&judged, at, unit) {
+                judged[at].grant = self.unit_rule(unit, facts).map(rule_reason);
                 judged[at].git.clear();
             }
         }
         judged
     }
 
-    fn judge_unit(&self, unit: &Unit, walk: &mut Walk<'_>, facts: &Facts, grants: Grants) -> Judged {
+    fn judge_unit(
+        &self,
+        unit: &SimpleCommand,
+        walk: &mut DirectoryTracker<'_>,
+        facts: &PathFacts,
+        grants: GrantScope,
+    ) -> UnitVerdict {
         let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, walk, facts, grants))
             && self.may_output(unit, walk, facts, grants);
-        let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
+        let reads = walk.step(unit).filter(|parts| self.may_read_all(parts, facts));
         let obstacle = reads.as_ref().and_then(|parts| self.obstacle(parts, facts));
         let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
         let runs_toolchain = repository::may_run_toolchain(unit, walk.has_moved(), facts);
         let reads = reads.filter(|_| obstacle.is_none() && !runs_toolchain);
         let (grant, git) = match (grants, reads) {
             _ if !redirects || !inert => (None, Vec::new()),
-            (_, Some(parts)) => (Some(Reason::ReadOnlyCommand), parts.repositories),
-            (Grants::Nothing, None) => (None, Vec::new()),
-            (Grants::RulesAndMode, None) => (self.unit_grant(unit, walk, facts), Vec::new()),
+            (_, Some(parts)) => (Some(DecisionReason::ReadOnlyCommand), parts.repositories),
+            (GrantScope::Nothing, None) => (None, Vec::new()),
+            (GrantScope::RulesAndMode, None) => (self.unit_grant(unit, walk, facts), Vec::new()),
         };
-        Judged { text: unit.text(), grant, obstacle, git, arguments: repository::arguments(unit) }
+        UnitVerdict { text: unit.text(), grant, obstacle, git, arguments: repository::arguments(unit) }
     }
 
     /// A redirection is a read or a write of that file, whatever the command in front of it may do.
-    fn may_redirect(&self, redirect: &Redirect, walk: &Walk<'_>, facts: &Facts, grants: Grants) -> bool {
+    fn may_redirect(
+        &self,
+        redirect: &FileRedirect,
+        walk: &DirectoryTracker<'_>,
+        facts: &PathFacts,
+        grants: GrantScope,
+    ) -> bool {
         let Some(open) = walk.path(&redirect.word) else { return false };
         if !redirect.writes {
-            return self.may_read(&LookedAt { open }, facts);
+            return self.may_read(&ReadOperand { open }, facts);
         }
-        if grants == Grants::Nothing {
+        if grants == GrantScope::Nothing {
             return false;
         }
         let given = normalise(&open);
-        let path = Spelled { given: &given, real: facts.real(&open) };
-        let whole =
-            |rule: &Rule| rule.behaviour == Behaviour::Allow && (rule.covers_tool("Edit") || rule.covers_tool("Write"));
+        let path = ResolvedPath { given: &given, real: facts.real(&open) };
+        let whole = |rule: &PermissionRule| {
+            rule.behaviour == RuleBehaviour::Allow && (rule.covers_tool("Edit") || rule.covers_tool("Write"))
+        };
         let by_mode = self.mode == PermissionMode::AcceptEdits && self.may_change(path) && !facts.is_shared(&open);
         let ordinary = !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret);
-        let named = || self.path_rule(Behaviour::Allow, Kind::Write, path).is_some() || self.rules.iter().any(whole);
+        let named =
+            || self.path_rule(RuleBehaviour::Allow, PathAccess::Write, path).is_some() || self.rules.iter().any(whole);
         (by_mode && ordinary) || named()
     }
 
     /// A file that an option makes the program write is judged like a redirection to it.
-    fn may_output(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts, grants: Grants) -> bool {
-        let Some(program) = wrapper::unwrap(&unit.words).first() else { return true };
+    fn may_output(
+        &self,
+        unit: &SimpleCommand,
+        walk: &DirectoryTracker<'_>,
+        facts: &PathFacts,
+        grants: GrantScope,
+    ) -> bool {
+        let Some(program) = wrapper::strip_wrappers(&unit.words).first() else { return true };
         let program = wrapper::base_name(&program.text);
         // Whoever allows a program whose purpose is to write has allowed the writing; protected files are another matter.
         if outputs::exists_to_write(program) {
             return true;
         }
-        written(unit).into_iter().all(|word| self.may_redirect(&Redirect { word, writes: true }, walk, facts, grants))
+        output_files(unit)
+            .into_iter()
+            .all(|word| self.may_redirect(&FileRedirect { word, writes: true }, walk, facts, grants))
     }
 
-    fn unit_grant(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> Option<Reason> {
+    fn unit_grant(
+        &self,
+        unit: &SimpleCommand,
+        walk: &DirectoryTracker<'_>,
+        facts: &PathFacts,
+    ) -> Option<DecisionReason> {
         if let Some(rule) = self.unit_rule(unit, facts) {
-            return Some(because(rule));
+            return Some(rule_reason(rule));
         }
         let accepts = self.mode == PermissionMode::AcceptEdits && self.edits_in_scope(unit, walk, facts);
-        accepts.then_some(Reason::Mode(self.mode))
+        accepts.then_some(DecisionReason::Mode(self.mode))
     }
 
     /// Whether `git push` goes where it went when the session started.
-    fn pushes_home(&self, words: &[Word], facts: &Facts) -> bool {
-        let (Some(known), Some(target)) = (&self.place.remotes, git::push_target(words)) else { return true };
+    fn pushes_to_known_remote(&self, words: &[ShellWord], facts: &PathFacts) -> bool {
+        let (Some(known), Some(target)) = (&self.directories.remotes, git::push_target(words)) else { return true };
         match target {
             git::PushTarget::Default => *known == facts.remotes,
             git::PushTarget::Named(name) => {
@@ -244,27 +289,27 @@ impl Policy {
         }
     }
 
-    fn unit_rule(&self, unit: &Unit, facts: &Facts) -> Option<&Rule> {
-        let inner = wrapper::unwrap(&unit.words);
+    fn unit_rule(&self, unit: &SimpleCommand, facts: &PathFacts) -> Option<&PermissionRule> {
+        let inner = wrapper::strip_wrappers(&unit.words);
         let exact_only = wrapper::needs_exact_rule(&unit.words) || wrapper::needs_exact_rule(inner);
         let mut texts = vec![unit.text(), join_raw(inner)];
         texts.extend(git::without_directory(inner));
         let lossy = git::loses_work(inner);
-        let exact_only = exact_only || !self.pushes_home(inner, facts);
+        let exact_only = exact_only || !self.pushes_to_known_remote(inner, facts);
         let fits = |pattern: &CommandPattern| {
             let speaks_of_it = lossy.as_deref().is_none_or(|command| pattern.names(command));
             (pattern.is_exact() || (!exact_only && speaks_of_it)) && texts.iter().any(|text| pattern.matches(text))
         };
-        self.command_rules(Behaviour::Allow).find(|(_, pattern)| fits(pattern)).map(|(rule, _)| rule)
+        self.command_rules(RuleBehaviour::Allow).find(|(_, pattern)| fits(pattern)).map(|(rule, _)| rule)
     }
 
     /// Simple file commands on ordinary files of the working directories.
-    fn edits_in_scope(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> bool {
-        let Some(words) = changes(wrapper::unwrap(&unit.words)) else { return false };
+    fn edits_in_scope(&self, unit: &SimpleCommand, walk: &DirectoryTracker<'_>, facts: &PathFacts) -> bool {
+        let Some(words) = changed_operands(wrapper::strip_wrappers(&unit.words)) else { return false };
         words.iter().all(|word| {
             let Some(open) = walk.path(word) else { return false };
             let given = normalise(&open);
-            let path = Spelled { given: &given, real: facts.real(&open) };
+            let path = ResolvedPath { given: &given, real: facts.real(&open) };
             self.may_change(path)
                 && !facts.is_shared(&open)
                 && !path.any(sensitive::is_protected)
@@ -273,18 +318,19 @@ impl Policy {
     }
 
     /// Whether everything a read-only command looks at may be read.
-    fn may_look(&self, parts: &Parts, facts: &Facts) -> bool {
+    fn may_read_all(&self, parts: &ReadFootprint, facts: &PathFacts) -> bool {
         let real_cwd = facts.real(&facts.cwd);
-        let at_home = Spelled { given: &facts.cwd, real: real_cwd }.both(|p| inside(p, &self.place.roots));
+        let at_home =
+            ResolvedPath { given: &facts.cwd, real: real_cwd }.both(|p| is_inside(p, &self.directories.roots));
         // The files were computed and held against the rules before, unless nobody looked.
         let below_denied = parts.opens_unseen && self.restricts_reading() && facts.reads.is_none();
         at_home && !below_denied && parts.paths.iter().all(|path| self.may_read(path, facts))
     }
 
-    fn may_read(&self, path: &LookedAt, facts: &Facts) -> bool {
+    fn may_read(&self, path: &ReadOperand, facts: &PathFacts) -> bool {
         let given = normalise(&path.open);
-        let spelled = Spelled { given: &given, real: facts.real(&path.open) };
-        let named = || self.path_rule(Behaviour::Allow, Kind::Read, spelled).is_some();
+        let spelled = ResolvedPath { given: &given, real: facts.real(&path.open) };
+        let named = || self.path_rule(RuleBehaviour::Allow, PathAccess::Read, spelled).is_some();
         if spelled.any(sensitive::is_secret) {
             return named();
         }
@@ -293,9 +339,9 @@ impl Policy {
 }
 
 /// One part of a command and what grants it.
-pub(super) struct Judged {
+pub(super) struct UnitVerdict {
     pub(super) text: String,
-    pub(super) grant: Option<Reason>,
+    pub(super) grant: Option<DecisionReason>,
     /// What keeps a git call that only reads from being granted as such.
     pub(super) obstacle: Option<String>,
     /// The git calls that are granted because they only read.
@@ -305,26 +351,28 @@ pub(super) struct Judged {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grants {
+pub(super) enum GrantScope {
     /// Only what reads.
     Nothing,
     RulesAndMode,
 }
 
 /// The files that options of the command make it write.
-fn written(unit: &Unit) -> Vec<Word> {
-    let Some((program, arguments)) = wrapper::unwrap(&unit.words).split_first() else { return Vec::new() };
+fn output_files(unit: &SimpleCommand) -> Vec<ShellWord> {
+    let Some((program, arguments)) = wrapper::strip_wrappers(&unit.words).split_first() else { return Vec::new() };
     let texts: Vec<String> = arguments.iter().map(|word| word.text.clone()).collect();
-    let files = outputs::of(wrapper::base_name(&program.text), &texts).files;
+    let files = outputs::written_by(wrapper::base_name(&program.text), &texts).files;
     let files = files.into_iter().filter(|file| file != "/dev/null");
-    files.map(|text| Word { raw: text.clone(), tilde: text.starts_with('~'), text, ..Word::default() }).collect()
+    files
+        .map(|text| ShellWord { raw: text.clone(), tilde: text.starts_with('~'), text, ..ShellWord::default() })
+        .collect()
 }
 
 /// The operands of a command that creates, moves or removes files; `None` for anything else.
-fn changes(words: &[Word]) -> Option<Vec<&Word>> {
+fn changed_operands(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let (name, arguments) = words.split_first()?;
     if name.raw == "sed" {
-        return little::sed_in_place(arguments);
+        return script_languages::sed_in_place(arguments);
     }
     let flags = match name.raw.as_str() {
         "mkdir" | "rmdir" => "pv",
@@ -348,8 +396,8 @@ fn changes(words: &[Word]) -> Option<Vec<&Word>> {
 
 /// What one read-only part looks at.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    paths: Vec<LookedAt>,
+pub(super) struct ReadFootprint {
+    paths: Vec<ReadOperand>,
     /// Opens files whose names are not in the command.
     opens_unseen: bool,
     /// Git calls that use the repository of a directory.
@@ -357,41 +405,41 @@ pub(super) struct Parts {
 }
 
 #[derive(Debug)]
-struct LookedAt {
+struct ReadOperand {
     /// As the program would open it: not normalised, because links count before `..` does.
     open: PathBuf,
 }
 
 /// Follows `cd` through a command.
-pub(super) struct Walk<'a> {
+pub(super) struct DirectoryTracker<'a> {
     /// `None` once it is not certain.
     cwd: Option<PathBuf>,
     home: Option<&'a Path>,
     /// The group in which a `cd` stood.
-    moved: Option<u32>,
+    cd_scope: Option<u32>,
     /// The part before prints names of files below these, and nothing else.
     names: Option<Vec<PathBuf>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DirectoryTracker<'a> {
     pub(super) fn new(cwd: &Path, home: Option<&'a Path>) -> Self {
-        Self { cwd: Some(cwd.to_path_buf()), home, moved: None, names: None }
+        Self { cwd: Some(cwd.to_path_buf()), home, cd_scope: None, names: None }
     }
 
     pub(super) fn has_moved(&self) -> bool {
-        self.moved.is_some()
+        self.cd_scope.is_some()
     }
 
     /// What the unit looks at when it only reads; moves along when it is a `cd`.
-    pub(super) fn step(&mut self, unit: &Unit) -> Option<Parts> {
+    pub(super) fn step(&mut self, unit: &SimpleCommand) -> Option<ReadFootprint> {
         // After `cd x; …` or `cd x || …` the directory depends on whether `cd` worked, outside a group on whether the
         // group was a subshell.
-        let follows = matches!(unit.join, Join::And | Join::Pipe);
-        if self.moved.is_some_and(|scope| scope != unit.scope || !follows) {
+        let follows = matches!(unit.join, UnitJoin::And | UnitJoin::Pipe);
+        if self.cd_scope.is_some_and(|scope| scope != unit.scope || !follows) {
             self.cwd = None;
         }
-        let inner = wrapper::unwrap(&unit.words);
-        let given = self.names.take().filter(|_| unit.join == Join::Pipe);
+        let inner = wrapper::strip_wrappers(&unit.words);
+        let given = self.names.take().filter(|_| unit.join == UnitJoin::Pipe);
         // What xargs appends is known only where names of files come over the pipe.
         let appends = unit.words.iter().any(|word| word.raw == "xargs");
         let looks =
@@ -400,7 +448,7 @@ impl<'a> Walk<'a> {
         let mut parts = looks.and_then(|looks| self.parts(looks));
         if let (true, Some(parts), Some(below)) = (appends, &mut parts, &given) {
             parts.opens_unseen = true;
-            parts.paths.extend(below.iter().cloned().map(|open| LookedAt { open }));
+            parts.paths.extend(below.iter().cloned().map(|open| ReadOperand { open }));
         }
         self.names = match &parts {
             Some(parts) if !appends && parts.paths.is_empty() && find::selects_lines(inner) => given,
@@ -411,39 +459,39 @@ impl<'a> Walk<'a> {
         };
         if moves {
             let target = parts.as_ref().and_then(|parts| parts.paths.first()).map(|path| normalise(&path.open));
-            let certain = !unit.feeds && !matches!(unit.join, Join::Or | Join::Pipe);
+            let certain = !unit.feeds && !matches!(unit.join, UnitJoin::Or | UnitJoin::Pipe);
             self.cwd = target.filter(|_| certain);
-            self.moved = Some(unit.scope);
+            self.cd_scope = Some(unit.scope);
         }
         parts
     }
 
-    fn parts(&self, looks: Vec<Look<'_>>) -> Option<Parts> {
-        let mut parts = Parts::default();
+    fn parts(&self, looks: Vec<ReadAccess<'_>>) -> Option<ReadFootprint> {
+        let mut parts = ReadFootprint::default();
         for look in looks {
             match look {
-                Look::Path(word) => parts.paths.push(LookedAt { open: self.path(word)? }),
-                Look::Search(word) => {
+                ReadAccess::Path(word) => parts.paths.push(ReadOperand { open: self.path(word)? }),
+                ReadAccess::Search(word) => {
                     parts.opens_unseen = true;
                     let open = word.map_or_else(|| self.cwd.clone(), |word| self.path(word))?;
-                    parts.paths.push(LookedAt { open });
+                    parts.paths.push(ReadOperand { open });
                 }
-                Look::Glob { word, content } => {
+                ReadAccess::Glob { word, content } => {
                     parts.opens_unseen |= content;
-                    parts.paths.push(LookedAt { open: self.glob_directory(word, content)? });
+                    parts.paths.push(ReadOperand { open: self.glob_directory(word, content)? });
                 }
-                Look::Enter(word) => {
+                ReadAccess::Enter(word) => {
                     let inward =
                         word.text.split('/').skip_while(|part| matches!(*part, ".." | ".")).all(|part| part != "..");
-                    parts.paths.push(LookedAt { open: self.path(word).filter(|_| inward)? });
+                    parts.paths.push(ReadOperand { open: self.path(word).filter(|_| inward)? });
                 }
-                Look::Repository(call) => {
+                ReadAccess::Repository(call) => {
                     let dir = match call.directory {
                         Some(word) => self.path(word)?,
                         None => self.cwd.clone()?,
                     };
                     if call.directory.is_some() {
-                        parts.paths.push(LookedAt { open: dir.clone() });
+                        parts.paths.push(ReadOperand { open: dir.clone() });
                     }
                     if call.uses_programs {
                         parts.repositories.push(GitCall { dir, external_diff: call.external_diff });
@@ -455,7 +503,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Where the program would open the word.
-    fn path(&self, word: &Word) -> Option<PathBuf> {
+    fn path(&self, word: &ShellWord) -> Option<PathBuf> {
         if word.tilde {
             let rest = word.text.strip_prefix('~')?;
             let home = self.home?;
@@ -475,7 +523,7 @@ impl<'a> Walk<'a> {
 
     /// The directory a pattern is matched in. Only the last component may be a pattern, and when content is shown it
     /// must end in a visible, ordinary extension, so that it cannot stand for a key.
-    fn glob_directory(&self, word: &Word, content: bool) -> Option<PathBuf> {
+    fn glob_directory(&self, word: &ShellWord, content: bool) -> Option<PathBuf> {
         let is_pattern = |text: &str| text.contains(['*', '?', '[']);
         // `*/` stands for folders.
         let text = word.text.strip_suffix('/').filter(|_| !content).unwrap_or(&word.text);

@@ -1,16 +1,19 @@
 //! Which files a command would read, held against the rules on reading. The files are computed by the caller on the real
 //! tree; nothing of this happens where no such rule exists.
 
-use super::{Access, Asked, Behaviour, Facts, Held, Kind, Policy, Reason, Request, Spelled, Target};
+use super::{
+    Access, AccessRequest, CommandConfinement, DecisionReason, PathAccess, PathFacts, PermissionQuery, Policy,
+    ResolvedPath, RuleBehaviour, RuleTarget,
+};
 use crate::path::normalise;
-use crate::reads::{Reach, ReadPlan, Reads};
-use crate::shell::flow::{self, Field, Start};
+use crate::reads::{ReadExtent, ReadFindings, ReadPlan};
+use crate::shell::flow::{self, ShellField, ShellStart};
 use crate::shell::{readers, suspects};
 use std::path::Path;
 
 impl Policy {
     /// What the known programs of the request would read; `None` when no rule forbids reading anything.
-    pub fn read_plan(&self, request: &Request<'_>, cwd: &Path) -> Option<ReadPlan> {
+    pub fn read_plan(&self, request: &PermissionQuery<'_>, cwd: &Path) -> Option<ReadPlan> {
         if !self.restricts_reading() {
             return None;
         }
@@ -29,16 +32,20 @@ impl Policy {
 
     /// Whether a rule denies reading this file, or wants to be asked. `real` is where its links lead.
     pub fn forbids_reading(&self, path: &Path, real: &Path) -> bool {
-        let spelled = Spelled { given: path, real: Some(real) };
-        [Behaviour::Deny, Behaviour::Ask].into_iter().any(|b| self.path_rule(b, Kind::Read, spelled).is_some())
+        let spelled = ResolvedPath { given: path, real: Some(real) };
+        [RuleBehaviour::Deny, RuleBehaviour::Ask]
+            .into_iter()
+            .any(|b| self.path_rule(b, PathAccess::Read, spelled).is_some())
     }
 
     pub(super) fn restricts_reading(&self) -> bool {
-        self.rules.iter().any(|rule| rule.behaviour != Behaviour::Allow && matches!(rule.target, Target::Read(_)))
+        self.rules
+            .iter()
+            .any(|rule| rule.behaviour != RuleBehaviour::Allow && matches!(rule.target, RuleTarget::Read(_)))
     }
 
     fn command_reads(&self, command: &str, cwd: &Path) -> ReadPlan {
-        let flow = flow::trace(command, &self.start(cwd));
+        let flow = flow::trace(command, &self.shell_start(cwd));
         let mut plan = readers::plan(&flow);
         if flow.incomplete && starts_reader(command) {
             plan.unknown.get_or_insert_with(|| "the command is not understood to its end".into());
@@ -46,27 +53,31 @@ impl Policy {
         plan
     }
 
-    pub(super) fn start<'a>(&'a self, cwd: &'a Path) -> Start<'a> {
-        Start { cwd, home: self.place.home.as_deref(), variables: &self.place.variables.0 }
+    pub(super) fn shell_start<'a>(&'a self, cwd: &'a Path) -> ShellStart<'a> {
+        ShellStart { cwd, home: self.directories.home.as_deref(), variables: &self.directories.variables.0 }
     }
 
     /// Why the files that a command reads keep it from being allowed.
-    pub(super) fn forbidden_reads(&self, asked: &Asked<'_>) -> Option<Reason> {
+    pub(super) fn forbidden_reads(&self, asked: &AccessRequest<'_>) -> Option<DecisionReason> {
         let Access::Run(command) = asked.access else { return None };
         // In the sandbox such files cannot be opened.
-        if asked.held == Held::Sandboxed || !self.restricts_reading() {
+        if asked.confinement == CommandConfinement::Sandboxed || !self.restricts_reading() {
             return None;
         }
         match &asked.facts.reads {
-            Some(reads) => self.found_reads(reads, asked).map(Reason::Reads),
-            None => self.unresolved_reads(command, asked.facts).map(Reason::Reads),
+            Some(reads) => self.found_reads(reads, asked).map(DecisionReason::Reads),
+            None => self.unresolved_reads(command, asked.facts).map(DecisionReason::Reads),
         }
     }
 
-    fn found_reads(&self, reads: &Reads, asked: &Asked<'_>) -> Option<String> {
+    fn found_reads(&self, reads: &ReadFindings, asked: &AccessRequest<'_>) -> Option<String> {
         if let Some(found) = reads.forbidden.first() {
-            let rule = [Behaviour::Deny, Behaviour::Ask].into_iter().find_map(|behaviour| {
-                self.path_rule(behaviour, Kind::Read, Spelled { given: &found.path, real: Some(&found.path) })
+            let rule = [RuleBehaviour::Deny, RuleBehaviour::Ask].into_iter().find_map(|behaviour| {
+                self.path_rule(
+                    behaviour,
+                    PathAccess::Read,
+                    ResolvedPath { given: &found.path, real: Some(&found.path) },
+                )
             });
             let rule = rule.map(|rule| format!(" ({})", rule.text)).unwrap_or_default();
             return Some(format!(
@@ -87,16 +98,16 @@ impl Policy {
     }
 
     /// Without a look at the disk only plain names can be judged.
-    fn unresolved_reads(&self, command: &str, facts: &Facts) -> Option<String> {
+    fn unresolved_reads(&self, command: &str, facts: &PathFacts) -> Option<String> {
         let plan = self.command_reads(command, &facts.cwd);
         if let Some(why) = plan.unknown {
             return Some(format!("rules forbid reading some files, and {why}"));
         }
         plan.targets.iter().find_map(|target| {
-            let field = Field::from_pattern(&target.pattern);
+            let field = ShellField::from_pattern(&target.pattern);
             let path = normalise(&field.fixed());
-            let open = field.is_pattern() || matches!(target.reach, Reach::Tree(_));
-            if open && target.reach != Reach::Listing && target.program != "find" {
+            let open = field.is_pattern() || matches!(target.extent, ReadExtent::Tree(_));
+            if open && target.extent != ReadExtent::Listing && target.program != "find" {
                 return Some(format!(
                     "rules forbid reading some files, and nobody looked which {} reads",
                     target.program

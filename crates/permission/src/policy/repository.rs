@@ -2,16 +2,16 @@
 //! powerless when they run: `git_places` says where to look, `Facts::with_repositories` what was found there, and
 //! `git_guard` which calls need it.
 
-use super::command::{Grants, Judged, Parts, Walk};
-use super::{Access, Facts, Policy, Reason, Request};
+use super::command::{DirectoryTracker, GrantScope, ReadFootprint, UnitVerdict};
+use super::{Access, DecisionReason, PathFacts, PermissionQuery, Policy};
 use crate::path::normalise;
-use crate::shell::reading::Reading;
-use crate::shell::script::Unit;
+use crate::shell::reading::CommandReading;
+use crate::shell::script::SimpleCommand;
 use crate::shell::{files, wrapper};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
-use wire::settings::Behaviour;
+use wire::settings::RuleBehaviour;
 
 /// What was found about the repository that git would use in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,11 +54,11 @@ pub(super) struct GitCall {
 
 impl Policy {
     /// The directories in which a command of `request` would run git.
-    pub fn git_places(&self, request: &Request<'_>, cwd: &Path) -> Vec<PathBuf> {
+    pub fn git_places(&self, request: &PermissionQuery<'_>, cwd: &Path) -> Vec<PathBuf> {
         let mut places = BTreeSet::new();
         for command in commands(request) {
-            let mut walk = Walk::new(cwd, self.place.home.as_deref());
-            for unit in Reading::of(command).strict.iter().flatten() {
+            let mut walk = DirectoryTracker::new(cwd, self.directories.home.as_deref());
+            for unit in CommandReading::of(command).strict.iter().flatten() {
                 let calls = walk.step(unit).map(|parts| parts.repositories).unwrap_or_default();
                 places.extend(calls.into_iter().map(|call| call.dir));
             }
@@ -67,20 +67,22 @@ impl Policy {
     }
 
     /// What must be made powerless when an allowed request runs. Nothing when a rule or mode allows the command as it is.
-    pub fn git_guard(&self, request: &Request<'_>, facts: &Facts) -> Option<GitGuard> {
-        let whole = |rule: &crate::rule::Rule| rule.behaviour == Behaviour::Allow && rule.covers_tool(request.tool);
+    pub fn git_guard(&self, request: &PermissionQuery<'_>, facts: &PathFacts) -> Option<GitGuard> {
+        let whole = |rule: &crate::rule::PermissionRule| {
+            rule.behaviour == RuleBehaviour::Allow && rule.covers_tool(request.tool)
+        };
         if self.mode == PermissionMode::BypassPermissions || self.rules.iter().any(whole) {
             return None;
         }
-        commands(request).find_map(|command| self.command_guard(&Reading::of(command), facts))
+        commands(request).find_map(|command| self.command_guard(&CommandReading::of(command), facts))
     }
 
-    fn command_guard(&self, reading: &Reading, facts: &Facts) -> Option<GitGuard> {
+    fn command_guard(&self, reading: &CommandReading, facts: &PathFacts) -> Option<GitGuard> {
         if self.exact_rule(reading).is_some() {
             return None;
         }
-        let judged = self.judge(reading.strict.as_ref().ok()?, facts, Grants::RulesAndMode);
-        let guarded: Vec<&Judged> = judged.iter().filter(|part| !part.git.is_empty()).collect();
+        let judged = self.judge_units(reading.strict.as_ref().ok()?, facts, GrantScope::RulesAndMode);
+        let guarded: Vec<&UnitVerdict> = judged.iter().filter(|part| !part.git.is_empty()).collect();
         let places: BTreeSet<PathBuf> =
             guarded.iter().flat_map(|part| &part.git).map(|call| call.dir.clone()).collect();
         if places.is_empty() {
@@ -95,28 +97,33 @@ impl Policy {
     }
 
     /// The key for which a read-only part cannot run without a question.
-    pub(super) fn obstacle(&self, parts: &Parts, facts: &Facts) -> Option<String> {
+    pub(super) fn obstacle(&self, parts: &ReadFootprint, facts: &PathFacts) -> Option<String> {
         parts.repositories.iter().find_map(|call| self.call_obstacle(call, facts))
     }
 
-    fn call_obstacle(&self, call: &GitCall, facts: &Facts) -> Option<String> {
+    fn call_obstacle(&self, call: &GitCall, facts: &PathFacts) -> Option<String> {
         let Some(known) = &facts.repositories else {
             // Nobody looked: only the repository the session started in.
-            let start = normalise(&self.place.cwd);
+            let start = normalise(&self.directories.cwd);
             let home = normalise(&call.dir) == start || facts.real(&call.dir) == Some(start.as_path());
-            return (!home).then(|| UNSEEN.to_owned());
+            return (!home).then(|| UNREAD_REPOSITORY.to_owned());
         };
         match known.get(&call.dir) {
             Some(RepositoryFacts::Powerless { external_diff, .. }) => {
                 external_diff.clone().filter(|_| call.external_diff)
             }
             Some(RepositoryFacts::Obstacle(key)) => Some(key.clone()),
-            None => Some(UNSEEN.to_owned()),
+            None => Some(UNREAD_REPOSITORY.to_owned()),
         }
     }
 
     /// A file that the command writes and by which a repository of its read-only git calls is configured.
-    pub(super) fn rewrites_configuration(&self, reading: &Reading, judged: &[Judged], facts: &Facts) -> Option<String> {
+    pub(super) fn rewrites_configuration(
+        &self,
+        reading: &CommandReading,
+        judged: &[UnitVerdict],
+        facts: &PathFacts,
+    ) -> Option<String> {
         let known = facts.repositories.as_ref()?;
         let calls = judged.iter().flat_map(|part| &part.git);
         let found: Vec<&PathBuf> = calls
@@ -129,7 +136,7 @@ impl Policy {
         if found.is_empty() {
             return None;
         }
-        let written = files::written(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+        let written = files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         written.iter().find_map(|open| {
             let real = facts.real(open).map_or_else(|| normalise(open), Path::to_path_buf);
             let hit = found.iter().find(|file| file.starts_with(&real) || file.starts_with(normalise(open)))?;
@@ -138,16 +145,17 @@ impl Policy {
     }
 }
 
-const UNSEEN: &str = "a repository whose configuration was not looked at";
+const UNREAD_REPOSITORY: &str = "a repository whose configuration was not looked at";
 
 /// Whether a rule allows some part, which must then run as it always does.
-fn is_mixed(judged: &[Judged]) -> bool {
-    let as_usual = |part: &Judged| !matches!(part.grant, Some(Reason::ReadOnlyCommand | Reason::Mode(_)));
+fn is_mixed(judged: &[UnitVerdict]) -> bool {
+    let as_usual =
+        |part: &UnitVerdict| !matches!(part.grant, Some(DecisionReason::ReadOnlyCommand | DecisionReason::Mode(_)));
     judged.iter().any(as_usual)
 }
 
 /// Beside a part that runs as usual, a git call is guarded by its arguments alone: that works only for `git` itself.
-pub(super) fn cannot_be_told_apart(judged: &[Judged], at: usize, unit: &Unit) -> bool {
+pub(super) fn is_ambiguous_call(judged: &[UnitVerdict], at: usize, unit: &SimpleCommand) -> bool {
     let plain = unit.words.first().is_some_and(|word| word.raw == "git") && !unit.words.iter().any(|word| word.tilde);
     !judged[at].git.is_empty() && !plain && is_mixed(judged)
 }
@@ -155,17 +163,17 @@ pub(super) fn cannot_be_told_apart(judged: &[Judged], at: usize, unit: &Unit) ->
 /// Programs that rustup puts in the place of the real ones: they run the toolchain that a file of the folder names.
 const RUSTUP: &[&str] = &["cargo", "rustc", "rustup", "rustfmt", "rustdoc"];
 
-pub(super) fn may_run_toolchain(unit: &Unit, has_moved: bool, facts: &Facts) -> bool {
+pub(super) fn may_run_toolchain(unit: &SimpleCommand, has_moved: bool, facts: &PathFacts) -> bool {
     let through_rustup = |name: &str| RUSTUP.contains(&wrapper::base_name(name));
     unit.words.iter().any(|word| through_rustup(&word.text)) && (facts.names_toolchain || has_moved)
 }
 
 /// The arguments of git as it gets them.
-pub(super) fn arguments(unit: &Unit) -> Vec<String> {
-    wrapper::unwrap(&unit.words).iter().skip(1).map(|word| word.text.clone()).collect()
+pub(super) fn arguments(unit: &SimpleCommand) -> Vec<String> {
+    wrapper::strip_wrappers(&unit.words).iter().skip(1).map(|word| word.text.clone()).collect()
 }
 
-fn commands<'a>(request: &Request<'a>) -> impl Iterator<Item = &'a String> {
+fn commands<'a>(request: &PermissionQuery<'a>) -> impl Iterator<Item = &'a String> {
     request.accesses.iter().filter_map(|access| match access {
         Access::Run(command) => Some(command),
         Access::ReadPath(_)

@@ -1,14 +1,14 @@
 //! Suggestions from the same reading the decision came from.
 
-use super::command::Grants;
-use super::{Access, Decision, Facts, Policy, Reason, Request};
+use super::command::GrantScope;
+use super::{Access, DecisionReason, PathFacts, PermissionDecision, PermissionQuery, Policy};
 use crate::path::normalise;
 use crate::sensitive;
 use crate::shell::pattern::CommandPattern;
-use crate::shell::reading::Reading;
-use crate::shell::script::{Unit, join_raw};
+use crate::shell::reading::CommandReading;
+use crate::shell::script::{SimpleCommand, join_raw};
 use crate::shell::{git, wrapper};
-use crate::suggest::{Destination, Suggestion, looks_secret, prefix};
+use crate::suggest::{RuleSuggestion, SuggestionDestination, looks_secret, prefix};
 use std::path::Path;
 use wire::mode::PermissionMode;
 
@@ -17,27 +17,27 @@ const MAX_RULES: usize = 5;
 
 impl Policy {
     /// What to save so that this call is not asked about again; empty when nothing narrow would do.
-    pub fn suggest(&self, request: &Request<'_>, facts: &Facts) -> Vec<Suggestion> {
+    pub fn suggest(&self, request: &PermissionQuery<'_>, facts: &PathFacts) -> Vec<RuleSuggestion> {
         // What a rule, a safety check or a gap in understanding asks about, no allow rule answers.
-        let Decision::Ask(refusal) = self.decide(request, facts) else { return Vec::new() };
-        if !matches!(refusal.reason, Reason::NoRule | Reason::WorkingDirectory) {
+        let PermissionDecision::Ask(refusal) = self.decide(request, facts) else { return Vec::new() };
+        if !matches!(refusal.reason, DecisionReason::NoRule | DecisionReason::WorkingDirectory) {
             return Vec::new();
         }
         let accesses = if request.accesses.is_empty() { &[Access::Use] } else { request.accesses };
         accesses.iter().flat_map(|access| self.suggest_access(request.tool, access, facts)).collect()
     }
 
-    fn suggest_access(&self, tool: &str, access: &Access, facts: &Facts) -> Vec<Suggestion> {
+    fn suggest_access(&self, tool: &str, access: &Access, facts: &PathFacts) -> Vec<RuleSuggestion> {
         let save = |content: Option<String>| {
             let rules = vec![(tool.to_owned(), content)];
-            vec![Suggestion::AddRules { rules, destination: Destination::LocalSettings }]
+            vec![RuleSuggestion::AddRules { rules, destination: SuggestionDestination::LocalSettings }]
         };
         match access {
             Access::Run(command) => self.suggest_command(tool, command, facts),
             Access::Reach { host } => save(Some(format!("domain:{host}"))),
             Access::Use => save(None),
             Access::ReadPath(path) => {
-                let secret = facts.spelled(path).any(sensitive::is_secret);
+                let secret = facts.resolve_path(path).any(sensitive::is_secret);
                 let rule = path.parent().filter(|dir| !secret && dir.parent().is_some()).and_then(read_rule);
                 rule.into_iter().collect()
             }
@@ -46,27 +46,28 @@ impl Policy {
         }
     }
 
-    fn suggest_edits(&self, path: &Path, facts: &Facts) -> Vec<Suggestion> {
-        let accept = Suggestion::SetMode { mode: PermissionMode::AcceptEdits, destination: Destination::Session };
-        if self.may_change(facts.spelled(path)) {
+    fn suggest_edits(&self, path: &Path, facts: &PathFacts) -> Vec<RuleSuggestion> {
+        let accept =
+            RuleSuggestion::SetMode { mode: PermissionMode::AcceptEdits, destination: SuggestionDestination::Session };
+        if self.may_change(facts.resolve_path(path)) {
             return vec![accept];
         }
         let real = facts.real(path).unwrap_or(path);
         let Some(dir) = real.parent().filter(|dir| dir.components().count() > 2) else { return Vec::new() };
         let directories = vec![dir.to_string_lossy().into_owned()];
-        vec![Suggestion::AddDirectories { directories, destination: Destination::Session }, accept]
+        vec![RuleSuggestion::AddDirectories { directories, destination: SuggestionDestination::Session }, accept]
     }
 
-    fn suggest_command(&self, tool: &str, command: &str, facts: &Facts) -> Vec<Suggestion> {
-        let reading = Reading::of(command);
+    fn suggest_command(&self, tool: &str, command: &str, facts: &PathFacts) -> Vec<RuleSuggestion> {
+        let reading = CommandReading::of(command);
         let Ok(units) = &reading.strict else { return Vec::new() };
         let mut rules: Vec<(String, Option<String>)> = Vec::new();
         let mut reads = Vec::new();
-        for (unit, judged) in units.iter().zip(self.judge(units, facts, Grants::RulesAndMode)) {
+        for (unit, judged) in units.iter().zip(self.judge_units(units, facts, GrantScope::RulesAndMode)) {
             if judged.grant.is_some() {
                 continue;
             }
-            if let Some(dir) = entered(unit) {
+            if let Some(dir) = cd_target(unit) {
                 reads.extend(read_rule(&normalise(&facts.cwd.join(dir))));
                 continue;
             }
@@ -79,14 +80,14 @@ impl Policy {
         if rules.len() > MAX_RULES {
             return Vec::new();
         }
-        let save = Suggestion::AddRules { rules, destination: Destination::LocalSettings };
-        let is_empty = matches!(&save, Suggestion::AddRules { rules, .. } if rules.is_empty());
+        let save = RuleSuggestion::AddRules { rules, destination: SuggestionDestination::LocalSettings };
+        let is_empty = matches!(&save, RuleSuggestion::AddRules { rules, .. } if rules.is_empty());
         (!is_empty).then_some(save).into_iter().chain(reads).collect()
     }
 }
 
 /// The target of a `cd` that is not read-only as it stands.
-fn entered(unit: &Unit) -> Option<&str> {
+fn cd_target(unit: &SimpleCommand) -> Option<&str> {
     match unit.words.as_slice() {
         [cd, dir] if cd.raw == "cd" && !dir.glob && !dir.tilde && !dir.text.starts_with('-') => Some(&dir.text),
         _ => None,
@@ -94,13 +95,13 @@ fn entered(unit: &Unit) -> Option<&str> {
 }
 
 /// The specifier that would allow this part, checked against it.
-fn rule_for(unit: &Unit) -> Option<String> {
+fn rule_for(unit: &SimpleCommand) -> Option<String> {
     let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
     let moves = matches!(unit.words.first()?.text.as_str(), "cd" | "pushd" | "popd");
     if !inert || moves || unit.redirects.iter().any(|redirect| redirect.writes) {
         return None;
     }
-    let inner = wrapper::unwrap(&unit.words);
+    let inner = wrapper::strip_wrappers(&unit.words);
     let text = join_raw(inner);
     let exact_only = wrapper::needs_exact_rule(&unit.words) || wrapper::needs_exact_rule(inner);
     let content = if exact_only || git::loses_work(inner).is_some() {
@@ -117,7 +118,7 @@ fn rule_for(unit: &Unit) -> Option<String> {
 }
 
 /// Reading below `dir`, for this session.
-fn read_rule(dir: &Path) -> Option<Suggestion> {
+fn read_rule(dir: &Path) -> Option<RuleSuggestion> {
     let dir = dir.to_str().filter(|dir| dir.len() > 1)?;
     let mut escaped = String::from("/");
     for c in dir.chars() {
@@ -127,5 +128,5 @@ fn read_rule(dir: &Path) -> Option<Suggestion> {
         escaped.push(c);
     }
     let rules = vec![("Read".to_owned(), Some(format!("{escaped}/**")))];
-    Some(Suggestion::AddRules { rules, destination: Destination::Session })
+    Some(RuleSuggestion::AddRules { rules, destination: SuggestionDestination::Session })
 }

@@ -1,25 +1,26 @@
 //! Archives, compressed files and certificates that are only looked into.
 
-use super::readonly::Look;
-use super::script::Word;
+use super::readonly::ReadAccess;
+use super::script::ShellWord;
 
 /// `tar -tf a.tar`: listing one archive of this machine. Any further option may run a program.
-pub(super) fn tar(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+pub(super) fn tar(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (first, rest) = arguments.split_first()?;
     let letters = first.text.strip_prefix('-').unwrap_or(&first.text);
     let lists = first.text == "--list" || letters.contains('t');
     let (archive, members) = rest.split_first()?;
     let (archive, members) = if archive.raw == "-f" { members.split_first()? } else { (archive, members) };
     let named = first.text == "--list" || letters.ends_with('f') || rest[0].raw == "-f";
-    let plain = |word: &&Word| !word.glob && !word.tilde && !word.text.starts_with('-');
+    let plain = |word: &&ShellWord| !word.glob && !word.tilde && !word.text.starts_with('-');
     let known = first.text == "--list" || letters.chars().all(|c| "tvzjJaf".contains(c));
     // A colon names another machine.
     let local = plain(&archive) && !archive.text.contains(':');
-    (lists && known && named && local && members.iter().all(|word| plain(&word))).then(|| vec![Look::Path(archive)])
+    (lists && known && named && local && members.iter().all(|word| plain(&word)))
+        .then(|| vec![ReadAccess::Path(archive)])
 }
 
 /// `gzip -l f`, `gunzip -c f`, `unzip -l f`, …: each has a word that keeps it from writing.
-pub(super) fn unpacked<'a>(program: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+pub(super) fn unpacked<'a>(program: &str, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
     let (flag, files) = arguments.split_first()?;
     let only_shows = match program {
         "unzip" => matches!(flag.raw.as_str(), "-l" | "-v" | "-Z" | "-t" | "-p" | "-lv"),
@@ -27,12 +28,12 @@ pub(super) fn unpacked<'a>(program: &str, arguments: &'a [Word]) -> Option<Vec<L
         "gunzip" | "unxz" | "bunzip2" | "unzstd" => matches!(flag.raw.as_str(), "-c" | "-t" | "-l"),
         _ => false,
     };
-    let plain = |word: &Word| !word.glob && !word.text.starts_with('-');
-    (only_shows && !files.is_empty() && files.iter().all(plain)).then(|| files.iter().map(Look::Path).collect())
+    let plain = |word: &ShellWord| !word.glob && !word.text.starts_with('-');
+    (only_shows && !files.is_empty() && files.iter().all(plain)).then(|| files.iter().map(ReadAccess::Path).collect())
 }
 
 /// `openssl x509 -in FILE -noout …`: what a certificate says.
-pub(super) fn certificate(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+pub(super) fn certificate(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     const SHOWS: &[&str] = &[
         "-noout",
         "-text",
@@ -54,7 +55,7 @@ pub(super) fn certificate(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     let mut quiet = false;
     while let Some(word) = rest.next() {
         match word.raw.as_str() {
-            "-in" => looks.push(Look::Path(rest.next().filter(|word| !word.glob)?)),
+            "-in" => looks.push(ReadAccess::Path(rest.next().filter(|word| !word.glob)?)),
             "-inform" => {
                 rest.next()?;
             }

@@ -1,13 +1,13 @@
 //! Container commands that only look. Options that choose another daemon stand before the subcommand and are not known.
 
-use super::readonly::Look;
-use super::script::Word;
+use super::readonly::ReadAccess;
+use super::script::ShellWord;
 
 /// Subcommand, options without a value, options with one, and whether it takes operands.
-type Known = (&'static [&'static str], &'static [&'static str], &'static [&'static str], bool);
+type DockerForm = (&'static [&'static str], &'static [&'static str], &'static [&'static str], bool);
 
 #[rustfmt::skip]
-const KNOWN: &[Known] = &[
+const KNOWN: &[DockerForm] = &[
     (&["ps"], &["-a", "-q", "-aq", "-l", "-s", "--all", "--quiet", "--no-trunc", "--latest", "--size"], &["--format", "--filter", "-f", "-n"], false),
     (&["container", "ls"], &["-a", "-q", "-aq", "--all", "--quiet", "--no-trunc"], &["--format", "--filter", "-f"], false),
     (&["images"], &["-a", "-q", "--all", "--quiet", "--no-trunc", "--digests"], &["--format", "--filter", "-f"], true),
@@ -19,7 +19,7 @@ const KNOWN: &[Known] = &[
     (&["port"], &[], &[], true),
 ];
 
-pub(super) fn looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+pub(super) fn looks(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (names, flags, valued, takes_operands) = KNOWN.iter().find(|(names, ..)| {
         arguments.len() >= names.len() && names.iter().zip(arguments).all(|(name, word)| *name == word.raw)
     })?;
@@ -45,10 +45,10 @@ pub(super) fn looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::reading::Reading;
+    use crate::shell::reading::CommandReading;
 
     fn looks(command: &str) -> bool {
-        Reading::of(command).strict.is_ok_and(|units| super::looks(&units[0].words[1..]).is_some())
+        CommandReading::of(command).strict.is_ok_and(|units| super::looks(&units[0].words[1..]).is_some())
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Words, re-parsed piece by piece. Only literal text, quotes, escapes and a leading `~` are plain; every expansion
 //! refuses, and whatever text it carries (defaults, subscripts, patterns) is searched for commands.
 
-use super::grammar::Reader;
-use super::script::{Variable, Word};
+use super::grammar::GrammarReader;
+use super::script::{ShellWord, VariableUse};
 use super::suspects::ansi_c;
 use super::variables;
 use brush_parser::word::{
@@ -21,8 +21,8 @@ pub(super) fn openers(text: &str) -> usize {
     bytes.windows(2).filter(opens).count() + text.matches('`').count()
 }
 
-pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
-    let mut out = Word { raw: raw.replace("\\\n", ""), ..Word::default() };
+pub(super) fn word(reader: &mut GrammarReader, raw: &str) -> ShellWord {
+    let mut out = ShellWord { raw: raw.replace("\\\n", ""), ..ShellWord::default() };
     if openers(raw) > MAX_IN_WORD {
         reader.refuse("a word has too many expansions");
         reader.out.incomplete = true;
@@ -31,7 +31,7 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
     }
     if let Ok(pieces) = word::parse(raw, &reader.options) {
         for piece in &pieces {
-            add(reader, piece, &mut out, Quoting::None);
+            add(reader, piece, &mut out, WordQuoting::None);
         }
     } else {
         reader.refuse("a word cannot be parsed");
@@ -46,23 +46,23 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
 }
 
 /// Text in which expansions count, as in arithmetic or a parameter's default.
-pub(super) fn walk(reader: &mut Reader, text: &str) {
+pub(super) fn walk(reader: &mut GrammarReader, text: &str) {
     if !word(reader, text).variables.is_empty() {
         reader.refuse("it has an expansion");
     }
 }
 
 /// The body of a here-document whose delimiter is not quoted.
-pub(super) fn document(reader: &mut Reader, text: &str) {
+pub(super) fn document(reader: &mut GrammarReader, text: &str) {
     if openers(text) > MAX_IN_WORD {
         reader.refuse("a here-document has too many expansions");
         reader.out.incomplete = true;
         return;
     }
     if let Ok(pieces) = word::parse_heredoc(text, &reader.options) {
-        let mut ignored = Word::default();
+        let mut ignored = ShellWord::default();
         for piece in &pieces {
-            add(reader, piece, &mut ignored, Quoting::Double);
+            add(reader, piece, &mut ignored, WordQuoting::Double);
         }
     } else {
         reader.refuse("a here-document cannot be parsed");
@@ -75,17 +75,17 @@ pub(super) fn document(reader: &mut Reader, text: &str) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Quoting {
+enum WordQuoting {
     None,
     Double,
 }
 
-fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting: Quoting) {
+fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellWord, quoting: WordQuoting) {
     match &piece.piece {
         WordPiece::Text(text) => {
             // The old spelling of arithmetic.
-            reader.out.late |= text.contains("$[");
-            if quoting == Quoting::None {
+            reader.out.is_late_bound |= text.contains("$[");
+            if quoting == WordQuoting::None {
                 check_bare(reader, text, out);
             }
             out.text.push_str(text);
@@ -102,14 +102,14 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
         WordPiece::DoubleQuotedSequence(pieces) => {
             out.quoted = true;
             for piece in pieces {
-                add(reader, piece, out, Quoting::Double);
+                add(reader, piece, out, WordQuoting::Double);
             }
         }
         WordPiece::GettextDoubleQuotedSequence(pieces) => {
             reader.refuse("it has a translated string");
             out.quoted = true;
             for piece in pieces {
-                add(reader, piece, out, Quoting::Double);
+                add(reader, piece, out, WordQuoting::Double);
             }
         }
         WordPiece::TildeExpansion(tilde) => {
@@ -128,7 +128,7 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
             if let Some(name) = plain_variable(parameter) {
                 // The reader of the whole command decides whether its value matters there.
                 out.text.extend(["${", &name, "}"]);
-                out.variables.push(Variable { name, quoted: quoting == Quoting::Double });
+                out.variables.push(VariableUse { name, quoted: quoting == WordQuoting::Double });
             } else {
                 reader.refuse("it has an expansion");
                 expanded(reader, parameter, out);
@@ -137,12 +137,12 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
         WordPiece::CommandSubstitution(text) => {
             out.expands = true;
             out.text.push_str("$()");
-            reader.nested(text);
+            reader.read_nested(text);
         }
         WordPiece::BackquotedCommandSubstitution(text) => {
             out.expands = true;
             out.text.push_str("$()");
-            reader.nested(&text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"));
+            reader.read_nested(&text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"));
         }
         WordPiece::EscapeSequence(text) => escape(text, out),
         WordPiece::ArithmeticExpression(expr) => {
@@ -150,7 +150,7 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
             out.text.push_str("$()");
             reader.arithmetic(&expr.value);
             let name = variables::COMPUTED.to_owned();
-            out.variables.push(Variable { name, quoted: true });
+            out.variables.push(VariableUse { name, quoted: true });
         }
     }
 }
@@ -173,7 +173,7 @@ fn plain_variable(expr: &ParameterExpr) -> Option<String> {
     }
 }
 
-fn escape(text: &str, out: &mut Word) {
+fn escape(text: &str, out: &mut ShellWord) {
     let escaped = text.strip_prefix('\\').unwrap_or(text);
     if escaped != "\n" {
         out.quoted = true;
@@ -182,7 +182,7 @@ fn escape(text: &str, out: &mut Word) {
 }
 
 /// Unquoted text: patterns are noted; braces, parentheses and stray quotes refuse.
-fn check_bare(reader: &mut Reader, text: &str, out: &mut Word) {
+fn check_bare(reader: &mut GrammarReader, text: &str, out: &mut ShellWord) {
     // `[` alone is a program.
     if text.contains(['*', '?', '[']) && out.raw != "[" {
         out.glob = true;
@@ -202,9 +202,9 @@ fn check_bare(reader: &mut Reader, text: &str, out: &mut Word) {
     }
 }
 
-fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
+fn expanded(reader: &mut GrammarReader, expr: &ParameterExpr, out: &mut ShellWord) {
     let mut texts: Vec<&str> = Vec::new();
-    reader.out.late |= is_evaluated(expr);
+    reader.out.is_late_bound |= is_evaluated(expr);
     if let ParameterExpr::AssignDefaultValues { parameter: Parameter::Named(name), .. } = expr {
         reader.out.filled.push(name.clone());
     }

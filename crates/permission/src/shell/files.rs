@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A file some program may open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedFile {
     /// Absolute, not normalised.
     pub(crate) path: PathBuf,
     pub(crate) writes: bool,
@@ -31,18 +31,18 @@ const WRITERS: &[&str] = &[
 ];
 
 /// All files, seen from every directory the command may be in.
-pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<Touched> {
+pub(crate) fn touched_files(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<TouchedFile> {
     let dirs = directories(suspects, cwd, home);
     let mut found = Vec::new();
     let mut add = |word: &str, writes: bool| {
-        found.extend(dirs.iter().map(|dir| Touched { path: place(word, dir, home), writes }));
+        found.extend(dirs.iter().map(|dir| TouchedFile { path: resolve_word(word, dir, home), writes }));
     };
     for suspect in suspects {
         suspect.any_program(|program, arguments| {
             for (word, writes) in operands(program, arguments) {
                 add(&word, writes);
             }
-            outputs::of(program, arguments).files.iter().for_each(|word| add(word, true));
+            outputs::written_by(program, arguments).files.iter().for_each(|word| add(word, true));
             false
         });
         suspect.reads.iter().for_each(|word| add(word, false));
@@ -52,18 +52,18 @@ pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
 }
 
 /// Targets of output redirections, and what file commands would create or change.
-pub(crate) fn written(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn written_files(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let dirs = directories(suspects, cwd, home);
     let mut words: Vec<String> = Vec::new();
     for suspect in suspects {
         words.extend(suspect.writes.iter().cloned());
         suspect.any_program(|program, arguments| {
             words.extend(destinations(program, arguments).into_iter().map(str::to_owned));
-            words.extend(outputs::of(program, arguments).files);
+            words.extend(outputs::written_by(program, arguments).files);
             false
         });
     }
-    words.iter().flat_map(|word| dirs.iter().map(|dir| place(word, dir, home))).collect()
+    words.iter().flat_map(|word| dirs.iter().map(|dir| resolve_word(word, dir, home))).collect()
 }
 
 fn destinations<'a>(program: &str, arguments: &'a [String]) -> Vec<&'a str> {
@@ -112,7 +112,7 @@ fn named_files(program: &str, arguments: &[String]) -> Option<Vec<String>> {
     if !matches!(program, "grep" | "egrep" | "fgrep" | "rg") {
         return None;
     }
-    Some(super::readers::named(program, arguments))
+    Some(super::readers::named_files(program, arguments))
 }
 
 /// The starting directory and every place a `cd` may lead to.
@@ -125,7 +125,7 @@ fn directories(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<Pat
                 && dirs.len() < 8
             {
                 let last = dirs.last().cloned().unwrap_or_default();
-                dirs.push(place(target, &last, home));
+                dirs.push(resolve_word(target, &last, home));
             }
             false
         });
@@ -134,7 +134,7 @@ fn directories(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<Pat
 }
 
 /// The word as a path; the spellings of the home directory are equal.
-fn place(word: &str, dir: &Path, home: Option<&Path>) -> PathBuf {
+fn resolve_word(word: &str, dir: &Path, home: Option<&Path>) -> PathBuf {
     if let Some(home) = home {
         for spelling in ["${HOME}", "$HOME", "~"] {
             if let Some(rest) = word.strip_prefix(spelling)

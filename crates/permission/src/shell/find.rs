@@ -1,8 +1,8 @@
 //! `find`, and names handed on by `xargs`: searches that only print, and programs that only count or search in what was
 //! found. Anything else a found name is given to asks.
 
-use super::readonly::{Look, looks as program_looks};
-use super::script::Word;
+use super::readonly::{ReadAccess, looks as program_looks};
+use super::script::ShellWord;
 
 #[rustfmt::skip]
 const TESTS: &[&str] = &[
@@ -26,7 +26,7 @@ const COUNTING: &[&str] = &[
     "sha256sum", "echo",
 ];
 
-pub(super) fn looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+pub(super) fn looks(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     if arguments.iter().any(|word| word.glob) {
         return None;
     }
@@ -40,18 +40,18 @@ pub(super) fn looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
             rest.next()?;
         } else if FILES.contains(&text) {
             in_roots = false;
-            looks.push(Look::Path(rest.next()?));
+            looks.push(ReadAccess::Path(rest.next()?));
         } else if FLAGS.contains(&text) {
             in_roots &= matches!(text, "-H" | "-P");
         } else if text == "-exec" {
             in_roots = false;
-            let command: Vec<&Word> =
+            let command: Vec<&ShellWord> =
                 rest.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")).collect();
             let from = arguments.len() - rest.len() - command.len() - 1;
             looks.extend(counted(arguments.get(from..from + command.len())?)?);
-            looks.push(Look::Search(None));
+            looks.push(ReadAccess::Search(None));
         } else if in_roots && !text.starts_with('-') {
-            looks.push(Look::Path(word));
+            looks.push(ReadAccess::Path(word));
         } else {
             return None;
         }
@@ -60,7 +60,7 @@ pub(super) fn looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
 }
 
 /// What a counting program looks at besides the names it is handed.
-fn counted(command: &[Word]) -> Option<Vec<Look<'_>>> {
+fn counted(command: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let name = command.first()?;
     let found = command.iter().skip(1).filter(|word| word.text == "{}").count();
     let hides = command.iter().any(|word| word.text.contains("{}") && word.text != "{}");
@@ -68,11 +68,11 @@ fn counted(command: &[Word]) -> Option<Vec<Look<'_>>> {
         return None;
     }
     let looks = program_looks(command)?;
-    Some(looks.into_iter().filter(|look| !matches!(look, Look::Path(word) if word.text == "{}")).collect())
+    Some(looks.into_iter().filter(|look| !matches!(look, ReadAccess::Path(word) if word.text == "{}")).collect())
 }
 
 /// The command behind `xargs` when it only counts or searches in the names that are appended.
-pub(crate) fn appended(words: &[Word]) -> Option<Vec<Look<'_>>> {
+pub(crate) fn appended(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (name, mut rest) = words.split_first()?;
     if name.raw != "xargs" {
         return None;
@@ -89,14 +89,15 @@ pub(crate) fn appended(words: &[Word]) -> Option<Vec<Look<'_>>> {
 }
 
 /// Whether the command prints names of files below what it looks at, one per line.
-pub(crate) fn prints_names(words: &[Word]) -> bool {
+pub(crate) fn prints_names(words: &[ShellWord]) -> bool {
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.text.as_str()));
     match words.first().map(|name| name.raw.as_str()) {
         Some("find") => !has(&["-printf", "-ls", "-exec"]),
         Some("fd" | "fdfind" | "ls") => true,
         Some("rg" | "grep") => {
-            let lists =
-                |word: &Word| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('l');
+            let lists = |word: &ShellWord| {
+                word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('l')
+            };
             has(&["--files", "--files-with-matches"]) || words.iter().any(lists)
         }
         Some("git") => has(&["ls-files", "--name-only"]),
@@ -105,7 +106,7 @@ pub(crate) fn prints_names(words: &[Word]) -> bool {
 }
 
 /// Whether the command only leaves lines out, or puts them in another order.
-pub(crate) fn selects_lines(words: &[Word]) -> bool {
+pub(crate) fn selects_lines(words: &[ShellWord]) -> bool {
     let has = |flag: &str| words.iter().any(|word| word.text.starts_with('-') && word.text.contains(flag));
     match words.first().map(|name| name.raw.as_str()) {
         Some("grep") => !has("o") && !has("n") && !has("c"),
@@ -116,10 +117,10 @@ pub(crate) fn selects_lines(words: &[Word]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::reading::Reading;
+    use crate::shell::reading::CommandReading;
 
     fn looks(command: &str) -> bool {
-        let words = Reading::of(command).strict.unwrap().remove(0).words;
+        let words = CommandReading::of(command).strict.unwrap().remove(0).words;
         super::looks(&words[1..]).is_some()
     }
 

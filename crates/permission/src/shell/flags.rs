@@ -72,14 +72,14 @@ pub(crate) fn covers(pattern: &CommandPattern, words: &[String]) -> bool {
     if wanted.is_empty() || wanted == ["*"] {
         return false;
     }
-    let given = Call::of(&program, arguments.iter().map(String::as_str));
-    let rule = Call::of(&program, wanted.iter().copied());
+    let given = FlaggedCall::parse(&program, arguments.iter().map(String::as_str));
+    let rule = FlaggedCall::parse(&program, wanted.iter().copied());
     rule.flags.iter().all(|flag| given.has(flag, &rule))
         && (open || wanted.contains(&"*") || given.flags.iter().all(|flag| rule.has(flag, &given)))
         && fits(&wanted.iter().filter(|word| !is_flag(word)).copied().collect::<Vec<_>>(), &given.words, open)
 }
 
-struct Call<'a> {
+struct FlaggedCall<'a> {
     program: &'a str,
     /// Options as written, without dashes; `true` for those behind a single dash.
     flags: Vec<(&'a str, bool)>,
@@ -93,8 +93,8 @@ fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--"
 }
 
-impl<'a> Call<'a> {
-    fn of(program: &'a str, arguments: impl Iterator<Item = &'a str>) -> Self {
+impl<'a> FlaggedCall<'a> {
+    fn parse(program: &'a str, arguments: impl Iterator<Item = &'a str>) -> Self {
         let mut call = Self { program, flags: Vec::new(), names: BTreeSet::new(), words: Vec::new() };
         let mut after_option = false;
         let mut only_words = false;
@@ -149,7 +149,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether this call has the option, under any of its names.
-    fn has(&self, (flag, single): &(&str, bool), rule: &Call<'_>) -> bool {
+    fn has(&self, (flag, single): &(&str, bool), rule: &FlaggedCall<'_>) -> bool {
         if flag.contains('*') {
             return self.names.iter().any(|name| wildcard(flag, name));
         }

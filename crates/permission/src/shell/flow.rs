@@ -8,7 +8,7 @@ mod output;
 mod walk;
 mod words;
 
-pub(crate) use field::Field;
+pub(crate) use field::ShellField;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -22,22 +22,22 @@ const MAX_DEPTH: u32 = 10;
 
 /// What the shell knows before it starts.
 #[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
+pub(crate) struct ShellStart<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) home: Option<&'a Path>,
     pub(crate) variables: &'a BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Arg {
-    Known(Field),
+pub(crate) enum FlowArgument {
+    Known(ShellField),
     /// Known only when it runs.
-    Unknown(Origin),
+    Unknown(TextOrigin),
 }
 
 /// Where unknown text comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum TextOrigin {
     /// Files, the environment, the network.
     Outside,
     /// Text of this very command, changed by some program (`base64 -d`, `tr`).
@@ -46,14 +46,14 @@ pub(crate) enum Origin {
 
 /// One program the command may start.
 #[derive(Clone, Debug)]
-pub(crate) struct Invocation {
-    pub(crate) words: Vec<Arg>,
+pub(crate) struct ProgramInvocation {
+    pub(crate) words: Vec<FlowArgument>,
     /// Files that redirections open.
-    pub(crate) reads: Vec<Arg>,
-    pub(crate) writes: Vec<Arg>,
+    pub(crate) reads: Vec<FlowArgument>,
+    pub(crate) writes: Vec<FlowArgument>,
     /// Directories it may run in; `None` stands for one that is not known.
-    pub(crate) dirs: Vec<Option<Field>>,
-    pub(crate) input: Input,
+    pub(crate) dirs: Vec<Option<ShellField>>,
+    pub(crate) input: StdinSource,
     /// Which word is the program is not certain.
     pub(crate) loose: bool,
     /// Names of variables that are set for this program only.
@@ -62,7 +62,7 @@ pub(crate) struct Invocation {
 
 /// What a program finds on its standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum StdinSource {
     #[default]
     Inherited,
     /// Text of the command.
@@ -76,8 +76,8 @@ pub(crate) enum Input {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
-    pub(crate) invocations: Vec<Invocation>,
+pub(crate) struct CommandFlow {
+    pub(crate) invocations: Vec<ProgramInvocation>,
     /// Some text was not followed to its end.
     pub(crate) incomplete: bool,
     /// Code runs that this command made from text of its own, so that nobody can read it.
@@ -86,19 +86,19 @@ pub(crate) struct Flow {
     pub(crate) odd_patterns: bool,
 }
 
-pub(crate) fn trace(command: &str, start: &Start<'_>) -> Flow {
+pub(crate) fn trace(command: &str, start: &ShellStart<'_>) -> CommandFlow {
     // The library gives up on some broken texts with a panic.
     let follow = || {
-        let mut walker = walk::Walker::new(start);
-        walker.text(command);
+        let mut walker = walk::FlowWalker::new(start);
+        walker.run_text(command);
         walker.finish()
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(follow))
-        .unwrap_or_else(|_| Flow { incomplete: true, ..Flow::default() })
+        .unwrap_or_else(|_| CommandFlow { incomplete: true, ..CommandFlow::default() })
 }
 
-impl Arg {
-    pub(crate) fn known(&self) -> Option<&Field> {
+impl FlowArgument {
+    pub(crate) fn known(&self) -> Option<&ShellField> {
         match self {
             Self::Known(field) => Some(field),
             Self::Unknown(_) => None,
@@ -107,13 +107,13 @@ impl Arg {
 
     /// The text of a word that is known and no pattern.
     pub(crate) fn text(&self) -> Option<String> {
-        self.known().map(Field::text)
+        self.known().map(ShellField::text)
     }
 }
 
-impl Invocation {
+impl ProgramInvocation {
     /// The program and its arguments at each place where one may start.
-    pub(crate) fn programs(&self) -> Vec<(String, &[Arg])> {
+    pub(crate) fn programs(&self) -> Vec<(String, &[FlowArgument])> {
         let name = |at: usize| self.words[at].text().map(|text| super::wrapper::base_name(&text).to_owned());
         let Some(first) = (!self.words.is_empty()).then(|| name(0)) else { return Vec::new() };
         let runs_others = self.loose || first.as_deref().is_some_and(super::wrapper::may_run_others);
@@ -131,21 +131,21 @@ impl Invocation {
     }
 
     /// Each place where the argument may be opened.
-    pub(crate) fn opened(&self, field: &Field) -> Vec<Option<Field>> {
+    pub(crate) fn opened(&self, field: &ShellField) -> Vec<Option<ShellField>> {
         self.dirs
             .iter()
             .map(|dir| match dir {
                 Some(dir) => Some(field.opened_from(dir)),
-                None if field.pattern().starts_with('/') => Some(field.opened_from(&Field::literal("/"))),
+                None if field.pattern().starts_with('/') => Some(field.opened_from(&ShellField::literal("/"))),
                 None => None,
             })
             .collect()
     }
 
     /// Each place the argument may name.
-    pub(crate) fn places(&self, field: &Field) -> Vec<Option<Field>> {
+    pub(crate) fn places(&self, field: &ShellField) -> Vec<Option<ShellField>> {
         if field.pattern().starts_with('/') {
-            let root = Field::literal("/");
+            let root = ShellField::literal("/");
             let cwd = self.dirs.iter().flatten().next().unwrap_or(&root);
             return vec![Some(field.seen_from(&root, cwd))];
         }

@@ -1,10 +1,10 @@
 //! Git commands that only read. An option outside the tables makes the command ask, abbreviations included.
 
 use super::globals;
-use super::script::{Word, join_raw};
+use super::script::{ShellWord, join_raw};
 
 /// A read-only subcommand with what it may be given.
-struct Subcommand {
+struct GitSubcommand {
     name: &'static str,
     /// Long options, without dashes; a trailing `=` means a value in the same word is fine.
     long: &'static [&'static str],
@@ -33,18 +33,18 @@ const REV_LIST: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-const SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand {
+const SUBCOMMANDS: &[GitSubcommand] = &[
+    GitSubcommand {
         name: "status",
         long: &["short", "branch", "porcelain", "porcelain=", "long", "ignored", "untracked-files=", "show-stash"],
         short: "sbuv",
         operands: true,
     },
-    Subcommand { name: "diff", long: LOG, short: "wbpsuRMCSGz0123456789U", operands: true },
-    Subcommand { name: "log", long: LOG, short: "pswbinSGLqz0123456789UM", operands: true },
-    Subcommand { name: "show", long: LOG, short: "pswbqz0123456789U", operands: true },
-    Subcommand { name: "shortlog", long: &["numbered", "summary", "email"], short: "sne", operands: true },
-    Subcommand {
+    GitSubcommand { name: "diff", long: LOG, short: "wbpsuRMCSGz0123456789U", operands: true },
+    GitSubcommand { name: "log", long: LOG, short: "pswbinSGLqz0123456789UM", operands: true },
+    GitSubcommand { name: "show", long: LOG, short: "pswbqz0123456789U", operands: true },
+    GitSubcommand { name: "shortlog", long: &["numbered", "summary", "email"], short: "sne", operands: true },
+    GitSubcommand {
         name: "branch",
         long: &[
             "all", "remotes", "list", "show-current", "verbose", "no-color", "merged", "no-merged", "contains", "no-contains",
@@ -53,7 +53,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
         short: "arvi",
         operands: false,
     },
-    Subcommand {
+    GitSubcommand {
         name: "tag",
         long: &[
             "list", "sort=", "format=", "contains", "no-contains", "merged", "no-merged", "points-at", "column", "contains=", "merged=",
@@ -61,8 +61,8 @@ const SUBCOMMANDS: &[Subcommand] = &[
         short: "ln",
         operands: false,
     },
-    Subcommand { name: "remote", long: &["verbose"], short: "v", operands: false },
-    Subcommand {
+    GitSubcommand { name: "remote", long: &["verbose"], short: "v", operands: false },
+    GitSubcommand {
         name: "rev-parse",
         long: &[
             "show-toplevel", "abbrev-ref", "short", "verify", "is-inside-work-tree", "git-dir", "quiet", "show-prefix", "show-cdup",
@@ -72,18 +72,18 @@ const SUBCOMMANDS: &[Subcommand] = &[
         short: "q",
         operands: true,
     },
-    Subcommand {
+    GitSubcommand {
         name: "ls-files",
         long: &["cached", "deleted", "modified", "others", "stage", "exclude-standard", "full-name"],
         short: "cdmost",
         operands: true,
     },
-    Subcommand { name: "ls-tree", long: &["name-only", "full-name", "long"], short: "rltd", operands: true },
-    Subcommand { name: "blame", long: &["porcelain", "show-email", "date="], short: "wLesMC0123456789", operands: true },
-    Subcommand { name: "describe", long: &["tags", "all", "always", "long", "dirty"], short: "", operands: true },
-    Subcommand { name: "merge-base", long: &["all", "is-ancestor", "fork-point"], short: "a", operands: true },
-    Subcommand { name: "rev-list", long: REV_LIST, short: "n0123456789", operands: true },
-    Subcommand {
+    GitSubcommand { name: "ls-tree", long: &["name-only", "full-name", "long"], short: "rltd", operands: true },
+    GitSubcommand { name: "blame", long: &["porcelain", "show-email", "date="], short: "wLesMC0123456789", operands: true },
+    GitSubcommand { name: "describe", long: &["tags", "all", "always", "long", "dirty"], short: "", operands: true },
+    GitSubcommand { name: "merge-base", long: &["all", "is-ancestor", "fork-point"], short: "a", operands: true },
+    GitSubcommand { name: "rev-list", long: REV_LIST, short: "n0123456789", operands: true },
+    GitSubcommand {
         name: "grep",
         long: &[
             "line-number", "ignore-case", "word-regexp", "count", "files-with-matches", "name-only", "fixed-strings",
@@ -92,32 +92,32 @@ const SUBCOMMANDS: &[Subcommand] = &[
         short: "niwclEFPepvhHzABC0123456789",
         operands: true,
     },
-    Subcommand { name: "cat-file", long: &[], short: "ptse", operands: true },
-    Subcommand { name: "show-ref", long: &["heads", "tags", "head", "verify", "quiet"], short: "dsq", operands: true },
-    Subcommand {
+    GitSubcommand { name: "cat-file", long: &[], short: "ptse", operands: true },
+    GitSubcommand { name: "show-ref", long: &["heads", "tags", "head", "verify", "quiet"], short: "dsq", operands: true },
+    GitSubcommand {
         name: "diff-tree",
         long: &["no-commit-id", "name-only", "name-status", "stat", "root", "numstat", "diff-filter="],
         short: "rtpzcm",
         operands: true,
     },
-    Subcommand {
+    GitSubcommand {
         name: "for-each-ref",
         long: &["sort=", "format=", "count=", "points-at=", "merged", "no-merged", "contains", "merged=", "contains="],
         short: "",
         operands: true,
     },
-    Subcommand { name: "check-ignore", long: &["verbose", "non-matching", "quiet", "no-index"], short: "vnq", operands: true },
-    Subcommand { name: "show-branch", long: &["all", "remotes", "list", "current"], short: "ar", operands: true },
-    Subcommand { name: "name-rev", long: &["name-only", "tags", "always"], short: "", operands: true },
-    Subcommand { name: "count-objects", long: &["verbose", "human-readable"], short: "vH", operands: false },
-    Subcommand { name: "whatchanged", long: LOG, short: "pswbinqz0123456789", operands: true },
-    Subcommand { name: "cherry", long: &["abbrev="], short: "v", operands: true },
-    Subcommand { name: "range-diff", long: &["no-color", "stat", "creation-factor="], short: "s", operands: true },
-    Subcommand { name: "var", long: &[], short: "l", operands: true },
+    GitSubcommand { name: "check-ignore", long: &["verbose", "non-matching", "quiet", "no-index"], short: "vnq", operands: true },
+    GitSubcommand { name: "show-branch", long: &["all", "remotes", "list", "current"], short: "ar", operands: true },
+    GitSubcommand { name: "name-rev", long: &["name-only", "tags", "always"], short: "", operands: true },
+    GitSubcommand { name: "count-objects", long: &["verbose", "human-readable"], short: "vH", operands: false },
+    GitSubcommand { name: "whatchanged", long: LOG, short: "pswbinqz0123456789", operands: true },
+    GitSubcommand { name: "cherry", long: &["abbrev="], short: "v", operands: true },
+    GitSubcommand { name: "range-diff", long: &["no-color", "stat", "creation-factor="], short: "s", operands: true },
+    GitSubcommand { name: "var", long: &[], short: "l", operands: true },
 ];
 
 /// `git -C dir log` is matched as `git log`.
-pub(crate) fn without_directory(words: &[Word]) -> Option<String> {
+pub(crate) fn without_directory(words: &[ShellWord]) -> Option<String> {
     match words {
         [git, flag, _, rest @ ..] if git.raw == "git" && flag.raw == "-C" => Some(format!("git {}", join_raw(rest))),
         [git, flag, rest @ ..] if git.raw == "git" && flag.raw == "--no-pager" => {
@@ -129,17 +129,17 @@ pub(crate) fn without_directory(words: &[Word]) -> Option<String> {
 
 /// Subcommands that can throw away work nobody can bring back. A rule for `git` at large does not cover them; it must
 /// name the subcommand, as in `git reset`.
-pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
+pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
     let (git, arguments) = words.split_first()?;
     if git.text != "git" {
         return None;
     }
     let words: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     let at = match globals::subcommand("git", &words) {
-        globals::Place::At(at) => at,
+        globals::SubcommandPosition::At(at) => at,
         // What stands behind an option nobody knows may be anything: only a rule that names the option covers it.
-        globals::Place::Behind(at) => return Some(format!("git {}", arguments[at].raw)),
-        globals::Place::Missing => return None,
+        globals::SubcommandPosition::Behind(at) => return Some(format!("git {}", arguments[at].raw)),
+        globals::SubcommandPosition::Missing => return None,
     };
     if let Some(option) = (0..at).find(|index| defines_alias(&words[*index..at])) {
         return Some(format!("git {}", arguments[option].raw));
@@ -185,7 +185,7 @@ pub(crate) enum PushTarget<'a> {
 }
 
 /// The destination of `git push`; `None` for anything else.
-pub(crate) fn push_target(words: &[Word]) -> Option<PushTarget<'_>> {
+pub(crate) fn push_target(words: &[ShellWord]) -> Option<PushTarget<'_>> {
     let (git, arguments) = words.split_first()?;
     let mut rest = arguments.iter().map(|word| word.text.as_str());
     if git.text != "git" || !rest.any(|word| word == "push") {
@@ -196,16 +196,16 @@ pub(crate) fn push_target(words: &[Word]) -> Option<PushTarget<'_>> {
 }
 
 /// A git command that only reads.
-pub(super) struct ReadCall<'a> {
+pub(super) struct GitReadCall<'a> {
     pub(super) call: RepositoryCall<'a>,
-    pub(super) operands: Vec<&'a Word>,
+    pub(super) operands: Vec<&'a ShellWord>,
 }
 
 /// The use of a repository by a git command that only reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RepositoryCall<'a> {
     /// The value of `-C`.
-    pub(crate) directory: Option<&'a Word>,
+    pub(crate) directory: Option<&'a ShellWord>,
     /// It starts programs that the repository's configuration names, unless that is made powerless.
     pub(crate) uses_programs: bool,
     /// It prints a diff, which a program of the configuration may make.
@@ -219,7 +219,7 @@ const NO_EXTERNAL_DIFF: &[&str] = &[
 ];
 
 /// What a read-only git command uses, `None` when it may do more. `arguments` follow the word `git`.
-pub(super) fn read_call(arguments: &[Word]) -> Option<ReadCall<'_>> {
+pub(super) fn read_call(arguments: &[ShellWord]) -> Option<GitReadCall<'_>> {
     let mut rest = arguments;
     let mut directory = None;
     loop {
@@ -236,11 +236,11 @@ pub(super) fn read_call(arguments: &[Word]) -> Option<ReadCall<'_>> {
     let prints_diff = matches!(name.raw.as_str(), "diff" | "diff-tree" | "diff-index" | "diff-files");
     let external_diff = prints_diff && !words.iter().any(|word| NO_EXTERNAL_DIFF.contains(&word.text.as_str()));
     let call = RepositoryCall { directory, uses_programs: name.raw != "config", external_diff };
-    Some(ReadCall { call, operands: operands(rest)? })
+    Some(GitReadCall { call, operands: operands(rest)? })
 }
 
 /// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
-fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
+fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let (name, rest) = arguments.split_first()?;
     if rest.iter().any(|word| word.tilde) {
         return None;
@@ -259,7 +259,7 @@ fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
     let sub = SUBCOMMANDS.iter().find(|sub| sub.name == name.raw)?;
     let operands = sub.operands(rest)?;
     // A name after these would be created; after a word that asks for a list it is a pattern or a commit.
-    let lists = |word: &Word| {
+    let lists = |word: &ShellWord| {
         let long = ["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
         long.contains(&word.raw.as_str()) || (sub.name == "tag" && word.raw == "-l")
     };
@@ -267,14 +267,14 @@ fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
     (sub.operands || operands.is_empty() || asks).then_some(operands)
 }
 
-fn listed<'a>(rest: &'a [Word], words: &[&str]) -> Option<Vec<&'a Word>> {
-    let known = |word: &Word| matches!(word.raw.as_str(), "--porcelain" | "-v" | "--verbose");
+fn listed<'a>(rest: &'a [ShellWord], words: &[&str]) -> Option<Vec<&'a ShellWord>> {
+    let known = |word: &ShellWord| matches!(word.raw.as_str(), "--porcelain" | "-v" | "--verbose");
     let (list, options) = rest.split_first()?;
     (words.contains(&list.raw.as_str()) && options.iter().all(known)).then(Vec::new)
 }
 
 /// `git stash list` and `git stash show`, with the options of `log` and `diff`.
-fn stash(rest: &[Word]) -> Option<Vec<&Word>> {
+fn stash(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let (verb, options) = rest.split_first()?;
     let model = match verb.raw.as_str() {
         "list" => SUBCOMMANDS.iter().find(|sub| sub.name == "log")?,
@@ -294,11 +294,11 @@ fn stash(rest: &[Word]) -> Option<Vec<&Word>> {
 }
 
 /// One value of the configuration, where it is none that holds a credential.
-fn config(rest: &[Word]) -> Option<Vec<&Word>> {
+fn config(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     const SCOPES: &[&str] = &["--global", "--local", "--system", "--worktree", "--show-origin", "--show-scope", "-z"];
     const READS: &[&str] =
         &["--get", "--get-all", "get", "--type=bool", "--type=int", "--type=path", "--bool", "--int"];
-    let is_option = |word: &&Word| SCOPES.contains(&word.raw.as_str()) || READS.contains(&word.raw.as_str());
+    let is_option = |word: &&ShellWord| SCOPES.contains(&word.raw.as_str()) || READS.contains(&word.raw.as_str());
     let [key] = rest.iter().filter(|word| !is_option(word)).collect::<Vec<_>>()[..] else { return None };
     let lower = key.text.to_ascii_lowercase();
     let secret = ["extraheader", "credential", "password", "passwd", "token", "secret", "cookie"];
@@ -306,7 +306,7 @@ fn config(rest: &[Word]) -> Option<Vec<&Word>> {
     (plain && !secret.iter().any(|word| lower.contains(word))).then(Vec::new)
 }
 
-fn reflog(rest: &[Word]) -> Option<Vec<&Word>> {
+fn reflog(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let rest = match rest {
         [show, rest @ ..] if show.raw == "show" => rest,
         // Other verbs expire and delete; a name alone is a reference.
@@ -317,7 +317,7 @@ fn reflog(rest: &[Word]) -> Option<Vec<&Word>> {
 }
 
 /// `git remote get-url x`; `show` only with `-n`, which asks nobody.
-fn remote(rest: &[Word]) -> Option<Vec<&Word>> {
+fn remote(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
     match words[..] {
         ["get-url", name] | ["get-url", "--all" | "--push", name] | ["show", "-n", name] if !name.starts_with('-') => {
@@ -328,15 +328,15 @@ fn remote(rest: &[Word]) -> Option<Vec<&Word>> {
 }
 
 /// Reading one: a second operand would be written.
-fn symbolic_ref(rest: &[Word]) -> Option<Vec<&Word>> {
-    let (options, names): (Vec<&Word>, Vec<&Word>) = rest.iter().partition(|word| word.text.starts_with('-'));
-    let known = |word: &&Word| matches!(word.raw.as_str(), "--short" | "-q" | "--quiet");
+fn symbolic_ref(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
+    let (options, names): (Vec<&ShellWord>, Vec<&ShellWord>) = rest.iter().partition(|word| word.text.starts_with('-'));
+    let known = |word: &&ShellWord| matches!(word.raw.as_str(), "--short" | "-q" | "--quiet");
     (options.iter().all(known) && names.len() == 1 && !names[0].glob).then_some(names)
 }
 
-impl Subcommand {
+impl GitSubcommand {
     /// Revisions, paths and patterns; `None` when an option is not known.
-    fn operands<'a>(&self, rest: &'a [Word]) -> Option<Vec<&'a Word>> {
+    fn operands<'a>(&self, rest: &'a [ShellWord]) -> Option<Vec<&'a ShellWord>> {
         let mut operands = Vec::new();
         let mut after_dashes = false;
         for word in rest {

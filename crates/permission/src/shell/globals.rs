@@ -2,7 +2,7 @@
 //! knowledge: behind an option that is not in them the subcommand is not known, and the call is judged as the worst the
 //! program can do.
 
-struct Globals {
+struct GlobalOptions {
     programs: &'static [&'static str],
     flags: &'static [&'static str],
     /// Options whose value is the next word, or follows an equals sign.
@@ -13,12 +13,12 @@ const fn globals(
     programs: &'static [&'static str],
     flags: &'static [&'static str],
     valued: &'static [&'static str],
-) -> Globals {
-    Globals { programs, flags, valued }
+) -> GlobalOptions {
+    GlobalOptions { programs, flags, valued }
 }
 
 #[rustfmt::skip]
-const TABLE: &[Globals] = &[
+const TABLE: &[GlobalOptions] = &[
     globals(&["git"], &[
         "-p", "--paginate", "-P", "--no-pager", "--bare", "--no-replace-objects", "--literal-pathspecs", "--glob-pathspecs",
         "--noglob-pathspecs", "--icase-pathspecs", "--no-optional-locks", "--no-lazy-fetch", "--no-advice",
@@ -72,7 +72,7 @@ const TABLE: &[Globals] = &[
 
 /// Where the subcommand of a known program stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SubcommandPosition {
     /// The index of its word.
     At(usize),
     /// Behind the option at this index, which is not known: any word after it may be the subcommand.
@@ -82,44 +82,44 @@ pub(crate) enum Place {
 }
 
 /// Finds the subcommand among the words after the program's name.
-pub(crate) fn subcommand(program: &str, arguments: &[&str]) -> Place {
+pub(crate) fn subcommand(program: &str, arguments: &[&str]) -> SubcommandPosition {
     let known = TABLE.iter().find(|globals| globals.programs.contains(&program));
     let mut index = 0;
     while let Some(word) = arguments.get(index) {
         if !word.starts_with('-') {
-            return Place::At(index);
+            return SubcommandPosition::At(index);
         }
-        index += match known.map_or(Arity::Unknown, |globals| globals.arity(word)) {
-            Arity::Flag => 1,
-            Arity::Value => 2,
-            Arity::Unknown => return Place::Behind(index),
+        index += match known.map_or(OptionArity::Unknown, |globals| globals.arity(word)) {
+            OptionArity::Flag => 1,
+            OptionArity::Value => 2,
+            OptionArity::Unknown => return SubcommandPosition::Behind(index),
         };
     }
-    Place::Missing
+    SubcommandPosition::Missing
 }
 
 /// Whether an option that stands before the subcommand is known to take no value.
 pub(crate) fn takes_no_value(program: &str, option: &str) -> bool {
     let known = TABLE.iter().find(|globals| globals.programs.contains(&program));
-    known.is_some_and(|globals| globals.arity(option) == Arity::Flag)
+    known.is_some_and(|globals| globals.arity(option) == OptionArity::Flag)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Arity {
+enum OptionArity {
     Flag,
     Value,
     Unknown,
 }
 
-impl Globals {
-    fn arity(&self, option: &str) -> Arity {
+impl GlobalOptions {
+    fn arity(&self, option: &str) -> OptionArity {
         match option.split_once('=') {
-            Some((name, _)) if self.valued.contains(&name) => Arity::Flag,
-            None if self.flags.contains(&option) => Arity::Flag,
+            Some((name, _)) if self.valued.contains(&name) => OptionArity::Flag,
+            None if self.flags.contains(&option) => OptionArity::Flag,
             // Without a value `git --exec-path` prints it and ends.
-            None if option == "--exec-path" => Arity::Flag,
-            None if self.valued.contains(&option) => Arity::Value,
-            Some(_) | None => Arity::Unknown,
+            None if option == "--exec-path" => OptionArity::Flag,
+            None if self.valued.contains(&option) => OptionArity::Value,
+            Some(_) | None => OptionArity::Unknown,
         }
     }
 }
@@ -134,14 +134,14 @@ mod tests {
             let words: Vec<&str> = text.split(' ').collect();
             subcommand(words[0], &words[1..])
         };
-        assert_eq!(find("git --config-env a.b=HOME reset --hard"), Place::At(2));
-        assert_eq!(find("git --config-env=a.b=HOME reset --hard"), Place::At(1));
-        assert_eq!(find("git -C x -c a=b --no-pager log"), Place::At(5));
-        assert_eq!(find("git --frobnicate reset --hard"), Place::Behind(0));
-        assert_eq!(find("git -P --new x reset"), Place::Behind(1));
-        assert_eq!(find("docker --context x rm y"), Place::At(2));
-        assert_eq!(find("kubectl -n=prod delete x"), Place::At(1));
-        assert_eq!(find("helm --odd x delete y"), Place::Behind(0));
-        assert_eq!(find("git --no-pager"), Place::Missing);
+        assert_eq!(find("git --config-env a.b=HOME reset --hard"), SubcommandPosition::At(2));
+        assert_eq!(find("git --config-env=a.b=HOME reset --hard"), SubcommandPosition::At(1));
+        assert_eq!(find("git -C x -c a=b --no-pager log"), SubcommandPosition::At(5));
+        assert_eq!(find("git --frobnicate reset --hard"), SubcommandPosition::Behind(0));
+        assert_eq!(find("git -P --new x reset"), SubcommandPosition::Behind(1));
+        assert_eq!(find("docker --context x rm y"), SubcommandPosition::At(2));
+        assert_eq!(find("kubectl -n=prod delete x"), SubcommandPosition::At(1));
+        assert_eq!(find("helm --odd x delete y"), SubcommandPosition::Behind(0));
+        assert_eq!(find("git --no-pager"), SubcommandPosition::Missing);
     }
 }

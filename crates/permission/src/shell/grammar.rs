@@ -3,8 +3,8 @@
 //! walked so that deny and ask rules see the commands inside it.
 
 use super::expansion;
-use super::late::{self, Findings};
-use super::script::{Join, Opaque, Redirect, Unit, Word};
+use super::late_binding::{self, LateFindings};
+use super::script::{FileRedirect, OpaqueReason, ShellWord, SimpleCommand, UnitJoin};
 use super::suspects::Suspect;
 use super::variables;
 use brush_parser::{ParserOptions, Token, ast};
@@ -19,18 +19,18 @@ const MAX_OPENERS: usize = 64;
 
 /// What the parser made of a command.
 #[derive(Debug, Default)]
-pub(crate) struct Parsed {
-    pub(crate) units: Vec<Unit>,
+pub(crate) struct ParsedCommand {
+    pub(crate) units: Vec<SimpleCommand>,
     /// Every command found, in or out of the strict syntax.
     pub(crate) suspects: Vec<Suspect>,
     /// Bodies of here-documents with a quoted delimiter: data, not shell text.
     pub(crate) data: Vec<String>,
     /// The first thing that is not plain.
-    pub(crate) opaque: Option<Opaque>,
+    pub(crate) opaque: Option<OpaqueReason>,
     /// Some text inside was not read to its end: the suspects are not all there are.
     pub(crate) incomplete: bool,
     /// Which program starts is decided only when it runs.
-    pub(crate) late: bool,
+    pub(crate) is_late_bound: bool,
     /// Files that are run as part of the command.
     pub(crate) sourced: Vec<String>,
     /// Expressions that are computed, and variables that hold what the text does not show.
@@ -43,14 +43,14 @@ pub(super) fn is_hard(text: &str) -> bool {
     has_huge_number(text) || expansion::openers(text) > MAX_OPENERS
 }
 
-pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
+pub(crate) fn parse(text: &str) -> Result<ParsedCommand, OpaqueReason> {
     if has_huge_number(text) {
         return Err("it has a number that is too long");
     }
     // The library gives up on some broken texts with a panic: no reason to take the session down with it.
     let read = || {
-        let mut reader = Reader {
-            out: Parsed::default(),
+        let mut reader = GrammarReader {
+            out: ParsedCommand::default(),
             options: ParserOptions::default(),
             depth: 0,
             scopes: 0,
@@ -58,7 +58,8 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
         };
         reader.program(text)?;
         let mut out = reader.out;
-        out.late |= out.arithmetic.iter().any(|expression| late::computes_late(expression, &out.filled));
+        out.is_late_bound |=
+            out.arithmetic.iter().any(|expression| late_binding::is_computed_late(expression, &out.filled));
         Ok(out)
     };
     std::panic::catch_unwind(read).unwrap_or(Err("it cannot be parsed"))
@@ -72,8 +73,8 @@ fn has_huge_number(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_digit()).filter(digits).any(|run| before(&run))
 }
 
-pub(super) struct Reader {
-    pub(super) out: Parsed,
+pub(super) struct GrammarReader {
+    pub(super) out: ParsedCommand,
     pub(super) options: ParserOptions,
     depth: u32,
     scopes: u32,
@@ -83,14 +84,14 @@ pub(super) struct Reader {
 
 /// Where the next simple command stands.
 #[derive(Clone, Copy)]
-struct At {
-    join: Join,
+struct CommandPosition {
+    join: UnitJoin,
     scope: u32,
     feeds: bool,
 }
 
-impl Reader {
-    fn program(&mut self, text: &str) -> Result<(), Opaque> {
+impl GrammarReader {
+    fn program(&mut self, text: &str) -> Result<(), OpaqueReason> {
         if expansion::openers(text) > MAX_OPENERS {
             return Err("it has too many expansions");
         }
@@ -107,12 +108,12 @@ impl Reader {
     }
 
     /// The first reason stays.
-    pub(super) fn refuse(&mut self, why: Opaque) {
+    pub(super) fn refuse(&mut self, why: OpaqueReason) {
         self.out.opaque.get_or_insert(why);
     }
 
     /// Text that the shell would run: never plain, its commands are suspects.
-    pub(super) fn nested(&mut self, text: &str) {
+    pub(super) fn read_nested(&mut self, text: &str) {
         self.refuse("it has a command substitution");
         if self.depth >= MAX_DEPTH {
             self.out.incomplete = true;
@@ -127,35 +128,35 @@ impl Reader {
         self.depth -= 1;
     }
 
-    fn note(&mut self, findings: Findings) {
-        self.out.late |= findings.late;
+    fn record_findings(&mut self, findings: LateFindings) {
+        self.out.is_late_bound |= findings.is_late_bound;
         self.out.sourced.extend(findings.sourced);
         self.out.arithmetic.extend(findings.arithmetic);
         self.out.filled.extend(findings.filled);
         for script in findings.scripts {
-            self.code(&script);
+            self.read_code(&script);
         }
     }
 
     /// Text that a program of the command runs: its commands are suspects, the strict reading is not concerned.
-    fn code(&mut self, text: &str) {
+    fn read_code(&mut self, text: &str) {
         let opaque = self.out.opaque;
         self.depth += 1;
-        self.out.late |= self.depth >= MAX_DEPTH || self.program(text).is_err();
+        self.out.is_late_bound |= self.depth >= MAX_DEPTH || self.program(text).is_err();
         self.depth -= 1;
         self.out.opaque = opaque;
     }
 
     fn list(&mut self, list: &ast::CompoundList, scope: u32) {
         for ast::CompoundListItem(and_or, _) in &list.0 {
-            let join = if self.out.units.is_empty() { Join::First } else { Join::Then };
-            self.pipeline(&and_or.first, At { join, scope, feeds: false });
+            let join = if self.out.units.is_empty() { UnitJoin::First } else { UnitJoin::Then };
+            self.pipeline(&and_or.first, CommandPosition { join, scope, feeds: false });
             for next in &and_or.additional {
                 let (join, pipeline) = match next {
-                    ast::AndOr::And(pipeline) => (Join::And, pipeline),
-                    ast::AndOr::Or(pipeline) => (Join::Or, pipeline),
+                    ast::AndOr::And(pipeline) => (UnitJoin::And, pipeline),
+                    ast::AndOr::Or(pipeline) => (UnitJoin::Or, pipeline),
                 };
-                self.pipeline(pipeline, At { join, scope, feeds: false });
+                self.pipeline(pipeline, CommandPosition { join, scope, feeds: false });
             }
         }
     }
@@ -165,14 +166,14 @@ impl Reader {
         self.list(list, self.scopes);
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline, at: At) {
+    fn pipeline(&mut self, pipeline: &ast::Pipeline, at: CommandPosition) {
         for (index, command) in pipeline.seq.iter().enumerate() {
-            let join = if index == 0 { at.join } else { Join::Pipe };
-            self.command(command, At { join, feeds: index + 1 < pipeline.seq.len(), ..at });
+            let join = if index == 0 { at.join } else { UnitJoin::Pipe };
+            self.command(command, CommandPosition { join, feeds: index + 1 < pipeline.seq.len(), ..at });
         }
     }
 
-    fn command(&mut self, command: &ast::Command, at: At) {
+    fn command(&mut self, command: &ast::Command, at: CommandPosition) {
         match command {
             ast::Command::Simple(simple) => self.simple(simple, at),
             ast::Command::Compound(compound, redirects) => {
@@ -222,7 +223,7 @@ impl Reader {
             ast::CompoundCommand::Coprocess(process) => {
                 self.refuse("it starts a coprocess");
                 self.scopes += 1;
-                self.command(&process.body, At { join: Join::Then, scope: self.scopes, feeds: false });
+                self.command(&process.body, CommandPosition { join: UnitJoin::Then, scope: self.scopes, feeds: false });
             }
         }
     }
@@ -259,8 +260,9 @@ impl Reader {
 
     /// What was read from `from` on runs more than once: a second run would start where the first one ended.
     fn repeated(&mut self, from: usize) {
-        let moves =
-            |unit: &Unit| unit.words.iter().any(|w| matches!(w.text.as_str(), "cd" | "pushd" | "popd" | "chdir"));
+        let moves = |unit: &SimpleCommand| {
+            unit.words.iter().any(|w| matches!(w.text.as_str(), "cd" | "pushd" | "popd" | "chdir"))
+        };
         if self.out.units[from..].iter().any(moves) {
             self.refuse("it changes the directory in a loop");
         }
@@ -286,8 +288,8 @@ impl Reader {
     }
 
     /// `[[ -f x ]]` is what `test -f x` is; anything beyond plain tests of files and texts refuses.
-    fn plain_test(&mut self, expr: &ast::ExtendedTestExpr, at: At) {
-        let plain = |text: &str| Word { text: text.into(), raw: text.into(), ..Word::default() };
+    fn plain_test(&mut self, expr: &ast::ExtendedTestExpr, at: CommandPosition) {
+        let plain = |text: &str| ShellWord { text: text.into(), raw: text.into(), ..ShellWord::default() };
         let words = match expr {
             ast::ExtendedTestExpr::UnaryTest(operator, operand)
                 if !matches!(operator.to_string().as_str(), "-v" | "-R" | "-o" | "-t") =>
@@ -304,7 +306,7 @@ impl Reader {
             ) => vec![plain("test"), self.argument(left), plain(&operator.to_string()), self.argument(right)],
             _ => return self.refuse("it has a [[ ]] test"),
         };
-        let unit = Unit {
+        let unit = SimpleCommand {
             join: at.join,
             assignments: Vec::new(),
             words,
@@ -330,7 +332,7 @@ impl Reader {
                     ast::UnaryPredicate::ShellVariableIsSetAndNameRef,
                 ];
                 let is_named = names.iter().any(|known| known.to_string() == operator.to_string());
-                self.out.late |= is_named && late::is_evaluated(&word.value.replace(['\'', '"'], ""));
+                self.out.is_late_bound |= is_named && late_binding::is_evaluated(&word.value.replace(['\'', '"'], ""));
                 // `-v 'a[$(x)]'` evaluates what the quotes hold.
                 expansion::walk(self, &word.value.replace('\'', ""));
                 self.word(word);
@@ -344,8 +346,8 @@ impl Reader {
         }
     }
 
-    fn simple(&mut self, simple: &ast::SimpleCommand, at: At) {
-        let mut unit = Unit {
+    fn simple(&mut self, simple: &ast::SimpleCommand, at: CommandPosition) {
+        let mut unit = SimpleCommand {
             join: at.join,
             assignments: Vec::new(),
             words: Vec::new(),
@@ -354,15 +356,15 @@ impl Reader {
             feeds: at.feeds,
         };
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            self.item(item, &mut unit, Position::Before);
+            self.item(item, &mut unit, ItemPosition::Before);
         }
         let name = simple.word_or_name.as_ref().map(|word| self.word(word));
         unit.words.extend(name);
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.item(item, &mut unit, Position::After);
+            self.item(item, &mut unit, ItemPosition::After);
         }
         self.suspect(&unit);
-        self.note(late::look(&unit));
+        self.record_findings(late_binding::find_late_bound(&unit));
         if unit.words.is_empty() {
             self.refuse(if unit.assignments.is_empty() { "it only redirects" } else { "it sets a variable" });
             return;
@@ -372,7 +374,7 @@ impl Reader {
         }
     }
 
-    fn suspect(&mut self, unit: &Unit) {
+    fn suspect(&mut self, unit: &SimpleCommand) {
         let side = |writes: bool| {
             let of_side = unit.redirects.iter().filter(move |redirect| redirect.writes == writes);
             of_side.map(|redirect| redirect.word.text.clone()).collect()
@@ -381,7 +383,7 @@ impl Reader {
         self.out.suspects.push(Suspect { words, reads: side(false), writes: side(true) });
     }
 
-    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut Unit, position: Position) {
+    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut SimpleCommand, position: ItemPosition) {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => unit.redirects.extend(self.redirect(redirect)),
             ast::CommandPrefixOrSuffixItem::Word(word) => {
@@ -392,8 +394,8 @@ impl Reader {
                 self.assignment(assignment);
                 let word = self.word(whole);
                 match position {
-                    Position::Before => unit.assignments.push(word.raw),
-                    Position::After => unit.words.push(word),
+                    ItemPosition::Before => unit.assignments.push(word.raw),
+                    ItemPosition::After => unit.words.push(word),
                 }
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
@@ -422,7 +424,7 @@ impl Reader {
             let opaque = self.out.opaque;
             let value = self.argument(value);
             self.out.opaque = opaque;
-            self.note(late::assigned(name, &value));
+            self.record_findings(late_binding::assigned(name, &value));
         }
         if let ast::AssignmentValue::Array(elements) = &assignment.value {
             self.refuse("it sets an array");
@@ -431,7 +433,7 @@ impl Reader {
                     self.word(key);
                 }
                 let value = self.word(value);
-                self.note(late::assigned(name, &value));
+                self.record_findings(late_binding::assigned(name, &value));
             }
         }
     }
@@ -450,7 +452,7 @@ impl Reader {
         }
     }
 
-    fn redirect(&mut self, redirect: &ast::IoRedirect) -> Option<Redirect> {
+    fn redirect(&mut self, redirect: &ast::IoRedirect) -> Option<FileRedirect> {
         match redirect {
             ast::IoRedirect::File(descriptor, kind, target) => {
                 self.descriptor(*descriptor);
@@ -466,7 +468,7 @@ impl Reader {
                 self.word(word);
                 None
             }
-            ast::IoRedirect::OutputAndError(word, _) => self.target(word, Direction::Write),
+            ast::IoRedirect::OutputAndError(word, _) => self.target(word, RedirectDirection::Write),
         }
     }
 
@@ -476,14 +478,14 @@ impl Reader {
         }
     }
 
-    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Option<Redirect> {
+    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Option<FileRedirect> {
         let direction = match kind {
-            ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => Direction::Read,
+            ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => RedirectDirection::Read,
             ast::IoFileRedirectKind::Write
             | ast::IoFileRedirectKind::Append
             | ast::IoFileRedirectKind::ReadAndWrite
             | ast::IoFileRedirectKind::Clobber
-            | ast::IoFileRedirectKind::DuplicateOutput => Direction::Write,
+            | ast::IoFileRedirectKind::DuplicateOutput => RedirectDirection::Write,
         };
         match target {
             ast::IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => None,
@@ -501,7 +503,7 @@ impl Reader {
         }
     }
 
-    fn target(&mut self, word: &ast::Word, direction: Direction) -> Option<Redirect> {
+    fn target(&mut self, word: &ast::Word, direction: RedirectDirection) -> Option<FileRedirect> {
         let word = self.word(word);
         if word.text == "/dev/null" {
             return None;
@@ -510,7 +512,7 @@ impl Reader {
         if word.glob || word.tilde || word.text.is_empty() || word.text.starts_with('!') {
             self.refuse("it redirects to a name that is not plain");
         }
-        Some(Redirect { word, writes: direction == Direction::Write })
+        Some(FileRedirect { word, writes: direction == RedirectDirection::Write })
     }
 
     fn document(&mut self, document: &ast::IoHereDocument) {
@@ -522,7 +524,7 @@ impl Reader {
     }
 
     /// A word whose value must be known here.
-    fn word(&mut self, word: &ast::Word) -> Word {
+    fn word(&mut self, word: &ast::Word) -> ShellWord {
         let word = self.argument(word);
         if !word.variables.is_empty() {
             self.refuse("it has an expansion");
@@ -531,7 +533,7 @@ impl Reader {
     }
 
     /// A word that may hold variables: `script::check` looks at what becomes of them.
-    fn argument(&mut self, word: &ast::Word) -> Word {
+    fn argument(&mut self, word: &ast::Word) -> ShellWord {
         expansion::word(self, &word.value)
     }
 }
@@ -558,13 +560,13 @@ pub(super) fn is_deep(tokens: &[Token]) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum ItemPosition {
     Before,
     After,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+enum RedirectDirection {
     Read,
     Write,
 }
@@ -574,8 +576,8 @@ fn is_descriptor(text: &str) -> bool {
 }
 
 /// A word whose value is known only when it runs.
-fn unknown() -> Word {
-    Word { text: "$()".into(), raw: "$()".into(), quoted: true, expands: true, ..Word::default() }
+fn unknown() -> ShellWord {
+    ShellWord { text: "$()".into(), raw: "$()".into(), quoted: true, expands: true, ..ShellWord::default() }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-use super::super::reading::Reading;
-use super::super::script::Unit;
+use super::super::reading::CommandReading;
+use super::super::script::SimpleCommand;
 
 fn texts(command: &str) -> Vec<String> {
-    let reading = Reading::of(command);
-    reading.strict.unwrap_or_else(|why| panic!("{command:?}: {why}")).iter().map(Unit::text).collect()
+    let reading = CommandReading::of(command);
+    reading.strict.unwrap_or_else(|why| panic!("{command:?}: {why}")).iter().map(SimpleCommand::text).collect()
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn plain_commands_are_split_and_normalised() {
 #[test]
 #[rustfmt::skip]
 fn quotes_are_removed_from_the_words() {
-    let reading = Reading::of(r#"c'u'rl "a b" \x 'it' "q\"q""#);
+    let reading = CommandReading::of(r#"c'u'rl "a b" \x 'it' "q\"q""#);
     let words: Vec<_> = reading.strict.as_ref().unwrap()[0].words.iter().map(|w| w.text.as_str()).collect();
     assert_eq!(words, ["curl", "a b", "x", "it", "q\"q"]);
 }
@@ -38,7 +38,7 @@ fn quotes_are_removed_from_the_words() {
 #[test]
 #[rustfmt::skip]
 fn redirections_are_kept_apart() {
-    let reading = Reading::of("sort < in > out 2>&1 >/dev/null");
+    let reading = CommandReading::of("sort < in > out 2>&1 >/dev/null");
     let unit = &reading.strict.as_ref().unwrap()[0];
     let files: Vec<_> = unit.redirects.iter().map(|r| (r.word.text.as_str(), r.writes)).collect();
     assert_eq!(files, [("in", false), ("out", true)]);
@@ -56,9 +56,9 @@ fn everything_else_is_opaque() {
         "for ((;;)); do x; done", "echo $'a'", "echo $\"a\"", "a[0]=b c", "a=(b) c", "x >! f", "{ x; } > f", "echo ~u", "", " ", "# x",
         "function f { x; }", "echo @(a|b)",
     ] {
-        assert!(Reading::of(command).strict.is_err(), "{command:?} must be opaque: {:?}", Reading::of(command).strict);
+        assert!(CommandReading::of(command).strict.is_err(), "{command:?} must be opaque: {:?}", CommandReading::of(command).strict);
     }
-    assert!(Reading::of(&"x".repeat(10_001)).strict.is_err());
+    assert!(CommandReading::of(&"x".repeat(10_001)).strict.is_err());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn deep_nesting_ends() {
     ] {
         for depth in [3, 8, 9, 30, 300, 3000] {
             let command = format!("{}rm x{}", open.repeat(depth), close.repeat(depth));
-            let reading = Reading::of(&command);
+            let reading = CommandReading::of(&command);
             assert!(depth < 9 || reading.strict.is_err(), "{open}");
             assert!(open.starts_with('`') || reading.any_spelling(|text| text.starts_with("rm x")), "{open} {depth}");
         }
@@ -88,7 +88,7 @@ fn characters_beyond_ascii_are_safe() {
     for command in
         ["echo {\u{e014f}..\u{e0150}}", "echo {1\u{1f600}..3}", "\u{1f600} x", "cat <<\u{e9}\nx\n\u{e9}", "a\0b"]
     {
-        Reading::of(command);
+        CommandReading::of(command);
     }
     assert_eq!(texts("caf\u{e9} 'd\u{e9}j\u{e0}' && echo \u{fc}"), ["caf\u{e9} 'd\u{e9}j\u{e0}'", "echo \u{fc}"]);
 }
@@ -99,7 +99,7 @@ fn texts_the_library_gives_up_on_are_only_opaque() {
     let nines = "9".repeat(30);
     for text in [format!("ls ~{nines}"), format!("ls ~+{nines}"), format!("ls {{1..{nines}}}"), "echo $(cat <<E".into()]
     {
-        assert!(super::super::reading::Reading::of(&text).strict.is_err(), "{text}");
+        assert!(super::super::reading::CommandReading::of(&text).strict.is_err(), "{text}");
     }
-    assert!(super::super::reading::Reading::of(&format!("echo {nines}")).strict.is_ok());
+    assert!(super::super::reading::CommandReading::of(&format!("echo {nines}")).strict.is_ok());
 }

@@ -2,8 +2,8 @@
 //! asks. Left out on purpose: tools that load code or settings of the folder even to say their version (`yarn`, `mvn`,
 //! `poetry`, `bundle`, `erl`, `ansible` and the others of the table in `docs/security.md`), and listings that reach the network or run a program the folder names (`cargo tree`, `go list`).
 
-use super::readonly::Look;
-use super::script::Word;
+use super::readonly::ReadAccess;
+use super::script::ShellWord;
 
 /// Tools that say their version and their options without a look at the folder.
 #[rustfmt::skip]
@@ -20,10 +20,11 @@ const TOOLS: &[&str] = &[
 ];
 
 /// Programs, the words that follow, options without a value, options with one, and whether operands may follow.
-type Form = (&'static [&'static str], &'static [&'static str], &'static [&'static str], &'static [&'static str], bool);
+type ListingForm =
+    (&'static [&'static str], &'static [&'static str], &'static [&'static str], &'static [&'static str], bool);
 
 #[rustfmt::skip]
-const FORMS: &[Form] = &[
+const FORMS: &[ListingForm] = &[
     (&["rustc"], &[], &["-V", "-vV", "--version", "--verbose"], &[], false),
     (&["cargo"], &["-V"], &[], &[], false),
     (&["cargo"], &["--list"], &[], &[], false),
@@ -82,7 +83,7 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// What the tool looks at, which is nothing of the folder; `None` when the form is not known.
-pub(super) fn looks<'a>(program: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+pub(super) fn looks<'a>(program: &str, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
     if arguments.iter().any(|word| word.glob || word.tilde) {
         return None;
     }
@@ -95,7 +96,7 @@ pub(super) fn looks<'a>(program: &str, arguments: &'a [Word]) -> Option<Vec<Look
     (tells || listed() || (program == "ps" && lists_processes(arguments))).then(Vec::new)
 }
 
-fn fits((_, words, flags, valued, takes_operands): &Form, arguments: &[Word]) -> bool {
+fn fits((_, words, flags, valued, takes_operands): &ListingForm, arguments: &[ShellWord]) -> bool {
     if arguments.len() < words.len() || words.iter().zip(arguments).any(|(word, given)| *word != given.raw) {
         return false;
     }
@@ -117,7 +118,7 @@ fn fits((_, words, flags, valued, takes_operands): &Form, arguments: &[Word]) ->
 }
 
 /// `ps aux` and `ps -p 1 -o pid,comm`: letters without a dash, of which `e` would show the environment.
-fn lists_processes(arguments: &[Word]) -> bool {
+fn lists_processes(arguments: &[ShellWord]) -> bool {
     let mut rest = arguments.iter().peekable();
     if let Some(first) = rest.peek()
         && !first.text.is_empty()
@@ -143,10 +144,10 @@ fn lists_processes(arguments: &[Word]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::reading::Reading;
+    use crate::shell::reading::CommandReading;
 
     fn looks(command: &str) -> bool {
-        let words = Reading::of(command).strict.unwrap().remove(0).words;
+        let words = CommandReading::of(command).strict.unwrap().remove(0).words;
         super::looks(&words[0].raw, &words[1..]).is_some()
     }
 

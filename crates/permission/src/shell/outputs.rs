@@ -3,7 +3,7 @@
 
 /// What a program would write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outputs {
+pub(crate) struct WrittenFiles {
     pub(crate) files: Vec<String>,
     /// The program is told to start another one.
     pub(crate) runs: bool,
@@ -11,7 +11,7 @@ pub(crate) struct Outputs {
     pub(crate) unnamed: bool,
 }
 
-struct Writer {
+struct WritingProgram {
     names: &'static [&'static str],
     /// Short options whose value is a file that is written.
     short: &'static str,
@@ -23,12 +23,12 @@ struct Writer {
     other: &'static [&'static str],
     /// Options whose value is run.
     runs: &'static [&'static str],
-    operand: Operand,
+    operand: WrittenOperand,
 }
 
 /// Operands that are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operand {
+enum WrittenOperand {
     None,
     /// Every one.
     All,
@@ -43,27 +43,27 @@ const fn writer(
     short: &'static str,
     valued: &'static str,
     long: &'static [&'static str],
-) -> Writer {
-    Writer { names, short, valued, long, other: &[], runs: &[], operand: Operand::None }
+) -> WritingProgram {
+    WritingProgram { names, short, valued, long, other: &[], runs: &[], operand: WrittenOperand::None }
 }
 
 #[rustfmt::skip]
-const WRITERS: &[Writer] = &[
-    Writer { runs: &["compress-program"], ..writer(&["sort"], "o", "kStT", &["output"]) },
+const WRITERS: &[WritingProgram] = &[
+    WritingProgram { runs: &["compress-program"], ..writer(&["sort"], "o", "kStT", &["output"]) },
     writer(&["shuf"], "o", "ni", &["output"]),
     writer(&["tree"], "o", "LPIHT", &["output"]),
-    Writer { other: &["output-dir", "create-dirs", "create-file-mode", "dump-header", "trace-time", "trace-ids", "trace-config", "stderr"], ..writer(&["curl"], "oDc",
+    WritingProgram { other: &["output-dir", "create-dirs", "create-file-mode", "dump-header", "trace-time", "trace-ids", "trace-config", "stderr"], ..writer(&["curl"], "oDc",
         "AbCdeEFHhKmPQrRtTuUwxXyYz", &["output", "dump-header", "cookie-jar", "stderr", "trace", "trace-ascii", "libcurl", "etag-save", "hsts", "alt-svc", "output-dir"]) },
-    Writer { runs: &["use-askpass"], ..writer(&["wget"], "OoaP", "eiBtTwQUADRIXl", &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies", "warc-file", "rejected-log", "hsts-file"]) },
-    Writer { operand: Operand::All, ..writer(&["tee", "sponge"], "", "", &[]) },
-    Writer { operand: Operand::Second, ..writer(&["uniq"], "", "fsw", &[]) },
-    Writer { operand: Operand::Second, ..writer(&["xxd"], "", "cglosR", &[]) },
-    Writer { runs: &["filter"], operand: Operand::Second, ..writer(&["split"], "", "abClnt", &[]) },
+    WritingProgram { runs: &["use-askpass"], ..writer(&["wget"], "OoaP", "eiBtTwQUADRIXl", &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies", "warc-file", "rejected-log", "hsts-file"]) },
+    WritingProgram { operand: WrittenOperand::All, ..writer(&["tee", "sponge"], "", "", &[]) },
+    WritingProgram { operand: WrittenOperand::Second, ..writer(&["uniq"], "", "fsw", &[]) },
+    WritingProgram { operand: WrittenOperand::Second, ..writer(&["xxd"], "", "cglosR", &[]) },
+    WritingProgram { runs: &["filter"], operand: WrittenOperand::Second, ..writer(&["split"], "", "abClnt", &[]) },
     writer(&["csplit"], "f", "bn", &["prefix"]),
-    Writer { operand: Operand::Last, ..writer(&["objcopy", "strip"], "o", "IOFBjRKNGLW", &["add-gnu-debuglink", "extract-dwo", "split-debug"]) },
+    WritingProgram { operand: WrittenOperand::Last, ..writer(&["objcopy", "strip"], "o", "IOFBjRKNGLW", &["add-gnu-debuglink", "extract-dwo", "split-debug"]) },
     writer(&["gpg", "gpg2"], "o", "ru", &["output", "logger-file", "status-file", "attribute-file"]),
-    Writer { operand: Operand::Last, ..writer(&["ffmpeg"], "", "", &[]) },
-    Writer { operand: Operand::Last, ..writer(&["convert", "magick", "pandoc"], "o", "", &["output", "extract-media"]) },
+    WritingProgram { operand: WrittenOperand::Last, ..writer(&["ffmpeg"], "", "", &[]) },
+    WritingProgram { operand: WrittenOperand::Last, ..writer(&["convert", "magick", "pandoc"], "o", "", &["output", "extract-media"]) },
     writer(&["gcc", "cc", "clang", "g++", "c++", "clang++", "ld", "as", "rustc", "go", "tsc", "esbuild"], "o", "", &["output", "outfile", "out-dir", "outdir"]),
     writer(&["strace", "ltrace"], "o", "", &["output"]),
     writer(&["perf"], "o", "", &["output"]),
@@ -76,11 +76,11 @@ const WRITERS: &[Writer] = &[
     writer(&["bison", "flex", "yacc", "swig", "protoc"], "o", "", &["output", "outfile", "descriptor_set_out"]),
     writer(&["time"], "o", "f", &["output"]),
     writer(&["less"], "oO", "", &["log-file", "LOG-FILE"]),
-    Writer { runs: &["to-command", "use-compress-program", "info-script", "new-volume-script", "rmt-command", "rsh-command", "checkpoint-action"],
+    WritingProgram { runs: &["to-command", "use-compress-program", "info-script", "new-volume-script", "rmt-command", "rsh-command", "checkpoint-action"],
         ..writer(&["tar", "bsdtar"], "", "", &["index-file", "listed-incremental"]) },
-    Writer { runs: &["rsh", "rsync-path"], ..writer(&["rsync"], "", "", &["log-file", "write-batch", "only-write-batch", "backup-dir"]) },
-    Writer { runs: &["unzip-command"], ..writer(&["zip"], "O", "", &["output-file", "logfile-path"]) },
-    Writer { runs: &["pre", "hostname-bin"], ..writer(&["rg"], "", "eABCgmtTjM", &[]) },
+    WritingProgram { runs: &["rsh", "rsync-path"], ..writer(&["rsync"], "", "", &["log-file", "write-batch", "only-write-batch", "backup-dir"]) },
+    WritingProgram { runs: &["unzip-command"], ..writer(&["zip"], "O", "", &["output-file", "logfile-path"]) },
+    WritingProgram { runs: &["pre", "hostname-bin"], ..writer(&["rg"], "", "eABCgmtTjM", &[]) },
 ];
 
 /// Programs that are run in order to write: a rule that allows them allows that.
@@ -95,8 +95,8 @@ pub(crate) fn exists_to_write(program: &str) -> bool {
 }
 
 /// What `program` would write with these arguments.
-pub(crate) fn of(program: &str, arguments: &[String]) -> Outputs {
-    let mut outputs = Outputs::default();
+pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
+    let mut outputs = WrittenFiles::default();
     match program {
         "git" => git(arguments, &mut outputs),
         "dd" => outputs.files.extend(arguments.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
@@ -119,7 +119,7 @@ pub(crate) fn of(program: &str, arguments: &[String]) -> Outputs {
         _ => {}
     }
     if let Some(writer) = WRITERS.iter().find(|writer| writer.names.contains(&program)) {
-        writer.read(arguments, &mut outputs);
+        writer.read_arguments(arguments, &mut outputs);
     }
     if program == "tar" || program == "bsdtar" {
         tar(arguments, &mut outputs);
@@ -135,8 +135,8 @@ pub(crate) fn of(program: &str, arguments: &[String]) -> Outputs {
     outputs
 }
 
-impl Writer {
-    fn read(&self, arguments: &[String], outputs: &mut Outputs) {
+impl WritingProgram {
+    fn read_arguments(&self, arguments: &[String], outputs: &mut WrittenFiles) {
         let mut operands = Vec::new();
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
@@ -151,15 +151,15 @@ impl Writer {
             }
         }
         let written: &[String] = match self.operand {
-            Operand::None => &[],
-            Operand::All => &operands,
-            Operand::Second => operands.get(1..2).unwrap_or_default(),
-            Operand::Last => operands.len().checked_sub(1).map(|at| &operands[at..]).unwrap_or_default(),
+            WrittenOperand::None => &[],
+            WrittenOperand::All => &operands,
+            WrittenOperand::Second => operands.get(1..2).unwrap_or_default(),
+            WrittenOperand::Last => operands.len().checked_sub(1).map(|at| &operands[at..]).unwrap_or_default(),
         };
         outputs.files.extend(written.iter().filter(|word| *word != "-").cloned());
     }
 
-    fn long<'a>(&self, text: &str, rest: &mut impl Iterator<Item = &'a String>, outputs: &mut Outputs) {
+    fn long<'a>(&self, text: &str, rest: &mut impl Iterator<Item = &'a String>, outputs: &mut WrittenFiles) {
         let (name, inline) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let begins = |known: &&str| **known == *name || (!name.is_empty() && known.starts_with(name));
         let is_other = self.other.contains(&name) && !self.long.contains(&name);
@@ -172,7 +172,7 @@ impl Writer {
         }
     }
 
-    fn short<'a>(&self, letters: &str, rest: &mut impl Iterator<Item = &'a String>, outputs: &mut Outputs) {
+    fn short<'a>(&self, letters: &str, rest: &mut impl Iterator<Item = &'a String>, outputs: &mut WrittenFiles) {
         for (at, letter) in letters.char_indices() {
             let value = &letters[at + letter.len_utf8()..];
             if self.short.contains(letter) {
@@ -196,7 +196,7 @@ fn in_cluster(word: &str, letter: char, valued: &str) -> bool {
 }
 
 /// `--output` of everything that shows differences, whatever stands before it; `-o` of some.
-fn git(arguments: &[String], outputs: &mut Outputs) {
+fn git(arguments: &[String], outputs: &mut WrittenFiles) {
     let mut at = 0;
     while let Some(word) = arguments.get(at).filter(|word| word.starts_with('-')) {
         at += if matches!(word.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") { 2 } else { 1 };
@@ -228,7 +228,7 @@ fn git(arguments: &[String], outputs: &mut Outputs) {
 }
 
 /// Programs whose long options have one dash.
-fn dashed(program: &str, arguments: &[String], outputs: &mut Outputs) {
+fn dashed(program: &str, arguments: &[String], outputs: &mut WrittenFiles) {
     let options: &[&str] = match program {
         "openssl" => &["-out", "-keyout", "-writerand", "-pubout_file", "-certsout", "-signout", "-CAout"],
         "keytool" => &["-file", "-keystore"],
@@ -247,7 +247,7 @@ fn dashed(program: &str, arguments: &[String], outputs: &mut Outputs) {
 }
 
 /// Scripts that write (`w file`) or run something (`e`).
-fn sed(arguments: &[String], outputs: &mut Outputs) {
+fn sed(arguments: &[String], outputs: &mut WrittenFiles) {
     let mut scripts = Vec::new();
     let mut first = None;
     let mut given = false;
@@ -308,7 +308,7 @@ pub(crate) fn sed_files(script: &str, commands: &[char]) -> Vec<String> {
 }
 
 /// `print > "file"` and pipes inside the script.
-fn awk(arguments: &[String], outputs: &mut Outputs) {
+fn awk(arguments: &[String], outputs: &mut WrittenFiles) {
     for script in arguments.iter().filter(|word| word.contains(['>', '|'])) {
         for (at, _) in script.match_indices('>') {
             let target = script[at + 1..].trim_start_matches('>').trim_start();
@@ -321,7 +321,7 @@ fn awk(arguments: &[String], outputs: &mut Outputs) {
     outputs.runs |= arguments.iter().any(|word| word.contains("system("));
 }
 
-fn tar(arguments: &[String], outputs: &mut Outputs) {
+fn tar(arguments: &[String], outputs: &mut WrittenFiles) {
     let short = |word: &&String| word.starts_with('-') && !word.starts_with("--");
     let bundle = arguments.first().filter(|word| !word.starts_with('-'));
     // `-I prog` and `-F script` run something; `-f` of a new archive is written.

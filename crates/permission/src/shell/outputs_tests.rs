@@ -2,7 +2,7 @@ use super::*;
 
 fn written(command: &str) -> String {
     let words: Vec<String> = crate::shell::suspects::find(command).remove(0).words;
-    let outputs = of(&words[0], &words[1..]);
+    let outputs = written_by(&words[0], &words[1..]);
     let mut all = outputs.files;
     all.extend(outputs.runs.then(|| "!".to_owned()));
     all.extend(outputs.unnamed.then(|| "*".to_owned()));

@@ -1,20 +1,20 @@
 //! Programs whose reads are known: which of their words are files, folders to go through, patterns or options. Anything in
 //! doubt counts as a file that is opened. What is not in the tables is not judged here.
 
-use super::flow::{Arg, Field, Flow, Input, Invocation};
-use crate::reads::{Reach, ReadPlan, ReadTarget, TreeWalk};
+use super::flow::{CommandFlow, FlowArgument, ProgramInvocation, ShellField, StdinSource};
+use crate::reads::{ReadExtent, ReadPlan, ReadTarget, TreeWalk};
 
 mod find;
 mod options;
 mod special;
 mod tables;
 
-use options::Options;
-use tables::{Operands, Reader};
+use options::ReaderOptions;
+use tables::{ReaderOperands, ReadingProgram};
 
 /// Everything the command would read.
-pub(crate) fn plan(flow: &Flow) -> ReadPlan {
-    let mut plan = Planner { flow, out: ReadPlan::default() };
+pub(crate) fn plan(flow: &CommandFlow) -> ReadPlan {
+    let mut plan = ReadPlanner { flow, out: ReadPlan::default() };
     for unit in &flow.invocations {
         for word in &unit.reads {
             plan.file("a redirection", word, unit);
@@ -24,7 +24,7 @@ pub(crate) fn plan(flow: &Flow) -> ReadPlan {
         }
     }
     let mut out = plan.out;
-    if flow.odd_patterns && out.targets.iter().any(|target| Field::from_pattern(&target.pattern).is_pattern()) {
+    if flow.odd_patterns && out.targets.iter().any(|target| ShellField::from_pattern(&target.pattern).is_pattern()) {
         out.unknown.get_or_insert_with(|| "an option of the shell changes what patterns stand for".into());
     }
     let mut seen = Vec::new();
@@ -43,13 +43,13 @@ pub(crate) fn is_modelled(program: &str) -> bool {
     tables::find(program).is_some() || special::is_known(program)
 }
 
-struct Planner<'a> {
-    flow: &'a Flow,
+struct ReadPlanner<'a> {
+    flow: &'a CommandFlow,
     out: ReadPlan,
 }
 
-impl Planner<'_> {
-    fn program(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) {
+impl ReadPlanner<'_> {
+    fn program(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
         if self.special(name, arguments, unit) {
             return;
         }
@@ -57,7 +57,7 @@ impl Planner<'_> {
         if options::is_informational(reader, arguments) && !is_fed(unit, name) {
             return;
         }
-        let options = Options::read(reader, arguments);
+        let options = ReaderOptions::read(reader, arguments);
         if options.names_only {
             return;
         }
@@ -75,7 +75,7 @@ impl Planner<'_> {
             self.known_file(name, file, unit);
         }
         let mut operands = options.operands.as_slice();
-        let skips = matches!(reader.operands, Operands::PatternThenFiles) && !options.pattern_given;
+        let skips = matches!(reader.operands, ReaderOperands::PatternThenFiles) && !options.pattern_given;
         if skips && let Some((script, rest)) = operands.split_first() {
             self.script(name, script, unit);
             operands = rest;
@@ -83,7 +83,7 @@ impl Planner<'_> {
         for script in &options.scripts {
             self.script(name, script, unit);
         }
-        if matches!(reader.operands, Operands::Sources) && !options.target_given {
+        if matches!(reader.operands, ReaderOperands::Sources) && !options.target_given {
             operands = operands.split_last().map_or(operands, |(_, sources)| sources);
         }
         let walk = Self::tree(reader, &options);
@@ -96,19 +96,22 @@ impl Planner<'_> {
     }
 
     /// A searching program without operands goes through the directory, unless it is fed.
-    fn without_operands(&mut self, name: &str, walk: Option<TreeWalk>, unit: &Invocation) {
-        let piped = matches!(unit.input, Input::Pipe(_) | Input::Text(_) | Input::File | Input::Unknown(_));
+    fn without_operands(&mut self, name: &str, walk: Option<TreeWalk>, unit: &ProgramInvocation) {
+        let piped = matches!(
+            unit.input,
+            StdinSource::Pipe(_) | StdinSource::Text(_) | StdinSource::File | StdinSource::Unknown(_)
+        );
         let from_xargs = is_fed(unit, name);
         match walk {
-            _ if from_xargs => self.fed(name, unit),
-            Some(walk) if !(piped && name == "rg") => self.operand(name, &Field::literal("."), Some(walk), unit),
+            _ if from_xargs => self.add_appended_names(name, unit),
+            Some(walk) if !(piped && name == "rg") => self.operand(name, &ShellField::literal("."), Some(walk), unit),
             Some(_) | None => {}
         }
     }
 
-    fn operand(&mut self, name: &str, operand: &Field, walk: Option<TreeWalk>, unit: &Invocation) {
+    fn operand(&mut self, name: &str, operand: &ShellField, walk: Option<TreeWalk>, unit: &ProgramInvocation) {
         if is_fed(unit, name) {
-            self.fed(name, unit);
+            self.add_appended_names(name, unit);
         }
         let text = operand.text();
         if matches!(text.as_str(), "-" | "" | "{}" | ";" | "+" | "\\;") || text.starts_with("/dev/") {
@@ -119,39 +122,39 @@ impl Planner<'_> {
             return;
         }
         let reach = match walk {
-            Some(walk) => Reach::Tree(TreeWalk { shown: text, ..walk }),
-            None if matches!(name, "ls" | "dir" | "vdir") => Reach::Listing,
-            None => Reach::File,
+            Some(walk) => ReadExtent::Tree(TreeWalk { operand_text: text, ..walk }),
+            None if matches!(name, "ls" | "dir" | "vdir") => ReadExtent::Listing,
+            None => ReadExtent::File,
         };
         self.add(name, operand, &reach, unit);
     }
 
-    fn add(&mut self, program: &str, field: &Field, reach: &Reach, unit: &Invocation) {
+    fn add(&mut self, program: &str, field: &ShellField, reach: &ReadExtent, unit: &ProgramInvocation) {
         for place in unit.opened(field) {
             let Some(place) = place else {
                 self.unknown(program, "the directory it runs in is known only then");
                 continue;
             };
             let mut reach = reach.clone();
-            if let Reach::Tree(walk) = &mut reach {
-                walk.dir = unit.dirs.iter().flatten().next().map(Field::fixed).unwrap_or_default();
+            if let ReadExtent::Tree(walk) = &mut reach {
+                walk.dir = unit.dirs.iter().flatten().next().map(ShellField::fixed).unwrap_or_default();
             }
-            let target = ReadTarget { program: program.to_owned(), pattern: place.pattern().to_owned(), reach };
+            let target = ReadTarget { program: program.to_owned(), pattern: place.pattern().to_owned(), extent: reach };
             self.out.targets.push(target);
         }
     }
 
     /// A word that names a file for certain.
-    fn file(&mut self, program: &str, word: &Arg, unit: &Invocation) {
+    fn file(&mut self, program: &str, word: &FlowArgument, unit: &ProgramInvocation) {
         match word {
-            Arg::Known(field) => self.known_file(program, field, unit),
-            Arg::Unknown(_) => self.unknown(program, "which file that is, is known only when it runs"),
+            FlowArgument::Known(field) => self.known_file(program, field, unit),
+            FlowArgument::Unknown(_) => self.unknown(program, "which file that is, is known only when it runs"),
         }
     }
 
-    fn known_file(&mut self, program: &str, field: &Field, unit: &Invocation) {
+    fn known_file(&mut self, program: &str, field: &ShellField, unit: &ProgramInvocation) {
         if !field.text().starts_with("/dev/") && !field.is_empty() {
-            self.add(program, field, &Reach::File, unit);
+            self.add(program, field, &ReadExtent::File, unit);
         }
     }
 
@@ -160,34 +163,34 @@ impl Planner<'_> {
     }
 
     /// Names that `xargs` or `find -exec` append.
-    fn fed(&mut self, name: &str, unit: &Invocation) {
-        let first = unit.words.first().and_then(Arg::text).unwrap_or_default();
+    fn add_appended_names(&mut self, name: &str, unit: &ProgramInvocation) {
+        let first = unit.words.first().and_then(FlowArgument::text).unwrap_or_default();
         if matches!(super::wrapper::base_name(&first), "find" | "fd" | "fdfind") {
             // The invocation of `find` itself says which files these are.
             return;
         }
-        let Input::Pipe(range) = &unit.input else {
+        let StdinSource::Pipe(range) = &unit.input else {
             return self.unknown(name, "the names are read from somewhere");
         };
         let Some(names) = self.names_from(range, 0) else {
             return self.unknown(name, "the names come from another program");
         };
         for mut target in names {
-            if let Reach::Tree(walk) = &mut target.reach {
+            if let ReadExtent::Tree(walk) = &mut target.extent {
                 walk.names_links = true;
             }
             self.out.targets.push(ReadTarget { program: name.to_owned(), ..target });
         }
     }
 
-    fn tree(reader: &Reader, options: &Options) -> Option<TreeWalk> {
+    fn tree(reader: &ReadingProgram, options: &ReaderOptions) -> Option<TreeWalk> {
         let mut walk = TreeWalk {
             include: options.include.clone(),
             exclude: options.exclude.clone(),
             exclude_dir: options.exclude_dir.clone(),
             overrides: options.overrides.clone(),
             depth: options.depth,
-            follows: options.follows,
+            follows_links: options.follows,
             ..TreeWalk::default()
         };
         match reader.name {
@@ -197,14 +200,14 @@ impl Planner<'_> {
                 Some(walk)
             }
             "zip" | "scp" => {
-                walk.follows = true;
+                walk.follows_links = true;
                 options.recursive.then_some(walk)
             }
             "cp" | "grep" | "rsync" => options.recursive.then_some(walk),
             // One level even without the option.
             "diff" => {
                 walk.depth = (!options.recursive).then_some(1);
-                walk.follows = true;
+                walk.follows_links = true;
                 Some(walk)
             }
             "mv" | "ln" => Some(walk),
@@ -214,23 +217,25 @@ impl Planner<'_> {
 }
 
 /// The files that the words of a searching program name, its pattern left out.
-pub(crate) fn named(program: &str, arguments: &[String]) -> Vec<String> {
+pub(crate) fn named_files(program: &str, arguments: &[String]) -> Vec<String> {
     let Some(reader) = tables::find(program) else { return Vec::new() };
-    let words: Vec<Arg> = arguments.iter().map(|word| Arg::Known(Field::literal(word))).collect();
-    let options = Options::read(reader, &words);
-    let skipped = usize::from(reader.operands == Operands::PatternThenFiles && !options.pattern_given);
-    options.operands.iter().skip(skipped).chain(&options.files).map(Field::text).collect()
+    let words: Vec<FlowArgument> =
+        arguments.iter().map(|word| FlowArgument::Known(ShellField::literal(word))).collect();
+    let options = ReaderOptions::read(reader, &words);
+    let skipped = usize::from(reader.operands == ReaderOperands::PatternThenFiles && !options.pattern_given);
+    options.operands.iter().skip(skipped).chain(&options.files).map(ShellField::text).collect()
 }
 
 /// What a program that prints names would name to `unit`; `None` when that is not known.
-pub(crate) fn fed_names(flow: &Flow, unit: &Invocation) -> Option<Vec<ReadTarget>> {
-    let Input::Pipe(range) = &unit.input else { return None };
-    Planner { flow, out: ReadPlan::default() }.names_from(range, 0)
+pub(crate) fn fed_names(flow: &CommandFlow, unit: &ProgramInvocation) -> Option<Vec<ReadTarget>> {
+    let StdinSource::Pipe(range) = &unit.input else { return None };
+    ReadPlanner { flow, out: ReadPlan::default() }.names_from(range, 0)
 }
 
 /// Whether something appends names to this program.
-fn is_fed(unit: &Invocation, name: &str) -> bool {
-    let mut before = unit.words.iter().filter_map(Arg::text).take_while(|word| super::wrapper::base_name(word) != name);
+fn is_fed(unit: &ProgramInvocation, name: &str) -> bool {
+    let mut before =
+        unit.words.iter().filter_map(FlowArgument::text).take_while(|word| super::wrapper::base_name(word) != name);
     before.any(|word| matches!(super::wrapper::base_name(&word), "xargs" | "parallel" | "find" | "fd" | "fdfind"))
 }
 

@@ -3,8 +3,8 @@
 
 use super::grammar;
 use super::pattern::squeeze;
-use super::script::{MAX_CHARS, Opaque, Unit, check, is_deceptive};
-use super::second;
+use super::script::{MAX_CHARS, OpaqueReason, SimpleCommand, check, is_deceptive};
+use super::second_opinion;
 use super::suspects::{self, Suspect};
 use super::wrapper::{base_name, may_run_others};
 
@@ -12,10 +12,10 @@ use super::wrapper::{base_name, may_run_others};
 const MAX_PARSED: usize = 4 * MAX_CHARS;
 
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct CommandReading {
     /// The command with single blanks.
     pub(crate) whole: String,
-    pub(crate) strict: Result<Vec<Unit>, Opaque>,
+    pub(crate) strict: Result<Vec<SimpleCommand>, OpaqueReason>,
     pub(crate) suspects: Vec<Suspect>,
     spellings: Vec<String>,
     /// Which program starts is decided only when it runs, or the text could not be read to its end.
@@ -26,9 +26,9 @@ pub(crate) struct Reading {
     overflow: bool,
 }
 
-impl Reading {
+impl CommandReading {
     pub(crate) fn of(command: &str) -> Self {
-        let Read { strict, suspects, hides_program, sourced } = read(command);
+        let UnionReading { strict, suspects, hides_program, sourced } = read(command);
         let mut spellings = Vec::new();
         let mut overflow = suspects::is_cut(&suspects);
         for suspect in &suspects {
@@ -50,20 +50,20 @@ impl Reading {
     }
 }
 
-struct Read {
-    strict: Result<Vec<Unit>, Opaque>,
+struct UnionReading {
+    strict: Result<Vec<SimpleCommand>, OpaqueReason>,
     suspects: Vec<Suspect>,
     hides_program: bool,
     sourced: Vec<String>,
 }
 
-fn read(command: &str) -> Read {
+fn read(command: &str) -> UnionReading {
     if command.len() > MAX_PARSED {
         let suspects = suspects::find(command);
-        return Read { strict: Err("it is too long"), suspects, hides_program: true, sourced: Vec::new() };
+        return UnionReading { strict: Err("it is too long"), suspects, hides_program: true, sourced: Vec::new() };
     }
     let parsed = grammar::parse(command);
-    let opinion = second::read(command);
+    let opinion = second_opinion::read(command);
     let mut found = match &parsed {
         Ok(parsed) => suspects::find(&without_data(command, parsed)),
         Err(_) => suspects::find(command),
@@ -72,7 +72,7 @@ fn read(command: &str) -> Read {
         found.extend(opinion.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
     }
     let hides_program = match &parsed {
-        Ok(parsed) => parsed.late || parsed.incomplete || parsed.suspects.iter().any(Suspect::hides_program),
+        Ok(parsed) => parsed.is_late_bound || parsed.incomplete || parsed.suspects.iter().any(Suspect::hides_program),
         Err(_) => true,
     };
     let sourced = parsed.as_ref().map(|parsed| parsed.sourced.clone()).unwrap_or_default();
@@ -82,10 +82,14 @@ fn read(command: &str) -> Read {
     });
     let braced: Vec<Suspect> = found.iter().filter_map(Suspect::braced).collect();
     found.extend(braced);
-    Read { strict, suspects: found, hides_program, sourced }
+    UnionReading { strict, suspects: found, hides_program, sourced }
 }
 
-fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opinion>) -> Result<Vec<Unit>, Opaque> {
+fn strict(
+    command: &str,
+    parsed: grammar::ParsedCommand,
+    opinion: Option<&second_opinion::SecondOpinion>,
+) -> Result<Vec<SimpleCommand>, OpaqueReason> {
     if command.chars().count() > MAX_CHARS {
         return Err("it is too long");
     }
@@ -102,7 +106,10 @@ fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opini
     let opinion = opinion.ok_or("it cannot be parsed twice")?;
     let known = |name: &String| {
         name == "time"
-            || parsed.units.iter().any(|unit| unit.words.first().is_some_and(|word| second::ascii(&word.text) == *name))
+            || parsed
+                .units
+                .iter()
+                .any(|unit| unit.words.first().is_some_and(|word| second_opinion::ascii(&word.text) == *name))
     };
     if opinion.broken || !opinion.names.iter().all(known) {
         return Err("two parsers do not agree on it");
@@ -111,7 +118,7 @@ fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opini
 }
 
 /// Quoted here-documents are data, unless some program of the command runs text it is given.
-fn without_data(command: &str, parsed: &grammar::Parsed) -> String {
+fn without_data(command: &str, parsed: &grammar::ParsedCommand) -> String {
     let runs_text = |suspect: &Suspect| suspect.words.iter().any(|word| may_run_others(base_name(word)));
     let mut text = command.to_owned();
     if parsed.data.is_empty() || parsed.suspects.iter().any(runs_text) {

@@ -1,27 +1,27 @@
 //! Programs that only read, with the options they may be given. The table is the whole knowledge: a program, option or
 //! form that is not in it makes the command ask. Options that follow links while searching are left out on purpose.
 
-use super::script::Word;
-use super::{archives, docker, find, git, listing, little};
+use super::script::ShellWord;
+use super::{archives, docker, find, git, listing, script_languages};
 
 /// What a read-only command would look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Look<'a> {
+pub(crate) enum ReadAccess<'a> {
     /// A file or directory.
-    Path(&'a Word),
+    Path(&'a ShellWord),
     /// A whole tree is searched for text, so that deny rules below it cannot be honoured.
-    Search(Option<&'a Word>),
+    Search(Option<&'a ShellWord>),
     /// Names matched by the shell.
-    Glob { word: &'a Word, content: bool },
+    Glob { word: &'a ShellWord, content: bool },
     /// The working directory changes to this.
-    Enter(&'a Word),
+    Enter(&'a ShellWord),
     /// Data of a repository, by git.
     Repository(git::RepositoryCall<'a>),
 }
 
 /// What the operands of a program are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operands {
+enum OperandKind {
     None,
     /// Text that is printed or computed with.
     Text,
@@ -35,9 +35,9 @@ enum Operands {
     OneFile,
 }
 
-struct Program {
+struct ReadOnlyProgram {
     name: &'static str,
-    operands: Operands,
+    operands: OperandKind,
     /// Short options without a value.
     flags: &'static str,
     /// Short options with a value (in the same word or the next).
@@ -48,12 +48,12 @@ struct Program {
 
 const fn program(
     name: &'static str,
-    operands: Operands,
+    operands: OperandKind,
     flags: &'static str,
     valued: &'static str,
     long: &'static [&'static str],
-) -> Program {
-    Program { name, operands, flags, valued, long }
+) -> ReadOnlyProgram {
+    ReadOnlyProgram { name, operands, flags, valued, long }
 }
 
 #[rustfmt::skip]
@@ -79,10 +79,10 @@ const FD: &[&str] = &[
     "extension:", "type:", "max-depth:", "min-depth:", "exclude:", "max-results:", "changed-within:", "changed-before:", "color:",
 ];
 
-use Operands::{Content, Names, OneFile, PatternThenContent, Text};
+use OperandKind::{Content, Names, OneFile, PatternThenContent, Text};
 
 #[rustfmt::skip]
-const PROGRAMS: &[Program] = &[
+const PROGRAMS: &[ReadOnlyProgram] = &[
     program("ls", Names, "1aAbBcCdfFghHiklLmnNopqQrRsStuUvwxXZG", "", &[
         "all", "almost-all", "human-readable", "recursive", "reverse", "size", "directory", "inode", "classify",
         "group-directories-first", "color", "color=", "sort=", "time=", "time-style=", "full-time", "no-group",
@@ -160,14 +160,14 @@ const PROGRAMS: &[Program] = &[
     program("readlink", Names, "efmnqsvz", "", &[]),
     program("basename", Text, "az", "s", &[]),
     program("dirname", Text, "z", "", &[]),
-    program("pwd", Operands::None, "LP", "", &[]),
-    program("whoami", Operands::None, "", "", &[]),
+    program("pwd", OperandKind::None, "LP", "", &[]),
+    program("whoami", OperandKind::None, "", "", &[]),
     program("id", Text, "Ggnru", "", &[]),
-    program("uname", Operands::None, "amnoprsv", "", &[]),
-    program("hostname", Operands::None, "fis", "", &[]),
-    program("nproc", Operands::None, "", "", &["all"]),
-    program("uptime", Operands::None, "ps", "", &[]),
-    program("free", Operands::None, "bghkmt", "", &[]),
+    program("uname", OperandKind::None, "amnoprsv", "", &[]),
+    program("hostname", OperandKind::None, "fis", "", &[]),
+    program("nproc", OperandKind::None, "", "", &["all"]),
+    program("uptime", OperandKind::None, "ps", "", &[]),
+    program("free", OperandKind::None, "bghkmt", "", &[]),
     program("true", Text, "", "", &[]),
     program("false", Text, "", "", &[]),
     program("sleep", Text, "", "", &[]),
@@ -184,11 +184,11 @@ const PROGRAMS: &[Program] = &[
     program("fdfind", PatternThenContent, "aFgHIips0", "dEet", FD),
     program("tsort", Content, "", "", &[]),
     program("numfmt", Text, "", "", &["to=", "from=", "suffix=", "field=", "grouping"]),
-    program("date", Operands::None, "uR", "", &["utc", "iso-8601", "iso-8601=", "rfc-3339=", "rfc-email"]),
+    program("date", OperandKind::None, "uR", "", &["utc", "iso-8601", "iso-8601=", "rfc-3339=", "rfc-email"]),
 ];
 
 /// What `words` would look at, `None` when it is not known to only read.
-pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
+pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (name, arguments) = words.split_first()?;
     // A quoted name or a path could be anything; the table speaks of programs found by the shell.
     if name.quoted {
@@ -204,9 +204,9 @@ pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
             archives::unpacked(&name.raw, arguments).or_else(|| listing::looks(&name.raw, arguments))
         }
         "openssl" => archives::certificate(arguments).or_else(|| listing::looks("openssl", arguments)),
-        "sed" => little::sed(arguments).or_else(|| listing::looks("sed", arguments)),
-        "awk" | "gawk" => little::awk(arguments).or_else(|| listing::looks("awk", arguments)),
-        "jq" | "yq" => little::jq(arguments).or_else(|| listing::looks("jq", arguments)),
+        "sed" => script_languages::sed(arguments).or_else(|| listing::looks("sed", arguments)),
+        "awk" | "gawk" => script_languages::awk(arguments).or_else(|| listing::looks("awk", arguments)),
+        "jq" | "yq" => script_languages::jq(arguments).or_else(|| listing::looks("jq", arguments)),
         "docker" | "podman" => docker::looks(arguments).or_else(|| listing::looks("docker", arguments)),
         "man" => man(arguments),
         "command" => resolved(arguments),
@@ -220,8 +220,8 @@ pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
     }
 }
 
-impl Program {
-    fn looks<'a>(&self, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+impl ReadOnlyProgram {
+    fn looks<'a>(&self, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
         if matches!(arguments, [only] if matches!(only.raw.as_str(), "--help" | "--version")) {
             return Some(Vec::new());
         }
@@ -257,12 +257,12 @@ impl Program {
         self.judge(&operands, searches)
     }
 
-    fn judge<'a>(&self, operands: &[&'a Word], searches: bool) -> Option<Vec<Look<'a>>> {
+    fn judge<'a>(&self, operands: &[&'a ShellWord], searches: bool) -> Option<Vec<ReadAccess<'a>>> {
         match self.operands {
-            Operands::None if !operands.is_empty() => None,
+            OperandKind::None if !operands.is_empty() => None,
             OneFile if operands.len() > 1 => None,
             // Text is printed, but an unquoted pattern prints file names.
-            Operands::None | Text => Some(operands.iter().filter_map(|word| expanded(word)).collect()),
+            OperandKind::None | Text => Some(operands.iter().filter_map(|word| expanded(word)).collect()),
             Content | Names | OneFile | PatternThenContent => {
                 // GNU binutils read further arguments from `@file`.
                 if matches!(self.name, "strings" | "nm" | "size" | "objdump" | "readelf")
@@ -278,15 +278,15 @@ impl Program {
                 let mut looks: Vec<_> =
                     operands.iter().filter(|word| word.text != "-").map(|word| look(word, content)).collect();
                 if searches {
-                    looks.push(Look::Search(None));
-                    looks.extend(operands.iter().map(|word| Look::Search(Some(word))));
+                    looks.push(ReadAccess::Search(None));
+                    looks.extend(operands.iter().map(|word| ReadAccess::Search(Some(word))));
                 }
                 Some(looks)
             }
         }
     }
 
-    fn option<'a>(&self, word: &'a Word) -> Option<Opt<'a>> {
+    fn option<'a>(&self, word: &'a ShellWord) -> Option<ParsedOption<'a>> {
         if word.glob && !word.text.contains('=') {
             return None;
         }
@@ -298,13 +298,13 @@ impl Program {
                 required(form) || if inline { form.strip_suffix('=') == Some(name) } else { *form == name }
             };
             let form = self.long.iter().find(|form| known(form))?;
-            return Some(Opt { letter: None, long: Some(name), needs_value: !inline && required(form) });
+            return Some(ParsedOption { letter: None, long: Some(name), needs_value: !inline && required(form) });
         }
         let mut recursive = None;
         for (at, letter) in word.text[1..].char_indices() {
             if self.valued.contains(letter) {
                 let inline = at + letter.len_utf8() < word.text.len() - 1;
-                return Some(Opt { letter: Some(letter), long: recursive, needs_value: !inline });
+                return Some(ParsedOption { letter: Some(letter), long: recursive, needs_value: !inline });
             }
             if !self.flags.contains(letter) {
                 return None;
@@ -313,25 +313,25 @@ impl Program {
                 recursive = Some("recursive");
             }
         }
-        Some(Opt { letter: None, long: recursive, needs_value: false })
+        Some(ParsedOption { letter: None, long: recursive, needs_value: false })
     }
 }
 
-struct Opt<'a> {
+struct ParsedOption<'a> {
     letter: Option<char>,
     long: Option<&'a str>,
     needs_value: bool,
 }
 
-fn look(word: &Word, content: bool) -> Look<'_> {
-    if word.glob { Look::Glob { word, content } } else { Look::Path(word) }
+fn look(word: &ShellWord, content: bool) -> ReadAccess<'_> {
+    if word.glob { ReadAccess::Glob { word, content } } else { ReadAccess::Path(word) }
 }
 
-fn expanded(word: &Word) -> Option<Look<'_>> {
-    if word.glob { Some(Look::Glob { word, content: false }) } else { None }
+fn expanded(word: &ShellWord) -> Option<ReadAccess<'_>> {
+    if word.glob { Some(ReadAccess::Glob { word, content: false }) } else { None }
 }
 
-fn echo<'a>(name: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+fn echo<'a>(name: &str, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
     // `printf -v` assigns a variable.
     let assigns =
         name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
@@ -339,32 +339,32 @@ fn echo<'a>(name: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
 }
 
 /// A page by its name; anything else may be a file or choose a pager.
-fn man(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let plain = |word: &Word| word.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'));
-    let named = |word: &Word| !word.text.is_empty() && !word.text.starts_with('-') && plain(word);
+fn man(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
+    let plain = |word: &ShellWord| word.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'));
+    let named = |word: &ShellWord| !word.text.is_empty() && !word.text.starts_with('-') && plain(word);
     (!arguments.is_empty() && arguments.len() < 3 && arguments.iter().all(named)).then(Vec::new)
 }
 
 /// `command -v`: where a name leads.
-fn resolved(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+fn resolved(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (flag, names) = arguments.split_first()?;
     let asks = matches!(flag.raw.as_str(), "-v" | "-V") && !names.iter().any(|word| word.glob || word.tilde);
     asks.then(Vec::new)
 }
 
-fn enter(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+fn enter(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     match arguments {
-        [dir] if !dir.glob && !dir.text.is_empty() && !dir.text.starts_with('-') => Some(vec![Look::Enter(dir)]),
+        [dir] if !dir.glob && !dir.text.is_empty() && !dir.text.starts_with('-') => Some(vec![ReadAccess::Enter(dir)]),
         _ => None,
     }
 }
 
-fn git_looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let git::ReadCall { call, operands } = git::read_call(arguments)?;
+fn git_looks(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
+    let git::GitReadCall { call, operands } = git::read_call(arguments)?;
     let elsewhere = call.directory.is_some();
-    let mut looks = vec![Look::Repository(call)];
+    let mut looks = vec![ReadAccess::Repository(call)];
     // Revisions look like relative paths; what could only be a path outside is checked as one.
-    let outside = |word: &&Word| {
+    let outside = |word: &&ShellWord| {
         let parts = word.text.split('/');
         word.text.starts_with(['/', '~']) || parts.clone().any(|part| part == "..")
     };
@@ -373,11 +373,11 @@ fn git_looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     if elsewhere && paths.peek().is_some() {
         return None;
     }
-    looks.extend(paths.map(Look::Path));
+    looks.extend(paths.map(ReadAccess::Path));
     Some(looks)
 }
 
-fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+fn date(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let options = ["-u", "-R", "--utc", "--iso-8601", "-Iseconds", "-I", "-Iminutes", "-Ihours", "-Idate"];
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -392,14 +392,14 @@ fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
 }
 
 /// Tests of files and texts; `-v` and arithmetic comparisons evaluate their operands.
-fn test(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+fn test(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     if arguments.iter().any(|word| word.glob || word.tilde) {
         return None;
     }
     match arguments {
         [not, rest @ ..] if not.raw == "!" && !rest.is_empty() => test(rest),
         [flag, path] if matches!(flag.raw.as_str(), "-e" | "-f" | "-d" | "-r" | "-w" | "-x" | "-s" | "-L") => {
-            Some(vec![Look::Path(path)])
+            Some(vec![ReadAccess::Path(path)])
         }
         [flag, _] if matches!(flag.raw.as_str(), "-z" | "-n") => Some(Vec::new()),
         [_, operator, _] if matches!(operator.raw.as_str(), "=" | "==" | "!=") => Some(Vec::new()),
@@ -410,7 +410,7 @@ fn test(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     }
 }
 
-fn is_number(word: &Word) -> bool {
+fn is_number(word: &ShellWord) -> bool {
     let digits = !word.text.is_empty() && word.text.chars().all(|c| c.is_ascii_digit());
     digits || (!word.variables.is_empty() && matches!(word.text.as_str(), "${?}" | "${#}"))
 }

@@ -7,26 +7,27 @@ use crate::path::normalise;
 use std::path::{Path, PathBuf};
 
 /// The directories that must survive.
-pub(crate) struct Precious<'a> {
+pub(crate) struct ProtectedDirectories<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) home: Option<&'a Path>,
     pub(crate) roots: &'a [PathBuf],
     /// Where the data for undo is, as configured and where its links lead.
-    pub(crate) store: Option<&'a Path>,
-    pub(crate) real_store: Option<&'a Path>,
+    pub(crate) undo_store: Option<&'a Path>,
+    pub(crate) real_undo_store: Option<&'a Path>,
 }
 
-pub(crate) fn is_critical(suspects: &[Suspect], precious: &Precious<'_>) -> bool {
+pub(crate) fn is_critical(suspects: &[Suspect], precious: &ProtectedDirectories<'_>) -> bool {
     let removes = |program: &str| matches!(program, "rm" | "rmdir" | "unlink" | "shred");
-    let at = Standing::of(suspects, precious);
+    let at = RemovalContext::of(suspects, precious);
     let direct = |suspect: &Suspect| {
         suspect.any_program(|program, arguments| match program {
-            program if removes(program) => operands(arguments).any(|target| precious.holds(target, &at)),
+            program if removes(program) => operands(arguments).any(|target| precious.would_be_removed(target, &at)),
             "find" if arguments.iter().any(|argument| argument == "-delete" || argument == "rm") => {
                 // With a test only part of the tree goes: no question about the working directory then.
                 let selects = arguments.iter().any(|argument| SELECTING.contains(&argument.as_str()));
-                find_roots(arguments)
-                    .any(|target| if selects { precious.is_base(target) } else { precious.holds(target, &at) })
+                find_roots(arguments).any(|target| {
+                    if selects { precious.is_base(target) } else { precious.would_be_removed(target, &at) }
+                })
             }
             // A program nobody can name, told to do something recursive to a root or home directory.
             program if program.contains('$') && arguments.iter().any(|argument| is_recursive(argument)) => {
@@ -65,24 +66,24 @@ fn find_roots(arguments: &[String]) -> impl Iterator<Item = &str> {
 }
 
 /// Where the shell may stand when something is removed.
-struct Standing {
+struct RemovalContext {
     dirs: Vec<PathBuf>,
     /// Some `cd` leads where nobody can tell.
-    anywhere: bool,
+    may_be_anywhere: bool,
     /// `pwd` runs somewhere, so that a substitution may stand for the working directory.
     prints_cwd: bool,
 }
 
 const MAX_DIRS: usize = 8;
 
-impl Standing {
-    fn of(suspects: &[Suspect], precious: &Precious<'_>) -> Self {
-        let mut at = Self { dirs: vec![precious.cwd.to_path_buf()], anywhere: false, prints_cwd: false };
+impl RemovalContext {
+    fn of(suspects: &[Suspect], precious: &ProtectedDirectories<'_>) -> Self {
+        let mut at = Self { dirs: vec![precious.cwd.to_path_buf()], may_be_anywhere: false, prints_cwd: false };
         for suspect in suspects {
             suspect.any_program(|program, arguments| {
                 match program {
                     "cd" | "pushd" | "chdir" => at.enter(arguments, precious),
-                    "popd" => at.anywhere = true,
+                    "popd" => at.may_be_anywhere = true,
                     "pwd" => at.prints_cwd = true,
                     _ => {}
                 }
@@ -92,7 +93,7 @@ impl Standing {
         at
     }
 
-    fn enter(&mut self, arguments: &[String], precious: &Precious<'_>) {
+    fn enter(&mut self, arguments: &[String], precious: &ProtectedDirectories<'_>) {
         let target = arguments.iter().map(String::as_str).find(|word| *word == "-" || !word.starts_with('-'));
         let target = match target {
             None => precious.home.map(|home| home.to_string_lossy().into_owned()),
@@ -103,13 +104,13 @@ impl Standing {
         match target.map(|target| normalise(&last.join(target))) {
             Some(dir) if self.dirs.contains(&dir) => {}
             Some(dir) if self.dirs.len() < MAX_DIRS => self.dirs.push(dir),
-            Some(_) | None => self.anywhere = true,
+            Some(_) | None => self.may_be_anywhere = true,
         }
     }
 }
 
-impl Precious<'_> {
-    fn holds(&self, target: &str, at: &Standing) -> bool {
+impl ProtectedDirectories<'_> {
+    fn would_be_removed(&self, target: &str, at: &RemovalContext) -> bool {
         if at.prints_cwd && target.trim_end_matches('/') == "$()" {
             return true;
         }
@@ -118,7 +119,7 @@ impl Precious<'_> {
             return true;
         }
         let first = target.split('/').next().unwrap_or_default();
-        if at.anywhere && (is_glob(first) || matches!(first, "." | "..")) {
+        if at.may_be_anywhere && (is_glob(first) || matches!(first, "." | "..")) {
             return true;
         }
         at.dirs.iter().any(|dir| {

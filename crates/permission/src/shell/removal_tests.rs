@@ -2,14 +2,14 @@ use super::*;
 
 fn critical(command: &str) -> bool {
     let roots = [PathBuf::from("/w/app"), PathBuf::from("/data/extra")];
-    let precious = Precious {
+    let precious = ProtectedDirectories {
         cwd: Path::new("/w/app"),
         home: Some(Path::new("/home/u")),
         roots: &roots,
-        store: None,
-        real_store: None,
+        undo_store: None,
+        real_undo_store: None,
     };
-    is_critical(&crate::shell::reading::Reading::of(command).suspects, &precious)
+    is_critical(&crate::shell::reading::CommandReading::of(command).suspects, &precious)
 }
 
 #[test]

@@ -2,12 +2,12 @@
 //! a runner may be a program. Where the program itself stands is known per runner, so that a name which is only known at
 //! run time is noticed.
 
-use super::script::Word;
+use super::script::ShellWord;
 use super::wrapper::{base_name, may_run_others};
 
 /// Runners beyond those of `wrapper`: everything behind their name may be a program.
 #[rustfmt::skip]
-const PLAIN: &[&str] = &[
+const ALWAYS_RUNNING: &[&str] = &[
     "npx", "pnpx", "bunx", "uvx", "pipx", "perf", "gdb", "lldb", "valgrind", "chronic", "entr", "direnv", "nix", "nix-shell", "rbenv",
     "pyenv", "nodenv", "asdf", "mise", "rtx", "dotenv", "dotenvx", "dotenvy", "doppler", "aws-vault", "hyperfine", "torsocks", "torify",
     "proxychains", "proxychains4", "faketime", "firejail", "bwrap", "fakeroot", "dbus-run-session", "xvfb-run", "numactl", "prlimit",
@@ -36,7 +36,7 @@ const BY_WORD: &[(&[&str], &[&str])] = &[
 /// From which word on programs may stand behind the runner `words` begin with.
 pub(crate) fn from(words: &[String]) -> Option<usize> {
     let program = base_name(words.first()?);
-    if PLAIN.contains(&program) {
+    if ALWAYS_RUNNING.contains(&program) {
         return Some(1);
     }
     let (_, subs) = BY_WORD.iter().find(|(programs, _)| programs.contains(&program))?;
@@ -44,7 +44,7 @@ pub(crate) fn from(words: &[String]) -> Option<usize> {
 }
 
 /// Where the command stands behind a runner.
-struct Runner {
+struct CommandRunner {
     programs: &'static [&'static str],
     /// Options whose value is the next word.
     valued: &'static [&'static str],
@@ -52,12 +52,12 @@ struct Runner {
     skips: usize,
 }
 
-const fn runner(programs: &'static [&'static str], valued: &'static [&'static str], skips: usize) -> Runner {
-    Runner { programs, valued, skips }
+const fn runner(programs: &'static [&'static str], valued: &'static [&'static str], skips: usize) -> CommandRunner {
+    CommandRunner { programs, valued, skips }
 }
 
 #[rustfmt::skip]
-const RUNNERS: &[Runner] = &[
+const RUNNERS: &[CommandRunner] = &[
     runner(&["env"], &["-u", "--unset", "-C", "--chdir"], 0),
     runner(&["sudo", "doas", "pkexec"], &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "--user", "--group"], 0),
     runner(&["timeout"], &["-k", "-s", "--kill-after", "--signal"], 1),
@@ -85,35 +85,35 @@ const SHELL_STARTERS: &[&str] =
     &["su", "unshare", "nsenter", "chroot", "script", "newgrp", "sg", "at", "batch", "runuser"];
 
 /// What stands at the end of a chain of runners.
-pub(super) enum Inner<'a> {
+pub(super) enum RunnerTarget<'a> {
     /// A program and its arguments.
-    Command(&'a [Word]),
+    Command(&'a [ShellWord]),
     /// A shell that reads its input, or a program that is appended when it runs.
     Unknown,
     Nothing,
 }
 
 /// Follows runners to the command. `appends` becomes true behind one that adds words from its input.
-pub(super) fn inner<'a>(words: &'a [Word], appends: &mut bool) -> Inner<'a> {
+pub(super) fn inner<'a>(words: &'a [ShellWord], appends: &mut bool) -> RunnerTarget<'a> {
     let mut words = words;
     loop {
         let Some((name, rest)) = words.split_first() else {
-            return if *appends { Inner::Unknown } else { Inner::Nothing };
+            return if *appends { RunnerTarget::Unknown } else { RunnerTarget::Nothing };
         };
         let program = base_name(&name.text);
         let shell = matches!(program, "sudo" | "doas") && rest.iter().take(3).any(|word| is_shell_option(&word.text));
         let bare = SHELL_STARTERS.contains(&program) && !rest.iter().any(|word| is_code_option(&word.text));
         if shell {
-            return Inner::Unknown;
+            return RunnerTarget::Unknown;
         }
         let Some(runner) = RUNNERS.iter().find(|runner| runner.programs.contains(&program)) else {
             let lists = rest.iter().any(|word| matches!(word.text.as_str(), "-l" | "-q" | "--help" | "--version"));
-            return if bare && !lists { Inner::Unknown } else { Inner::Command(words) };
+            return if bare && !lists { RunnerTarget::Unknown } else { RunnerTarget::Command(words) };
         };
         *appends |= program == "xargs";
         let Some(after) = runner.command(rest) else {
             let reads = bare || (*appends && program != "xargs");
-            return if reads { Inner::Unknown } else { Inner::Nothing };
+            return if reads { RunnerTarget::Unknown } else { RunnerTarget::Nothing };
         };
         words = after;
     }
@@ -127,8 +127,8 @@ fn is_code_option(word: &str) -> bool {
     matches!(word, "-c" | "--command" | "--session-command") || word.starts_with("--command=")
 }
 
-impl Runner {
-    fn command<'a>(&self, rest: &'a [Word]) -> Option<&'a [Word]> {
+impl CommandRunner {
+    fn command<'a>(&self, rest: &'a [ShellWord]) -> Option<&'a [ShellWord]> {
         let mut skips = self.skips;
         let mut index = 0;
         while let Some(word) = rest.get(index) {
@@ -169,7 +169,7 @@ const CODE_OPTIONS: &[(&[&str], &[&str])] = &[
 ];
 
 /// The texts of a call that a shell will run.
-pub(super) fn code_texts(words: &[Word]) -> Vec<&Word> {
+pub(super) fn code_texts(words: &[ShellWord]) -> Vec<&ShellWord> {
     let Some(program) = words.first().map(|word| base_name(&word.text)) else { return Vec::new() };
     let Some((_, options)) = CODE_OPTIONS.iter().find(|(programs, _)| programs.contains(&program)) else {
         return Vec::new();
@@ -192,12 +192,13 @@ pub(super) fn attached(word: &str) -> Option<&str> {
 }
 
 /// Texts that stand in the same word as the option they belong to.
-pub(super) fn attached_texts(words: &[Word]) -> Vec<&Word> {
+pub(super) fn attached_texts(words: &[ShellWord]) -> Vec<&ShellWord> {
     let Some(program) = words.first().map(|word| base_name(&word.text)) else { return Vec::new() };
     let Some((_, options)) = CODE_OPTIONS.iter().find(|(programs, _)| programs.contains(&program)) else {
         return Vec::new();
     };
-    let short = |word: &&Word| options.iter().any(|o| o.len() == 2 && word.text.starts_with(o) && word.text.len() > 2);
+    let short =
+        |word: &&ShellWord| options.iter().any(|o| o.len() == 2 && word.text.starts_with(o) && word.text.len() > 2);
     words.iter().skip(1).filter(short).collect()
 }
 
@@ -209,12 +210,12 @@ const GIT_PROGRAM_KEYS: &[&str] = &[
 ];
 
 /// Commands in `git -c key=value`: what git would run, as shell text.
-pub(super) fn git_config_texts(words: &[Word]) -> Vec<(String, bool)> {
+pub(super) fn git_config_texts(words: &[ShellWord]) -> Vec<(String, bool)> {
     if words.first().is_none_or(|word| base_name(&word.text) != "git") {
         return Vec::new();
     }
     let settings = words.windows(2).filter(|pair| pair[0].text == "-c").map(|pair| &pair[1]);
-    let text = |word: &Word| {
+    let text = |word: &ShellWord| {
         let (key, value) = word.text.split_once('=')?;
         let key = key.to_ascii_lowercase();
         let last = key.rsplit('.').next().unwrap_or(&key);

@@ -8,13 +8,13 @@ pub(crate) const MAX_CHARS: usize = 10_000;
 
 /// One simple command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unit {
-    pub(crate) join: Join,
+pub(crate) struct SimpleCommand {
+    pub(crate) join: UnitJoin,
     /// Leading `NAME=value` words.
     pub(crate) assignments: Vec<String>,
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<ShellWord>,
     /// Files its redirections open; `/dev/null` and duplications are left out.
-    pub(crate) redirects: Vec<Redirect>,
+    pub(crate) redirects: Vec<FileRedirect>,
     /// The group or subshell it stands in: a `cd` counts only inside its own.
     pub(crate) scope: u32,
     /// Another program of the same pipeline reads its output.
@@ -22,14 +22,14 @@ pub(crate) struct Unit {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Redirect {
-    pub(crate) word: Word,
+pub(crate) struct FileRedirect {
+    pub(crate) word: ShellWord,
     pub(crate) writes: bool,
 }
 
 /// How a unit is joined to the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Join {
+pub(crate) enum UnitJoin {
     First,
     And,
     Or,
@@ -38,7 +38,7 @@ pub(crate) enum Join {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct ShellWord {
     /// After quote removal.
     pub(crate) text: String,
     /// As written.
@@ -51,18 +51,18 @@ pub(crate) struct Word {
     /// Holds an expansion of any kind: its value is known only when it runs.
     pub(crate) expands: bool,
     /// Variables in it whose value the text does not show; in `text` each stands as `${name}`.
-    pub(crate) variables: Vec<Variable>,
+    pub(crate) variables: Vec<VariableUse>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Variable {
+pub(crate) struct VariableUse {
     pub(crate) name: String,
     /// Stands in double quotes, so that its value stays one word.
     pub(crate) quoted: bool,
 }
 
 /// What stopped the analysis.
-pub(crate) type Opaque = &'static str;
+pub(crate) type OpaqueReason = &'static str;
 
 /// Control characters and the Unicode characters that hide or reorder text.
 pub(crate) fn is_deceptive(c: char) -> bool {
@@ -82,15 +82,15 @@ const KEYWORDS: &[&str] = &[
 
 /// Builtins that change how everything after them in the same command is to be read.
 #[rustfmt::skip]
-const POISON: &[&str] = &[
+const REFUSED_BUILTINS: &[&str] = &[
     "export", "declare", "typeset", "local", "readonly", "alias", "unalias", "set", "unset", "shopt", "setopt",
     "unsetopt", "enable", "hash", "trap", "exec", "builtin", "pushd", "popd", "umask", "read", "mapfile", "readarray",
     "getopts", "emulate", "zmodload", "autoload", "bindkey", "complete", "let",
 ];
 
-const CODE: &[&str] = &["eval", "source", "."];
+const CODE_BUILTINS: &[&str] = &["eval", "source", "."];
 
-pub(crate) fn check(units: &[Unit]) -> Result<(), Opaque> {
+pub(crate) fn check(units: &[SimpleCommand]) -> Result<(), OpaqueReason> {
     for unit in units {
         let Some(command) = unit.words.first() else { return Err("it is incomplete") };
         if command.glob || command.tilde {
@@ -100,27 +100,27 @@ pub(crate) fn check(units: &[Unit]) -> Result<(), Opaque> {
         if name.is_empty() || KEYWORDS.contains(&name) {
             return Err("it has a control structure");
         }
-        if CODE.contains(&name) {
+        if CODE_BUILTINS.contains(&name) {
             return Err("it runs text as code");
         }
-        if units.len() > 1 && POISON.contains(&name) {
+        if units.len() > 1 && REFUSED_BUILTINS.contains(&name) {
             return Err("it changes the shell for what follows");
         }
-        if !variables::are_shown(unit) {
+        if !variables::are_printable(unit) {
             return Err("it has an expansion");
         }
     }
     Ok(())
 }
 
-impl Unit {
+impl SimpleCommand {
     /// The words as written, single blanks between them.
     pub(crate) fn text(&self) -> String {
         join_raw(&self.words)
     }
 }
 
-pub(crate) fn join_raw(words: &[Word]) -> String {
+pub(crate) fn join_raw(words: &[ShellWord]) -> String {
     let raws: Vec<_> = words.iter().map(|word| word.raw.as_str()).collect();
     raws.join(" ")
 }

@@ -10,7 +10,7 @@ const MAX_DEPTH: u32 = 48;
 const MAX_STARTS: usize = 400;
 const MAX_SPELLINGS: usize = 5000;
 /// Stands where the nesting went on but the search did not.
-const CUT: &str = "\0cut";
+const CUT_MARK: &str = "\0cut";
 
 /// Something that may be run, with the files its redirections touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,13 +28,13 @@ pub(crate) fn find(command: &str) -> Vec<Suspect> {
 }
 
 /// The mark of a search that stopped early.
-pub(super) fn cut() -> Suspect {
-    Suspect { words: vec![CUT.into()], ..Suspect::default() }
+pub(super) fn cut_mark() -> Suspect {
+    Suspect { words: vec![CUT_MARK.into()], ..Suspect::default() }
 }
 
 /// Whether the search stopped before the end of the text.
 pub(crate) fn is_cut(suspects: &[Suspect]) -> bool {
-    suspects.iter().any(|suspect| suspect.words.first().is_some_and(|word| word == CUT))
+    suspects.iter().any(|suspect| suspect.words.first().is_some_and(|word| word == CUT_MARK))
 }
 
 impl Suspect {
@@ -87,7 +87,7 @@ impl Suspect {
             let is_number = word.trim_end_matches(['s', 'm', 'h', 'd']).chars().all(|c| c.is_ascii_digit() || c == '.');
             !word.starts_with('-') && !is_prelude(word) && !is_number
         };
-        HANDING_ON.contains(&program) && rest.iter().find(operand).is_some_and(|word| is_dynamic(base_name(word)))
+        HAND_ON_PROGRAMS.contains(&program) && rest.iter().find(operand).is_some_and(|word| is_dynamic(base_name(word)))
     }
 
     /// Inside a script only plain forms are looked into: what wraps further is found by the scan itself.
@@ -105,7 +105,7 @@ impl Suspect {
             return None;
         }
         let words = braces::expand(&self.words);
-        Some(words.map_or_else(cut, |words| Self { words, ..self.clone() }))
+        Some(words.map_or_else(cut_mark, |words| Self { words, ..self.clone() }))
     }
 
     /// Calls `test` with the program (its base name) and arguments at each place one may start.
@@ -141,7 +141,7 @@ const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
 
 /// Programs that run their first operand.
 #[rustfmt::skip]
-const HANDING_ON: &[&str] = &[
+const HAND_ON_PROGRAMS: &[&str] = &[
     "env", "sudo", "doas", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec", "noglob", "nocorrect",
     "xargs", "watch", "ionice", "setsid", "strace", "ltrace", "eval", "coproc", "busybox", "unbuffer", "systemd-run", "parallel",
 ];
@@ -198,33 +198,33 @@ fn join(program: &str, arguments: &[String]) -> String {
 
 fn scan(text: &str, depth: u32, found: &mut Vec<Suspect>) {
     if depth > MAX_DEPTH {
-        found.push(cut());
+        found.push(cut_mark());
         return;
     }
     let mut scanner =
-        Scanner { rest: text, word: None, suspect: Suspect::default(), target: None, braces: 0, found, depth };
+        SuspectScanner { rest: text, word: None, suspect: Suspect::default(), target: None, braces: 0, found, depth };
     scanner.run();
     scanner.end_suspect();
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+enum ScannedRedirect {
     Read,
     Write,
 }
 
-struct Scanner<'a, 'f> {
+struct SuspectScanner<'a, 'f> {
     rest: &'a str,
     word: Option<String>,
     suspect: Suspect,
     /// The next word is the target of a redirection.
-    target: Option<Direction>,
+    target: Option<ScannedRedirect>,
     braces: u32,
     found: &'f mut Vec<Suspect>,
     depth: u32,
 }
 
-impl Scanner<'_, '_> {
+impl SuspectScanner<'_, '_> {
     fn run(&mut self) {
         while let Some(c) = self.rest.chars().next() {
             let after = &self.rest[c.len_utf8()..];
@@ -272,8 +272,8 @@ impl Scanner<'_, '_> {
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
         match self.target.take() {
-            Some(Direction::Read) => self.suspect.reads.push(word),
-            Some(Direction::Write) => self.suspect.writes.push(word),
+            Some(ScannedRedirect::Read) => self.suspect.reads.push(word),
+            Some(ScannedRedirect::Write) => self.suspect.writes.push(word),
             None => self.suspect.words.push(word),
         }
     }
@@ -397,7 +397,7 @@ impl Scanner<'_, '_> {
         self.end_word();
         let operator = after.chars().take_while(|c| matches!(c, '<' | '>' | '&' | '|' | '!')).count();
         let writes = first == '>' || after[..operator].contains('>');
-        self.target = Some(if writes { Direction::Write } else { Direction::Read });
+        self.target = Some(if writes { ScannedRedirect::Write } else { ScannedRedirect::Read });
         let skip = self.rest.len() - after.len() + operator;
         self.rest = &self.rest[skip..];
     }

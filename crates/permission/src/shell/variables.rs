@@ -1,7 +1,7 @@
 //! Variables in the strict reading. Two kinds are understood: the variable of a `for` loop over plain values, which is
 //! replaced by each of them, and a few that say nothing secret, where they are only printed. Any other refuses.
 
-use super::script::{Unit, Variable, Word};
+use super::script::{ShellWord, SimpleCommand, VariableUse};
 
 /// The name under which a computed number stands in a word.
 pub(super) const COMPUTED: &str = "#number";
@@ -12,7 +12,7 @@ const MAX_UNITS: usize = 512;
 
 /// What everybody may see.
 #[rustfmt::skip]
-const SHOWN: &[&str] = &[
+const PRINTABLE_VARIABLES: &[&str] = &[
     "HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "TERM", "HOSTNAME", "TMPDIR", "EDITOR", "VISUAL",
     "PAGER", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "LINENO", "BASH", "BASH_VERSION", "ZSH_VERSION", "SHLVL", "OSTYPE",
     "MACHTYPE", "HOSTTYPE", "COLUMNS", "LINES", "DISPLAY", "TZ", "NODE_ENV", "VIRTUAL_ENV", "CONDA_PREFIX", "CARGO_HOME",
@@ -20,13 +20,13 @@ const SHOWN: &[&str] = &[
 ];
 
 /// Whether the variables of a unit, if any, are only printed or compared, and are ones that may be seen.
-pub(super) fn are_shown(unit: &Unit) -> bool {
+pub(super) fn are_printable(unit: &SimpleCommand) -> bool {
     let mut variables = unit.words.iter().flat_map(|word| &word.variables).peekable();
     if variables.peek().is_none() {
         return true;
     }
     let prints = unit.words.first().is_some_and(|name| name.variables.is_empty() && may_print(&name.raw));
-    prints && variables.all(|variable| SHOWN.contains(&variable.name.as_str()))
+    prints && variables.all(|variable| PRINTABLE_VARIABLES.contains(&variable.name.as_str()))
 }
 
 fn may_print(program: &str) -> bool {
@@ -34,8 +34,9 @@ fn may_print(program: &str) -> bool {
 }
 
 /// `body` for each value of the variable; `None` when a value does not show what the words become.
-pub(super) fn unroll(name: &str, values: &[Word], body: &[Unit]) -> Option<Vec<Unit>> {
-    let is_used = |unit: &Unit| unit.words.iter().flat_map(|word| &word.variables).any(|known| known.name == name);
+pub(super) fn unroll(name: &str, values: &[ShellWord], body: &[SimpleCommand]) -> Option<Vec<SimpleCommand>> {
+    let is_used =
+        |unit: &SimpleCommand| unit.words.iter().flat_map(|word| &word.variables).any(|known| known.name == name);
     if !body.iter().any(is_used) {
         return Some(body.to_vec());
     }
@@ -56,7 +57,7 @@ pub(super) fn unroll(name: &str, values: &[Word], body: &[Unit]) -> Option<Vec<U
 }
 
 /// Builtins that could give the variable another value (others are refused in any list of commands).
-fn assigns(unit: &Unit) -> bool {
+fn assigns(unit: &SimpleCommand) -> bool {
     let options = || unit.words.iter().any(|word| word.text.starts_with("-v") || word.text.starts_with("-p"));
     unit.words.iter().any(|word| match word.text.as_str() {
         "printf" | "wait" => options(),
@@ -66,18 +67,18 @@ fn assigns(unit: &Unit) -> bool {
     })
 }
 
-fn with_value(unit: &Unit, name: &str, value: &Word) -> Option<Unit> {
+fn with_value(unit: &SimpleCommand, name: &str, value: &ShellWord) -> Option<SimpleCommand> {
     let program = unit.words.first()?;
     let prints = may_print(&program.raw);
     let words = unit.words.iter().map(|word| {
-        let uses: Vec<&Variable> = word.variables.iter().filter(|known| known.name == name).collect();
+        let uses: Vec<&VariableUse> = word.variables.iter().filter(|known| known.name == name).collect();
         if uses.is_empty() { Some(word.clone()) } else { replaced(word, &uses, value, prints) }
     });
-    let words: Option<Vec<Word>> = words.collect();
-    Some(Unit { words: words?, ..unit.clone() })
+    let words: Option<Vec<ShellWord>> = words.collect();
+    Some(SimpleCommand { words: words?, ..unit.clone() })
 }
 
-fn replaced(word: &Word, uses: &[&Variable], value: &Word, prints: bool) -> Option<Word> {
+fn replaced(word: &ShellWord, uses: &[&VariableUse], value: &ShellWord, prints: bool) -> Option<ShellWord> {
     let name = &uses.first()?.name;
     let mark = format!("${{{name}}}");
     // A quoted text that looks the same is not the variable.
@@ -103,18 +104,18 @@ fn replaced(word: &Word, uses: &[&Variable], value: &Word, prints: bool) -> Opti
     let raw = if text.chars().all(is_plain) { text.clone() } else { format!("'{}'", text.replace('\'', "'\\''")) };
     let variables = word.variables.iter().filter(|known| known.name != *name).cloned().collect();
     let (glob, tilde) = (word.glob || value.glob, word.tilde || value.tilde);
-    Some(Word { quoted: !glob && !tilde && raw != text, text, raw, glob, tilde, expands: false, variables })
+    Some(ShellWord { quoted: !glob && !tilde && raw != text, text, raw, glob, tilde, expands: false, variables })
 }
 
 /// The numbers of `{1..5}`.
-pub(super) fn range(raw: &str) -> Option<Vec<Word>> {
+pub(super) fn range(raw: &str) -> Option<Vec<ShellWord>> {
     let (first, last) = raw.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?;
     let number = |text: &str| text.parse::<i64>().ok().filter(|n| n.abs() < 100_000 && n.to_string() == text);
     let (first, last) = (number(first)?, number(last)?);
     if first.abs_diff(last) >= MAX_VALUES as u64 {
         return None;
     }
-    let word = |n: i64| Word { text: n.to_string(), raw: n.to_string(), ..Word::default() };
+    let word = |n: i64| ShellWord { text: n.to_string(), raw: n.to_string(), ..ShellWord::default() };
     let numbers = first.min(last)..=first.max(last);
     Some(if first <= last { numbers.map(word).collect() } else { numbers.rev().map(word).collect() })
 }
@@ -126,10 +127,10 @@ pub(super) fn is_calculation(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::reading::Reading;
+    use crate::shell::reading::CommandReading;
 
     fn units(command: &str) -> Option<Vec<String>> {
-        Reading::of(command).strict.ok().map(|units| units.iter().map(super::Unit::text).collect())
+        CommandReading::of(command).strict.ok().map(|units| units.iter().map(super::SimpleCommand::text).collect())
     }
 
     #[test]

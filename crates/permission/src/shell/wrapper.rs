@@ -1,11 +1,11 @@
 //! Programs that run another program. Allow rules look through a few, in their simplest forms; deny and ask rules look
 //! through all of them in any form.
 
-use super::script::Word;
+use super::script::ShellWord;
 
 /// Variables that change nothing about which code runs or where data goes.
 #[rustfmt::skip]
-const INERT: &[&str] = &[
+const INERT_VARIABLES: &[&str] = &[
     "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TERM", "CI",
     "NODE_ENV", "RUST_BACKTRACE", "RUST_LOG", "DEBUG", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "GOOS", "GOARCH",
     "CARGO_TERM_COLOR",
@@ -18,18 +18,18 @@ pub(crate) fn is_inert(assignment: &str) -> bool {
         return !value.starts_with(['/', ':']) && !value.contains("..");
     }
     // A locale with a slash is a file to load.
-    (INERT.contains(&name) || name.starts_with("LC_")) && !value.contains('/')
+    (INERT_VARIABLES.contains(&name) || name.starts_with("LC_")) && !value.contains('/')
 }
 
 /// The command inside the wrappers an allow rule may look through.
-pub(crate) fn unwrap(mut words: &[Word]) -> &[Word] {
+pub(crate) fn strip_wrappers(mut words: &[ShellWord]) -> &[ShellWord] {
     while let Some(inner) = unwrap_once(words) {
         words = inner;
     }
     words
 }
 
-fn unwrap_once(words: &[Word]) -> Option<&[Word]> {
+fn unwrap_once(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let (name, rest) = words.split_first()?;
     let rest = match name.raw.as_str() {
         "time" | "nohup" | "command" | "builtin" | "noglob" | "xargs" => rest,
@@ -42,7 +42,7 @@ fn unwrap_once(words: &[Word]) -> Option<&[Word]> {
     (!program.raw.starts_with('-') && !program.glob && !program.tilde && !program.quoted).then_some(rest)
 }
 
-fn after_duration(words: &[Word]) -> Option<&[Word]> {
+fn after_duration(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let mut rest = words;
     loop {
         let (word, after) = rest.split_first()?;
@@ -60,7 +60,7 @@ fn is_duration(text: &str) -> bool {
     !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-fn after_niceness(words: &[Word]) -> &[Word] {
+fn after_niceness(words: &[ShellWord]) -> &[ShellWord] {
     match words {
         [flag, value, rest @ ..] if flag.raw == "-n" && value.raw.parse::<i32>().is_ok() => rest,
         [flag, rest @ ..] if flag.raw.starts_with('-') && flag.raw[1..].parse::<i32>().is_ok() => rest,
@@ -68,8 +68,8 @@ fn after_niceness(words: &[Word]) -> &[Word] {
     }
 }
 
-fn after_buffers(words: &[Word]) -> Option<&[Word]> {
-    let is_buffer = |word: &Word| {
+fn after_buffers(words: &[ShellWord]) -> Option<&[ShellWord]> {
+    let is_buffer = |word: &ShellWord| {
         let mode = word.raw.strip_prefix("-i").or(word.raw.strip_prefix("-o")).or(word.raw.strip_prefix("-e"));
         mode.is_some_and(|mode| mode == "L" || (!mode.is_empty() && mode.chars().all(|c| c.is_ascii_digit())))
     };
@@ -78,7 +78,7 @@ fn after_buffers(words: &[Word]) -> Option<&[Word]> {
 }
 
 /// Forms that run whatever stands behind them, or delete: only an exact rule approves them.
-pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
+pub(crate) fn needs_exact_rule(words: &[ShellWord]) -> bool {
     let Some(name) = words.first().map(|word| base_name(&word.text)) else { return true };
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.text.as_str()));
     match name {
@@ -88,7 +88,7 @@ pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
         // Options that name a program to run.
         name => {
             let texts: Vec<String> = words.iter().skip(1).map(|word| word.text.clone()).collect();
-            super::outputs::of(name, &texts).runs
+            super::outputs::written_by(name, &texts).runs
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Everyday commands that change nothing are not asked about: `everyday.txt` is the list.
 
-use permission::{Access, Facts, Place, Policy, Request};
+use permission::{Access, PathFacts, PermissionQuery, Policy, SessionDirectories};
 use std::path::Path;
 use wire::mode::PermissionMode;
 
@@ -8,11 +8,16 @@ const CWD: &str = "/w/app";
 
 /// The decision of a session without rules, in a plain repository.
 fn decide(command: &str) -> &'static str {
-    let place = Place { cwd: CWD.into(), home: Some("/home/u".into()), roots: vec![CWD.into()], ..Place::default() };
+    let place = SessionDirectories {
+        cwd: CWD.into(),
+        home: Some("/home/u".into()),
+        roots: vec![CWD.into()],
+        ..SessionDirectories::default()
+    };
     let policy = Policy::new(PermissionMode::Default, &[], place, &Path::to_path_buf).0;
     let accesses = [Access::Run(command.to_owned())];
-    let request = Request::new("Bash", &accesses);
-    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), Path::to_path_buf);
+    let request = PermissionQuery::new("Bash", &accesses);
+    let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), Path::to_path_buf);
     policy.decide(&request, &facts).as_str()
 }
 

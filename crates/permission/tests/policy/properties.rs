@@ -1,29 +1,34 @@
 //! Properties of the shell judge against mutations, and against a real bash whose programs are recorders.
 
-use permission::{Access, Facts, Place, Policy, Request, fuzz};
+use permission::{Access, PathFacts, PermissionQuery, Policy, SessionDirectories, fuzz};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 use wire::mode::PermissionMode as Mode;
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
-fn policy(mode: Mode, rules: &[(Behaviour, String)]) -> Policy {
-    let text = |(behaviour, text): &(Behaviour, String)| RuleText {
+fn policy(mode: Mode, rules: &[(RuleBehaviour, String)]) -> Policy {
+    let text = |(behaviour, text): &(RuleBehaviour, String)| RuleText {
         behaviour: *behaviour,
-        source: Source::User,
+        source: SettingsSource::User,
         text: text.clone(),
         root: "/w".into(),
     };
     let rules: Vec<_> = rules.iter().map(text).collect();
-    let place = Place { cwd: "/w".into(), home: Some("/home/u".into()), roots: vec!["/w".into()], ..Place::default() };
+    let place = SessionDirectories {
+        cwd: "/w".into(),
+        home: Some("/home/u".into()),
+        roots: vec!["/w".into()],
+        ..SessionDirectories::default()
+    };
     Policy::new(mode, &rules, place, &Path::to_path_buf).0
 }
 
 fn bash(policy: &Policy, command: &str) -> &'static str {
     let accesses = [Access::Run(command.to_owned())];
-    let request = Request::new("Bash", &accesses);
-    let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
+    let request = PermissionQuery::new("Bash", &accesses);
+    let facts = PathFacts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
     policy.decide(&request, &facts).as_str()
 }
 
@@ -74,7 +79,7 @@ proptest! {
     #[test]
     fn a_denied_command_stays_denied(word in 0_u8..6, wraps in prop::collection::vec(any::<u8>(), 0..4), mode in 0_usize..4) {
         let mode = [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::DontAsk][mode];
-        let denied = policy(mode, &[(Behaviour::Deny, "Bash(evil:*)".into()), (Behaviour::Allow, "Bash".into())]);
+        let denied = policy(mode, &[(RuleBehaviour::Deny, "Bash(evil:*)".into()), (RuleBehaviour::Allow, "Bash".into())]);
         let mut command = format!("{} x", respelled("evil", word));
         for how in wraps {
             command = wrapped(command, how);
@@ -184,11 +189,11 @@ fn everything_bash_runs_was_judged() {
             let ran: BTreeSet<String> = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
             for program in &ran {
                 // A deny rule for exactly that program must be hit in a mode that otherwise runs everything …
-                let denied = policy(Mode::BypassPermissions, &[(Behaviour::Deny, format!("Bash({program}:*)"))]);
+                let denied = policy(Mode::BypassPermissions, &[(RuleBehaviour::Deny, format!("Bash({program}:*)"))]);
                 prop_assert_ne!(bash(&denied, &script), "allow", "{:?} ran {}", &script, program);
                 // … and allowing everything else must not be enough.
                 let others = (0..10).map(|n| format!("p{n}")).filter(|name| name != program);
-                let rules: Vec<_> = others.map(|name| (Behaviour::Allow, format!("Bash({name}:*)"))).collect();
+                let rules: Vec<_> = others.map(|name| (RuleBehaviour::Allow, format!("Bash({name}:*)"))).collect();
                 prop_assert_eq!(bash(&policy(Mode::Default, &rules), &script), "ask", "{:?} ran {}", &script, program);
             }
             Ok(())
@@ -206,7 +211,7 @@ fn a_thousand_rules_are_no_burden() {
             1 => format!("Read(dir{n}/**)"),
             _ => format!("mcp__server{n}"),
         };
-        (if n.is_multiple_of(3) { Behaviour::Deny } else { Behaviour::Allow }, text)
+        (if n.is_multiple_of(3) { RuleBehaviour::Deny } else { RuleBehaviour::Allow }, text)
     };
     let policy = policy(Mode::Default, &(0..1000).map(rule).collect::<Vec<_>>());
     let started = Instant::now();

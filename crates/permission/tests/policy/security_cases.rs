@@ -1,10 +1,10 @@
 //! The security catalogue, as far as rules, shell text, paths and modes decide it. Cases that need a sandbox, masking,
 //! snapshots, trust or a screen are tested where those live.
 
-use permission::{Access, Decision, Facts, Place, Policy, RepositoryFacts, Request};
+use permission::{Access, PathFacts, PermissionDecision, PermissionQuery, Policy, RepositoryFacts, SessionDirectories};
 use std::path::{Component, Path, PathBuf};
 use wire::mode::PermissionMode as Mode;
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 const CWD: &str = "/w/app";
 
@@ -49,22 +49,22 @@ fn policy(setup: &Setup) -> Policy {
     let rule = |text: &str| {
         let (behaviour, text) = text.split_at(1);
         let behaviour = match behaviour {
-            "+" => Behaviour::Allow,
-            "?" => Behaviour::Ask,
-            "-" => Behaviour::Deny,
+            "+" => RuleBehaviour::Allow,
+            "?" => RuleBehaviour::Ask,
+            "-" => RuleBehaviour::Deny,
             other => panic!("{other}"),
         };
-        RuleText { behaviour, source: Source::User, text: text.to_owned(), root: "/home/u/.claude".into() }
+        RuleText { behaviour, source: SettingsSource::User, text: text.to_owned(), root: "/home/u/.claude".into() }
     };
     let rules: Vec<_> = setup.rules.split(";;").filter(|text| !text.is_empty()).map(rule).collect();
-    let place = Place {
+    let place = SessionDirectories {
         cwd: CWD.into(),
         home: Some("/home/u".into()),
         roots: vec![CWD.into()],
         readable: Vec::new(),
         plan_file: None,
         notes: Vec::new(),
-        ..Place::default()
+        ..SessionDirectories::default()
     };
     Policy::new(setup.mode, &rules, place, &resolve).0
 }
@@ -72,8 +72,8 @@ fn policy(setup: &Setup) -> Policy {
 fn decide(setup: &Setup, tool: &str, access: Access) -> &'static str {
     let policy = policy(setup);
     let accesses = [access];
-    let request = Request::new(tool, &accesses);
-    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    let request = PermissionQuery::new(tool, &accesses);
+    let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     policy.decide(&request, &facts).as_str()
 }
 
@@ -251,24 +251,24 @@ fn paths() {
 
 #[test]
 fn facts_about_the_disk_tighten() {
-    let shell = |policy: &Policy, command: &str, facts: fn(Facts) -> Facts, cwd: &str| {
+    let shell = |policy: &Policy, command: &str, facts: fn(PathFacts) -> PathFacts, cwd: &str| {
         let accesses = [Access::Run(command.to_owned())];
-        let request = Request::new("Bash", &accesses);
-        let gathered = Facts::gather(cwd.into(), policy.needs(&request, Path::new(cwd)), resolve);
+        let request = PermissionQuery::new("Bash", &accesses);
+        let gathered = PathFacts::gather(cwd.into(), policy.needs(&request, Path::new(cwd)), resolve);
         policy.decide(&request, &facts(gathered)).as_str()
     };
     // SC-B21: a shell that went into a nested repository in an earlier call
     let plain = policy(&Setup { mode: Mode::Default, rules: "" });
     assert_eq!(shell(&plain, "git status", |facts| facts, CWD), "allow");
     assert_eq!(shell(&plain, "git status", |facts| facts, "/w/app/nested"), "ask");
-    let powerless = |facts: Facts| {
+    let powerless = |facts: PathFacts| {
         let found = RepositoryFacts::Powerless { external_diff: Some("diff.external".into()), files: Vec::new() };
         facts.with_repositories([("/w/app/src".into(), found)].into())
     };
     assert_eq!(shell(&plain, "git status", powerless, "/w/app/src"), "allow");
     assert_eq!(shell(&plain, "git diff --stat", powerless, "/w/app/src"), "allow");
     assert_eq!(shell(&plain, "git diff", powerless, "/w/app/src"), "ask");
-    let named = |facts: Facts| {
+    let named = |facts: PathFacts| {
         let found = RepositoryFacts::Obstacle("core.worktree".into());
         facts.with_repositories([("/w/app/src".into(), found)].into())
     };
@@ -277,13 +277,14 @@ fn facts_about_the_disk_tighten() {
     let accepts = policy(&Setup { mode: Mode::AcceptEdits, rules: "" });
     let write = |shared: bool| {
         let accesses = [Access::WritePath("/w/app/f".into())];
-        let request = Request::new("Edit", &accesses);
-        let facts = Facts::gather(CWD.into(), accepts.needs(&request, Path::new(CWD)), resolve).sharing(|_| shared);
+        let request = PermissionQuery::new("Edit", &accesses);
+        let facts = PathFacts::gather(CWD.into(), accepts.needs(&request, Path::new(CWD)), resolve)
+            .with_shared_files(|_| shared);
         accepts.decide(&request, &facts).as_str()
     };
     assert_eq!((write(false), write(true)), ("allow", "ask"));
     for command in ["sed -i s/a/b/ f", "rm f", "echo x > f", "cp a f"] {
-        assert_eq!(shell(&accepts, command, |facts| facts.sharing(|_| true), CWD), "ask", "SC-C17 {command}");
+        assert_eq!(shell(&accepts, command, |facts| facts.with_shared_files(|_| true), CWD), "ask", "SC-C17 {command}");
     }
 }
 
@@ -291,15 +292,15 @@ fn facts_about_the_disk_tighten() {
 fn a_push_goes_only_where_it_went_before() {
     // SC-G06
     let remotes = |list: &[(&str, &str)]| list.iter().map(|(n, u)| ((*n).to_owned(), (*u).to_owned())).collect();
-    let place = Place {
+    let place = SessionDirectories {
         cwd: CWD.into(),
         roots: vec![CWD.into()],
         remotes: Some(remotes(&[("origin", "a"), ("fork", "b")])),
-        ..Place::default()
+        ..SessionDirectories::default()
     };
     let rule = |text: &str| RuleText {
-        behaviour: Behaviour::Allow,
-        source: Source::User,
+        behaviour: RuleBehaviour::Allow,
+        source: SettingsSource::User,
         text: text.to_owned(),
         root: CWD.into(),
     };
@@ -307,9 +308,9 @@ fn a_push_goes_only_where_it_went_before() {
     let policy = Policy::new(Mode::Default, &rules, place, &resolve).0;
     let push = |command: &str, now: &[(&str, &str)]| {
         let accesses = [Access::Run(command.to_owned())];
-        let request = Request::new("Bash", &accesses);
+        let request = PermissionQuery::new("Bash", &accesses);
         let facts =
-            Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve).with_remotes(remotes(now));
+            PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve).with_remotes(remotes(now));
         policy.decide(&request, &facts).as_str()
     };
     let same = [("origin", "a"), ("fork", "b")];
@@ -335,8 +336,8 @@ fn tools_hosts_and_agents() {
     let with_input = |rules: &'static str, tool: &str, input: &str| {
         let policy = policy(&Setup { mode: Mode::Default, rules });
         let accesses = [Access::Use];
-        let request = Request::new(tool, &accesses).with_input(input);
-        policy.decide(&request, &Facts::default()).as_str()
+        let request = PermissionQuery::new(tool, &accesses).with_input(input);
+        policy.decide(&request, &PathFacts::default()).as_str()
     };
     // SC-E10: [CLI-160]
     assert!(policy(&Setup { mode: Mode::Default, rules: "-mcp__srv" }).removes("mcp__srv__t"));
@@ -389,8 +390,8 @@ fn suggestions_are_narrow_and_fit_the_command() {
     let rules_for = |command: &str| {
         let policy = policy(&Setup { mode: Mode::Default, rules: "" });
         let accesses = [Access::Run(command.to_owned())];
-        let request = Request::new("Bash", &accesses);
-        let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+        let request = PermissionQuery::new("Bash", &accesses);
+        let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
         policy.suggest(&request, &facts).iter().map(|s| s.to_json().to_string()).collect::<Vec<_>>().join(" ")
     };
     assert!(rules_for("cd src && npm test").contains(r#"[{"toolName":"Bash","ruleContent":"npm test *"}]"#));
@@ -404,40 +405,40 @@ fn suggestions_are_narrow_and_fit_the_command() {
     for command in ["npm test --x", "timeout 5 cargo test", "git commit -m 'x y'", "git reset --hard", "NODE_ENV=x npm run a", "make"] {
         let policy_before = policy(&Setup { mode: Mode::Default, rules: "" });
         let accesses = [Access::Run(command.to_owned())];
-        let request = Request::new("Bash", &accesses);
-        let facts = Facts::gather(CWD.into(), policy_before.needs(&request, Path::new(CWD)), resolve);
+        let request = PermissionQuery::new("Bash", &accesses);
+        let facts = PathFacts::gather(CWD.into(), policy_before.needs(&request, Path::new(CWD)), resolve);
         let found = policy_before.suggest(&request, &facts);
         let texts: Vec<_> = found.iter().flat_map(|s| match s {
-            permission::Suggestion::AddRules { rules, .. } => rules.clone(),
+            permission::RuleSuggestion::AddRules { rules, .. } => rules.clone(),
             other => panic!("{other:?}"),
         }).map(|(tool, content)| RuleText {
-            behaviour: Behaviour::Allow, source: Source::Local, text: format!("{tool}({})", content.unwrap()), root: CWD.into(),
+            behaviour: RuleBehaviour::Allow, source: SettingsSource::Local, text: format!("{tool}({})", content.unwrap()), root: CWD.into(),
         }).collect();
         if command == "make" {
             assert!(texts.is_empty());
             continue;
         }
-        let place = Place { cwd: CWD.into(), roots: vec![CWD.into()], ..Place::default() };
+        let place = SessionDirectories { cwd: CWD.into(), roots: vec![CWD.into()], ..SessionDirectories::default() };
         let after = Policy::new(Mode::Default, &texts, place, &resolve).0;
-        assert!(matches!(after.decide(&request, &facts), Decision::Allow(_)), "{command}: {texts:?}");
+        assert!(matches!(after.decide(&request, &facts), PermissionDecision::Allow(_)), "{command}: {texts:?}");
     }
     let policy = policy(&Setup { mode: Mode::Default, rules: "" });
     let accesses = [Access::WritePath("/w/app/a".into())];
-    let request = Request::new("Write", &accesses);
-    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    let request = PermissionQuery::new("Write", &accesses);
+    let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     let found = policy.suggest(&request, &facts);
     assert_eq!(found[0].to_json().to_string(), r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
     // [SDK-106]
     let accesses = [Access::WritePath("/srv/data/x/a".into())];
-    let request = Request::new("Write", &accesses);
-    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    let request = PermissionQuery::new("Write", &accesses);
+    let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     assert_eq!(policy.suggest(&request, &facts)[0].to_json()["directories"][0], "/srv/data/x");
 }
 
 #[test]
 fn deceptive_text_is_spelled_out() {
     // SC-E20 [CLI-190]
-    assert_eq!(permission::visible("a\u{202e}b\tc\u{200b}\x1b[0m\n"), "a\\u{202e}b\\tc\\u{200b}\\u{1b}[0m\n");
+    assert_eq!(permission::escape_invisible("a\u{202e}b\tc\u{200b}\x1b[0m\n"), "a\\u{202e}b\\tc\\u{200b}\\u{1b}[0m\n");
     let hidden = Access::Run("ls \u{202e} x".into());
     assert_eq!(decide(&Setup { mode: Mode::Default, rules: "" }, "Bash", hidden), "ask");
 }

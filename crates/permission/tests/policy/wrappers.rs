@@ -4,12 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use permission::{Access, Facts, Place, Policy, Request};
+use permission::{Access, PathFacts, PermissionQuery, Policy, SessionDirectories};
 use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode as Mode;
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 /// The same sequence on every run.
 struct Random(u64);
@@ -98,17 +98,26 @@ fn sample(random: &mut Random) -> (String, bool) {
 }
 
 fn policy(denied: &str) -> Policy {
-    let rule =
-        |behaviour, text: &str| RuleText { behaviour, source: Source::User, text: text.into(), root: "/w".into() };
-    let rules = [rule(Behaviour::Deny, denied), rule(Behaviour::Allow, "Bash")];
-    let place = Place { cwd: "/w".into(), home: Some("/home/u".into()), roots: vec!["/w".into()], ..Place::default() };
+    let rule = |behaviour, text: &str| RuleText {
+        behaviour,
+        source: SettingsSource::User,
+        text: text.into(),
+        root: "/w".into(),
+    };
+    let rules = [rule(RuleBehaviour::Deny, denied), rule(RuleBehaviour::Allow, "Bash")];
+    let place = SessionDirectories {
+        cwd: "/w".into(),
+        home: Some("/home/u".into()),
+        roots: vec!["/w".into()],
+        ..SessionDirectories::default()
+    };
     Policy::new(Mode::BypassPermissions, &rules, place, &Path::to_path_buf).0
 }
 
 fn decide(policy: &Policy, command: &str) -> &'static str {
     let accesses = [Access::Run(command.to_owned())];
-    let request = Request::new("Bash", &accesses);
-    let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
+    let request = PermissionQuery::new("Bash", &accesses);
+    let facts = PathFacts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
     policy.decide(&request, &facts).as_str()
 }
 

@@ -1,10 +1,10 @@
 //! From an index to a conversation: choose the leaf, follow parents to the root or a compaction, put kept messages in
 //! their place, gather parallel lines. Says `NeedMore` while an answer depends on lines not yet read.
 
-use super::index::{Index, Kept, Node, NodeKind};
+use super::index::{EntryNode, NodeKind, PreservedMessages, TranscriptIndex};
 use std::collections::{HashMap, HashSet};
 
-pub(super) enum Resolved {
+pub(super) enum ChainResult {
     /// Indexes of nodes, in conversation order, and the leaf.
     Chain {
         order: Vec<usize>,
@@ -16,63 +16,63 @@ pub(super) enum Resolved {
 }
 
 /// The chain that ends in `at`, or in the leaf the file implies.
-pub(super) fn resolve(index: &Index, at: Option<&str>) -> Resolved {
-    let Some(tree) = Tree::link(index) else { return Resolved::NeedMore };
+pub(super) fn resolve(index: &TranscriptIndex, at: Option<&str>) -> ChainResult {
+    let Some(tree) = LinkedTree::link(index) else { return ChainResult::NeedMore };
     let leaf = match at {
-        Some(uuid) => tree.index.get(uuid).map_or(Leaf::Unknown, Leaf::Found),
+        Some(uuid) => tree.index.get(uuid).map_or(LeafChoice::Unknown, LeafChoice::Found),
         None => tree.choose_leaf(),
     };
     let leaf = match leaf {
-        Leaf::Found(leaf) => leaf,
-        Leaf::Unknown if index.complete => return Resolved::Nothing,
-        Leaf::Unknown => return Resolved::NeedMore,
+        LeafChoice::Found(leaf) => leaf,
+        LeafChoice::Unknown if index.complete => return ChainResult::Nothing,
+        LeafChoice::Unknown => return ChainResult::NeedMore,
     };
     // Kept messages with nothing after them are the end of the conversation, unless it is cut here.
     let last = if at.is_none() { tree.spliced.get(&leaf).copied().unwrap_or(leaf) } else { leaf };
-    let Some(path) = tree.path(last) else { return Resolved::NeedMore };
+    let Some(path) = tree.path(last) else { return ChainResult::NeedMore };
     let newest = at.map_or(u64::MAX, |_| index.nodes[leaf].span.offset);
-    Resolved::Chain { order: with_parallel_lines(index, &path, newest), leaf: last }
+    ChainResult::Chain { order: with_parallel_lines(index, &path, newest), leaf: last }
 }
 
-enum Leaf {
+enum LeafChoice {
     Found(usize),
     Unknown,
 }
 
 /// The index with links changed where a compaction kept older messages.
-struct Tree<'i> {
-    index: &'i Index,
+struct LinkedTree<'i> {
+    index: &'i TranscriptIndex,
     /// Child to parent.
     relinked: HashMap<usize, usize>,
     /// Kept messages hang below the key, ending in the value.
     spliced: HashMap<usize, usize>,
 }
 
-impl<'i> Tree<'i> {
+impl<'i> LinkedTree<'i> {
     /// `None` when kept messages lie further back than the pass has come.
-    fn link(index: &'i Index) -> Option<Self> {
+    fn link(index: &'i TranscriptIndex) -> Option<Self> {
         let mut tree = Self { index, relinked: HashMap::new(), spliced: HashMap::new() };
         let newest = index.nodes.iter().position(|n| n.boundary.is_some());
         // Oldest first, so that the newest compaction decides.
         for at in (0..index.nodes.len()).rev() {
             let Some(kept) = index.nodes[at].boundary.as_ref().and_then(|b| b.kept.as_ref()) else { continue };
-            if tree.keep(kept).is_none() && newest == Some(at) && !index.complete {
+            if tree.relink_kept(kept).is_none() && newest == Some(at) && !index.complete {
                 return None;
             }
         }
         Some(tree)
     }
 
-    fn keep(&mut self, kept: &Kept) -> Option<()> {
+    fn relink_kept(&mut self, kept: &PreservedMessages) -> Option<()> {
         let (anchor, chain) = match kept {
-            Kept::Listed { anchor, uuids } => {
+            PreservedMessages::Listed { anchor, uuids } => {
                 let found: Vec<usize> = uuids.iter().filter_map(|u| self.index.get(u)).collect();
                 if found.len() < uuids.len() && !self.index.complete {
                     return None;
                 }
                 (self.index.get(anchor)?, found)
             }
-            Kept::Segment { anchor, head, tail } => (self.index.get(anchor)?, self.segment(head, tail)?),
+            PreservedMessages::Segment { anchor, head, tail } => (self.index.get(anchor)?, self.segment(head, tail)?),
         };
         let mut above = anchor;
         for &node in &chain {
@@ -103,26 +103,26 @@ impl<'i> Tree<'i> {
     }
 
     /// The node above `at` in the conversation.
-    fn parent(&self, at: usize) -> Parent {
+    fn parent(&self, at: usize) -> ParentLink {
         if let Some(&parent) = self.relinked.get(&at) {
-            return Parent::Node(parent);
+            return ParentLink::Node(parent);
         }
         let node = &self.index.nodes[at];
         if node.boundary.is_some() {
-            return Parent::Root;
+            return ParentLink::Root;
         }
-        let Some(uuid) = node.parent.as_deref() else { return Parent::Root };
+        let Some(uuid) = node.parent.as_deref() else { return ParentLink::Root };
         match self.index.get(uuid) {
             // What was written after the compaction follows the kept messages.
-            Some(parent) => Parent::Node(self.spliced.get(&parent).copied().unwrap_or(parent)),
+            Some(parent) => ParentLink::Node(self.spliced.get(&parent).copied().unwrap_or(parent)),
             None if self.index.complete => self.before(at),
-            None => Parent::NotRead,
+            None => ParentLink::NotRead,
         }
     }
 
     /// The parent's line is lost: the line before takes its place.
-    fn before(&self, at: usize) -> Parent {
-        if at + 1 < self.index.nodes.len() { Parent::Node(at + 1) } else { Parent::Root }
+    fn before(&self, at: usize) -> ParentLink {
+        if at + 1 < self.index.nodes.len() { ParentLink::Node(at + 1) } else { ParentLink::Root }
     }
 
     /// Root to leaf. `None` when it leads to lines not yet read.
@@ -132,10 +132,10 @@ impl<'i> Tree<'i> {
         let mut at = leaf;
         loop {
             match self.parent(at) {
-                Parent::Root => break,
-                Parent::NotRead => return None,
-                Parent::Node(next) if !seen.insert(next) => break,
-                Parent::Node(next) => {
+                ParentLink::Root => break,
+                ParentLink::NotRead => return None,
+                ParentLink::Node(next) if !seen.insert(next) => break,
+                ParentLink::Node(next) => {
                     path.push(next);
                     at = next;
                 }
@@ -145,7 +145,7 @@ impl<'i> Tree<'i> {
         Some(path)
     }
 
-    fn choose_leaf(&self) -> Leaf {
+    fn choose_leaf(&self) -> LeafChoice {
         let nodes = &self.index.nodes;
         let mut has_child = vec![false; nodes.len()];
         for node in nodes {
@@ -155,43 +155,47 @@ impl<'i> Tree<'i> {
         }
         let ends = |range: std::ops::Range<usize>| range.filter(|&at| !has_child[at]);
         let hint = self.index.hint.as_ref();
-        let newer = ends(0..hint.map_or(nodes.len(), |h| h.nodes_after)).find_map(|at| self.said(at, Strict::Yes));
+        let newer =
+            ends(0..hint.map_or(nodes.len(), |h| h.nodes_after)).find_map(|at| self.last_said(at, BranchRule::Yes));
         if let Some(leaf) = newer {
             return leaf;
         }
         if let Some(leaf) = hint.map(|h| self.index.get(&h.leaf)) {
             match leaf {
-                Some(leaf) => return Leaf::Found(leaf),
-                None if !self.index.complete => return Leaf::Unknown,
+                Some(leaf) => return LeafChoice::Found(leaf),
+                None if !self.index.complete => return LeafChoice::Unknown,
                 None => {}
             }
         }
-        let any = |strict| ends(0..nodes.len()).find_map(|at| self.said(at, strict));
-        any(Strict::Yes).or_else(|| any(Strict::No)).or_else(|| self.newest_said()).unwrap_or(Leaf::Unknown)
+        let any = |strict| ends(0..nodes.len()).find_map(|at| self.last_said(at, strict));
+        any(BranchRule::Yes)
+            .or_else(|| any(BranchRule::No))
+            .or_else(|| self.newest_said())
+            .unwrap_or(LeafChoice::Unknown)
     }
 
     /// A file whose every node has a child is a ring; the newest message will do.
-    fn newest_said(&self) -> Option<Leaf> {
-        self.index.nodes.iter().position(Node::is_said).map(Leaf::Found)
+    fn newest_said(&self) -> Option<LeafChoice> {
+        self.index.nodes.iter().position(EntryNode::is_said).map(LeafChoice::Found)
     }
 
     /// The last thing said on the way up from `end`; `None` when this branch does not count.
-    fn said(&self, end: usize, strict: Strict) -> Option<Leaf> {
+    fn last_said(&self, end: usize, strict: BranchRule) -> Option<LeafChoice> {
         let hint = self.index.hint.as_ref().and_then(|h| self.index.get(&h.leaf));
         let mut at = end;
         for _ in 0..=self.index.nodes.len() {
             let node = &self.index.nodes[at];
-            if strict == Strict::Yes && node.is_team {
+            if strict == BranchRule::Yes && node.is_team {
                 return None;
             }
-            let counts = node.is_said() && node.body.is_some() && (strict == Strict::No || !node.is_meta);
+            let counts = node.is_said() && node.body.is_some() && (strict == BranchRule::No || !node.is_meta);
             if counts || Some(at) == hint {
-                return Some(Leaf::Found(at));
+                return Some(LeafChoice::Found(at));
             }
             match self.parent(at) {
-                Parent::Root => return None,
-                Parent::NotRead => return Some(Leaf::Unknown),
-                Parent::Node(next) => at = next,
+                ParentLink::Root => return None,
+                ParentLink::NotRead => return Some(LeafChoice::Unknown),
+                ParentLink::Node(next) => at = next,
             }
         }
         None
@@ -199,20 +203,20 @@ impl<'i> Tree<'i> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Strict {
+enum BranchRule {
     Yes,
     No,
 }
 
-enum Parent {
+enum ParentLink {
     Node(usize),
     Root,
     NotRead,
 }
 
 /// Adds the lines of the same responses and the results of their calls that lie beside the path.
-fn with_parallel_lines(index: &Index, path: &[usize], newest: u64) -> Vec<usize> {
-    let responses = Responses::on(index, path);
+fn with_parallel_lines(index: &TranscriptIndex, path: &[usize], newest: u64) -> Vec<usize> {
+    let responses = PathResponses::on(index, path);
     let on_path: HashSet<usize> = path.iter().copied().collect();
     let mut beside: Vec<usize> = Vec::new();
     let mut answered: HashSet<&str> = responses.answered.clone();
@@ -227,17 +231,17 @@ fn with_parallel_lines(index: &Index, path: &[usize], newest: u64) -> Vec<usize>
     if beside.is_empty() {
         return path.to_vec();
     }
-    let mut keyed: Vec<(Key, usize)> = path.iter().enumerate().map(|(p, &at)| ((p, Side::On, 0), at)).collect();
+    let mut keyed: Vec<(PathKey, usize)> = path.iter().enumerate().map(|(p, &at)| ((p, PathSide::On, 0), at)).collect();
     keyed.extend(beside.into_iter().map(|at| (responses.key(index, path, at), at)));
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, at)| at).collect()
 }
 
 /// Position on the path, side of it, then file order.
-type Key = (usize, Side, u64);
+type PathKey = (usize, PathSide, u64);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
+enum PathSide {
     Before,
     On,
     Response,
@@ -245,7 +249,7 @@ enum Side {
 }
 
 /// The API responses that the path passes, by message id.
-struct Responses<'i> {
+struct PathResponses<'i> {
     /// Message id to positions on the path.
     lines: HashMap<&'i str, Vec<usize>>,
     /// Call to message id, lines beside the path included.
@@ -255,8 +259,8 @@ struct Responses<'i> {
     answered: HashSet<&'i str>,
 }
 
-impl<'i> Responses<'i> {
-    fn on(index: &'i Index, path: &[usize]) -> Self {
+impl<'i> PathResponses<'i> {
+    fn on(index: &'i TranscriptIndex, path: &[usize]) -> Self {
         let mut this =
             Self { lines: HashMap::new(), calls: HashMap::new(), results: HashMap::new(), answered: HashSet::new() };
         for (position, &at) in path.iter().enumerate() {
@@ -284,7 +288,7 @@ impl<'i> Responses<'i> {
         this
     }
 
-    fn wants(&self, node: &'i Node, answered: &mut HashSet<&'i str>) -> bool {
+    fn wants(&self, node: &'i EntryNode, answered: &mut HashSet<&'i str>) -> bool {
         match node.kind {
             NodeKind::Assistant => node.message_id.as_deref().is_some_and(|id| self.lines.contains_key(id)),
             NodeKind::User => {
@@ -298,7 +302,7 @@ impl<'i> Responses<'i> {
         }
     }
 
-    fn key(&self, index: &Index, path: &[usize], at: usize) -> Key {
+    fn key(&self, index: &TranscriptIndex, path: &[usize], at: usize) -> PathKey {
         let node = &index.nodes[at];
         let offset = node.span.offset;
         let offset_of = |position: usize| index.nodes[path[position]].span.offset;
@@ -311,15 +315,15 @@ impl<'i> Responses<'i> {
         let lines = id.and_then(|id| self.lines.get(id)).unwrap_or(&empty);
         if node.kind == NodeKind::Assistant {
             return match lines.iter().rev().find(|&&p| offset_of(p) < offset) {
-                Some(&position) => (position, Side::Response, offset),
-                None => (lines.first().copied().unwrap_or(0), Side::Before, offset),
+                Some(&position) => (position, PathSide::Response, offset),
+                None => (lines.first().copied().unwrap_or(0), PathSide::Before, offset),
             };
         }
         let results = id.and_then(|id| self.results.get(id)).unwrap_or(&empty);
         if let Some(&position) = results.iter().find(|&&p| offset_of(p) > offset) {
-            return (position, Side::Before, offset);
+            return (position, PathSide::Before, offset);
         }
         let last = results.last().or(lines.last()).copied().unwrap_or(0);
-        (last, Side::Results, offset)
+        (last, PathSide::Results, offset)
     }
 }

@@ -1,12 +1,12 @@
 //! What a backward pass has seen so far: one small record per tree line, and the newest metadata. Bodies stay in the
 //! file; only their place is kept.
 
-use crate::backward::Span;
-use crate::head::{self, Compact, Head};
+use crate::backward::LineSpan;
+use crate::head::{self, CompactFields, LineHead};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
-use wire::entry::{Replacement, TurnPosition};
+use wire::entry::{ResultReplacement, TurnPosition};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeKind {
@@ -19,13 +19,13 @@ pub(super) enum NodeKind {
 }
 
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct EntryNode {
     pub(super) kind: NodeKind,
     pub(super) uuid: Box<str>,
     pub(super) parent: Option<Box<str>>,
-    pub(super) span: Span,
+    pub(super) span: LineSpan,
     /// `message` or `attachment`.
-    pub(super) body: Option<Span>,
+    pub(super) body: Option<LineSpan>,
     pub(super) timestamp: Option<Box<str>>,
     pub(super) message_id: Option<Box<str>>,
     pub(super) model: Option<Box<str>>,
@@ -44,19 +44,19 @@ pub(super) struct Node {
 pub(super) struct BoundaryFacts {
     pub(super) logical_parent: Option<Box<str>>,
     pub(super) metadata: Option<Box<str>>,
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<PreservedMessages>,
 }
 
 /// Older messages that stay in the conversation, placed after `anchor`.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum PreservedMessages {
     Listed { anchor: String, uuids: Vec<String> },
     Segment { anchor: String, head: String, tail: String },
 }
 
 /// The leaf that a `last-prompt` line names.
 #[derive(Debug)]
-pub(super) struct Hint {
+pub(super) struct LeafHint {
     pub(super) leaf: Box<str>,
     /// How many nodes stand after the first of the lines that name it.
     pub(super) nodes_after: usize,
@@ -64,11 +64,11 @@ pub(super) struct Hint {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct TranscriptIndex {
     /// Last line first.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<EntryNode>,
     pub(super) by_uuid: HashMap<Box<str>, usize>,
-    pub(super) hint: Option<Hint>,
+    pub(super) hint: Option<LeafHint>,
     pub(super) session_id: Option<String>,
     pub(super) custom_title: Option<String>,
     pub(super) ai_title: Option<String>,
@@ -77,7 +77,7 @@ pub(super) struct Index {
     pub(super) cwd: Option<String>,
     pub(super) entrypoint: Option<String>,
     /// Newest first.
-    pub(super) replacements: Vec<Replacement>,
+    pub(super) replacements: Vec<ResultReplacement>,
     /// Lines that were taken back.
     pub(super) retracted: HashSet<Box<str>>,
     pub(super) sticky: Vec<(&'static str, Box<str>)>,
@@ -94,7 +94,7 @@ pub(super) struct Index {
     pub(super) complete: bool,
     pub(super) sidechain: bool,
     pub(super) has_boundary: bool,
-    pub(super) awaited: HashSet<String>,
+    pub(super) awaited_uuids: HashSet<String>,
 }
 
 fn position(line: &[u8]) -> Option<TurnPosition> {
@@ -108,45 +108,45 @@ fn position(line: &[u8]) -> Option<TurnPosition> {
 
 /// What the line just added means for the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum LineEffect {
     /// With this line the conversation may have become complete.
     MayEnd,
     Other,
 }
 
 /// How many lines that were left out are named.
-const NAMED: usize = 5;
+const MAX_NAMED_LINES: usize = 5;
 
-impl Index {
-    fn skip(&mut self, span: Span) {
+impl TranscriptIndex {
+    fn skip(&mut self, span: LineSpan) {
         self.skipped += 1;
-        if self.skipped_at.len() < NAMED {
+        if self.skipped_at.len() < MAX_NAMED_LINES {
             self.skipped_at.push(span.offset);
         }
     }
 
     /// Takes the line before all lines seen so far.
-    pub(super) fn add(&mut self, span: Span, line: &[u8]) -> Added {
+    pub(super) fn add(&mut self, span: LineSpan, line: &[u8]) -> LineEffect {
         if line.iter().all(u8::is_ascii_whitespace) {
             if span.len > line.len() {
                 self.skip(span);
             }
-            return Added::Other;
+            return LineEffect::Other;
         }
-        let Some(head) = Head::read(line) else {
+        let Some(head) = LineHead::read(line) else {
             self.skip(span);
-            return Added::Other;
+            return LineEffect::Other;
         };
         if head.is_node() {
             return self.add_node(&head, span, line);
         }
         self.add_metadata(&head, line);
-        Added::Other
+        LineEffect::Other
     }
 
-    fn add_node(&mut self, head: &Head<'_>, span: Span, line: &[u8]) -> Added {
+    fn add_node(&mut self, head: &LineHead<'_>, span: LineSpan, line: &[u8]) -> LineEffect {
         if head.is_sidechain.0 != self.sidechain {
-            return Added::Other;
+            return LineEffect::Other;
         }
         // First in the file wins for these: the pass goes backwards.
         take(&mut self.cwd, head.cwd.owned());
@@ -157,31 +157,31 @@ impl Index {
             self.position = position(line);
             self.has_position = true;
         }
-        let Some(node) = Node::read(head, span, line) else { return Added::Other };
+        let Some(node) = EntryNode::read(head, span, line) else { return LineEffect::Other };
         if self.by_uuid.contains_key(&node.uuid) {
-            return Added::Other;
+            return LineEffect::Other;
         }
         let may_end = self.ends_wait(&node) || node.parent.is_none() || node.boundary.is_some();
         self.by_uuid.insert(node.uuid.clone(), self.nodes.len());
         self.nodes.push(node);
-        if may_end { Added::MayEnd } else { Added::Other }
+        if may_end { LineEffect::MayEnd } else { LineEffect::Other }
     }
 
     /// The newest compaction may keep messages that lie before it. True for the last of them.
-    fn ends_wait(&mut self, node: &Node) -> bool {
+    fn ends_wait(&mut self, node: &EntryNode) -> bool {
         if let Some(facts) = node.boundary.as_ref().filter(|_| !self.has_boundary) {
             self.has_boundary = true;
             let wanted: &[String] = match &facts.kept {
-                Some(Kept::Listed { uuids, .. }) => uuids,
-                Some(Kept::Segment { head, .. }) => std::slice::from_ref(head),
+                Some(PreservedMessages::Listed { uuids, .. }) => uuids,
+                Some(PreservedMessages::Segment { head, .. }) => std::slice::from_ref(head),
                 None => &[],
             };
-            self.awaited = wanted.iter().filter(|u| self.get(u).is_none()).cloned().collect();
+            self.awaited_uuids = wanted.iter().filter(|u| self.get(u).is_none()).cloned().collect();
         }
-        self.awaited.remove(&*node.uuid) && self.awaited.is_empty()
+        self.awaited_uuids.remove(&*node.uuid) && self.awaited_uuids.is_empty()
     }
 
-    fn add_metadata(&mut self, head: &Head<'_>, line: &[u8]) {
+    fn add_metadata(&mut self, head: &LineHead<'_>, line: &[u8]) {
         keep(&mut self.session_id, head.session_id.owned());
         match head.kind.as_str() {
             Some("custom-title") => keep(&mut self.custom_title, head.custom_title.owned()),
@@ -214,7 +214,7 @@ impl Index {
         let Some(leaf) = leaf else { return };
         let nodes_after = self.nodes.len();
         match &mut self.hint {
-            None => self.hint = Some(Hint { leaf, nodes_after, open: true }),
+            None => self.hint = Some(LeafHint { leaf, nodes_after, open: true }),
             Some(hint) if hint.open && hint.leaf == leaf => hint.nodes_after = nodes_after,
             Some(hint) => hint.open = false,
         }
@@ -225,7 +225,7 @@ impl Index {
         let mut first = Self { sidechain: self.sidechain, ..Self::default() };
         let whole = memchr::memrchr(b'\n', block).map_or(0, |at| at + 1);
         for line in block[..whole].split(|b| *b == b'\n').rev() {
-            first.add(Span::default(), line);
+            first.add(LineSpan::default(), line);
         }
         self.cwd = first.cwd.or(self.cwd.take());
         self.entrypoint = first.entrypoint.or(self.entrypoint.take());
@@ -257,13 +257,13 @@ fn take(slot: &mut Option<String>, value: Option<String>) {
     }
 }
 
-fn replacements(raw: Option<&RawValue>) -> Vec<Replacement> {
+fn replacements(raw: Option<&RawValue>) -> Vec<ResultReplacement> {
     let list: Vec<&RawValue> = raw.and_then(|r| serde_json::from_str(r.get()).ok()).unwrap_or_default();
     list.into_iter().rev().filter_map(|r| serde_json::from_str(r.get()).ok()).collect()
 }
 
-impl Node {
-    fn read(head: &Head<'_>, span: Span, line: &[u8]) -> Option<Self> {
+impl EntryNode {
+    fn read(head: &LineHead<'_>, span: LineSpan, line: &[u8]) -> Option<Self> {
         let kind = match head.kind.as_str()? {
             "user" => NodeKind::User,
             "assistant" => NodeKind::Assistant,
@@ -278,7 +278,9 @@ impl Node {
         };
         let message = match kind {
             NodeKind::Assistant => head.message.map(head::message).unwrap_or_default(),
-            NodeKind::User | NodeKind::System | NodeKind::Attachment | NodeKind::Progress => head::Message::default(),
+            NodeKind::User | NodeKind::System | NodeKind::Attachment | NodeKind::Progress => {
+                head::LineMessage::default()
+            }
         };
         let calls = match kind {
             NodeKind::User => head.message.map(|raw| answered(raw.get())).unwrap_or_default(),
@@ -295,7 +297,7 @@ impl Node {
             parent: head.parent.boxed().filter(|p| *p != uuid),
             uuid,
             span,
-            body: body.map(|raw| place(raw, span, line)),
+            body: body.map(|raw| value_span(raw, span, line)),
             timestamp: head.timestamp.boxed(),
             calls,
             message_id: message.id.boxed(),
@@ -322,7 +324,7 @@ fn answered(message: &str) -> Vec<Box<str>> {
     let mut ids = Vec::new();
     for at in memchr::memmem::find_iter(message.as_bytes(), KEY.as_bytes()) {
         let mut value = serde_json::Deserializer::from_str(&message[at + KEY.len()..]);
-        if let Ok(Some(id)) = head::Text::deserialize(&mut value).map(|t| t.boxed()) {
+        if let Ok(Some(id)) = head::LenientText::deserialize(&mut value).map(|t| t.boxed()) {
             ids.push(id);
         }
     }
@@ -330,17 +332,21 @@ fn answered(message: &str) -> Vec<Box<str>> {
 }
 
 /// Where a borrowed value lies in the file.
-fn place(raw: &RawValue, span: Span, line: &[u8]) -> Span {
+fn value_span(raw: &RawValue, span: LineSpan, line: &[u8]) -> LineSpan {
     let inside = (raw.get().as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
-    Span { offset: span.offset + inside as u64, len: raw.get().len() }
+    LineSpan { offset: span.offset + inside as u64, len: raw.get().len() }
 }
 
-fn boundary_facts(head: &Head<'_>) -> BoundaryFacts {
+fn boundary_facts(head: &LineHead<'_>) -> BoundaryFacts {
     let metadata = head.compact_metadata;
-    let compact: Compact<'_> = metadata.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
+    let compact: CompactFields<'_> = metadata.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
     let kept = match (compact.messages, compact.segment) {
-        (Some(list), _) if !list.uuids.is_empty() => Some(Kept::Listed { anchor: list.anchor_uuid, uuids: list.uuids }),
-        (_, Some(s)) => Some(Kept::Segment { anchor: s.anchor_uuid, head: s.head_uuid, tail: s.tail_uuid }),
+        (Some(list), _) if !list.uuids.is_empty() => {
+            Some(PreservedMessages::Listed { anchor: list.anchor_uuid, uuids: list.uuids })
+        }
+        (_, Some(s)) => {
+            Some(PreservedMessages::Segment { anchor: s.anchor_uuid, head: s.head_uuid, tail: s.tail_uuid })
+        }
         (Some(_) | None, None) => None,
     };
     BoundaryFacts { logical_parent: head.logical_parent.boxed(), metadata: metadata.map(|m| m.get().into()), kept }

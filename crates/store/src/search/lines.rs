@@ -1,8 +1,8 @@
 //! What was said in a line, and the words around a hit in it.
 
-use super::needle::Needle;
-use crate::head::Head;
-use crate::story::{self, Moment};
+use super::query::SearchQuery;
+use crate::head::LineHead;
+use crate::narrative::{self, NarrativeItem};
 use memchr::memmem::Finder;
 use memchr::{memchr2_iter, memrchr, memrchr2};
 use serde_json::Value;
@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Bytes shown around a hit.
-const BEFORE: usize = 48;
-const AFTER: usize = 160;
+const CHARS_BEFORE: usize = 48;
+const CHARS_AFTER: usize = 160;
 
 /// Whose words they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Speaker {
 
 /// One place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchHit {
     pub speaker: Speaker,
     /// The entry; empty for lines without one.
     pub uuid: String,
@@ -40,11 +40,11 @@ pub struct Hit {
 }
 
 /// The first text of the line that holds the query.
-pub(super) fn hit(line: &[u8], needle: &Needle) -> Option<Hit> {
-    if !needle.is_spelled_in(spoken(line)) {
+pub(super) fn hit(line: &[u8], needle: &SearchQuery) -> Option<SearchHit> {
+    if !needle.is_spelled_in(searchable_part(line)) {
         return None;
     }
-    let head = Head::read(line)?;
+    let head = LineHead::read(line)?;
     let mut found = None;
     texts(&head, &mut |speaker, text| {
         if found.is_none()
@@ -54,7 +54,7 @@ pub(super) fn hit(line: &[u8], needle: &Needle) -> Option<Hit> {
         }
     });
     let (speaker, (snippet, place)) = found?;
-    Some(Hit {
+    Some(SearchHit {
         speaker,
         uuid: head.uuid.owned().unwrap_or_default(),
         timestamp: head.timestamp.owned(),
@@ -65,7 +65,7 @@ pub(super) fn hit(line: &[u8], needle: &Needle) -> Option<Hit> {
 
 /// The part of a line that can hold words, seen without parsing: not the plain fields before and after a message, such as
 /// ids, times and paths, which stand in every line. The whole line where that cannot be told at a glance.
-fn spoken(line: &[u8]) -> &[u8] {
+fn searchable_part(line: &[u8]) -> &[u8] {
     message_and_after(line).unwrap_or(line)
 }
 
@@ -92,14 +92,14 @@ fn is_said(fields: &[u8]) -> bool {
     kinds.into_iter().any(|kind| kind.starts_with(b"user\"") || kind.starts_with(b"assistant\""))
 }
 
-fn texts(head: &Head<'_>, tell: &mut dyn FnMut(Speaker, &str)) {
-    story::walk(head, &mut |moment| match moment {
-        Moment::User(text) => tell(Speaker::User, text),
-        Moment::Assistant(text) => tell(Speaker::Assistant, text),
-        Moment::Call { input, .. } => strings(&serde_json::from_str(input).unwrap_or_default(), tell),
-        Moment::Result { text, .. } => tell(Speaker::Result, text),
-        Moment::Summary(text) => tell(Speaker::Summary, text),
-        Moment::Image => {}
+fn texts(head: &LineHead<'_>, tell: &mut dyn FnMut(Speaker, &str)) {
+    narrative::walk(head, &mut |moment| match moment {
+        NarrativeItem::User(text) => tell(Speaker::User, text),
+        NarrativeItem::Assistant(text) => tell(Speaker::Assistant, text),
+        NarrativeItem::Call { input, .. } => strings(&serde_json::from_str(input).unwrap_or_default(), tell),
+        NarrativeItem::Result { text, .. } => tell(Speaker::Result, text),
+        NarrativeItem::Summary(text) => tell(Speaker::Summary, text),
+        NarrativeItem::Image => {}
     });
 }
 
@@ -116,17 +116,17 @@ fn strings(value: &Value, tell: &mut dyn FnMut(Speaker, &str)) {
 fn snippet(text: &str, place: Range<usize>) -> (String, Range<usize>) {
     // A word that ends inside a character was matched by its bytes; it is shown whole.
     let (from, to) = (text.floor_char_boundary(place.start), text.ceil_char_boundary(place.end));
-    let start = text.floor_char_boundary(from.saturating_sub(BEFORE));
-    let end = text.floor_char_boundary((to + AFTER).min(text.len()));
+    let start = text.floor_char_boundary(from.saturating_sub(CHARS_BEFORE));
+    let end = text.floor_char_boundary((to + CHARS_AFTER).min(text.len()));
     let mut line = String::with_capacity(end - start + 8);
     if start > 0 {
         line.push('…');
     }
-    flat(&text[start..from], &mut line);
+    collapse_blanks(&text[start..from], &mut line);
     let first = line.len();
-    flat(&text[from..to], &mut line);
+    collapse_blanks(&text[from..to], &mut line);
     let last = line.len();
-    flat(&text[to..end], &mut line);
+    collapse_blanks(&text[to..end], &mut line);
     if end < text.len() {
         line.push('…');
     }
@@ -134,7 +134,7 @@ fn snippet(text: &str, place: Range<usize>) -> (String, Range<usize>) {
 }
 
 /// Blanks, line breaks and control characters become one blank.
-fn flat(text: &str, line: &mut String) {
+fn collapse_blanks(text: &str, line: &mut String) {
     for c in text.chars() {
         if !c.is_whitespace() && !c.is_control() {
             line.push(c);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_stands_around_a_message_is_left_out_and_nothing_else() {
-        let text = |line: &str| String::from_utf8(spoken(line.as_bytes()).to_vec()).unwrap();
+        let text = |line: &str| String::from_utf8(searchable_part(line.as_bytes()).to_vec()).unwrap();
         let message = r#""message":{"content":[{"type":"text","text":"a } b"}]}"#;
         let line = |before: &str, after: &str| format!("{{{before}{message}{after}}}");
         assert_eq!(text(&line(r#""type":"user","uuid":"x","#, r#","sessionId":"y""#)), message);

@@ -12,7 +12,7 @@ use sys::fs::anchored;
 
 const CHUNK: usize = 256 * 1024;
 
-pub(super) struct Blobs {
+pub(super) struct BlobStore {
     root: PathBuf,
 }
 
@@ -30,7 +30,7 @@ impl From<io::Error> for NotSaved {
     }
 }
 
-impl Blobs {
+impl BlobStore {
     pub(super) fn at(root: &Path) -> Self {
         Self { root: root.join("blobs") }
     }
@@ -39,7 +39,7 @@ impl Blobs {
     pub(super) fn put(&self, file: &mut File, deadline: Instant) -> Result<(String, u64), NotSaved> {
         let temp = self.root.join(format!("new-{}", sys::id::base36(12)));
         let stored = fill(&temp, file, deadline).and_then(|(hash, size)| {
-            self.adopt(&temp, &hash)?;
+            self.rename_into_place(&temp, &hash)?;
             Ok((hash, size))
         });
         if stored.is_err() {
@@ -49,7 +49,7 @@ impl Blobs {
     }
 
     /// Gives the temporary file its name, unless the content is there already.
-    fn adopt(&self, temp: &Path, hash: &str) -> io::Result<()> {
+    fn rename_into_place(&self, temp: &Path, hash: &str) -> io::Result<()> {
         let path = self.path(hash);
         if path.exists() {
             // A fresh time keeps it from being pruned before the manifest that needs it is written.
@@ -67,9 +67,9 @@ impl Blobs {
         let mut blob = File::open(self.path(hash))?;
         let far = Instant::now() + std::time::Duration::from_hours(24);
         let copied = if anchored::reflink(&blob, into).is_ok() {
-            pass(&mut blob, &mut io::sink(), far)
+            copy_hashing(&mut blob, &mut io::sink(), far)
         } else {
-            pass(&mut blob, into, far)
+            copy_hashing(&mut blob, into, far)
         };
         match copied {
             Ok((found, _)) if found == hash => Ok(()),
@@ -91,7 +91,7 @@ impl Blobs {
 /// The hash of a file's content.
 pub(super) fn hash_of(file: &mut File) -> io::Result<String> {
     let far = Instant::now() + std::time::Duration::from_hours(24);
-    match pass(file, &mut io::sink(), far) {
+    match copy_hashing(file, &mut io::sink(), far) {
         Ok((hash, _)) => Ok(hash),
         Err(NotSaved::Failed(error)) => Err(error),
         Err(NotSaved::Late) => Err(io::Error::from(io::ErrorKind::TimedOut)),
@@ -102,9 +102,9 @@ fn fill(temp: &Path, file: &mut File, deadline: Instant) -> Result<(String, u64)
     let mut copy = private().read(true).open(temp)?;
     file.rewind()?;
     if anchored::reflink(file, &copy).is_ok() {
-        return pass(&mut copy, &mut io::sink(), deadline);
+        return copy_hashing(&mut copy, &mut io::sink(), deadline);
     }
-    pass(file, &mut copy, deadline)
+    copy_hashing(file, &mut copy, deadline)
 }
 
 fn private() -> OpenOptions {
@@ -119,7 +119,7 @@ fn touch(path: &Path) -> io::Result<()> {
 }
 
 /// Reads to the end, writes along, hashes.
-fn pass(from: &mut impl Read, to: &mut impl Write, deadline: Instant) -> Result<(String, u64), NotSaved> {
+fn copy_hashing(from: &mut impl Read, to: &mut impl Write, deadline: Instant) -> Result<(String, u64), NotSaved> {
     let (mut hasher, mut size, mut chunk) = (Sha256::new(), 0, vec![0; CHUNK]);
     loop {
         let length = match from.read(&mut chunk) {

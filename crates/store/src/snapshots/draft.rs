@@ -2,20 +2,20 @@
 //! happen; settling afterwards leaves in the manifest only what the change really touched, and adds what it made.
 
 use super::blobs::{NotSaved, hash_of};
-use super::manifest::{Entry, Header, Manifest, Stage, State};
-use super::newer::Left;
-use super::{Limits, SMALL, Snapshots};
+use super::manifest::{ManifestEntry, PathState, SnapshotHeader, SnapshotManifest, SnapshotStage};
+use super::newer::PathAfterChange;
+use super::{SMALL, SnapshotLimits, Snapshots};
 use crate::error::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use sys::fs::anchored::{Folder, Seen, SeenKind};
+use sys::fs::anchored::{FileFacts, FileKind, OpenFolder};
 
 /// How much of a path may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum SaveExtent {
     /// The path itself; of a folder only that it is there.
     Itself,
     /// The path and everything below it.
@@ -23,52 +23,52 @@ pub enum Reach {
 }
 
 /// A time this close to the moment of saving may hide a later change.
-const RACY: i64 = 100_000_000;
+const RACY_NANOSECONDS: i64 = 100_000_000;
 
 /// Longer than any file of a small snapshot takes.
 const FOREVER: Duration = Duration::from_hours(1);
 
 /// A snapshot being taken.
 #[derive(Debug)]
-pub struct Draft {
+pub struct SnapshotDraft {
     snapshots: Snapshots,
-    header: Header,
-    limits: Limits,
+    header: SnapshotHeader,
+    limits: SnapshotLimits,
     deadline: Instant,
-    entries: BTreeMap<PathBuf, Saved>,
+    entries: BTreeMap<PathBuf, SavedPath>,
     /// Folders whose content is saved completely: what appears in them later is new.
     whole: BTreeSet<PathBuf>,
     ready: bool,
 }
 
 #[derive(Debug)]
-struct Saved {
-    state: State,
+struct SavedPath {
+    state: PathState,
     /// What was there, to recognise that nothing happened.
-    seen: Option<Seen>,
+    seen: Option<FileFacts>,
 }
 
 /// A snapshot on disk whose change is about to happen or under way.
 #[derive(Debug)]
-pub struct Kept {
+pub struct PendingSnapshot {
     snapshots: Snapshots,
-    header: Header,
-    entries: BTreeMap<PathBuf, Saved>,
+    header: SnapshotHeader,
+    entries: BTreeMap<PathBuf, SavedPath>,
     whole: BTreeSet<PathBuf>,
-    limits: Limits,
+    limits: SnapshotLimits,
     /// Nanoseconds since the epoch.
     saved_at: i64,
 }
 
-impl Draft {
-    pub(super) fn new(snapshots: Snapshots, header: Header, limits: Limits, deadline: Instant) -> Self {
+impl SnapshotDraft {
+    pub(super) fn new(snapshots: Snapshots, header: SnapshotHeader, limits: SnapshotLimits, deadline: Instant) -> Self {
         let (entries, whole) = (BTreeMap::new(), BTreeSet::new());
         Self { snapshots, header, limits, deadline, entries, whole, ready: false }
     }
 
     /// Saves an absolute path as it is now, or that nothing is there. Links on the way to it are resolved now; the path
     /// itself is never followed. What cannot be saved is noted in the header.
-    pub fn keep(&mut self, path: &Path, reach: Reach) {
+    pub fn save(&mut self, path: &Path, reach: SaveExtent) {
         if self.header.cut.is_some() || is_virtual(path) {
             return;
         }
@@ -81,73 +81,77 @@ impl Draft {
             }
             // Nothing is there: neither the path nor the folders it would need.
             let mut folder = real.join(first);
-            self.note(folder.clone(), State::Absent, None);
+            self.record_path(folder.clone(), PathState::Absent, None);
             for part in missing.iter().skip(1).map(PathBuf::as_path).chain([Path::new(name)]) {
                 folder.push(part);
-                self.note(folder.clone(), State::Absent, None);
+                self.record_path(folder.clone(), PathState::Absent, None);
             }
             return;
         }
-        if let Err(error) = Folder::open(&real).and_then(|folder| self.keep_in(&folder, &real, name, reach)) {
+        if let Err(error) = OpenFolder::open(&real).and_then(|folder| self.save_in(&folder, &real, name, reach)) {
             self.header.skip(path, error.to_string());
         }
     }
 
     /// Saves the path itself as a restore will find it: no link on the way to it is followed or resolved. Parents must
     /// come before what is in them.
-    pub(super) fn keep_exactly(&mut self, path: &Path) -> io::Result<()> {
-        let no_folder = |dir: &Path| self.saved(dir).is_some_and(|state| !matches!(state, State::Folder { .. }));
+    pub(super) fn save_exactly(&mut self, path: &Path) -> io::Result<()> {
+        let no_folder = |dir: &Path| self.saved(dir).is_some_and(|state| !matches!(state, PathState::Folder { .. }));
         if path.ancestors().skip(1).any(no_folder) {
-            self.note(path.to_path_buf(), State::Absent, None);
+            self.record_path(path.to_path_buf(), PathState::Absent, None);
             return Ok(());
         }
-        match Folder::holding(path) {
+        match OpenFolder::open_parent(path) {
             Ok((folder, name)) => {
                 let dir = path.parent().unwrap_or(path).to_path_buf();
-                self.keep_in(&folder, &dir, name, Reach::Itself)
+                self.save_in(&folder, &dir, name, SaveExtent::Itself)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.note(path.to_path_buf(), State::Absent, None);
+                self.record_path(path.to_path_buf(), PathState::Absent, None);
                 Ok(())
             }
             Err(error) => Err(error),
         }
     }
 
-    fn keep_in(&mut self, folder: &Folder, dir: &Path, name: &OsStr, reach: Reach) -> io::Result<()> {
+    fn save_in(&mut self, folder: &OpenFolder, dir: &Path, name: &OsStr, reach: SaveExtent) -> io::Result<()> {
         let path = dir.join(name);
         if path.starts_with(&self.snapshots.root) || self.is_full() {
             return Ok(());
         }
         let known = self.entries.contains_key(&path);
-        let Some(seen) = folder.look(name)? else {
-            self.note(path, State::Absent, None);
+        let Some(seen) = folder.stat(name)? else {
+            self.record_path(path, PathState::Absent, None);
             return Ok(());
         };
         match seen.kind {
-            SeenKind::Folder => {
-                self.note(path.clone(), State::Folder { mode: seen.mode, modified: seen.modified }, Some(seen));
-                if reach == Reach::Below && !self.whole.contains(&path) {
+            FileKind::Folder => {
+                self.record_path(
+                    path.clone(),
+                    PathState::Folder { mode: seen.mode, modified: seen.modified },
+                    Some(seen),
+                );
+                if reach == SaveExtent::Below && !self.whole.contains(&path) {
                     self.below(folder, name, &path)?;
                 }
             }
-            SeenKind::File if !known => self.file(folder, name, path, seen)?,
-            SeenKind::Link if !known => {
+            FileKind::File if !known => self.file(folder, name, path, seen)?,
+            FileKind::Link if !known => {
                 let to = folder.link_target(name)?;
-                self.note(path, State::Link { to }, Some(seen));
+                self.record_path(path, PathState::Link { to }, Some(seen));
             }
-            SeenKind::File | SeenKind::Link => {}
-            SeenKind::Special => self.header.skip(&path, "it is a device, pipe or socket"),
+            FileKind::File | FileKind::Link => {}
+            FileKind::Special => self.header.skip(&path, "it is a device, pipe or socket"),
         }
         Ok(())
     }
 
-    fn below(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
+    fn below(&mut self, folder: &OpenFolder, name: &OsStr, path: &Path) -> io::Result<()> {
         let inner = folder.enter(name)?;
         let mut names = inner.names()?;
         names.sort_unstable();
         for name in names {
-            if let Err(error) = self.keep_in(&inner, path, &name, Reach::Below) {
+            if let Err(error) = self.save_in(&inner, path, &name, SaveExtent::Below) {
                 self.header.skip(&path.join(&name), error.to_string());
             }
         }
@@ -155,7 +159,7 @@ impl Draft {
         Ok(())
     }
 
-    fn file(&mut self, folder: &Folder, name: &OsStr, path: PathBuf, seen: Seen) -> io::Result<()> {
+    fn file(&mut self, folder: &OpenFolder, name: &OsStr, path: PathBuf, seen: FileFacts) -> io::Result<()> {
         if self.header.bytes + seen.size > self.limits.bytes {
             self.header.cut = Some(format!("more than {} MiB would have to be saved", self.limits.bytes >> 20));
             self.header.skip(&path, "the size limit is reached");
@@ -167,7 +171,7 @@ impl Draft {
         match self.snapshots.blobs().put(&mut file, deadline) {
             Ok((blob, size)) => {
                 self.header.bytes += size;
-                let state = State::File {
+                let state = PathState::File {
                     blob,
                     size,
                     mode: seen.mode,
@@ -175,11 +179,11 @@ impl Draft {
                     uid: seen.owner.0,
                     gid: seen.owner.1,
                 };
-                self.note(path, state, Some(seen));
+                self.record_path(path, state, Some(seen));
                 Ok(())
             }
             Err(NotSaved::Late) => {
-                self.late();
+                self.stop_for_time();
                 self.header.skip(&path, "the time limit is reached");
                 Ok(())
             }
@@ -192,7 +196,7 @@ impl Draft {
         (self.entries.len() as u64) < self.limits.always && self.header.bytes + more <= SMALL
     }
 
-    fn late(&mut self) {
+    fn stop_for_time(&mut self) {
         self.header.cut = Some(format!("saving took longer than {} s", self.limits.time.as_secs()));
     }
 
@@ -203,13 +207,13 @@ impl Draft {
         if self.entries.len() as u64 >= self.limits.files {
             self.header.cut = Some(format!("more than {} files would have to be saved", self.limits.files));
         } else if !self.is_small(0) && Instant::now() > self.deadline {
-            self.late();
+            self.stop_for_time();
         }
         self.header.cut.is_some()
     }
 
-    fn note(&mut self, path: PathBuf, state: State, seen: Option<Seen>) {
-        self.entries.entry(path).or_insert(Saved { state, seen });
+    fn record_path(&mut self, path: PathBuf, state: PathState, seen: Option<FileFacts>) {
+        self.entries.entry(path).or_insert(SavedPath { state, seen });
     }
 
     /// Makes the directories of the store, once.
@@ -223,30 +227,30 @@ impl Draft {
         Ok(())
     }
 
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SnapshotHeader {
         &self.header
     }
 
     pub(super) fn set_undoes(&mut self, ids: Vec<String>) {
         self.header.undoes = ids;
-        self.header.stage = Stage::Applying;
+        self.header.stage = SnapshotStage::Applying;
     }
 
     /// The state saved of a path.
-    pub(super) fn saved(&self, path: &Path) -> Option<&State> {
+    pub(super) fn saved(&self, path: &Path) -> Option<&PathState> {
         self.entries.get(path).map(|saved| &saved.state)
     }
 
     /// Writes the manifest. `None` when nothing was kept and nothing is missing; a restore that finds all in place is
     /// still noted, or the next one would choose the same change again.
-    pub fn commit(mut self) -> Result<Option<Kept>, StoreError> {
+    pub fn commit(mut self) -> Result<Option<PendingSnapshot>, StoreError> {
         if self.entries.is_empty() && self.header.is_complete() && self.header.undoes.is_empty() {
             return Ok(None);
         }
         self.header.files = self.entries.len() as u64;
         let root = self.snapshots.root.clone();
         self.prepare().map_err(|e| StoreError::write(&root, e))?;
-        let kept = Kept {
+        let kept = PendingSnapshot {
             snapshots: self.snapshots,
             header: self.header,
             entries: self.entries,
@@ -259,24 +263,25 @@ impl Draft {
     }
 }
 
-impl Kept {
-    pub fn header(&self) -> &Header {
+impl PendingSnapshot {
+    pub fn header(&self) -> &SnapshotHeader {
         &self.header
     }
 
     fn write(&self) -> Result<(), StoreError> {
-        let over = self.header.stage == Stage::Settled;
-        let entry = |(path, saved): (&PathBuf, &Saved)| Entry {
+        let over = self.header.stage == SnapshotStage::Settled;
+        let entry = |(path, saved): (&PathBuf, &SavedPath)| ManifestEntry {
             path: path.clone(),
             state: saved.state.clone(),
-            left: if over { Left::now(path) } else { None },
+            left: if over { PathAfterChange::now(path) } else { None },
         };
-        let manifest = Manifest { header: self.header.clone(), entries: self.entries.iter().map(entry).collect() };
+        let manifest =
+            SnapshotManifest { header: self.header.clone(), entries: self.entries.iter().map(entry).collect() };
         manifest.write(&self.snapshots.manifest_path(&self.header.id))
     }
 
     /// The change is over: forgets what it left alone and notes what it made. A snapshot of nothing is removed.
-    pub fn settle(mut self) -> Result<Option<Header>, StoreError> {
+    pub fn complete(mut self) -> Result<Option<SnapshotHeader>, StoreError> {
         self.add_new();
         let saved_at = self.saved_at;
         self.entries.retain(|path, saved| changed(path, saved, saved_at));
@@ -285,59 +290,59 @@ impl Kept {
             std::fs::remove_file(&path).map_err(|e| StoreError::write(&path, e))?;
             return Ok(None);
         }
-        self.header.stage = Stage::Settled;
+        self.header.stage = SnapshotStage::Settled;
         self.header.files = self.entries.len() as u64;
         self.write()?;
         Ok(Some(self.header))
     }
 
     /// A restore is through.
-    pub(super) fn finish(mut self) -> Result<Header, StoreError> {
-        self.header.stage = Stage::Settled;
+    pub(super) fn finish(mut self) -> Result<SnapshotHeader, StoreError> {
+        self.header.stage = SnapshotStage::Settled;
         self.write()?;
         Ok(self.header)
     }
 
     /// What now is where nothing was.
     fn add_new(&mut self) {
-        let absent = self.entries.iter().filter(|(_, saved)| saved.state == State::Absent).map(|(path, _)| path);
+        let absent = self.entries.iter().filter(|(_, saved)| saved.state == PathState::Absent).map(|(path, _)| path);
         let mut folders: Vec<PathBuf> = absent.chain(&self.whole).cloned().collect();
         while let Some(path) = folders.pop() {
             if self.entries.len() as u64 >= 2 * self.limits.files {
                 return;
             }
-            let Ok(folder) = Folder::open(&path) else { continue };
+            let Ok(folder) = OpenFolder::open(&path) else { continue };
             for name in folder.names().unwrap_or_default() {
                 let inner = path.join(&name);
                 if self.entries.contains_key(&inner) {
                     continue;
                 }
-                if folder.look(&name).ok().flatten().is_some_and(|seen| seen.kind == SeenKind::Folder) {
+                if folder.stat(&name).ok().flatten().is_some_and(|seen| seen.kind == FileKind::Folder) {
                     folders.push(inner.clone());
                 }
-                self.entries.insert(inner, Saved { state: State::Absent, seen: None });
+                self.entries.insert(inner, SavedPath { state: PathState::Absent, seen: None });
             }
         }
     }
 }
 
-fn changed(path: &Path, saved: &Saved, saved_at: i64) -> bool {
-    let Ok((folder, name)) = Folder::holding(path) else { return saved.seen.is_some() };
-    let (Ok(now), before) = (folder.look(name), saved.seen) else { return true };
+fn changed(path: &Path, saved: &SavedPath, saved_at: i64) -> bool {
+    let Ok((folder, name)) = OpenFolder::open_parent(path) else { return saved.seen.is_some() };
+    let (Ok(now), before) = (folder.stat(name), saved.seen) else { return true };
     let (now, before) = match (now, before) {
         (None, None) => return false,
         (Some(now), Some(before)) => (now, before),
         (None, Some(_)) | (Some(_), None) => return true,
     };
     match (&saved.state, now.kind) {
-        (State::Folder { mode, modified }, SeenKind::Folder) => (now.mode, now.modified) != (*mode, *modified),
-        (State::Link { to }, SeenKind::Link) => folder.link_target(name).ok().as_ref() != Some(to),
-        (State::File { blob, .. }, SeenKind::File) => {
+        (PathState::Folder { mode, modified }, FileKind::Folder) => (now.mode, now.modified) != (*mode, *modified),
+        (PathState::Link { to }, FileKind::Link) => folder.link_target(name).ok().as_ref() != Some(to),
+        (PathState::File { blob, .. }, FileKind::File) => {
             if now != before {
                 return true;
             }
             // The clock of a file system is coarse: a change at the moment of saving leaves the same time.
-            let racy = now.modified + RACY > saved_at;
+            let racy = now.modified + RACY_NANOSECONDS > saved_at;
             racy && folder.read(name).and_then(|mut file| hash_of(&mut file)).ok().as_ref() != Some(blob)
         }
         _ => true,

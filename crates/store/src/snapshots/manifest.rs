@@ -1,8 +1,8 @@
 //! A manifest: one line about the snapshot, then one line per path. The first line is all a list needs to read. Paths are
 //! text in which `%` and bytes that are not UTF-8 are escaped, so that every name survives.
 
-use super::About;
-use super::newer::Left;
+use super::SnapshotCause;
+use super::newer::PathAfterChange;
 use crate::error::StoreError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ pub(super) const NAMED_SKIPS: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ChangeKind {
     /// A shell command.
     Command,
     /// A file tool.
@@ -28,7 +28,7 @@ pub enum Kind {
 /// How far the change has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub enum SnapshotStage {
     /// Everything that may change is saved.
     Saved,
     /// The change is over; the manifest names only what it changed.
@@ -39,13 +39,13 @@ pub enum Stage {
 
 /// What a snapshot is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+pub struct SnapshotHeader {
     pub v: u32,
     pub id: String,
     /// Milliseconds since the epoch.
     pub at: u64,
-    pub kind: Kind,
-    pub stage: Stage,
+    pub kind: ChangeKind,
+    pub stage: SnapshotStage,
     pub session: String,
     #[serde(serialize_with = "path_out", deserialize_with = "path_in")]
     pub cwd: PathBuf,
@@ -59,14 +59,14 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
     #[serde(default)]
     pub skipped_count: u64,
 }
 
 /// A path that is not in the snapshot although it may change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct SkippedPath {
     #[serde(serialize_with = "path_out", deserialize_with = "path_in")]
     pub path: PathBuf,
     pub why: String,
@@ -74,20 +74,20 @@ pub struct Skipped {
 
 /// One path, as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Absolute, its folder free of links.
     #[serde(rename = "p", serialize_with = "path_out", deserialize_with = "path_in")]
     pub path: PathBuf,
     #[serde(flatten)]
-    pub state: State,
+    pub state: PathState,
     /// How the change left it; unknown while the change is not over.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<Left>,
+    pub left: Option<PathAfterChange>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "s", rename_all = "lowercase")]
-pub enum State {
+pub enum PathState {
     Absent,
     File {
         blob: String,
@@ -108,13 +108,13 @@ pub enum State {
 }
 
 #[derive(Clone, Debug)]
-pub struct Manifest {
-    pub header: Header,
-    pub entries: Vec<Entry>,
+pub struct SnapshotManifest {
+    pub header: SnapshotHeader,
+    pub entries: Vec<ManifestEntry>,
 }
 
-impl Header {
-    pub(super) fn new(about: About, at: u64) -> Self {
+impl SnapshotHeader {
+    pub(super) fn new(about: SnapshotCause, at: u64) -> Self {
         // Sorts by time as text until the year 2059.
         let id = format!("{}{}", base36(at), sys::id::base36(3));
         Self {
@@ -122,10 +122,10 @@ impl Header {
             id,
             at,
             kind: about.kind,
-            stage: Stage::Saved,
+            stage: SnapshotStage::Saved,
             session: about.session,
             cwd: about.cwd,
-            what: about.what,
+            what: about.description,
             undoes: Vec::new(),
             files: 0,
             bytes: 0,
@@ -143,7 +143,7 @@ impl Header {
     pub(super) fn skip(&mut self, path: &Path, why: impl Into<String>) {
         self.skipped_count += 1;
         if self.skipped.len() < NAMED_SKIPS {
-            self.skipped.push(Skipped { path: path.to_path_buf(), why: why.into() });
+            self.skipped.push(SkippedPath { path: path.to_path_buf(), why: why.into() });
         }
     }
 }
@@ -157,7 +157,7 @@ fn base36(mut number: u64) -> String {
     digits.into_iter().rev().collect()
 }
 
-impl Manifest {
+impl SnapshotManifest {
     /// Replaces the manifest's file in one step.
     pub(super) fn write(&self, path: &Path) -> Result<(), StoreError> {
         let mut text = wire::raw::to_line(&self.header).map_err(|e| StoreError::write(path, e.into()))?;
@@ -170,19 +170,19 @@ impl Manifest {
     }
 }
 
-pub(super) fn read_header(path: &Path) -> Option<Header> {
+pub(super) fn read_header(path: &Path) -> Option<SnapshotHeader> {
     let mut line = String::new();
     BufReader::new(std::fs::File::open(path).ok()?).read_line(&mut line).ok()?;
-    serde_json::from_str(&line).ok().filter(|header: &Header| header.v == 1)
+    serde_json::from_str(&line).ok().filter(|header: &SnapshotHeader| header.v == 1)
 }
 
-pub(super) fn read(path: &Path) -> Result<Manifest, StoreError> {
+pub(super) fn read(path: &Path) -> Result<SnapshotManifest, StoreError> {
     let text = std::fs::read_to_string(path).map_err(|e| StoreError::read(path, e))?;
     let mut lines = text.lines();
     let damaged = |e: serde_json::Error| StoreError::read(path, e.into());
     let header = serde_json::from_str(lines.next().unwrap_or_default()).map_err(damaged)?;
     let entries = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(damaged)?;
-    Ok(Manifest { header, entries })
+    Ok(SnapshotManifest { header, entries })
 }
 
 fn path_out<S: Serializer>(path: &Path, out: S) -> Result<S::Ok, S::Error> {

@@ -2,12 +2,12 @@
 //! a path that looks otherwise now was changed by somebody else since. The index of a repository is compared by what is
 //! staged, because every `git status` may refresh the times it holds.
 
-use super::manifest::Manifest;
+use super::manifest::SnapshotManifest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use sys::fs::anchored::{Folder, SeenKind};
+use sys::fs::anchored::{FileKind, OpenFolder};
 
 /// Larger indexes are compared by time and size.
 const MAX_INDEX: u64 = 256 << 20;
@@ -15,7 +15,7 @@ const MAX_INDEX: u64 = 256 << 20;
 /// How a change left a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "k", rename_all = "lowercase")]
-pub enum Left {
+pub enum PathAfterChange {
     Absent,
     /// Folders are told by what is in them.
     Folder,
@@ -28,18 +28,18 @@ pub enum Left {
     },
 }
 
-impl Left {
+impl PathAfterChange {
     /// `None` when it cannot be told.
     pub(super) fn now(path: &Path) -> Option<Self> {
-        let (folder, name) = match Folder::holding(path) {
+        let (folder, name) = match OpenFolder::open_parent(path) {
             Ok(found) => found,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Self::Absent),
             Err(_) => return None,
         };
-        let Some(seen) = folder.look(name).ok()? else { return Some(Self::Absent) };
+        let Some(seen) = folder.stat(name).ok()? else { return Some(Self::Absent) };
         Some(match seen.kind {
-            SeenKind::Folder => Self::Folder,
-            SeenKind::File | SeenKind::Link | SeenKind::Special => {
+            FileKind::Folder => Self::Folder,
+            FileKind::File | FileKind::Link | FileKind::Special => {
                 let staged = is_index(path).then(|| staged(path)).flatten();
                 Self::File { size: seen.size, modified: seen.modified, staged }
             }
@@ -55,7 +55,7 @@ impl Left {
 }
 
 /// How the changes left their paths, as far as that is known; the last one decides. `manifests` come oldest first.
-pub(super) fn left_by(manifests: &[Manifest]) -> BTreeMap<PathBuf, Left> {
+pub(super) fn states_after(manifests: &[SnapshotManifest]) -> BTreeMap<PathBuf, PathAfterChange> {
     let mut left = BTreeMap::new();
     for entry in manifests.iter().flat_map(|manifest| &manifest.entries) {
         match &entry.left {
@@ -67,8 +67,8 @@ pub(super) fn left_by(manifests: &[Manifest]) -> BTreeMap<PathBuf, Left> {
 }
 
 /// Whether somebody else changed the path since.
-pub(super) fn is_newer(path: &Path, left: Option<&Left>) -> bool {
-    let (Some(then), Some(now)) = (left, Left::now(path)) else { return false };
+pub(super) fn is_newer(path: &Path, left: Option<&PathAfterChange>) -> bool {
+    let (Some(then), Some(now)) = (left, PathAfterChange::now(path)) else { return false };
     !then.is_same(&now)
 }
 

@@ -2,7 +2,7 @@
 //! refers to. Runs at most once a day.
 
 use super::Snapshots;
-use super::manifest::{self, State};
+use super::manifest::{self, PathState};
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -42,8 +42,8 @@ impl Snapshots {
             }
             let Ok(manifest) = manifest::read(&path) else { continue };
             used.extend(manifest.entries.into_iter().filter_map(|entry| match entry.state {
-                State::File { blob, .. } => Some(blob),
-                State::Absent | State::Link { .. } | State::Folder { .. } => None,
+                PathState::File { blob, .. } => Some(blob),
+                PathState::Absent | PathState::Link { .. } | PathState::Folder { .. } => None,
             }));
         }
         self.sweep(&used);

@@ -1,10 +1,10 @@
 //! Taking changes back. What is there now is saved first; then every path is brought to its state in one step each, by
 //! a rename within its folder. A restore that was killed is finished by the next one.
 
-use super::blobs::{Blobs, hash_of};
-use super::draft::{Draft, Kept};
-use super::manifest::{Header, Kind, Manifest, Stage, State};
-use super::{About, Limits, Snapshots, newer, plan};
+use super::blobs::{BlobStore, hash_of};
+use super::draft::{PendingSnapshot, SnapshotDraft};
+use super::manifest::{ChangeKind, PathState, SnapshotHeader, SnapshotManifest, SnapshotStage};
+use super::{SnapshotCause, SnapshotLimits, Snapshots, newer, restore_plan};
 use crate::error::StoreError;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,17 +13,18 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
-use sys::fs::anchored::{self, Folder, SeenKind};
+use sys::fs::anchored::{self, FileKind, OpenFolder};
 
 /// How long to wait for another restore.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a restore may save: far more than one change, because what is not saved is not touched.
-const ROOM: Limits = Limits { files: 2_000_000, bytes: 1 << 40, time: Duration::from_hours(1), always: 0 };
+const PRESENT_LIMITS: SnapshotLimits =
+    SnapshotLimits { files: 2_000_000, bytes: 1 << 40, time: Duration::from_hours(1), always: 0 };
 
 /// What to take back.
 #[derive(Clone, Debug)]
-pub enum Choice {
+pub enum UndoChoice {
     /// The newest change still in force that belongs to `folder` and, when given, to `session`.
     Newest { folder: Option<PathBuf>, session: Option<String> },
     /// The change with this id and all later ones of its session. The beginning of an id will do.
@@ -32,21 +33,21 @@ pub enum Choice {
 
 /// A path that could not be brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct RestoreProblem {
     pub path: PathBuf,
     pub why: String,
 }
 
 /// What a restore did, or would do.
 #[derive(Clone, Debug, Default)]
-pub struct Undone {
+pub struct UndoResult {
     /// The snapshot that takes this restore back.
     pub id: Option<String>,
     /// The changes taken back, oldest first.
-    pub changes: Vec<Header>,
+    pub changes: Vec<SnapshotHeader>,
     pub restored: Vec<PathBuf>,
     pub removed: Vec<PathBuf>,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<RestoreProblem>,
     /// Paths that somebody changed after the changes taken back: that work was, or would be, replaced.
     pub newer: Vec<PathBuf>,
     /// Restores that were interrupted and are now finished.
@@ -54,23 +55,23 @@ pub struct Undone {
 }
 
 /// What a restore has before it.
-struct Plan {
-    changes: Vec<Header>,
-    targets: BTreeMap<PathBuf, State>,
+struct RestorePlan {
+    changes: Vec<SnapshotHeader>,
+    targets: BTreeMap<PathBuf, PathState>,
     newer: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum OnNewer {
+enum NewerWorkPolicy {
     Refuse,
     Replace,
 }
 
 impl Snapshots {
     /// What `undo` would do.
-    pub fn preview(&self, choice: &Choice) -> Result<Undone, StoreError> {
-        let Plan { changes, targets, newer } = self.targets(choice)?;
-        let mut undone = Undone { changes, newer, ..Undone::default() };
+    pub fn preview(&self, choice: &UndoChoice) -> Result<UndoResult, StoreError> {
+        let RestorePlan { changes, targets, newer } = self.targets(choice)?;
+        let mut undone = UndoResult { changes, newer, ..UndoResult::default() };
         for (path, target) in targets.iter().filter(|(path, target)| !is_at(path, target)) {
             undone.count(path, target);
         }
@@ -78,93 +79,105 @@ impl Snapshots {
     }
 
     /// As [`Self::undo`], but fails with `NewerWork` and changes nothing when it would replace work that is newer.
-    pub fn undo_unless_newer(&self, choice: &Choice) -> Result<Undone, StoreError> {
-        self.locked(choice, OnNewer::Refuse)
+    pub fn undo_unless_newer(&self, choice: &UndoChoice) -> Result<UndoResult, StoreError> {
+        self.undo_locked(choice, NewerWorkPolicy::Refuse)
     }
 
-    pub fn undo(&self, choice: &Choice) -> Result<Undone, StoreError> {
-        self.locked(choice, OnNewer::Replace)
+    pub fn undo(&self, choice: &UndoChoice) -> Result<UndoResult, StoreError> {
+        self.undo_locked(choice, NewerWorkPolicy::Replace)
     }
 
-    fn locked(&self, choice: &Choice, on_newer: OnNewer) -> Result<Undone, StoreError> {
+    fn undo_locked(&self, choice: &UndoChoice, on_newer: NewerWorkPolicy) -> Result<UndoResult, StoreError> {
         if !self.root.is_dir() {
             return Err(StoreError::NothingToUndo);
         }
         let lock = self.root.join("undo.lock");
-        let locked = sys::fs::with_lock(&lock, PATIENCE, || {
-            let mut undone = Undone { finished: self.recover()?, ..Undone::default() };
+        let locked = sys::fs::with_lock(&lock, LOCK_TIMEOUT, || {
+            let mut undone = UndoResult { finished: self.recover()?, ..UndoResult::default() };
             // Whoever was interrupted and says "undo" again wants just that finished.
-            if undone.finished.is_empty() || matches!(choice, Choice::To(_)) {
-                self.take_back(choice, on_newer, &mut undone)?;
+            if undone.finished.is_empty() || matches!(choice, UndoChoice::To(_)) {
+                self.undo_changes(choice, on_newer, &mut undone)?;
             }
             Ok(undone)
         });
         locked.map_err(|e| StoreError::write(&lock, e))?
     }
 
-    fn take_back(&self, choice: &Choice, on_newer: OnNewer, undone: &mut Undone) -> Result<(), StoreError> {
-        let Plan { changes, mut targets, newer } = self.targets(choice)?;
-        if on_newer == OnNewer::Refuse && !newer.is_empty() {
+    fn undo_changes(
+        &self,
+        choice: &UndoChoice,
+        on_newer: NewerWorkPolicy,
+        undone: &mut UndoResult,
+    ) -> Result<(), StoreError> {
+        let RestorePlan { changes, mut targets, newer } = self.targets(choice)?;
+        if on_newer == NewerWorkPolicy::Refuse && !newer.is_empty() {
             return Err(StoreError::NewerWork { paths: newer });
         }
         undone.newer = newer;
-        targets.retain(|path, target| !is_at(path, target) || matches!(target, State::Folder { .. }));
+        targets.retain(|path, target| !is_at(path, target) || matches!(target, PathState::Folder { .. }));
         let kept = self.save_present(&changes, &mut targets, undone)?;
         undone.changes = changes;
         let Some(kept) = kept else { return Ok(()) };
         let id = kept.header().id.clone();
-        Restore { id: &id, blobs: self.blobs(), undone }.run(&targets);
+        RestoreRun { id: &id, blobs: self.blobs(), undone }.run(&targets);
         undone.id = Some(kept.finish()?.id);
         Ok(())
     }
 
-    fn targets(&self, choice: &Choice) -> Result<Plan, StoreError> {
+    fn targets(&self, choice: &UndoChoice) -> Result<RestorePlan, StoreError> {
         let headers = self.list();
-        let chosen: Vec<Header> = match choice {
-            Choice::Newest { folder, session } => {
-                let near = |header: &Header| {
+        let chosen: Vec<SnapshotHeader> = match choice {
+            UndoChoice::Newest { folder, session } => {
+                let near = |header: &SnapshotHeader| {
                     let same = |folder: &PathBuf| folder.starts_with(&header.cwd) || header.cwd.starts_with(folder);
                     folder.as_ref().is_none_or(same) && session.as_ref().is_none_or(|id| *id == header.session)
                 };
-                vec![plan::newest(&headers, near).ok_or(StoreError::NothingToUndo)?.clone()]
+                vec![restore_plan::newest(&headers, near).ok_or(StoreError::NothingToUndo)?.clone()]
             }
-            Choice::To(id) => plan::since(&headers, by_prefix(&headers, id)?).into_iter().cloned().collect(),
+            UndoChoice::To(id) => {
+                restore_plan::since(&headers, by_prefix(&headers, id)?).into_iter().cloned().collect()
+            }
         };
-        let manifests: Vec<Manifest> = chosen.iter().map(|h| self.load(&h.id)).collect::<Result<_, _>>()?;
-        let left = newer::left_by(&manifests);
-        let targets = plan::merge(manifests);
-        let changed = |(path, target): &(&PathBuf, &State)| {
-            let folder = matches!(target, State::Folder { .. });
+        let manifests: Vec<SnapshotManifest> = chosen.iter().map(|h| self.load(&h.id)).collect::<Result<_, _>>()?;
+        let left = newer::states_after(&manifests);
+        let targets = restore_plan::merge(manifests);
+        let changed = |(path, target): &(&PathBuf, &PathState)| {
+            let folder = matches!(target, PathState::Folder { .. });
             !folder && newer::is_newer(path, left.get(*path)) && !is_at(path, target)
         };
         let newer = targets.iter().filter(changed).map(|(path, _)| path.clone()).collect();
-        Ok(Plan { changes: chosen, targets, newer })
+        Ok(RestorePlan { changes: chosen, targets, newer })
     }
 
     /// Saves what is there now. What cannot be saved leaves the plan.
     fn save_present(
         &self,
-        changes: &[Header],
-        targets: &mut BTreeMap<PathBuf, State>,
-        undone: &mut Undone,
-    ) -> Result<Option<Kept>, StoreError> {
+        changes: &[SnapshotHeader],
+        targets: &mut BTreeMap<PathBuf, PathState>,
+        undone: &mut UndoResult,
+    ) -> Result<Option<PendingSnapshot>, StoreError> {
         let Some(first) = changes.first() else { return Ok(None) };
         let what = if changes.len() == 1 {
             format!("undo of: {}", first.what)
         } else {
             format!("undo of {} changes since: {}", changes.len(), first.what)
         };
-        let about = About { kind: Kind::Undo, session: first.session.clone(), cwd: first.cwd.clone(), what };
-        let mut draft: Draft = self.begin(about, ROOM);
+        let about = SnapshotCause {
+            kind: ChangeKind::Undo,
+            session: first.session.clone(),
+            cwd: first.cwd.clone(),
+            description: what,
+        };
+        let mut draft: SnapshotDraft = self.begin(about, PRESENT_LIMITS);
         draft.set_undoes(changes.iter().map(|h| h.id.clone()).collect());
         targets.retain(|path, target| {
-            if *target == State::Absent && is_at(path, target) {
+            if *target == PathState::Absent && is_at(path, target) {
                 return false;
             }
-            match draft.keep_exactly(path) {
+            match draft.save_exactly(path) {
                 Ok(()) if draft.saved(path).is_some() => return true,
                 Ok(()) => undone.problem(path, "what is there now could not be saved, so it was left alone"),
-                Err(error) => undone.problem(path, told(&error)),
+                Err(error) => undone.problem(path, describe_error(&error)),
             }
             false
         });
@@ -174,15 +187,15 @@ impl Snapshots {
     /// Finishes restores whose process died. Called under the lock, so nobody is at work.
     fn recover(&self) -> Result<Vec<String>, StoreError> {
         let mut finished = Vec::new();
-        for header in self.list().into_iter().filter(|h| h.stage == Stage::Applying) {
+        for header in self.list().into_iter().filter(|h| h.stage == SnapshotStage::Applying) {
             let mut manifest = self.load(&header.id)?;
-            let undone: Vec<Manifest> = header.undoes.iter().filter_map(|id| self.load(id).ok()).collect();
-            let mut targets = plan::merge(undone);
+            let undone: Vec<SnapshotManifest> = header.undoes.iter().filter_map(|id| self.load(id).ok()).collect();
+            let mut targets = restore_plan::merge(undone);
             let saved: BTreeSet<&PathBuf> = manifest.entries.iter().map(|entry| &entry.path).collect();
             targets.retain(|path, _| saved.contains(path));
-            let mut report = Undone::default();
-            Restore { id: &header.id, blobs: self.blobs(), undone: &mut report }.run(&targets);
-            manifest.header.stage = Stage::Settled;
+            let mut report = UndoResult::default();
+            RestoreRun { id: &header.id, blobs: self.blobs(), undone: &mut report }.run(&targets);
+            manifest.header.stage = SnapshotStage::Settled;
             manifest.write(&self.manifest_path(&header.id))?;
             finished.push(header.id);
         }
@@ -190,8 +203,8 @@ impl Snapshots {
     }
 }
 
-fn by_prefix<'a>(headers: &'a [Header], id: &str) -> Result<&'a Header, StoreError> {
-    let found: Vec<&Header> = headers.iter().filter(|h| h.id.starts_with(id) && !id.is_empty()).collect();
+fn by_prefix<'a>(headers: &'a [SnapshotHeader], id: &str) -> Result<&'a SnapshotHeader, StoreError> {
+    let found: Vec<&SnapshotHeader> = headers.iter().filter(|h| h.id.starts_with(id) && !id.is_empty()).collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => Err(StoreError::NoSnapshot { id: id.to_owned() }),
@@ -199,65 +212,67 @@ fn by_prefix<'a>(headers: &'a [Header], id: &str) -> Result<&'a Header, StoreErr
     }
 }
 
-impl Undone {
+impl UndoResult {
     fn problem(&mut self, path: &Path, why: impl Into<String>) {
-        self.problems.push(Problem { path: path.to_path_buf(), why: why.into() });
+        self.problems.push(RestoreProblem { path: path.to_path_buf(), why: why.into() });
     }
 
-    fn count(&mut self, path: &Path, target: &State) {
+    fn count(&mut self, path: &Path, target: &PathState) {
         match target {
-            State::Absent => self.removed.push(path.to_path_buf()),
-            State::File { .. } | State::Link { .. } | State::Folder { .. } => self.restored.push(path.to_path_buf()),
+            PathState::Absent => self.removed.push(path.to_path_buf()),
+            PathState::File { .. } | PathState::Link { .. } | PathState::Folder { .. } => {
+                self.restored.push(path.to_path_buf())
+            }
         }
     }
 }
 
-struct Restore<'a> {
+struct RestoreRun<'a> {
     id: &'a str,
-    blobs: Blobs,
-    undone: &'a mut Undone,
+    blobs: BlobStore,
+    undone: &'a mut UndoResult,
 }
 
-impl Restore<'_> {
+impl RestoreRun<'_> {
     /// Removals from the deepest up, then folders from the top down with what is in them, then the folders' own facts.
-    fn run(&mut self, targets: &BTreeMap<PathBuf, State>) {
-        for (path, target) in targets.iter().rev().filter(|(_, target)| **target == State::Absent) {
-            self.bring(path, target);
+    fn run(&mut self, targets: &BTreeMap<PathBuf, PathState>) {
+        for (path, target) in targets.iter().rev().filter(|(_, target)| **target == PathState::Absent) {
+            self.restore_path(path, target);
         }
-        for (path, target) in targets.iter().filter(|(_, target)| **target != State::Absent) {
-            self.bring(path, target);
+        for (path, target) in targets.iter().filter(|(_, target)| **target != PathState::Absent) {
+            self.restore_path(path, target);
         }
         for (path, target) in targets.iter().rev() {
-            if let State::Folder { mode, modified } = target
-                && let Ok(folder) = Folder::open(path)
-                && let Err(error) = folder.dress(*mode, *modified)
+            if let PathState::Folder { mode, modified } = target
+                && let Ok(folder) = OpenFolder::open(path)
+                && let Err(error) = folder.set_attributes(*mode, *modified)
             {
                 self.undone.problem(path, error.to_string());
             }
         }
     }
 
-    fn bring(&mut self, path: &Path, target: &State) {
+    fn restore_path(&mut self, path: &Path, target: &PathState) {
         let done = match target {
-            State::Absent => remove(path),
-            State::Folder { .. } => make_folder(path),
-            State::File { .. } | State::Link { .. } => self.put(path, target),
+            PathState::Absent => remove(path),
+            PathState::Folder { .. } => make_folder(path),
+            PathState::File { .. } | PathState::Link { .. } => self.put(path, target),
         };
         match done {
-            Ok(Done::Changed) => self.undone.count(path, target),
-            Ok(Done::Already) => {}
-            Err(error) => self.undone.problem(path, told(&error)),
+            Ok(PathOutcome::Changed) => self.undone.count(path, target),
+            Ok(PathOutcome::Already) => {}
+            Err(error) => self.undone.problem(path, describe_error(&error)),
         }
     }
 
-    fn put(&self, path: &Path, target: &State) -> io::Result<Done> {
+    fn put(&self, path: &Path, target: &PathState) -> io::Result<PathOutcome> {
         if is_at(path, target) {
-            return Ok(Done::Already);
+            return Ok(PathOutcome::Already);
         }
-        let (folder, name) = holding_made(path)?;
-        match folder.look(name)? {
-            Some(seen) if seen.kind == SeenKind::Folder => folder.remove_folder(name)?,
-            Some(seen) if seen.kind == SeenKind::File && seen.links > 1 && matches!(target, State::File { .. }) => {
+        let (folder, name) = open_or_make_parent(path)?;
+        match folder.stat(name)? {
+            Some(seen) if seen.kind == FileKind::Folder => folder.remove_folder(name)?,
+            Some(seen) if seen.kind == FileKind::File && seen.links > 1 && matches!(target, PathState::File { .. }) => {
                 return Err(io::Error::other("it shares its content with another name (hard link); it was left alone"));
             }
             Some(_) | None => {}
@@ -268,23 +283,23 @@ impl Restore<'_> {
         if made.is_err() {
             folder.unlink(&temp).ok();
         }
-        made.map(|()| Done::Changed)
+        made.map(|()| PathOutcome::Changed)
     }
 
-    fn make(&self, folder: &Folder, temp: &OsStr, target: &State) -> io::Result<()> {
+    fn make(&self, folder: &OpenFolder, temp: &OsStr, target: &PathState) -> io::Result<()> {
         match target {
-            State::File { blob, mode, modified, uid, gid, .. } => {
+            PathState::File { blob, mode, modified, uid, gid, .. } => {
                 let mut file = folder.create_new(temp)?;
                 self.blobs.copy_to(blob, &mut file)?;
                 anchored::dress(&file, *mode, (*uid, *gid), *modified)
             }
-            State::Link { to } => folder.make_link(temp, to),
-            State::Absent | State::Folder { .. } => Ok(()),
+            PathState::Link { to } => folder.make_link(temp, to),
+            PathState::Absent | PathState::Folder { .. } => Ok(()),
         }
     }
 }
 
-enum Done {
+enum PathOutcome {
     Changed,
     Already,
 }
@@ -299,38 +314,38 @@ fn if_missing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-fn remove(path: &Path) -> io::Result<Done> {
-    let (folder, name) = match Folder::holding(path) {
+fn remove(path: &Path) -> io::Result<PathOutcome> {
+    let (folder, name) = match OpenFolder::open_parent(path) {
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::Already),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathOutcome::Already),
         Err(error) => return Err(error),
     };
-    match folder.look(name)? {
-        None => return Ok(Done::Already),
-        Some(seen) if seen.kind == SeenKind::Folder => folder.remove_folder(name)?,
+    match folder.stat(name)? {
+        None => return Ok(PathOutcome::Already),
+        Some(seen) if seen.kind == FileKind::Folder => folder.remove_folder(name)?,
         Some(_) => folder.unlink(name)?,
     }
-    Ok(Done::Changed)
+    Ok(PathOutcome::Changed)
 }
 
-fn make_folder(path: &Path) -> io::Result<Done> {
-    let (folder, name) = holding_made(path)?;
-    match folder.look(name)? {
-        Some(seen) if seen.kind == SeenKind::Folder => return Ok(Done::Already),
+fn make_folder(path: &Path) -> io::Result<PathOutcome> {
+    let (folder, name) = open_or_make_parent(path)?;
+    match folder.stat(name)? {
+        Some(seen) if seen.kind == FileKind::Folder => return Ok(PathOutcome::Already),
         Some(_) => folder.unlink(name)?,
         None => {}
     }
     // Open for us until everything is in it; the saved mode follows.
     folder.make_folder(name, 0o700)?;
-    Ok(Done::Changed)
+    Ok(PathOutcome::Changed)
 }
 
 /// The folder that holds `path`, made when it is not there.
-fn holding_made(path: &Path) -> io::Result<(Folder, &OsStr)> {
-    match Folder::holding(path) {
+fn open_or_make_parent(path: &Path) -> io::Result<(OpenFolder, &OsStr)> {
+    match OpenFolder::open_parent(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make_parents(path)?;
-            Folder::holding(path)
+            OpenFolder::open_parent(path)
         }
         found => found,
     }
@@ -338,10 +353,10 @@ fn holding_made(path: &Path) -> io::Result<(Folder, &OsStr)> {
 
 fn make_parents(path: &Path) -> io::Result<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
-    let mut folder = Folder::open(Path::new("/"))?;
+    let mut folder = OpenFolder::open(Path::new("/"))?;
     for part in parent.components() {
         let Component::Normal(name) = part else { continue };
-        if folder.look(name)?.is_none() {
+        if folder.stat(name)?.is_none() {
             folder.make_folder(name, 0o777)?;
         }
         folder = folder.enter(name)?;
@@ -350,22 +365,22 @@ fn make_parents(path: &Path) -> io::Result<()> {
 }
 
 /// Whether the path already is as it should be. The time of a folder does not count.
-fn is_at(path: &Path, target: &State) -> bool {
-    let Ok((folder, name)) = Folder::holding(path) else { return *target == State::Absent };
-    let Ok(seen) = folder.look(name) else { return false };
-    let Some(seen) = seen else { return *target == State::Absent };
+fn is_at(path: &Path, target: &PathState) -> bool {
+    let Ok((folder, name)) = OpenFolder::open_parent(path) else { return *target == PathState::Absent };
+    let Ok(seen) = folder.stat(name) else { return false };
+    let Some(seen) = seen else { return *target == PathState::Absent };
     match (target, seen.kind) {
-        (State::File { blob, size, mode, modified, .. }, SeenKind::File) => {
+        (PathState::File { blob, size, mode, modified, .. }, FileKind::File) => {
             (seen.size, seen.mode, seen.modified) == (*size, *mode, *modified)
                 && folder.read(name).and_then(|mut file| hash_of(&mut file)).ok().as_ref() == Some(blob)
         }
-        (State::Link { to }, SeenKind::Link) => folder.link_target(name).ok().as_ref() == Some(to),
-        (State::Folder { mode, .. }, SeenKind::Folder) => seen.mode == *mode,
-        (State::Absent | State::File { .. } | State::Link { .. } | State::Folder { .. }, _) => false,
+        (PathState::Link { to }, FileKind::Link) => folder.link_target(name).ok().as_ref() == Some(to),
+        (PathState::Folder { mode, .. }, FileKind::Folder) => seen.mode == *mode,
+        (PathState::Absent | PathState::File { .. } | PathState::Link { .. } | PathState::Folder { .. }, _) => false,
     }
 }
 
-fn told(error: &io::Error) -> String {
+fn describe_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotADirectory => "a link or file now stands where a folder was; it was not followed".into(),
         io::ErrorKind::DirectoryNotEmpty => "it now holds other files; it was left alone".into(),

@@ -23,23 +23,28 @@ impl Place {
         path
     }
 
-    fn about(&self, what: &str) -> About {
-        About { kind: Kind::Command, session: "s".into(), cwd: self.dir.clone(), what: what.into() }
+    fn about(&self, what: &str) -> SnapshotCause {
+        SnapshotCause {
+            kind: ChangeKind::Command,
+            session: "s".into(),
+            cwd: self.dir.clone(),
+            description: what.into(),
+        }
     }
 
     /// Saves `paths`, makes the change, settles; gives the snapshot's id.
-    fn change(&self, paths: &[(&Path, Reach)], change: impl FnOnce()) -> Option<String> {
-        let mut draft = self.snapshots.begin(self.about("change"), Limits::default());
+    fn change(&self, paths: &[(&Path, SaveExtent)], change: impl FnOnce()) -> Option<String> {
+        let mut draft = self.snapshots.begin(self.about("change"), SnapshotLimits::default());
         for (path, reach) in paths {
-            draft.keep(path, *reach);
+            draft.save(path, *reach);
         }
         let kept = draft.commit().unwrap().unwrap();
         change();
-        kept.settle().unwrap().map(|header| header.id)
+        kept.complete().unwrap().map(|header| header.id)
     }
 
-    fn newest(&self) -> Choice {
-        Choice::Newest { folder: Some(self.dir.clone()), session: None }
+    fn newest(&self) -> UndoChoice {
+        UndoChoice::Newest { folder: Some(self.dir.clone()), session: None }
     }
 
     /// Everything below the folder: mode, time of files, content or target.
@@ -73,7 +78,7 @@ fn describe(path: &Path, lines: &mut Vec<String>) {
 #[test]
 fn nothing_is_created_before_something_is_kept() {
     let place = Place::new();
-    let draft = place.snapshots.begin(place.about("nothing"), Limits::default());
+    let draft = place.snapshots.begin(place.about("nothing"), SnapshotLimits::default());
     assert!(draft.commit().unwrap().is_none());
     assert!(!place.snapshots.root.exists());
     assert!(matches!(place.snapshots.undo(&place.newest()), Err(StoreError::NothingToUndo)));
@@ -92,7 +97,7 @@ fn a_removed_tree_comes_back_with_modes_links_and_empty_folders() {
     place.write("beside", "untouched");
     let before = place.tree();
     let tree = place.dir.join("tree");
-    place.change(&[(&tree, Reach::Below)], || std::fs::remove_dir_all(&tree).unwrap()).unwrap();
+    place.change(&[(&tree, SaveExtent::Below)], || std::fs::remove_dir_all(&tree).unwrap()).unwrap();
     let undone = place.snapshots.undo(&place.newest()).unwrap();
     assert_eq!((undone.problems.len(), undone.removed.len()), (0, 0), "{undone:?}");
     let without_top = |lines: Vec<String>| lines[1..].to_vec();
@@ -110,18 +115,19 @@ fn a_removed_tree_comes_back_with_modes_links_and_empty_folders() {
 fn a_write_twice_on_a_saved_file_does_not_reach_the_copy() {
     let place = Place::new();
     let file = place.write("f", "first\n");
-    let first = place.change(&[(&file, Reach::Itself)], || std::fs::write(&file, "x\n").unwrap()).unwrap();
-    place.change(&[(&file, Reach::Itself)], || std::fs::write(&file, "y\n").unwrap()).unwrap();
+    let first = place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "x\n").unwrap()).unwrap();
+    place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "y\n").unwrap()).unwrap();
     place.snapshots.undo(&place.newest()).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
     place.snapshots.undo(&place.newest()).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "first\n");
     assert!(matches!(place.snapshots.undo(&place.newest()), Err(StoreError::NothingToUndo)));
     // Undo of undo: back to the end, then to the beginning again.
-    let undos: Vec<Header> = place.snapshots.list().into_iter().filter(|h| h.kind == Kind::Undo).collect();
-    place.snapshots.undo(&Choice::To(undos[0].id.clone())).unwrap();
+    let undos: Vec<SnapshotHeader> =
+        place.snapshots.list().into_iter().filter(|h| h.kind == ChangeKind::Undo).collect();
+    place.snapshots.undo(&UndoChoice::To(undos[0].id.clone())).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "y\n");
-    place.snapshots.undo(&Choice::To(first)).unwrap();
+    place.snapshots.undo(&UndoChoice::To(first)).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "first\n");
 }
 
@@ -131,7 +137,7 @@ fn what_a_change_made_is_removed_and_what_came_later_stays() {
     place.write("d/old", "1");
     let (dir, moved) = (place.dir.join("d"), place.dir.join("e/moved"));
     place
-        .change(&[(&dir, Reach::Below), (&moved, Reach::Below)], || {
+        .change(&[(&dir, SaveExtent::Below), (&moved, SaveExtent::Below)], || {
             std::fs::create_dir(place.dir.join("e")).unwrap();
             std::fs::rename(&dir, &moved).unwrap();
             place.write("e/moved/made/deep", "2");
@@ -149,10 +155,10 @@ fn what_a_change_made_is_removed_and_what_came_later_stays() {
 fn a_change_that_did_nothing_leaves_no_snapshot() {
     let place = Place::new();
     let (file, gone) = (place.write("f", "same"), place.dir.join("gone/x"));
-    assert_eq!(place.change(&[(&file, Reach::Itself), (&gone, Reach::Below)], || {}), None);
+    assert_eq!(place.change(&[(&file, SaveExtent::Itself), (&gone, SaveExtent::Below)], || {}), None);
     assert!(place.snapshots.list().is_empty());
     // The same size at the same moment is still a change.
-    let id = place.change(&[(&file, Reach::Itself)], || std::fs::write(&file, "emas").unwrap());
+    let id = place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "emas").unwrap());
     assert!(id.is_some());
 }
 
@@ -161,7 +167,7 @@ fn planted_links_are_not_followed() {
     // SC-C18
     let place = Place::new();
     let file = place.write("d/f", "secret plan");
-    place.change(&[(&file, Reach::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
+    place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
     let outside = place.write("../outside/f", "outside");
     std::fs::remove_dir_all(place.dir.join("d")).unwrap();
     symlink("../outside", place.dir.join("d")).unwrap();
@@ -171,7 +177,7 @@ fn planted_links_are_not_followed() {
     // A link at the path itself is replaced, not written through.
     let place = Place::new();
     let file = place.write("f", "old");
-    place.change(&[(&file, Reach::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
+    place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
     let outside = place.write("../outside", "outside");
     std::fs::remove_file(&file).unwrap();
     symlink(&outside, &file).unwrap();
@@ -187,7 +193,7 @@ fn files_with_another_name_are_left_alone_and_told() {
     let outside = place.write("../outside", "old");
     let inside = place.dir.join("f");
     std::fs::hard_link(&outside, &inside).unwrap();
-    place.change(&[(&inside, Reach::Itself)], || std::fs::write(&inside, "new").unwrap()).unwrap();
+    place.change(&[(&inside, SaveExtent::Itself)], || std::fs::write(&inside, "new").unwrap()).unwrap();
     let undone = place.snapshots.undo(&place.newest()).unwrap();
     assert!(undone.problems[0].why.contains("hard link"), "{undone:?}");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "new");
@@ -198,12 +204,12 @@ fn an_interrupted_restore_is_finished_by_the_next() {
     let place = Place::new();
     let files: Vec<PathBuf> = (0..20).map(|n| place.write(&format!("d/{n}"), &format!("old {n}"))).collect();
     let dir = place.dir.join("d");
-    place.change(&[(&dir, Reach::Below)], || std::fs::remove_dir_all(&dir).unwrap()).unwrap();
+    place.change(&[(&dir, SaveExtent::Below)], || std::fs::remove_dir_all(&dir).unwrap()).unwrap();
     // As a killed restore leaves it: the manifest says "applying", a part is done, a temporary file lies about.
     place.snapshots.undo(&place.newest()).unwrap();
     let id = place.snapshots.list().pop().unwrap().id;
     let mut manifest = place.snapshots.load(&id).unwrap();
-    manifest.header.stage = Stage::Applying;
+    manifest.header.stage = SnapshotStage::Applying;
     manifest.write(&place.snapshots.manifest_path(&id)).unwrap();
     for file in &files[5..] {
         std::fs::remove_file(file).unwrap();
@@ -213,16 +219,16 @@ fn an_interrupted_restore_is_finished_by_the_next() {
     for (n, file) in files.iter().enumerate() {
         assert_eq!(std::fs::read_to_string(file).unwrap(), format!("old {n}"));
     }
-    assert_eq!(place.snapshots.list().iter().filter(|h| h.stage == Stage::Applying).count(), 0);
+    assert_eq!(place.snapshots.list().iter().filter(|h| h.stage == SnapshotStage::Applying).count(), 0);
 }
 
 #[test]
 fn a_change_somebody_took_back_by_hand_is_passed_over() {
     let place = Place::new();
     let (one, two) = (place.write("one", "1"), place.write("two", "2"));
-    place.change(&[(&one, Reach::Itself)], || std::fs::write(&one, "x").unwrap()).unwrap();
+    place.change(&[(&one, SaveExtent::Itself)], || std::fs::write(&one, "x").unwrap()).unwrap();
     let aside = place.dir.join("../aside");
-    place.change(&[(&two, Reach::Itself)], || std::fs::rename(&two, &aside).unwrap()).unwrap();
+    place.change(&[(&two, SaveExtent::Itself)], || std::fs::rename(&two, &aside).unwrap()).unwrap();
     std::fs::rename(&aside, &two).unwrap();
     place.snapshots.undo(&place.newest()).unwrap();
     place.snapshots.undo(&place.newest()).unwrap();
@@ -234,27 +240,27 @@ fn a_change_somebody_took_back_by_hand_is_passed_over() {
 fn limits_stop_saving_and_say_so() {
     let place = Place::new();
     (0..10).for_each(|n| drop(place.write(&format!("d/{n}"), "0123456789")));
-    let keep = |limits: Limits| {
+    let keep = |limits: SnapshotLimits| {
         let mut draft = place.snapshots.begin(place.about("rm"), limits);
-        draft.keep(&place.dir.join("d"), Reach::Below);
+        draft.save(&place.dir.join("d"), SaveExtent::Below);
         draft.commit().unwrap().unwrap().header().clone()
     };
-    let few = keep(Limits { files: 5, ..Limits::default() });
+    let few = keep(SnapshotLimits { files: 5, ..SnapshotLimits::default() });
     assert!(few.cut.as_ref().unwrap().contains("5 files") && !few.is_complete(), "{few:?}");
-    let small = keep(Limits { bytes: 35, ..Limits::default() });
+    let small = keep(SnapshotLimits { bytes: 35, ..SnapshotLimits::default() });
     assert_eq!((small.bytes, small.cut.is_some()), (30, true));
-    let slow = keep(Limits { time: Duration::ZERO, always: 3, ..Limits::default() });
+    let slow = keep(SnapshotLimits { time: Duration::ZERO, always: 3, ..SnapshotLimits::default() });
     assert!(slow.cut.as_ref().unwrap().contains("longer"), "{slow:?}");
-    let busy = keep(Limits { time: Duration::ZERO, ..Limits::default() });
+    let busy = keep(SnapshotLimits { time: Duration::ZERO, ..SnapshotLimits::default() });
     assert!(busy.is_complete(), "what is small is saved whole, however slow the machine is: {busy:?}");
-    assert!(keep(Limits::default()).is_complete());
+    assert!(keep(SnapshotLimits::default()).is_complete());
 }
 
 #[test]
 fn old_snapshots_and_unused_contents_are_forgotten() {
     let place = Place::new();
     let file = place.write("f", "old");
-    place.change(&[(&file, Reach::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
+    place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
     let blobs = || {
         let dirs = std::fs::read_dir(place.snapshots.blobs().root()).unwrap().flatten();
         dirs.flat_map(|dir| std::fs::read_dir(dir.path()).unwrap().flatten()).map(|b| b.path()).collect::<Vec<_>>()
@@ -279,7 +285,7 @@ fn names_that_are_not_text_survive() {
     let place = Place::new();
     let file = place.dir.join(std::ffi::OsStr::from_bytes(b"\xff 100%\n"));
     std::fs::write(&file, "x").unwrap();
-    place.change(&[(&file, Reach::Itself)], || std::fs::remove_file(&file).unwrap()).unwrap();
+    place.change(&[(&file, SaveExtent::Itself)], || std::fs::remove_file(&file).unwrap()).unwrap();
     place.snapshots.undo(&place.newest()).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "x");
 }

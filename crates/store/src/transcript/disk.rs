@@ -7,13 +7,13 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// What an append needs from a file; tests put a failing one in its place.
-pub(super) trait Disk: Send {
+pub(super) trait AppendDisk: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn state(&self) -> io::Result<DiskState>;
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-pub(super) type OpenDisk = Box<dyn Fn(&Path) -> io::Result<Box<dyn Disk>> + Send>;
+pub(super) type OpenDisk = Box<dyn Fn(&Path) -> io::Result<Box<dyn AppendDisk>> + Send>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DiskState {
@@ -23,7 +23,7 @@ pub(super) struct DiskState {
     pub(super) deleted: bool,
 }
 
-pub(super) fn open_file(path: &Path) -> io::Result<Box<dyn Disk>> {
+pub(super) fn open_file(path: &Path) -> io::Result<Box<dyn AppendDisk>> {
     if let Some(dir) = path.parent() {
         crate::layout::create_private(dir)?;
     }
@@ -31,7 +31,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<Box<dyn Disk>> {
     Ok(Box::new(file))
 }
 
-impl Disk for File {
+impl AppendDisk for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Write::write(self, bytes)
     }
@@ -53,20 +53,20 @@ impl Disk for File {
 
 /// Lines on their way to the file, of which the first `done` bytes have arrived.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct WriteBatch {
     pub(super) bytes: Vec<u8>,
     pub(super) done: usize,
     /// Where our last partial write ended; only there may the rest of a line follow.
     torn_at: Option<u64>,
 }
 
-impl Batch {
+impl WriteBatch {
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Writes the rest. Afterwards the batch is empty, or `done` says how far it came.
-    pub(super) fn write_to(&mut self, disk: &mut dyn Disk) -> io::Result<()> {
+    pub(super) fn write_to(&mut self, disk: &mut dyn AppendDisk) -> io::Result<()> {
         let state = disk.state()?;
         let goes_on = self.torn_at == Some(state.len);
         if !goes_on {
@@ -77,13 +77,13 @@ impl Batch {
         let mut end = state.len;
         while self.done < self.bytes.len() {
             match disk.write(&self.bytes[self.done..]) {
-                Ok(0) => return Err(self.stopped(end, io::ErrorKind::WriteZero.into())),
+                Ok(0) => return Err(self.record_partial_write(end, io::ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     self.done += n;
                     end += n as u64;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.stopped(end, e)),
+                Err(e) => return Err(self.record_partial_write(end, e)),
             }
         }
         self.bytes.clear();
@@ -102,7 +102,7 @@ impl Batch {
         }
     }
 
-    fn stopped(&mut self, end: u64, error: io::Error) -> io::Error {
+    fn record_partial_write(&mut self, end: u64, error: io::Error) -> io::Error {
         if self.done > 0 && self.bytes[self.done - 1] != b'\n' {
             self.torn_at = Some(end);
         }

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 /// Readers see the last 64 KiB; copies go out well before.
 const COPY_AFTER: u64 = 48 << 10;
 /// Closer to the end than this, no copy is needed at exit.
-const NEAR: u64 = 16 << 10;
+const NEAR_BYTES: u64 = 16 << 10;
 const KINDS: [&str; 12] = [
     "custom-title",
     "ai-title",
@@ -24,11 +24,11 @@ const KINDS: [&str; 12] = [
 ];
 
 #[derive(Default)]
-pub(super) struct Sticky {
-    items: Vec<Item>,
+pub(super) struct StickyMetadata {
+    items: Vec<StickyLine>,
 }
 
-struct Item {
+struct StickyLine {
     kind: &'static str,
     line: String,
     /// Bytes between the line and the end of the file.
@@ -48,14 +48,14 @@ pub(crate) fn kind_of(line: &str) -> Option<&'static str> {
     KINDS.into_iter().find(|k| *k == name)
 }
 
-impl Sticky {
+impl StickyMetadata {
     /// A line of the resumed file, somewhere before its end.
     pub(super) fn remember(&mut self, line: String) {
-        self.set(line, NEAR + 1);
+        self.set(line, NEAR_BYTES + 1);
     }
 
     /// Lines that were just added at the end of the file, by us or by others.
-    pub(super) fn saw(&mut self, lines: &[u8]) {
+    pub(super) fn lines_added(&mut self, lines: &[u8]) {
         let mut start = 0;
         while start < lines.len() {
             let end = memchr::memchr(b'\n', &lines[start..]).map_or(lines.len(), |at| start + at + 1);
@@ -78,7 +78,7 @@ impl Sticky {
 
     fn set(&mut self, line: String, behind: u64) {
         let Some(kind) = kind_of(&line) else { return };
-        let item = Item { kind, line, behind, outrun: false };
+        let item = StickyLine { kind, line, behind, outrun: false };
         match self.items.iter_mut().find(|i| i.kind == kind) {
             Some(old) => *old = item,
             None => self.items.push(item),
@@ -91,13 +91,13 @@ impl Sticky {
 
     /// Some line should be nearer to the end when nothing follows.
     pub(super) fn is_far(&self) -> bool {
-        self.items.iter().any(|i| i.behind > NEAR)
+        self.items.iter().any(|i| i.behind > NEAR_BYTES)
     }
 
     /// Copies of every line that is not near the end.
     pub(super) fn copies(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        for item in self.items.iter().filter(|i| i.behind > NEAR) {
+        for item in self.items.iter().filter(|i| i.behind > NEAR_BYTES) {
             let Some(line) = item.copy() else { continue };
             out.extend_from_slice(line.as_bytes());
             out.push(b'\n');
@@ -106,7 +106,7 @@ impl Sticky {
     }
 }
 
-impl Item {
+impl StickyLine {
     /// A leaf that newer messages have left behind must not be named again: a reader would resume there.
     fn copy(&self) -> Option<String> {
         if self.kind != "last-prompt" || !self.outrun {
@@ -124,6 +124,6 @@ impl Item {
             leaf_uuid: None,
             session_id: old.session_id?,
         };
-        wire::entry::Entry::Meta(entry).to_line().ok()
+        wire::entry::TranscriptEntry::Meta(entry).to_line().ok()
     }
 }

@@ -1,10 +1,10 @@
 //! The writer thread: takes what is queued, writes it, tells who waits. Sleeps when there is nothing to do; while the
 //! disk refuses it tries again at growing intervals and whenever someone asks.
 
-use super::disk::{Batch, Disk, OpenDisk};
-use super::sticky::Sticky;
-use super::{Shared, State, Tap};
-use crate::error::Failure;
+use super::disk::{AppendDisk, OpenDisk, WriteBatch};
+use super::sticky::StickyMetadata;
+use super::{LineObserver, QueueState, TranscriptShared};
+use crate::error::WriteFailure;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -13,42 +13,42 @@ use std::time::{Duration, Instant};
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 /// Trouble that may pass is reported after this long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const WARN_AFTER: Duration = Duration::from_mins(1);
 /// Most that is read back to find lines other processes appended.
 const LOOK_BACK: u64 = 16 << 20;
 /// How much of an existing file is looked at before the first copies.
 const TAIL: u64 = 64 << 10;
 
-pub(super) struct Writer {
+pub(super) struct WriterThread {
     path: Arc<Path>,
     open: OpenDisk,
-    disk: Option<Box<dyn Disk>>,
-    batch: Batch,
+    disk: Option<Box<dyn AppendDisk>>,
+    batch: WriteBatch,
     /// Copies of metadata on their way; nobody waits for them.
-    copies: Batch,
-    sticky: Sticky,
+    copies: WriteBatch,
+    sticky: StickyMetadata,
     /// The file is known up to here; beyond it we wrote `own` bytes.
     known: u64,
     own: u64,
-    pub(super) tap: Option<Tap>,
+    pub(super) observer: Option<LineObserver>,
 }
 
-impl Writer {
+impl WriterThread {
     pub(super) fn new(path: Arc<Path>, open: OpenDisk) -> Self {
         Self {
-            tap: None,
+            observer: None,
             path,
             open,
             disk: None,
-            batch: Batch::default(),
-            copies: Batch::default(),
-            sticky: Sticky::default(),
+            batch: WriteBatch::default(),
+            copies: WriteBatch::default(),
+            sticky: StickyMetadata::default(),
             known: 0,
             own: 0,
         }
     }
 
-    fn disk(&mut self) -> io::Result<&mut dyn Disk> {
+    fn disk(&mut self) -> io::Result<&mut dyn AppendDisk> {
         if let Some(disk) = &self.disk
             && disk.state()?.deleted
         {
@@ -69,21 +69,21 @@ impl Writer {
     fn write_batch(&mut self) -> io::Result<()> {
         let mut batch = std::mem::take(&mut self.batch);
         let size = batch.bytes.len();
-        let written = self.tap.as_ref().map(|_| batch.bytes.clone());
+        let written = self.observer.as_ref().map(|_| batch.bytes.clone());
         let result = self.disk().and_then(|disk| batch.write_to(disk));
         self.batch = batch;
         if result.is_ok() {
             self.own += size as u64;
             if let Some(bytes) = written {
-                self.repeat(&bytes);
+                self.notify_observer(&bytes);
             }
         }
         result
     }
 
     /// Tells whoever listens what is in the file now.
-    fn repeat(&self, bytes: &[u8]) {
-        if let Some(tap) = &self.tap {
+    fn notify_observer(&self, bytes: &[u8]) {
+        if let Some(tap) = &self.observer {
             tap(&self.path, bytes);
         }
     }
@@ -91,7 +91,7 @@ impl Writer {
     /// Puts fresh copies of metadata at the end, after adopting what others wrote there.
     fn write_copies(&mut self) -> io::Result<()> {
         if self.copies.is_empty() {
-            self.adopt()?;
+            self.read_appended()?;
             self.copies.bytes = self.sticky.copies();
         }
         let mut copies = std::mem::take(&mut self.copies);
@@ -100,14 +100,14 @@ impl Writer {
         self.copies = copies;
         if result.is_ok() {
             self.own += bytes.len() as u64;
-            self.sticky.saw(&bytes);
-            self.repeat(&bytes);
+            self.sticky.lines_added(&bytes);
+            self.notify_observer(&bytes);
         }
         result
     }
 
     /// Reads what was appended since the last look, unless all of it is ours.
-    fn adopt(&mut self) -> io::Result<()> {
+    fn read_appended(&mut self) -> io::Result<()> {
         let (known, own) = (self.known, self.own);
         let disk = self.disk()?;
         let end = disk.state()?.len;
@@ -115,7 +115,7 @@ impl Writer {
             let start = known.max(end.saturating_sub(LOOK_BACK));
             let mut bytes = vec![0; (end - start) as usize];
             disk.read_at(&mut bytes, start)?;
-            self.sticky.saw(&bytes);
+            self.sticky.lines_added(&bytes);
         }
         self.known = end;
         self.own = 0;
@@ -123,8 +123,8 @@ impl Writer {
     }
 }
 
-pub(super) fn run(shared: &Shared, mut writer: Writer) {
-    let mut trouble = Trouble::default();
+pub(super) fn run(shared: &TranscriptShared, mut writer: WriterThread) {
+    let mut trouble = DiskTrouble::default();
     loop {
         let closing = collect(shared, &mut writer, &trouble);
         let result = if writer.batch.is_empty() { Ok(()) } else { attempt(shared, &mut writer) };
@@ -137,14 +137,14 @@ pub(super) fn run(shared: &Shared, mut writer: Writer) {
 }
 
 /// Waits for something to do and moves it into the batch. True when the transcript is being closed.
-fn collect(shared: &Shared, writer: &mut Writer, trouble: &Trouble) -> bool {
+fn collect(shared: &TranscriptShared, writer: &mut WriterThread, trouble: &DiskTrouble) -> bool {
     let mut state = wait(shared, trouble);
-    state.poked = false;
+    state.attempt_requested = false;
     for line in std::mem::take(&mut state.remembered) {
         writer.sticky.remember(line);
     }
     let taken = std::mem::take(&mut state.queue);
-    writer.sticky.saw(&taken.bytes);
+    writer.sticky.lines_added(&taken.bytes);
     if writer.batch.is_empty() {
         writer.batch.bytes = taken.bytes;
     } else {
@@ -155,8 +155,8 @@ fn collect(shared: &Shared, writer: &mut Writer, trouble: &Trouble) -> bool {
     state.closing
 }
 
-fn wait<'a>(shared: &'a Shared, trouble: &Trouble) -> MutexGuard<'a, State> {
-    let idle = |s: &mut State| s.queue.count == 0 && !s.poked && !s.closing;
+fn wait<'a>(shared: &'a TranscriptShared, trouble: &DiskTrouble) -> MutexGuard<'a, QueueState> {
+    let idle = |s: &mut QueueState| s.queue.count == 0 && !s.attempt_requested && !s.closing;
     let state = shared.lock();
     match trouble.retry_in {
         None => shared.work.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
@@ -167,7 +167,7 @@ fn wait<'a>(shared: &'a Shared, trouble: &Trouble) -> MutexGuard<'a, State> {
     }
 }
 
-fn attempt(shared: &Shared, writer: &mut Writer) -> io::Result<()> {
+fn attempt(shared: &TranscriptShared, writer: &mut WriterThread) -> io::Result<()> {
     writer.write_batch()?;
     let mut state = shared.lock();
     state.in_flight = 0;
@@ -178,7 +178,7 @@ fn attempt(shared: &Shared, writer: &mut Writer) -> io::Result<()> {
     Ok(())
 }
 
-fn copy_metadata(writer: &mut Writer, closing: bool) -> io::Result<()> {
+fn copy_metadata(writer: &mut WriterThread, closing: bool) -> io::Result<()> {
     let due = writer.sticky.is_due() || (closing && writer.sticky.is_far());
     if due || !writer.copies.is_empty() {
         return writer.write_copies();
@@ -187,14 +187,14 @@ fn copy_metadata(writer: &mut Writer, closing: bool) -> io::Result<()> {
 }
 
 /// Ends the thread unless lines came in meanwhile.
-fn finish(shared: &Shared, writer: &mut Writer) -> bool {
+fn finish(shared: &TranscriptShared, writer: &mut WriterThread) -> bool {
     let mut state = shared.lock();
     let healthy = shared.health.borrow().is_none();
     if healthy && state.queue.count > 0 {
         return false;
     }
     let open: OpenDisk = Box::new(super::disk::open_file);
-    let next = Writer { tap: writer.tap.clone(), ..Writer::new(Arc::clone(&shared.path), open) };
+    let next = WriterThread { observer: writer.observer.clone(), ..WriterThread::new(Arc::clone(&shared.path), open) };
     state.writer = Some(std::mem::replace(writer, next));
     state.running = false;
     shared.progress.send_modify(|p| p.closed = true);
@@ -204,13 +204,13 @@ fn finish(shared: &Shared, writer: &mut Writer) -> bool {
 
 /// How long the disk has been refusing, and when to try again.
 #[derive(Default)]
-struct Trouble {
+struct DiskTrouble {
     since: Option<Instant>,
     retry_in: Option<Duration>,
 }
 
-impl Trouble {
-    fn update(&mut self, shared: &Shared, result: io::Result<()>) {
+impl DiskTrouble {
+    fn update(&mut self, shared: &TranscriptShared, result: io::Result<()>) {
         let Err(error) = result else {
             *self = Self::default();
             shared.health.send_if_modified(|h| h.take().is_some());
@@ -218,7 +218,7 @@ impl Trouble {
         };
         let since = *self.since.get_or_insert_with(Instant::now);
         self.retry_in = Some(self.retry_in.map_or(FIRST_RETRY, |p| (p * 2).min(LAST_RETRY)));
-        let failure = describe(&error, since.elapsed() >= PATIENCE);
+        let failure = describe(&error, since.elapsed() >= WARN_AFTER);
         tracing::warn!(%failure, "transcript");
         shared.health.send_if_modified(|h| {
             let changed = h.as_ref() != Some(&failure);
@@ -233,7 +233,7 @@ impl Trouble {
     }
 }
 
-fn describe(error: &io::Error, patience_over: bool) -> Failure {
+fn describe(error: &io::Error, patience_over: bool) -> WriteFailure {
     let known = match error.kind() {
         io::ErrorKind::StorageFull => Some(("disk full", "ENOSPC")),
         io::ErrorKind::QuotaExceeded => Some(("disk quota exceeded", "EDQUOT")),
@@ -245,8 +245,8 @@ fn describe(error: &io::Error, patience_over: bool) -> Failure {
         _ => None,
     };
     match known {
-        Some((cause, code)) => Failure { cause: cause.into(), code: code.into(), warn: true },
-        None => Failure {
+        Some((cause, code)) => WriteFailure { cause: cause.into(), code: code.into(), warn: true },
+        None => WriteFailure {
             cause: error.to_string(),
             code: error.raw_os_error().map_or_else(|| "EIO".into(), |n| format!("errno {n}")),
             warn: patience_over,

@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// What stands at a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    pub kind: SeenKind,
+pub struct FileFacts {
+    pub kind: FileKind,
     /// Permission bits only.
     pub mode: u32,
     pub size: u64,
@@ -26,7 +26,7 @@ pub struct Seen {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeenKind {
+pub enum FileKind {
     File,
     Folder,
     Link,
@@ -36,11 +36,11 @@ pub enum SeenKind {
 
 /// An open directory.
 #[derive(Debug)]
-pub struct Folder {
+pub struct OpenFolder {
     fd: OwnedFd,
 }
 
-impl Folder {
+impl OpenFolder {
     /// Opens an absolute path from the root down. A link anywhere on the way fails with `NotADirectory`.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut folder = Self { fd: rfs::openat(CWD, "/", folder_flags(), Mode::empty())? };
@@ -55,7 +55,7 @@ impl Folder {
     }
 
     /// Opens the folder that holds `path`; also gives the last component.
-    pub fn holding(path: &Path) -> io::Result<(Self, &OsStr)> {
+    pub fn open_parent(path: &Path) -> io::Result<(Self, &OsStr)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(not_plain(path)) };
         Ok((Self::open(parent)?, name))
     }
@@ -70,7 +70,7 @@ impl Folder {
     }
 
     /// `None` when nothing is there.
-    pub fn look(&self, name: &OsStr) -> io::Result<Option<Seen>> {
+    pub fn stat(&self, name: &OsStr) -> io::Result<Option<FileFacts>> {
         match rfs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(seen(&stat))),
             Err(rustix::io::Errno::NOENT) => Ok(None),
@@ -79,7 +79,7 @@ impl Folder {
     }
 
     /// The folder's own facts.
-    pub fn itself(&self) -> io::Result<Seen> {
+    pub fn own_facts(&self) -> io::Result<FileFacts> {
         Ok(seen(&rfs::fstat(&self.fd)?))
     }
 
@@ -146,7 +146,7 @@ impl Folder {
     }
 
     /// Permission bits and time of the folder itself.
-    pub fn dress(&self, mode: u32, modified: i64) -> io::Result<()> {
+    pub fn set_attributes(&self, mode: u32, modified: i64) -> io::Result<()> {
         rfs::fchmod(&self.fd, bits(mode))?;
         Ok(rfs::futimens(&self.fd, &both(modified))?)
     }
@@ -196,15 +196,15 @@ fn both(nanoseconds: i64) -> Timestamps {
 const NANOS: i64 = 1_000_000_000;
 
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the field types differ between systems")]
-fn seen(stat: &rfs::Stat) -> Seen {
+fn seen(stat: &rfs::Stat) -> FileFacts {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => SeenKind::File,
-        FileType::Directory => SeenKind::Folder,
-        FileType::Symlink => SeenKind::Link,
-        _ => SeenKind::Special,
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Special,
     };
     let nanos = |seconds: i64, rest: i64| seconds.saturating_mul(NANOS).saturating_add(rest);
-    Seen {
+    FileFacts {
         kind,
         mode: u32::from(stat.st_mode) & 0o7777,
         size: stat.st_size as u64,
@@ -230,13 +230,13 @@ mod tests {
         std::fs::write(dir.join("real/file"), "x").unwrap();
         symlink("real", dir.join("link")).unwrap();
         symlink("real/file", dir.join("name")).unwrap();
-        assert!(Folder::open(&dir.join("link")).is_err());
-        assert!(Folder::holding(&dir.join("link/file")).is_err());
-        let folder = Folder::open(&dir).unwrap();
+        assert!(OpenFolder::open(&dir.join("link")).is_err());
+        assert!(OpenFolder::open_parent(&dir.join("link/file")).is_err());
+        let folder = OpenFolder::open(&dir).unwrap();
         assert!(folder.read("name".as_ref()).is_err());
-        assert_eq!(folder.look("name".as_ref()).unwrap().unwrap().kind, SeenKind::Link);
+        assert_eq!(folder.stat("name".as_ref()).unwrap().unwrap().kind, FileKind::Link);
         assert_eq!(folder.link_target("name".as_ref()).unwrap(), Path::new("real/file"));
         assert!(folder.create_new("name".as_ref()).is_err());
-        assert_eq!(folder.look("gone".as_ref()).unwrap(), None);
+        assert_eq!(folder.stat("gone".as_ref()).unwrap(), None);
     }
 }

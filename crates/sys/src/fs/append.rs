@@ -76,7 +76,7 @@ impl AppendFile {
                 return Ok(());
             }
         };
-        if written > 0 && self.take_back(written).is_ok() {
+        if written > 0 && self.truncate_write(written).is_ok() {
             written = 0;
         }
         if written > 0 {
@@ -86,7 +86,7 @@ impl AppendFile {
     }
 
     /// Cuts off the last `length` bytes, if they are ours: in append mode the position is where our write ended.
-    fn take_back(&mut self, length: usize) -> io::Result<()> {
+    fn truncate_write(&mut self, length: usize) -> io::Result<()> {
         let end = self.file.stream_position()?;
         if self.file.metadata()?.len() != end {
             return Err(io::Error::other("another process has appended since"));

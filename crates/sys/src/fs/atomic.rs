@@ -36,8 +36,8 @@ pub fn atomic_write_with(path: &Path, bytes: &[u8], mode: u32, durability: Durab
         refuse_special(&target, metadata)?;
     }
     match (replace(&target, bytes, mode, existing.as_ref(), durability), existing) {
-        (Err(Refused::Directory(_)), Some(metadata)) => overwrite(&target, bytes, &metadata, durability),
-        (Err(Refused::Directory(error) | Refused::Failed(error)), _) => Err(error),
+        (Err(ReplaceError::Directory(_)), Some(metadata)) => overwrite(&target, bytes, &metadata, durability),
+        (Err(ReplaceError::Directory(error) | ReplaceError::Failed(error)), _) => Err(error),
         (Ok(()), _) => Ok(()),
     }
 }
@@ -69,13 +69,13 @@ fn refuse_special(path: &Path, metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-enum Refused {
+enum ReplaceError {
     /// The directory does not let us put a file there with the right owner; the file itself may be writable.
     Directory(io::Error),
     Failed(io::Error),
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for ReplaceError {
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM | libc::EROFS | libc::EBUSY | libc::EXDEV | libc::ETXTBSY) => {
@@ -92,7 +92,7 @@ fn replace(
     mode: u32,
     existing: Option<&Metadata>,
     durability: Durability,
-) -> Result<(), Refused> {
+) -> Result<(), ReplaceError> {
     let (mut file, temp) = temp_beside(target, mode)?;
     let result = fill(&mut file, bytes, existing, durability)
         .and_then(|()| Ok(std::fs::rename(&temp, target)?))
@@ -103,7 +103,12 @@ fn replace(
     result
 }
 
-fn fill(file: &mut File, bytes: &[u8], existing: Option<&Metadata>, durability: Durability) -> Result<(), Refused> {
+fn fill(
+    file: &mut File,
+    bytes: &[u8],
+    existing: Option<&Metadata>,
+    durability: Durability,
+) -> Result<(), ReplaceError> {
     if let Some(kept) = existing {
         keep_owner(file, kept)?;
         // After the owner, because changing the owner clears set-id bits.
@@ -116,7 +121,7 @@ fn fill(file: &mut File, bytes: &[u8], existing: Option<&Metadata>, durability: 
     Ok(())
 }
 
-fn keep_owner(file: &File, kept: &Metadata) -> Result<(), Refused> {
+fn keep_owner(file: &File, kept: &Metadata) -> Result<(), ReplaceError> {
     let now = file.metadata()?;
     if (now.uid(), now.gid()) == (kept.uid(), kept.gid()) {
         return Ok(());
@@ -126,7 +131,7 @@ fn keep_owner(file: &File, kept: &Metadata) -> Result<(), Refused> {
     if unsafe { libc::fchown(file.as_raw_fd(), uid, kept.gid()) } == 0 {
         return Ok(());
     }
-    Err(Refused::Directory(io::Error::last_os_error()))
+    Err(ReplaceError::Directory(io::Error::last_os_error()))
 }
 
 fn sync_directory(target: &Path, durability: Durability) -> io::Result<()> {
@@ -162,8 +167,8 @@ fn overwrite(target: &Path, bytes: &[u8], expected: &Metadata, durability: Durab
     }
     let mut old = Vec::new();
     file.read_to_end(&mut old)?;
-    if let Err(error) = put(&mut file, bytes).and_then(|()| verify(&mut file, bytes)) {
-        put(&mut file, &old).ok();
+    if let Err(error) = write_from_start(&mut file, bytes).and_then(|()| verify(&mut file, bytes)) {
+        write_from_start(&mut file, &old).ok();
         return Err(error);
     }
     if durability == Durability::Disk {
@@ -172,7 +177,7 @@ fn overwrite(target: &Path, bytes: &[u8], expected: &Metadata, durability: Durab
     Ok(())
 }
 
-fn put(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+fn write_from_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.rewind()?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)

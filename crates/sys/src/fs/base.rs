@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 #[derive(Debug)]
-pub struct Base(OwnedFd);
+pub struct BaseDirectory(OwnedFd);
 
-impl Base {
+impl BaseDirectory {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))

@@ -91,9 +91,9 @@ fn reads_stop_at_the_limit_and_refuse_endless_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");
     std::fs::write(&path, "12345").unwrap();
-    assert_eq!(read_limited(&path, 5).unwrap(), Limited { bytes: b"12345".to_vec(), more: false });
-    assert_eq!(read_limited(&path, 4).unwrap(), Limited { bytes: b"1234".to_vec(), more: true });
-    assert_eq!(read_limited(&path, 0).unwrap(), Limited { bytes: vec![], more: true });
+    assert_eq!(read_limited(&path, 5).unwrap(), LimitedRead { bytes: b"12345".to_vec(), more: false });
+    assert_eq!(read_limited(&path, 4).unwrap(), LimitedRead { bytes: b"1234".to_vec(), more: true });
+    assert_eq!(read_limited(&path, 0).unwrap(), LimitedRead { bytes: vec![], more: true });
     assert!(!read_limited(&path, usize::MAX).unwrap().more);
     assert_eq!(read_limited(dir.path(), 4).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     assert_eq!(read_limited(Path::new("/dev/zero"), 4).unwrap_err().kind(), io::ErrorKind::InvalidInput);

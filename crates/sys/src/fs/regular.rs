@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The beginning of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limited {
+pub struct LimitedRead {
     pub bytes: Vec<u8>,
     /// Whether the file went on after `bytes`.
     pub more: bool,
@@ -17,16 +17,16 @@ pub struct Limited {
 /// Opens a regular file for reading. Directories give `IsADirectory`, everything else `InvalidInput`.
 pub fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     // Opening some devices has effects of its own, so the kind is asked first and, against a swap, once more afterwards.
-    regular(path, &std::fs::metadata(path)?)?;
+    check_regular(path, &std::fs::metadata(path)?)?;
     // Without O_NONBLOCK opening a FIFO that nobody writes to would hang.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
-    regular(path, &metadata)?;
+    check_regular(path, &metadata)?;
     Ok((file, metadata))
 }
 
-fn regular(path: &Path, metadata: &Metadata) -> io::Result<()> {
+fn check_regular(path: &Path, metadata: &Metadata) -> io::Result<()> {
     if metadata.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
@@ -38,7 +38,7 @@ fn regular(path: &Path, metadata: &Metadata) -> io::Result<()> {
 }
 
 /// At most `limit` bytes of a regular file.
-pub fn read_limited(path: &Path, limit: usize) -> io::Result<Limited> {
+pub fn read_limited(path: &Path, limit: usize) -> io::Result<LimitedRead> {
     let (file, metadata) = open_regular(path)?;
     read_up_to(file, limit, metadata.len())
 }
@@ -64,14 +64,14 @@ fn too_large(path: &Path, limit: usize) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, message)
 }
 
-fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<Limited> {
+fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<LimitedRead> {
     let capacity = usize::try_from(hint).unwrap_or(limit).min(limit);
     let mut bytes = Vec::with_capacity(capacity.saturating_add(1));
     // One byte more than allowed shows whether there is more; sizes reported for files in /proc are zero.
     file.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     let more = bytes.len() > limit;
     bytes.truncate(limit);
-    Ok(Limited { bytes, more })
+    Ok(LimitedRead { bytes, more })
 }
 
 /// Files that a walk with ignore rules reads in every directory.
@@ -79,18 +79,18 @@ const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 const IGNORE_BYTES: u64 = 16 << 20;
 
 /// An ignore file of `dir` that must not be read: no regular file, or of a size that no such file has.
-pub fn odd_ignore_file(dir: &Path) -> Option<PathBuf> {
-    let here = IGNORE_FILES.iter().map(|name| dir.join(name)).find(|file| is_odd(file));
+pub fn unreadable_ignore_file(dir: &Path) -> Option<PathBuf> {
+    let here = IGNORE_FILES.iter().map(|name| dir.join(name)).find(|file| is_unreadable(file));
     here.or_else(|| {
         let git = crate::git::git_dir(dir)?;
         let common = git.join("commondir");
-        if is_odd(&common) {
+        if is_unreadable(&common) {
             return Some(common);
         }
-        Some(crate::git::common_dir(&git).join("info/exclude")).filter(|file| is_odd(file))
+        Some(crate::git::common_dir(&git).join("info/exclude")).filter(|file| is_unreadable(file))
     })
 }
 
-fn is_odd(file: &Path) -> bool {
+fn is_unreadable(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|meta| !meta.is_dir() && (!meta.is_file() || meta.len() > IGNORE_BYTES))
 }

@@ -2,7 +2,7 @@
 
 /// One assignment. Section and name are in lower case, as git compares them; the subsection is as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct GitConfigEntry {
     pub(crate) section: String,
     pub(crate) subsection: Option<String>,
     pub(crate) name: String,
@@ -10,7 +10,7 @@ pub(crate) struct Entry {
     pub(crate) value: Option<String>,
 }
 
-impl Entry {
+impl GitConfigEntry {
     pub(crate) fn key(&self) -> String {
         match &self.subsection {
             Some(subsection) => format!("{}.{subsection}.{}", self.section, self.name),
@@ -20,21 +20,21 @@ impl Entry {
 }
 
 /// All assignments in order; the error is the number of the line that is no configuration.
-pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, usize> {
+pub(crate) fn parse(text: &str) -> Result<Vec<GitConfigEntry>, usize> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    let mut reader = Reader { rest: text.chars().peekable(), line: 1 };
+    let mut reader = GitConfigReader { rest: text.chars().peekable(), line: 1 };
     reader.entries().ok_or(reader.line)
 }
 
 /// Something that is no configuration.
-struct Malformed;
+struct MalformedConfig;
 
-struct Reader<'a> {
+struct GitConfigReader<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     line: usize,
 }
 
-impl Reader<'_> {
+impl GitConfigReader<'_> {
     fn next(&mut self) -> Option<char> {
         let next = self.rest.next();
         if next == Some('\n') {
@@ -44,7 +44,7 @@ impl Reader<'_> {
     }
 
     /// `None` at the first thing that is no configuration.
-    fn entries(&mut self) -> Option<Vec<Entry>> {
+    fn entries(&mut self) -> Option<Vec<GitConfigEntry>> {
         let mut entries = Vec::new();
         let mut header: Option<(String, Option<String>)> = None;
         while let Some(c) = self.rest.peek().copied() {
@@ -58,7 +58,7 @@ impl Reader<'_> {
             } else if c.is_ascii_alphabetic() {
                 let (section, subsection) = header.clone()?;
                 let name = self.name();
-                entries.push(Entry { section, subsection, name, value: self.value().ok()? });
+                entries.push(GitConfigEntry { section, subsection, name, value: self.value().ok()? });
             } else {
                 return None;
             }
@@ -127,17 +127,17 @@ impl Reader<'_> {
     }
 
     /// What follows a name, to the end of its line.
-    fn value(&mut self) -> Result<Option<String>, Malformed> {
+    fn value(&mut self) -> Result<Option<String>, MalformedConfig> {
         self.skip_blanks();
         match self.next() {
             None | Some('\n') => return Ok(None),
             Some('=') => {}
-            Some(_) => return Err(Malformed),
+            Some(_) => return Err(MalformedConfig),
         }
         let (mut text, mut blanks, mut in_quotes) = (String::new(), String::new(), false);
         loop {
             let c = match self.next() {
-                None | Some('\n') => return if in_quotes { Err(Malformed) } else { Ok(Some(text)) },
+                None | Some('\n') => return if in_quotes { Err(MalformedConfig) } else { Ok(Some(text)) },
                 Some(c) => c,
             };
             if c.is_ascii_whitespace() && !in_quotes {
@@ -154,15 +154,15 @@ impl Reader<'_> {
             text.push_str(&std::mem::take(&mut blanks));
             match c {
                 '"' => in_quotes = !in_quotes,
-                '\\' => match self.next().ok_or(Malformed)? {
+                '\\' => match self.next().ok_or(MalformedConfig)? {
                     '\n' => {}
                     't' => text.push('\t'),
                     'b' => text.push('\u{8}'),
                     'n' => text.push('\n'),
                     c @ ('\\' | '"') => text.push(c),
-                    _ => return Err(Malformed),
+                    _ => return Err(MalformedConfig),
                 },
-                '\0' => return Err(Malformed),
+                '\0' => return Err(MalformedConfig),
                 c => text.push(c),
             }
         }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Vec<String> {
-        let value = |entry: &Entry| entry.value.clone().unwrap_or_else(|| "<true>".into());
+        let value = |entry: &GitConfigEntry| entry.value.clone().unwrap_or_else(|| "<true>".into());
         parse(text).unwrap().iter().map(|entry| format!("{}={}", entry.key(), value(entry))).collect()
     }
 

@@ -3,14 +3,14 @@
 //! Follows includes (also conditional ones, whatever their condition), `commondir`, worktree configuration and submodules.
 //! Where a key cannot be overridden without changing what git prints, the [`Obstacle`] names it.
 
-mod found;
-mod places;
+mod programs;
+mod repositories;
 
-use super::config::{self, Entry};
+use super::config::{self, GitConfigEntry};
 use super::index;
 use crate::Env;
-use found::Found;
-use places::Repository;
+use programs::NamedPrograms;
+use repositories::GitRepository;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -39,13 +39,13 @@ const REDIRECTS: [&str; 5] =
 
 /// Why a repository cannot be made powerless.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct NeutralObstacle {
     /// The key, or what else stood in the way.
     pub key: String,
     pub file: PathBuf,
 }
 
-impl std::fmt::Display for Obstacle {
+impl std::fmt::Display for NeutralObstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} in {}", self.key, self.file.display())
     }
@@ -53,7 +53,7 @@ impl std::fmt::Display for Obstacle {
 
 /// What makes the repositories of some directories powerless.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neutral {
+pub struct NeutralConfig {
     overrides: BTreeMap<String, String>,
     /// A key by which the repository replaces git's own diff; it is overridden with a program that fails, because
     /// nothing brings git's own diff back.
@@ -62,15 +62,15 @@ pub struct Neutral {
     pub files: BTreeSet<PathBuf>,
 }
 
-impl Neutral {
+impl NeutralConfig {
     /// Looks at the repository git would use in each of `dirs`.
-    pub fn of<'a>(dirs: impl IntoIterator<Item = &'a Path>, env: &Env) -> Result<Self, Obstacle> {
+    pub fn of<'a>(dirs: impl IntoIterator<Item = &'a Path>, env: &Env) -> Result<Self, NeutralObstacle> {
         if let Some(name) = REDIRECTS.iter().find(|name| env.get(name).is_some()) {
-            return Err(Obstacle { key: (*name).to_owned(), file: "the environment".into() });
+            return Err(NeutralObstacle { key: (*name).to_owned(), file: "the environment".into() });
         }
-        let mut scan = Scan { env, neutral: Self::default(), seen: BTreeSet::new(), users: None };
+        let mut scan = NeutralScan { env, neutral: Self::default(), seen: BTreeSet::new(), users: None };
         for dir in dirs {
-            for repository in places::repositories(&crate::real::path(dir))? {
+            for repository in repositories::repositories(&crate::real_path::path(dir))? {
                 scan.repository(&repository)?;
             }
         }
@@ -78,16 +78,16 @@ impl Neutral {
     }
 
     /// The variables to set, after those that `env` already sets.
-    pub fn variables(&self, env: &Env) -> Result<Vec<(String, String)>, Obstacle> {
+    pub fn variables(&self, env: &Env) -> Result<Vec<(String, String)>, NeutralObstacle> {
         let mut out = self.configuration(env)?;
         out.extend(VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Ok(out)
     }
 
     /// As `variables`, for calls that may reach a remote and write the index.
-    pub fn configuration(&self, env: &Env) -> Result<Vec<(String, String)>, Obstacle> {
+    pub fn configuration(&self, env: &Env) -> Result<Vec<(String, String)>, NeutralObstacle> {
         const COUNT: &str = "GIT_CONFIG_COUNT";
-        let unusable = |key: &str| Obstacle { key: key.to_owned(), file: "the environment".into() };
+        let unusable = |key: &str| NeutralObstacle { key: key.to_owned(), file: "the environment".into() };
         let before = match env.non_empty(COUNT) {
             Some(text) => text.parse::<usize>().map_err(|_| unusable(COUNT))?,
             None => 0,
@@ -100,30 +100,30 @@ impl Neutral {
             out.push((format!("GIT_CONFIG_VALUE_{}", before + at), value));
         }
         if out.len() > 2 * MAX_OVERRIDES {
-            return Err(Obstacle { key: format!("more than {MAX_OVERRIDES} programs"), file: PathBuf::new() });
+            return Err(NeutralObstacle { key: format!("more than {MAX_OVERRIDES} programs"), file: PathBuf::new() });
         }
         out.push((COUNT.to_owned(), (before + out.len() / 2).to_string()));
         Ok(out)
     }
 }
 
-struct Scan<'a> {
+struct NeutralScan<'a> {
     env: &'a Env,
-    neutral: Neutral,
+    neutral: NeutralConfig,
     /// Git directories that were looked at.
     seen: BTreeSet<PathBuf>,
     /// The user's own configuration, read when it is first needed.
     users: Option<BTreeMap<String, String>>,
 }
 
-impl Scan<'_> {
-    fn repository(&mut self, repository: &Repository) -> Result<(), Obstacle> {
-        let git_dir = crate::real::path(&repository.git_dir);
+impl NeutralScan<'_> {
+    fn repository(&mut self, repository: &GitRepository) -> Result<(), NeutralObstacle> {
+        let git_dir = crate::real_path::path(&repository.git_dir);
         if !self.seen.insert(git_dir.clone()) {
             return Ok(());
         }
         if self.seen.len() > MAX_REPOSITORIES {
-            return Err(Obstacle { key: "too many submodules".into(), file: git_dir });
+            return Err(NeutralObstacle { key: "too many submodules".into(), file: git_dir });
         }
         let common = super::common_dir(&git_dir);
         let mut reader = FileReader { env: self.env, files: &mut self.neutral.files, entries: Vec::new() };
@@ -134,18 +134,18 @@ impl Scan<'_> {
         }
         let entries = reader.entries;
         self.neutral.files.insert(git_dir.join("commondir"));
-        let mut found = Found::default();
+        let mut found = NamedPrograms::default();
         for (file, entry) in &entries {
-            found.add(entry).map_err(|key| Obstacle { key, file: file.clone() })?;
+            found.add(entry).map_err(|key| NeutralObstacle { key, file: file.clone() })?;
             if (entry.section.as_str(), entry.name.as_str()) == ("core", "worktree") {
-                leads_home(entry, repository, &git_dir, file)?;
+                check_work_tree(entry, repository, &git_dir, file)?;
             }
         }
-        self.settle(found, repository);
+        self.add_overrides(found, repository);
         let Some(top) = &repository.top else { return Ok(()) };
-        let unreadable = || Obstacle { key: "an index that cannot be read".into(), file: git_dir.join("index") };
+        let unreadable = || NeutralObstacle { key: "an index that cannot be read".into(), file: git_dir.join("index") };
         for path in index::submodules(&git_dir).ok_or_else(unreadable)? {
-            if let Some(inner) = places::at(&top.join(path))? {
+            if let Some(inner) = repositories::at(&top.join(path))? {
                 self.repository(&inner)?;
             }
         }
@@ -153,17 +153,17 @@ impl Scan<'_> {
     }
 
     /// Turns what was found into overrides; the user's own value takes the place of the repository's.
-    fn settle(&mut self, found: Found, repository: &Repository) {
+    fn add_overrides(&mut self, found: NamedPrograms, repository: &GitRepository) {
         let folder = repository.top.as_deref().unwrap_or(&repository.git_dir);
-        let found = found.overrides(|| places::has_own_git_lfs(self.env, folder));
+        let found = found.overrides(|| repositories::has_own_git_lfs(self.env, folder));
         if found.is_empty() {
             return;
         }
         let env = self.env;
-        let users = self.users.get_or_insert_with(|| places::users_configuration(env));
+        let users = self.users.get_or_insert_with(|| repositories::users_configuration(env));
         for (key, value) in found {
             let own = users.get(&key).cloned();
-            if own.is_none() && found::is_external_diff(&key) {
+            if own.is_none() && programs::is_external_diff(&key) {
                 self.neutral.external_diff.get_or_insert_with(|| key.clone());
             }
             self.neutral.overrides.insert(key, own.unwrap_or(value));
@@ -172,26 +172,31 @@ impl Scan<'_> {
 }
 
 /// A working tree elsewhere would have git read files that nobody was asked about.
-fn leads_home(entry: &Entry, repository: &Repository, git_dir: &Path, file: &Path) -> Result<(), Obstacle> {
-    let named = entry.value.as_deref().map(|value| crate::real::path(&git_dir.join(value)));
-    if named.is_some() && named == repository.top.as_deref().map(crate::real::path) {
+fn check_work_tree(
+    entry: &GitConfigEntry,
+    repository: &GitRepository,
+    git_dir: &Path,
+    file: &Path,
+) -> Result<(), NeutralObstacle> {
+    let named = entry.value.as_deref().map(|value| crate::real_path::path(&git_dir.join(value)));
+    if named.is_some() && named == repository.top.as_deref().map(crate::real_path::path) {
         return Ok(());
     }
-    Err(Obstacle { key: entry.key(), file: file.to_path_buf() })
+    Err(NeutralObstacle { key: entry.key(), file: file.to_path_buf() })
 }
 
 /// Reads configuration files and what they include.
 struct FileReader<'a> {
     env: &'a Env,
     files: &'a mut BTreeSet<PathBuf>,
-    entries: Vec<(PathBuf, Entry)>,
+    entries: Vec<(PathBuf, GitConfigEntry)>,
 }
 
 impl FileReader<'_> {
-    fn file(&mut self, path: &Path, depth: usize) -> Result<(), Obstacle> {
-        let obstacle = |key: &str| Obstacle { key: key.to_owned(), file: path.to_path_buf() };
+    fn file(&mut self, path: &Path, depth: usize) -> Result<(), NeutralObstacle> {
+        let obstacle = |key: &str| NeutralObstacle { key: key.to_owned(), file: path.to_path_buf() };
         self.files.insert(path.to_path_buf());
-        let real = crate::real::path(path);
+        let real = crate::real_path::path(path);
         self.files.insert(real.clone());
         if depth > MAX_INCLUDES {
             return Err(obstacle("include.path (nested too deeply)"));
@@ -209,7 +214,7 @@ impl FileReader<'_> {
         for entry in config::parse(&text).map_err(|line| obstacle(&format!("line {line}")))? {
             if is_include(&entry) {
                 let target = entry.value.as_deref().unwrap_or_default();
-                let target = places::included(target, &real, self.env).ok_or_else(|| obstacle(&entry.key()))?;
+                let target = repositories::included(target, &real, self.env).ok_or_else(|| obstacle(&entry.key()))?;
                 self.file(&target, depth + 1)?;
             }
             self.entries.push((path.to_path_buf(), entry));
@@ -218,7 +223,7 @@ impl FileReader<'_> {
     }
 }
 
-fn is_include(entry: &Entry) -> bool {
+fn is_include(entry: &GitConfigEntry) -> bool {
     matches!(entry.section.as_str(), "include" | "includeif") && entry.name == "path"
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// What to run. The environment is complete: nothing is inherited.
 #[derive(Debug)]
-pub struct Once<'a> {
+pub struct BoundedCommand<'a> {
     pub program: &'a Path,
     pub args: &'a [&'a str],
     /// For its standard input, where no process list shows it.
@@ -20,7 +20,7 @@ pub struct Once<'a> {
     pub bytes: u64,
 }
 
-impl Once<'_> {
+impl BoundedCommand<'_> {
     /// Its standard output. Everything but exit code 0 is an error that says what happened.
     #[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
     pub fn run(&self) -> io::Result<Vec<u8>> {
@@ -65,9 +65,9 @@ fn start(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-type Reading = std::thread::JoinHandle<Vec<u8>>;
+type ReaderThread = std::thread::JoinHandle<Vec<u8>>;
 
-fn reader(stream: Option<impl Read + Send + 'static>, limit: u64) -> Option<Reading> {
+fn reader(stream: Option<impl Read + Send + 'static>, limit: u64) -> Option<ReaderThread> {
     let stream = stream?;
     Some(std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -79,7 +79,7 @@ fn reader(stream: Option<impl Read + Send + 'static>, limit: u64) -> Option<Read
     }))
 }
 
-fn joined(reading: Option<Reading>) -> Vec<u8> {
+fn joined(reading: Option<ReaderThread>) -> Vec<u8> {
     reading.and_then(|reading| reading.join().ok()).unwrap_or_default()
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     fn sh(script: &str, input: &[u8], time: Duration) -> io::Result<Vec<u8>> {
         let args = ["-c", script];
-        Once { program: Path::new("/bin/sh"), args: &args, input, env: Vec::new(), time, bytes: 1000 }.run()
+        BoundedCommand { program: Path::new("/bin/sh"), args: &args, input, env: Vec::new(), time, bytes: 1000 }.run()
     }
 
     #[test]

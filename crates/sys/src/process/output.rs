@@ -1,7 +1,7 @@
 //! Reading what children print, in bounded time: a pipe is read until its end, or until a short while after the child
 //! itself ended, whichever comes first.
 
-use super::{Exit, Spawn, Terminal, spawn_in};
+use super::{ExitOutcome, SpawnSpec, TerminalAccess, spawn_in};
 use crate::ring::RingBuffer;
 use std::io;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
 /// How long pipes are drained after a child's exit. Descendants that hold them cannot hang us longer.
-pub const DRAIN: Duration = Duration::from_millis(250);
+pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 const CHUNK: usize = 32 * 1024;
 
 /// Why [`drain`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drained {
+pub enum DrainEnd {
     /// Every writer closed the pipe.
     End,
     /// Something still holds it; what it writes from now on is not read.
@@ -35,7 +35,7 @@ pub async fn drain<R: AsyncRead + Unpin>(
     exited: impl Future<Output = ()>,
     limit: Duration,
     mut sink: impl FnMut(&[u8]),
-) -> io::Result<Drained> {
+) -> io::Result<DrainEnd> {
     let mut chunk = vec![0; CHUNK];
     let cut = async {
         exited.await;
@@ -45,9 +45,9 @@ pub async fn drain<R: AsyncRead + Unpin>(
     loop {
         tokio::select! {
             biased;
-            () = &mut cut => return Ok(Drained::Cut),
+            () = &mut cut => return Ok(DrainEnd::Cut),
             read = reader.read(&mut chunk) => match read? {
-                0 => return Ok(Drained::End),
+                0 => return Ok(DrainEnd::End),
                 length => sink(&chunk[..length]),
             },
         }
@@ -64,13 +64,13 @@ pub struct RunOptions {
     pub grace: Duration,
     /// Bytes kept of the beginning and of the end of each stream.
     pub keep: usize,
-    pub descendants: Descendants,
-    pub terminal: Terminal,
+    pub descendants: DescendantPolicy,
+    pub terminal: TerminalAccess,
 }
 
 /// What becomes of processes a child leaves behind when it ends by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Descendants {
+pub enum DescendantPolicy {
     #[default]
     End,
     /// Until the session's end.
@@ -84,23 +84,23 @@ impl Default for RunOptions {
             timeout: Duration::from_mins(1),
             grace: Duration::from_secs(2),
             keep: RingBuffer::DEFAULT_SIDE,
-            descendants: Descendants::End,
-            terminal: Terminal::Shared,
+            descendants: DescendantPolicy::End,
+            terminal: TerminalAccess::Shared,
         }
     }
 }
 
 /// What a child left.
 #[derive(Debug)]
-pub struct Finished {
-    pub exit: Exit,
+pub struct ProcessOutcome {
+    pub exit: ExitOutcome,
     pub timed_out: bool,
     pub stdout: RingBuffer,
     pub stderr: RingBuffer,
 }
 
 /// Runs a child to its end in bounded time and memory. Its descendants end with it, unless they may live on.
-pub async fn run(spec: Spawn, options: RunOptions) -> io::Result<Finished> {
+pub async fn run(spec: SpawnSpec, options: RunOptions) -> io::Result<ProcessOutcome> {
     let RunOptions { input, timeout, grace, keep, descendants, terminal } = options;
     let mut child = spawn_in(spec, terminal)?;
     let (mut stdin, mut out, mut err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -129,10 +129,10 @@ pub async fn run(spec: Spawn, options: RunOptions) -> io::Result<Finished> {
     let (ended, (), out_read, err_read) = tokio::join!(wait, feed, read_out, read_err);
     let (exit, timed_out) = ended?;
     out_read.and(err_read)?;
-    if descendants == Descendants::LiveOn && !timed_out {
+    if descendants == DescendantPolicy::LiveOn && !timed_out {
         child.release();
     }
-    Ok(Finished { exit, timed_out, stdout, stderr })
+    Ok(ProcessOutcome { exit, timed_out, stdout, stderr })
 }
 
 async fn pump<R: AsyncRead + Unpin>(
@@ -141,7 +141,7 @@ async fn pump<R: AsyncRead + Unpin>(
     ring: &mut RingBuffer,
 ) -> io::Result<()> {
     let Some(reader) = reader else { return Ok(()) };
-    drain(reader, is_true(exited.clone()), DRAIN, |bytes| ring.push(bytes)).await?;
+    drain(reader, is_true(exited.clone()), DRAIN_TIMEOUT, |bytes| ring.push(bytes)).await?;
     Ok(())
 }
 

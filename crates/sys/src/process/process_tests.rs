@@ -2,19 +2,19 @@ use super::*;
 use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-fn shell(script: &str) -> Spawn {
-    Spawn {
+fn shell(script: &str) -> SpawnSpec {
+    SpawnSpec {
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         cwd: "/".into(),
-        stdin: Input::Null,
-        output: Output::Merged,
+        stdin: ChildInput::Null,
+        output: ChildOutput::Merged,
     }
 }
 
 /// Reads whole lines that the child prints until `count` are there.
-async fn lines(child: &mut Child, count: usize) -> Vec<String> {
+async fn lines(child: &mut ChildProcess, count: usize) -> Vec<String> {
     let mut text = Vec::new();
     let out = child.stdout.as_mut().unwrap();
     while text.split(|byte| *byte == b'\n').count() <= count {
@@ -23,7 +23,7 @@ async fn lines(child: &mut Child, count: usize) -> Vec<String> {
     String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
 }
 
-async fn pids(child: &mut Child, count: usize) -> Vec<i32> {
+async fn pids(child: &mut ChildProcess, count: usize) -> Vec<i32> {
     lines(child, count).await.iter().map(|line| line.parse().unwrap()).collect()
 }
 
@@ -48,7 +48,7 @@ async fn dropping_a_running_child_takes_its_whole_tree() {
 async fn dropping_after_the_exit_still_takes_what_was_left_behind() {
     let mut child = spawn(shell(&format!("{FAMILY} exit 3"))).unwrap();
     let pids = pids(&mut child, 3).await;
-    assert_eq!(child.wait().await.unwrap(), Exit { code: Some(3), signal: None });
+    assert_eq!(child.wait().await.unwrap(), ExitOutcome { code: Some(3), signal: None });
     assert!(pids.iter().all(|pid| crate::is_alive(*pid)));
     drop(child);
     assert_gone(&pids);
@@ -147,7 +147,7 @@ async fn waiting_does_not_hang_on_an_inherited_pipe() {
     let finished = run(shell("echo done; sleep 600 &"), RunOptions::default()).await.unwrap();
     assert_eq!(finished.exit.code, Some(0));
     assert_eq!(finished.stdout.to_bytes(), b"done\n");
-    assert!(started.elapsed() >= DRAIN && started.elapsed() < Duration::from_secs(20));
+    assert!(started.elapsed() >= DRAIN_TIMEOUT && started.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
@@ -156,16 +156,16 @@ async fn drain_tells_end_from_cut() {
     writer.write_all(b"abc").await.unwrap();
     let mut seen = Vec::new();
     let cut = drain(&mut reader, async {}, Duration::from_millis(30), |bytes| seen.extend_from_slice(bytes)).await;
-    assert_eq!(cut.unwrap(), Drained::Cut);
+    assert_eq!(cut.unwrap(), DrainEnd::Cut);
     drop(writer);
-    let end = drain(&mut reader, std::future::pending(), DRAIN, |bytes| seen.extend_from_slice(bytes)).await;
-    assert_eq!(end.unwrap(), Drained::End);
+    let end = drain(&mut reader, std::future::pending(), DRAIN_TIMEOUT, |bytes| seen.extend_from_slice(bytes)).await;
+    assert_eq!(end.unwrap(), DrainEnd::End);
     assert_eq!(seen, b"abc");
 }
 
 #[tokio::test]
 async fn run_feeds_input_and_keeps_streams_apart() {
-    let spec = Spawn { stdin: Input::Pipe, output: Output::Split, ..shell("cat; echo bad >&2") };
+    let spec = SpawnSpec { stdin: ChildInput::Pipe, output: ChildOutput::Split, ..shell("cat; echo bad >&2") };
     let input = vec![b'x'; 200_000];
     let options = RunOptions { input, keep: 10, ..RunOptions::default() };
     let finished = run(spec, options).await.unwrap();
@@ -177,7 +177,7 @@ async fn run_feeds_input_and_keeps_streams_apart() {
 
 #[tokio::test]
 async fn run_ends_on_time_even_if_input_is_never_read() {
-    let spec = Spawn { stdin: Input::Pipe, ..shell("exec sleep 600") };
+    let spec = SpawnSpec { stdin: ChildInput::Pipe, ..shell("exec sleep 600") };
     let options = RunOptions { input: vec![0; 1 << 20], timeout: Duration::from_millis(50), ..RunOptions::default() };
     let finished = run(spec, options).await.unwrap();
     assert!(finished.timed_out);
@@ -186,7 +186,7 @@ async fn run_ends_on_time_even_if_input_is_never_read() {
 
 #[tokio::test]
 async fn a_program_that_does_not_exist_is_an_error() {
-    let missing = Spawn { program: "/nonexistent/program".into(), ..shell("") };
+    let missing = SpawnSpec { program: "/nonexistent/program".into(), ..shell("") };
     assert_eq!(spawn(missing).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
@@ -196,7 +196,7 @@ async fn a_program_that_does_not_exist_is_an_error() {
 async fn cost_of_a_child() {
     let mut spent = [Duration::ZERO; 3];
     for _ in 0..300 {
-        let spec = Spawn { program: "/bin/true".into(), args: vec![], ..shell("") };
+        let spec = SpawnSpec { program: "/bin/true".into(), args: vec![], ..shell("") };
         let mut started = Instant::now();
         let mut lap = || std::mem::replace(&mut started, Instant::now()).elapsed();
         let mut child = spawn(spec).unwrap();

@@ -12,15 +12,15 @@ pub(crate) const RUN_VARIABLE: &str = "GIMLET_RUN";
 /// Set in every child to its own marker, likewise a chain.
 pub(crate) const CHILD_VARIABLE: &str = "GIMLET_CHILD";
 
-static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| Mutex::new(Registry::new()));
+static REGISTRY: LazyLock<Mutex<ChildRegistry>> = LazyLock::new(|| Mutex::new(ChildRegistry::new()));
 
-pub(crate) fn lock() -> MutexGuard<'static, Registry> {
+pub(crate) fn lock() -> MutexGuard<'static, ChildRegistry> {
     // The state stays meaningful whatever a panicking holder was doing: each change is a single insert or remove.
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Debug)]
-pub(crate) struct Registry {
+pub(crate) struct ChildRegistry {
     run: String,
     started: u64,
     /// Children whose handle (or the runtime) will reap them.
@@ -33,7 +33,7 @@ pub(crate) struct Registry {
     subreaper: bool,
 }
 
-impl Registry {
+impl ChildRegistry {
     fn new() -> Self {
         Self {
             run: crate::id::uuid().replace('-', ""),

@@ -12,7 +12,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(1);
 
 /// One child's tree.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     /// The child's pid, which is its group.
     pub(crate) leader: i32,
     pub(crate) marker: String,
@@ -20,46 +20,46 @@ pub(crate) struct Tree {
 
 /// Whether the leader is still ours to signal by number: after it was reaped the number may belong to someone else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leader {
+pub(crate) enum LeaderState {
     Unreaped,
     Reaped,
 }
 
 /// What one look at the process table showed.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct TreeSnapshot {
     pub(crate) live: Vec<i32>,
     /// Nothing was there to look at. Otherwise a process may have slipped from a parent that was about to die to us
     /// just behind the look, and only a second empty one in a row is proof.
-    pub(crate) certain: bool,
+    pub(crate) is_certain: bool,
 }
 
-impl Look {
+impl TreeSnapshot {
     fn below(roots: Vec<i32>) -> Self {
-        Self { certain: roots.is_empty(), live: closure(roots) }
+        Self { is_certain: roots.is_empty(), live: with_descendants(roots) }
     }
 }
 
-impl Tree {
+impl ProcessTree {
     /// Every live process of this tree.
-    pub(crate) fn look(&self, leader: Leader) -> Look {
+    pub(crate) fn look(&self, leader: LeaderState) -> TreeSnapshot {
         let mut live = match leader {
-            Leader::Unreaped => closure(vec![self.leader]),
-            Leader::Reaped => Vec::new(),
+            LeaderState::Unreaped => with_descendants(vec![self.leader]),
+            LeaderState::Reaped => Vec::new(),
         };
         // After the leader's own tree, because processes move from there to us and never back.
-        let orphans = Look::below(strays().into_iter().filter(|pid| self.owns(*pid)).collect());
+        let orphans = TreeSnapshot::below(strays().into_iter().filter(|pid| self.owns(*pid)).collect());
         live.extend(orphans.live);
-        Look { live, certain: orphans.certain && leader == Leader::Reaped }
+        TreeSnapshot { live, is_certain: orphans.is_certain && leader == LeaderState::Reaped }
     }
 
     fn owns(&self, pid: i32) -> bool {
-        procfs::carries(pid, CHILD_VARIABLE, &self.marker)
+        procfs::has_marker(pid, CHILD_VARIABLE, &self.marker)
             || procfs::stat(pid).is_some_and(|stat| stat.group == self.leader && stat.session == own_session())
     }
 
     /// Asks everyone who has not been `asked` yet to end, and returns whether anybody is left.
-    pub(crate) fn ask(&self, leader: Leader, asked: &mut BTreeSet<i32>) -> bool {
+    pub(crate) fn terminate(&self, leader: LeaderState, asked: &mut BTreeSet<i32>) -> bool {
         let look = self.look(leader);
         for pid in &look.live {
             if asked.insert(*pid) {
@@ -75,8 +75,8 @@ impl Tree {
     }
 
     /// SIGKILL until nothing is left, bounded.
-    pub(crate) fn kill(&self, leader: Leader) {
-        if leader == Leader::Unreaped || cfg!(not(target_os = "linux")) {
+    pub(crate) fn kill(&self, leader: LeaderState) {
+        if leader == LeaderState::Unreaped || cfg!(not(target_os = "linux")) {
             send_group(self.leader, libc::SIGKILL);
         }
         kill_until_none(|| self.look(leader));
@@ -99,27 +99,27 @@ pub(crate) fn kill_everything() {
     kill_until_none(|| {
         let children: BTreeSet<i32> = own_children().into_iter().collect();
         let mut roots: Vec<i32> = registry::lock().direct().filter(|pid| children.contains(pid)).collect();
-        roots.extend(strays().into_iter().filter(|pid| owns_unmarked || procfs::carries(*pid, RUN_VARIABLE, &run)));
+        roots.extend(strays().into_iter().filter(|pid| owns_unmarked || procfs::has_marker(*pid, RUN_VARIABLE, &run)));
         if !subreaper {
             roots.extend(marked(&run));
         }
-        Look::below(roots)
+        TreeSnapshot::below(roots)
     });
 }
 
 /// Every process on the machine that carries `run`.
 pub(crate) fn marked(run: &str) -> Vec<i32> {
-    procfs::pids().into_iter().filter(|pid| *pid > 1 && procfs::carries(*pid, RUN_VARIABLE, run)).collect()
+    procfs::pids().into_iter().filter(|pid| *pid > 1 && procfs::has_marker(*pid, RUN_VARIABLE, run)).collect()
 }
 
 /// SIGKILLs what `look` finds until it surely finds nothing, or time is up.
-fn kill_until_none(mut look: impl FnMut() -> Look) {
+fn kill_until_none(mut look: impl FnMut() -> TreeSnapshot) {
     let deadline = Instant::now() + KILL_LIMIT;
     let mut pause = Duration::from_micros(100);
     let mut was_empty = false;
     let mut killed = BTreeSet::new();
     loop {
-        let Look { live, certain } = look();
+        let TreeSnapshot { live, is_certain: certain } = look();
         // A dying process loses its environment before it is gone, and with it the proof that it is ours.
         killed.extend(live);
         let live: Vec<i32> = killed.iter().copied().filter(|pid| procfs::is_live(*pid)).collect();
@@ -138,7 +138,7 @@ fn kill_until_none(mut look: impl FnMut() -> Look) {
 }
 
 /// `roots` and all their descendants, as far as they run code.
-pub(crate) fn closure(roots: Vec<i32>) -> Vec<i32> {
+pub(crate) fn with_descendants(roots: Vec<i32>) -> Vec<i32> {
     let mut seen = BTreeSet::new();
     let mut open = roots;
     while let Some(pid) = open.pop() {

@@ -2,8 +2,8 @@
 //! mounted on top. `/proc` and `/sys` are read-only under every profile: root owns the kernel's switches in them, and
 //! owning a file needs no capability.
 
-use super::plan::{Mount, Plan, State};
-use super::{Files, ProcMount, SYS};
+use super::plan::{MountPlan, MountState, SandboxMount};
+use super::{FileConfinement, ProcMount, SYS_PATH};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,9 +11,9 @@ use std::path::Path;
 /// What our own program is called inside.
 pub(crate) const INNER: &str = "/dev/.gimlet";
 
-pub(crate) struct Shape<'a> {
-    pub(crate) files: &'a Files,
-    pub(crate) plan: &'a Plan,
+pub(crate) struct BwrapSpec<'a> {
+    pub(crate) files: &'a FileConfinement,
+    pub(crate) plan: &'a MountPlan,
     pub(crate) proc: ProcMount,
     /// A file nobody may read.
     pub(crate) void: &'a Path,
@@ -22,30 +22,30 @@ pub(crate) struct Shape<'a> {
     pub(crate) cwd: &'a Path,
     /// Descriptor of the system call filter.
     pub(crate) filter: i32,
-    pub(crate) session: Session,
+    pub(crate) session: BwrapSession,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Session {
+pub(crate) enum BwrapSession {
     /// Without the terminal.
     Own,
     /// With the terminal of whoever started us.
     Shared,
 }
 
-pub(crate) fn arguments(shape: &Shape<'_>) -> Vec<OsString> {
-    let mut out = Arguments::default();
+pub(crate) fn arguments(shape: &BwrapSpec<'_>) -> Vec<OsString> {
+    let mut out = BwrapArguments::default();
     for flag in ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"] {
         out.word(flag);
     }
     out.word("--unshare-cgroup-try").word("--die-with-parent");
-    if shape.session == Session::Own {
+    if shape.session == BwrapSession::Own {
         out.word("--new-session");
     }
     out.word("--cap-drop").word("ALL");
     out.word(match shape.files {
-        Files::Confined(_) => "--ro-bind",
-        Files::Free => "--bind",
+        FileConfinement::Confined(_) => "--ro-bind",
+        FileConfinement::Free => "--bind",
     });
     out.word("/").word("/");
     for mount in &shape.plan.mounts {
@@ -67,9 +67,9 @@ pub(crate) fn arguments(shape: &Shape<'_>) -> Vec<OsString> {
 }
 
 #[derive(Default)]
-struct Arguments(Vec<OsString>);
+struct BwrapArguments(Vec<OsString>);
 
-impl Arguments {
+impl BwrapArguments {
     fn word(&mut self, word: &str) -> &mut Self {
         self.0.push(word.into());
         self
@@ -81,23 +81,23 @@ impl Arguments {
     }
 
     /// `/sys` with all that is mounted below it. What the plan hides there is hidden again.
-    fn kernel_objects(&mut self, shape: &Shape<'_>) {
-        let sys = Path::new(SYS);
+    fn kernel_objects(&mut self, shape: &BwrapSpec<'_>) {
+        let sys = Path::new(SYS_PATH);
         if sys.is_dir() {
             self.word("--ro-bind").path(sys).path(sys);
         }
-        let hidden = |mount: &&Mount| mount.state == State::Hidden && mount.path.starts_with(sys);
+        let hidden = |mount: &&SandboxMount| mount.state == MountState::Hidden && mount.path.starts_with(sys);
         shape.plan.mounts.iter().filter(hidden).for_each(|mount| self.mount(mount, shape.void));
     }
 
-    fn mount(&mut self, mount: &Mount, void: &Path) {
+    fn mount(&mut self, mount: &SandboxMount, void: &Path) {
         let path = &mount.path;
         match (mount.state, mount.is_dir) {
-            (State::Writable, _) => self.word("--bind").path(path).path(path),
-            (State::ReadOnly, _) => self.word("--ro-bind").path(path).path(path),
-            (State::Hidden, false) => self.word("--ro-bind").path(void).path(path),
-            (State::Hidden, true) => {
-                let mode = if mount.porous { "0111" } else { "0000" };
+            (MountState::Writable, _) => self.word("--bind").path(path).path(path),
+            (MountState::ReadOnly, _) => self.word("--ro-bind").path(path).path(path),
+            (MountState::Hidden, false) => self.word("--ro-bind").path(void).path(path),
+            (MountState::Hidden, true) => {
+                let mode = if mount.has_open_parts { "0111" } else { "0000" };
                 self.word("--perms").word(mode).word("--tmpfs").path(path)
             }
         };

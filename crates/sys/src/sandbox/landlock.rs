@@ -3,8 +3,8 @@
 //! those inside writable places stay open (`Backend::leaves_open` names them). `/proc` and `/sys` are never granted for
 //! writing, also where files are not confined: their neighbours are.
 
-use super::plan::{self, State};
-use super::{Effect, Files, KERNEL, Rule};
+use super::plan::{self, MountState};
+use super::{FileConfinement, KERNEL_PATHS, RuleEffect, SandboxRule};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -56,10 +56,10 @@ pub(crate) fn version() -> Option<u32> {
 }
 
 /// A rule set ready to be applied, with every descriptor it needs already resolved.
-pub(crate) fn ruleset(files: &Files, abi: u32) -> io::Result<OwnedFd> {
+pub(crate) fn ruleset(files: &FileConfinement, abi: u32) -> io::Result<OwnedFd> {
     let (handled, grants) = match files {
-        Files::Confined(rules) => (handled(abi), grants(rules)),
-        Files::Free => (handled(abi) & CHANGING, writable(Path::new("/"), CHANGING)),
+        FileConfinement::Confined(rules) => (handled(abi), grants(rules)),
+        FileConfinement::Free => (handled(abi) & CHANGING, writable(Path::new("/"), CHANGING)),
     };
     let attributes = RulesetAttributes { files: handled, network: 0, scoped: if abi >= 6 { SCOPES } else { 0 } };
     let size: libc::c_long = match abi {
@@ -95,21 +95,21 @@ fn handled(abi: u32) -> u64 {
     all
 }
 
-fn grants(rules: &[Rule]) -> Vec<(PathBuf, u64)> {
+fn grants(rules: &[SandboxRule]) -> Vec<(PathBuf, u64)> {
     // Names can be listed everywhere: that right cannot be left out for a part of a directory either.
     let mut out = vec![(PathBuf::from("/"), READ_DIR)];
     let hidden: Vec<&Path> = rules
         .iter()
-        .filter(|rule| rule.effect == Effect::DenyRead && !in_writable(rules, &rule.path))
+        .filter(|rule| rule.effect == RuleEffect::DenyRead && !in_writable(rules, &rule.path))
         .map(|rule| rule.path.as_path())
         .collect();
     open_around(Path::new("/"), &hidden, READING, &mut out);
-    let open = |rule: &&Rule| plan::state(rules, &rule.path) != State::Hidden;
-    for rule in rules.iter().filter(|rule| rule.effect == Effect::AllowRead).filter(open) {
+    let open = |rule: &&SandboxRule| plan::state(rules, &rule.path) != MountState::Hidden;
+    for rule in rules.iter().filter(|rule| rule.effect == RuleEffect::AllowRead).filter(open) {
         out.push((rule.path.clone(), READING));
     }
-    let written = rules.iter().filter(|rule| rule.effect == Effect::AllowWrite);
-    for rule in written.filter(|rule| plan::state(rules, &rule.path) == State::Writable) {
+    let written = rules.iter().filter(|rule| rule.effect == RuleEffect::AllowWrite);
+    for rule in written.filter(|rule| plan::state(rules, &rule.path) == MountState::Writable) {
         out.extend(writable(&rule.path, !MAKE_DEVICES));
     }
     out.extend(DEVICES.iter().map(|path| (PathBuf::from(path), READING | WRITE_FILE | TRUNCATE | IOCTL_DEV)));
@@ -119,7 +119,7 @@ fn grants(rules: &[Rule]) -> Vec<(PathBuf, u64)> {
 
 /// Grants `access` to `path` and what is below it, but for the files of the kernel.
 fn writable(path: &Path, access: u64) -> Vec<(PathBuf, u64)> {
-    let kernel = KERNEL.map(Path::new);
+    let kernel = KERNEL_PATHS.map(Path::new);
     if kernel.iter().any(|kernel| path.starts_with(kernel)) {
         return Vec::new();
     }
@@ -128,8 +128,8 @@ fn writable(path: &Path, access: u64) -> Vec<(PathBuf, u64)> {
     out
 }
 
-fn in_writable(rules: &[Rule], path: &Path) -> bool {
-    rules.iter().any(|rule| rule.effect == Effect::AllowWrite && path.starts_with(&rule.path) && path != rule.path)
+fn in_writable(rules: &[SandboxRule], path: &Path) -> bool {
+    rules.iter().any(|rule| rule.effect == RuleEffect::AllowWrite && path.starts_with(&rule.path) && path != rule.path)
 }
 
 /// Grants `access` to everything in `path` but the hidden.

@@ -1,14 +1,14 @@
 //! Which backends work here, and why the others do not. Trying is the only proof: kernels, containers and security modules
 //! forbid user namespaces in too many ways to ask about.
 
-use super::Backend;
+use super::SandboxBackend;
 #[cfg(target_os = "linux")]
 use super::{ProcMount, landlock};
 use std::path::{Path, PathBuf};
 
 /// What the caller asks for.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct BackendRequest {
     /// The administrator's `bwrapPath`.
     pub bwrap: Option<PathBuf>,
     /// `enableWeakerNestedSandbox`.
@@ -19,20 +19,20 @@ pub struct Wanted {
 
 /// The backend to use, and what was found about those that were tried before it.
 #[derive(Clone, Debug)]
-pub struct Detected {
-    pub backend: Option<Backend>,
+pub struct DetectedBackend {
+    pub backend: Option<SandboxBackend>,
     pub problems: Vec<String>,
 }
 
 /// Tries the backends, the strongest first. Costs one short process; do it once.
-pub fn detect(wanted: &Wanted) -> Detected {
+pub fn detect(wanted: &BackendRequest) -> DetectedBackend {
     let mut problems = Vec::new();
     let backend = candidates(wanted, &mut problems);
-    Detected { backend, problems }
+    DetectedBackend { backend, problems }
 }
 
 #[cfg(target_os = "linux")]
-fn candidates(wanted: &Wanted, problems: &mut Vec<String>) -> Option<Backend> {
+fn candidates(wanted: &BackendRequest, problems: &mut Vec<String>) -> Option<SandboxBackend> {
     let tries = |name: &str| wanted.only.as_deref().is_none_or(|only| only == name);
     if tries("bwrap") {
         match bwrap(wanted) {
@@ -42,7 +42,7 @@ fn candidates(wanted: &Wanted, problems: &mut Vec<String>) -> Option<Backend> {
     }
     if tries("landlock") {
         match landlock::version() {
-            Some(abi) => return Some(Backend::Landlock { abi }),
+            Some(abi) => return Some(SandboxBackend::Landlock { abi }),
             None => problems.push("landlock: this kernel does not have it, or it is switched off".into()),
         }
     }
@@ -50,16 +50,16 @@ fn candidates(wanted: &Wanted, problems: &mut Vec<String>) -> Option<Backend> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn candidates(_: &Wanted, problems: &mut Vec<String>) -> Option<Backend> {
+fn candidates(_: &BackendRequest, problems: &mut Vec<String>) -> Option<SandboxBackend> {
     if Path::new(super::seatbelt::PROGRAM).exists() {
-        return Some(Backend::Seatbelt);
+        return Some(SandboxBackend::Seatbelt);
     }
     problems.push(format!("seatbelt: {} does not exist", super::seatbelt::PROGRAM));
     None
 }
 
 #[cfg(target_os = "linux")]
-fn bwrap(wanted: &Wanted) -> Result<Backend, String> {
+fn bwrap(wanted: &BackendRequest) -> Result<SandboxBackend, String> {
     const PLACES: [&str; 4] =
         ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
     let program = match &wanted.bwrap {
@@ -71,10 +71,10 @@ fn bwrap(wanted: &Wanted) -> Result<Backend, String> {
         }
     };
     let Err(why) = try_bwrap(&program, &["--proc", "/proc"]) else {
-        return Ok(Backend::Bwrap { program, proc: ProcMount::Fresh });
+        return Ok(SandboxBackend::Bwrap { program, proc: ProcMount::Fresh });
     };
     if wanted.weaker_nested && try_bwrap(&program, &["--ro-bind", "/proc", "/proc"]).is_ok() {
-        return Ok(Backend::Bwrap { program, proc: ProcMount::Shared });
+        return Ok(SandboxBackend::Bwrap { program, proc: ProcMount::Shared });
     }
     Err(format!("bwrap: {}{}", why.trim(), hint(&why)))
 }
@@ -117,12 +117,15 @@ mod tests {
     #[test]
     fn a_missing_program_is_named() {
         // SC-F02
-        let wanted =
-            Wanted { bwrap: Some("/nonexistent/bwrap".into()), only: Some("bwrap".into()), ..Wanted::default() };
+        let wanted = BackendRequest {
+            bwrap: Some("/nonexistent/bwrap".into()),
+            only: Some("bwrap".into()),
+            ..BackendRequest::default()
+        };
         let found = detect(&wanted);
         assert_eq!(found.backend, None);
         assert!(found.problems[0].contains("/nonexistent/bwrap"), "{:?}", found.problems);
-        let relative = detect(&Wanted { bwrap: Some("bwrap".into()), ..wanted });
+        let relative = detect(&BackendRequest { bwrap: Some("bwrap".into()), ..wanted });
         assert!(relative.problems[0].contains("absolute"));
     }
 }

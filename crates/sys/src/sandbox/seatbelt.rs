@@ -1,7 +1,7 @@
 //! The profile text for `sandbox-exec` on macOS. Later lines win in that language, so rules are written from broad to
 //! narrow, and protection last. Text only: it can be made and tested anywhere.
 
-use super::{Effect, Files, Profile, Rule, UnixSockets};
+use super::{FileConfinement, RuleEffect, SandboxProfile, SandboxRule, UnixSockets};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,28 +9,28 @@ pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
 /// Where the filtering proxy listens, on this machine's loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proxy {
+pub enum SandboxProxy {
     Port(u16),
     None,
 }
 
 /// The text to give to `sandbox-exec -p`.
-pub fn profile(profile: &Profile, proxy: Proxy) -> String {
+pub fn profile(profile: &SandboxProfile, proxy: SandboxProxy) -> String {
     let mut text = String::from("(version 1)\n(allow default)\n");
     network(&mut text, profile, proxy);
-    if let Files::Confined(rules) = &profile.files {
+    if let FileConfinement::Confined(rules) = &profile.files {
         files(&mut text, rules);
     }
-    for path in &profile.never {
+    for path in &profile.removed_if_made {
         line(&mut text, "deny", "file-write*", path);
     }
     text
 }
 
-fn network(text: &mut String, profile: &Profile, proxy: Proxy) {
+fn network(text: &mut String, profile: &SandboxProfile, proxy: SandboxProxy) {
     text.push_str("(deny network*)\n(allow network-bind (local ip \"localhost:*\"))\n");
     text.push_str("(allow network-inbound (local ip \"localhost:*\"))\n");
-    if let Proxy::Port(port) = proxy {
+    if let SandboxProxy::Port(port) = proxy {
         writeln!(text, "(allow network-outbound (remote ip \"localhost:{port}\"))").ok();
     }
     match profile.unix_sockets {
@@ -41,24 +41,24 @@ fn network(text: &mut String, profile: &Profile, proxy: Proxy) {
     text.push_str("(deny process-info* (target others))\n(deny signal (target others))\n(deny mach-priv-task-port)\n");
 }
 
-fn files(text: &mut String, rules: &[Rule]) {
+fn files(text: &mut String, rules: &[SandboxRule]) {
     text.push_str("(deny file-write*)\n");
     text.push_str("(allow file-write* (literal \"/dev/null\") (literal \"/dev/tty\") (literal \"/dev/zero\"))\n");
-    let mut sorted: Vec<&Rule> = rules.iter().collect();
+    let mut sorted: Vec<&SandboxRule> = rules.iter().collect();
     sorted.sort_by_key(|rule| {
-        let denies = matches!(rule.effect, Effect::DenyRead | Effect::DenyWrite | Effect::Protect);
-        (rule.effect == Effect::Protect, rule.path.components().count(), denies)
+        let denies = matches!(rule.effect, RuleEffect::DenyRead | RuleEffect::DenyWrite | RuleEffect::Protect);
+        (rule.effect == RuleEffect::Protect, rule.path.components().count(), denies)
     });
     for rule in sorted {
         match rule.effect {
-            Effect::AllowRead => line(text, "allow", "file-read*", &rule.path),
-            Effect::DenyRead => line(text, "deny", "file-read*", &rule.path),
-            Effect::AllowWrite => line(text, "allow", "file-write*", &rule.path),
-            Effect::DenyWrite | Effect::Protect => line(text, "deny", "file-write*", &rule.path),
+            RuleEffect::AllowRead => line(text, "allow", "file-read*", &rule.path),
+            RuleEffect::DenyRead => line(text, "deny", "file-read*", &rule.path),
+            RuleEffect::AllowWrite => line(text, "allow", "file-write*", &rule.path),
+            RuleEffect::DenyWrite | RuleEffect::Protect => line(text, "deny", "file-write*", &rule.path),
         }
     }
     // A folder above a protected path must not be renamed away with it.
-    for parent in rules.iter().filter(|rule| rule.effect == Effect::Protect).filter_map(|rule| rule.path.parent()) {
+    for parent in rules.iter().filter(|rule| rule.effect == RuleEffect::Protect).filter_map(|rule| rule.path.parent()) {
         writeln!(text, "(deny file-write-unlink (literal {}))", quoted(parent)).ok();
     }
 }
@@ -88,20 +88,20 @@ mod tests {
     #[test]
     fn narrow_rules_and_protection_come_last() {
         let rules = vec![
-            Rule::new(Effect::Protect, "/w/.git/hooks"),
-            Rule::new(Effect::AllowRead, "/h/.ssh/known_hosts"),
-            Rule::new(Effect::AllowWrite, "/w"),
-            Rule::new(Effect::AllowWrite, "/w/.git/hooks/x"),
-            Rule::new(Effect::DenyRead, "/h/.ssh"),
-            Rule::new(Effect::DenyRead, "/h/a\"b"),
+            SandboxRule::new(RuleEffect::Protect, "/w/.git/hooks"),
+            SandboxRule::new(RuleEffect::AllowRead, "/h/.ssh/known_hosts"),
+            SandboxRule::new(RuleEffect::AllowWrite, "/w"),
+            SandboxRule::new(RuleEffect::AllowWrite, "/w/.git/hooks/x"),
+            SandboxRule::new(RuleEffect::DenyRead, "/h/.ssh"),
+            SandboxRule::new(RuleEffect::DenyRead, "/h/a\"b"),
         ];
-        let profile = Profile {
-            files: Files::Confined(rules),
-            never: vec!["/w/.git/commondir".into()],
+        let profile = SandboxProfile {
+            files: FileConfinement::Confined(rules),
+            removed_if_made: vec!["/w/.git/commondir".into()],
             unix_sockets: UnixSockets::Blocked,
             private: "/p".into(),
         };
-        let text = super::profile(&profile, Proxy::Port(9));
+        let text = super::profile(&profile, SandboxProxy::Port(9));
         let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("{needle} is missing from {text}"));
         assert!(at("(deny file-write*)") < at("(allow file-write* (subpath \"/w\"))"));
         assert!(

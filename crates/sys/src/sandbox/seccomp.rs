@@ -6,15 +6,15 @@ use super::UnixSockets;
 use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Internet {
+pub(crate) enum InternetAccess {
     /// Sockets may be made: the network namespace has nobody to talk to but us.
     Namespaced,
     Blocked,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) internet: Internet,
+pub(crate) struct SeccompSpec {
+    pub(crate) internet: InternetAccess,
     pub(crate) unix_sockets: UnixSockets,
 }
 
@@ -65,9 +65,9 @@ const UNKNOWN: &[libc::c_long] = &[
 
 /// The program, one instruction after another.
 #[derive(Default)]
-struct Program(Vec<libc::sock_filter>);
+struct BpfProgram(Vec<libc::sock_filter>);
 
-impl Program {
+impl BpfProgram {
     fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) {
         self.0.push(libc::sock_filter { code: code as u16, jt, jf, k });
     }
@@ -101,8 +101,8 @@ impl Program {
     }
 }
 
-pub(crate) fn program(shape: Shape) -> Vec<libc::sock_filter> {
-    let mut p = Program::default();
+pub(crate) fn program(shape: SeccompSpec) -> Vec<libc::sock_filter> {
+    let mut p = BpfProgram::default();
     p.load(ARCH_AT);
     p.push(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, ARCH, 1, 0);
     p.ret(ENOSYS);
@@ -140,9 +140,9 @@ pub(crate) fn program(shape: Shape) -> Vec<libc::sock_filter> {
 }
 
 /// Only families that are confined otherwise: no vsock, packet, bluetooth, kernel crypto, ….
-fn sockets(p: &mut Program, shape: Shape) {
+fn sockets(p: &mut BpfProgram, shape: SeccompSpec) {
     p.load(argument(0));
-    if shape.internet == Internet::Namespaced {
+    if shape.internet == InternetAccess::Namespaced {
         p.ret_if(libc::AF_INET as u32, RET_ALLOW);
         p.ret_if(libc::AF_INET6 as u32, RET_ALLOW);
     } else {
@@ -162,7 +162,7 @@ fn sockets(p: &mut Program, shape: Shape) {
 }
 
 /// A datagram pair could be pointed at any datagram socket of the machine.
-fn pairs(p: &mut Program, shape: Shape) {
+fn pairs(p: &mut BpfProgram, shape: SeccompSpec) {
     if shape.unix_sockets == UnixSockets::Blocked {
         p.load(argument(1));
         p.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0xf, 0, 0);
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn every_jump_lands_inside_the_program() {
-        for internet in [Internet::Namespaced, Internet::Blocked] {
+        for internet in [InternetAccess::Namespaced, InternetAccess::Blocked] {
             for unix_sockets in [UnixSockets::Allowed, UnixSockets::Blocked] {
-                let program = program(Shape { internet, unix_sockets });
+                let program = program(SeccompSpec { internet, unix_sockets });
                 assert!(program.len() < 4096);
                 for (at, step) in program.iter().enumerate() {
                     if u32::from(step.code) & 0x07 == libc::BPF_JMP {

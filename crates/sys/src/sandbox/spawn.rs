@@ -1,19 +1,19 @@
 //! Starting a command in its cage.
 
 #[cfg(target_os = "linux")]
-use super::bwrap::{self, Session};
+use super::bwrap::{self, BwrapSession};
 #[cfg(target_os = "linux")]
-use super::place::StandIns;
+use super::plan::{MountPlan, plan};
 #[cfg(target_os = "linux")]
-use super::plan::{Plan, plan};
+use super::seccomp::{self, InternetAccess};
 #[cfg(target_os = "linux")]
-use super::seccomp::{self, Internet};
-use super::{Backend, Profile, Sweep};
+use super::stand_ins::StandIns;
 #[cfg(target_os = "linux")]
-use super::{Effect, ProcMount, UnixSockets, door, inner, landlock};
+use super::{ProcMount, RuleEffect, UnixSockets, first_program, landlock, listener_socket};
+use super::{SandboxBackend, SandboxProfile, SandboxSweep};
 #[cfg(target_os = "linux")]
-use crate::process::Input;
-use crate::process::{self, Child, Spawn};
+use crate::process::ChildInput;
+use crate::process::{self, ChildProcess, SpawnSpec};
 use std::io;
 use std::net::TcpListener;
 #[cfg(target_os = "linux")]
@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 
 /// A command in its cage.
 #[derive(Debug)]
-pub struct Caged {
-    pub child: Child,
+pub struct SandboxedChild {
+    pub child: ChildProcess,
     /// Where its network comes out; `None` when it has none.
-    pub door: Option<Door>,
+    pub proxy_door: Option<ProxyDoor>,
     /// What is due when it has ended.
-    pub sweep: Sweep,
+    pub sweep: SandboxSweep,
 }
 
 /// The way out of a cage's network.
 #[derive(Debug)]
-pub struct Door(tokio::net::UnixStream);
+pub struct ProxyDoor(tokio::net::UnixStream);
 
-impl Door {
+impl ProxyDoor {
     /// The socket at which the cage's programs find the proxy, once it is there. Fails when the cage ended first.
     pub async fn listener(self) -> io::Result<TcpListener> {
         #[cfg(target_os = "linux")]
@@ -41,7 +41,8 @@ impl Door {
             use std::os::fd::AsFd;
             loop {
                 self.0.readable().await?;
-                match self.0.try_io(tokio::io::Interest::READABLE, || door::take_in(self.0.as_fd())) {
+                match self.0.try_io(tokio::io::Interest::READABLE, || listener_socket::receive_listener(self.0.as_fd()))
+                {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     other => return other,
                 }
@@ -58,39 +59,44 @@ impl Door {
 /// Starts `spec` under `profile`. Must be called inside the runtime, on a thread that lives as long as the command: the
 /// cage ends with the thread that made it.
 #[cfg(target_os = "linux")]
-pub fn spawn(backend: &Backend, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
+pub fn spawn(backend: &SandboxBackend, profile: &SandboxProfile, spec: SpawnSpec) -> io::Result<SandboxedChild> {
     match backend {
-        Backend::Bwrap { program, proc } => in_bwrap(program, *proc, profile, spec),
-        Backend::Landlock { abi } => in_landlock(*abi, profile, spec),
-        Backend::Seatbelt => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        SandboxBackend::Bwrap { program, proc } => in_bwrap(program, *proc, profile, spec),
+        SandboxBackend::Landlock { abi } => in_landlock(*abi, profile, spec),
+        SandboxBackend::Seatbelt => Err(io::Error::from(io::ErrorKind::Unsupported)),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn spawn(backend: &Backend, profile: &Profile, mut spec: Spawn) -> io::Result<Caged> {
-    if *backend != Backend::Seatbelt {
+pub fn spawn(backend: &SandboxBackend, profile: &SandboxProfile, mut spec: SpawnSpec) -> io::Result<SandboxedChild> {
+    if *backend != SandboxBackend::Seatbelt {
         return Err(io::Error::from(io::ErrorKind::Unsupported));
     }
-    let text = super::seatbelt::profile(profile, super::seatbelt::Proxy::None);
+    let text = super::seatbelt::profile(profile, super::seatbelt::SandboxProxy::None);
     let inner = std::mem::replace(&mut spec.program, super::seatbelt::PROGRAM.into());
     let args = std::mem::take(&mut spec.args);
     spec.args = vec!["-p".into(), text.into(), inner];
     spec.args.extend(args);
-    Ok(Caged { child: process::spawn(spec)?, door: None, sweep: Sweep::default() })
+    Ok(SandboxedChild { child: process::spawn(spec)?, door: None, sweep: SandboxSweep::default() })
 }
 
 #[cfg(target_os = "linux")]
-fn in_bwrap(program: &Path, proc: ProcMount, profile: &Profile, mut spec: Spawn) -> io::Result<Caged> {
-    let void = void(&profile.private)?;
+fn in_bwrap(
+    program: &Path,
+    proc: ProcMount,
+    profile: &SandboxProfile,
+    mut spec: SpawnSpec,
+) -> io::Result<SandboxedChild> {
+    let void = unreadable_file(&profile.private)?;
     let mut plan = planned(profile);
     let stand_ins = StandIns::make(&plan.absent);
     plan.absent = stand_ins.paths().to_vec();
-    let filter = filter(Internet::Namespaced, profile.unix_sockets);
+    let filter = filter(InternetAccess::Namespaced, profile.unix_sockets);
     let filter = through_pipe(&seccomp::bytes(&filter))?;
     let (inside, outside) = std::os::unix::net::UnixStream::pair()?;
     outside.set_nonblocking(true)?;
     let own = std::env::current_exe()?;
-    let mut args = bwrap::arguments(&bwrap::Shape {
+    let mut args = bwrap::arguments(&bwrap::BwrapSpec {
         files: &profile.files,
         plan: &plan,
         proc,
@@ -98,7 +104,7 @@ fn in_bwrap(program: &Path, proc: ProcMount, profile: &Profile, mut spec: Spawn)
         own: &own,
         cwd: &spec.cwd,
         filter: raw(&filter),
-        session: if spec.stdin == Input::Inherit { Session::Shared } else { Session::Own },
+        session: if spec.stdin == ChildInput::Inherit { BwrapSession::Shared } else { BwrapSession::Own },
     });
     spec.env.retain(|(name, value)| {
         let loader = bwrap::is_loader_variable(name);
@@ -107,43 +113,43 @@ fn in_bwrap(program: &Path, proc: ProcMount, profile: &Profile, mut spec: Spawn)
         }
         !loader
     });
-    args.extend(["--".into(), bwrap::INNER.into(), inner::ARGUMENT.into(), raw(&inside).to_string().into()]);
+    args.extend(["--".into(), bwrap::INNER.into(), first_program::ARGUMENT.into(), raw(&inside).to_string().into()]);
     args.push(std::mem::replace(&mut spec.program, program.into()));
     args.append(&mut spec.args);
     spec.args = args;
     // A cage that cannot be built must not have its own directory in a place the command removed.
     spec.cwd = PathBuf::from("/");
-    let sweep = Sweep::new(&profile.private, profile.never.clone(), &[], stand_ins);
-    let child = process::spawn_prepared(spec, process::Prepare::Inherit(vec![filter, inside.into()]))?;
-    Ok(Caged { child, door: Some(Door(tokio::net::UnixStream::from_std(outside)?)), sweep })
+    let sweep = SandboxSweep::new(&profile.private, profile.removed_if_made.clone(), &[], stand_ins);
+    let child = process::spawn_prepared(spec, process::ChildPreparation::Inherit(vec![filter, inside.into()]))?;
+    Ok(SandboxedChild { child, proxy_door: Some(ProxyDoor(tokio::net::UnixStream::from_std(outside)?)), sweep })
 }
 
 #[cfg(target_os = "linux")]
-fn in_landlock(abi: u32, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
+fn in_landlock(abi: u32, profile: &SandboxProfile, spec: SpawnSpec) -> io::Result<SandboxedChild> {
     let ruleset = landlock::ruleset(&profile.files, abi)?;
-    let filter = filter(Internet::Blocked, profile.unix_sockets);
+    let filter = filter(InternetAccess::Blocked, profile.unix_sockets);
     let plan = planned(profile);
-    let protected = profile.rules().iter().filter(|rule| rule.effect == Effect::Protect);
+    let protected = profile.rules().iter().filter(|rule| rule.effect == RuleEffect::Protect);
     let kept: Vec<PathBuf> = protected.map(|rule| rule.path.clone()).filter(|path| path.exists()).collect();
-    let absent = plan.absent.into_iter().chain(profile.never.iter().cloned()).collect();
-    let sweep = Sweep::new(&profile.private, absent, &kept, StandIns::default());
+    let absent = plan.absent.into_iter().chain(profile.removed_if_made.iter().cloned()).collect();
+    let sweep = SandboxSweep::new(&profile.private, absent, &kept, StandIns::default());
     let restrict = move || {
         landlock::drop_capabilities()?;
         landlock::apply(&ruleset)?;
         seccomp::apply(&filter)
     };
-    let child = process::spawn_prepared(spec, process::Prepare::Restrict(Box::new(restrict)))?;
-    Ok(Caged { child, door: None, sweep })
+    let child = process::spawn_prepared(spec, process::ChildPreparation::Restrict(Box::new(restrict)))?;
+    Ok(SandboxedChild { child, proxy_door: None, sweep })
 }
 
 #[cfg(target_os = "linux")]
-fn planned(profile: &Profile) -> Plan {
+fn planned(profile: &SandboxProfile) -> MountPlan {
     plan(profile.rules())
 }
 
 #[cfg(target_os = "linux")]
-fn filter(internet: Internet, unix_sockets: UnixSockets) -> Vec<libc::sock_filter> {
-    seccomp::program(seccomp::Shape { internet, unix_sockets })
+fn filter(internet: InternetAccess, unix_sockets: UnixSockets) -> Vec<libc::sock_filter> {
+    seccomp::program(seccomp::SeccompSpec { internet, unix_sockets })
 }
 
 #[cfg(target_os = "linux")]
@@ -162,7 +168,7 @@ fn through_pipe(bytes: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
 
 /// A file that nobody may read, to put in the place of hidden ones.
 #[cfg(target_os = "linux")]
-fn void(private: &Path) -> io::Result<PathBuf> {
+fn unreadable_file(private: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = private.join("void");
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&path);

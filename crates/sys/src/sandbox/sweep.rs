@@ -2,7 +2,7 @@
 //! line behind mounts, and the only one where a backend cannot close a path. Nothing is deleted: what is taken away goes
 //! to our private directory, and a path that has become a link is never written through.
 
-use super::place::StandIns;
+use super::stand_ins::StandIns;
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_ENTRIES: usize = 500;
 
 #[derive(Debug, PartialEq, Eq)]
-enum Node {
+enum SavedNode {
     Dir,
     File {
         mode: u32,
@@ -24,24 +24,24 @@ enum Node {
     Other,
 }
 
-type Tree = BTreeMap<PathBuf, Node>;
+type SavedTree = BTreeMap<PathBuf, SavedNode>;
 
 /// What is due when the command has ended.
 #[derive(Debug, Default)]
-pub struct Sweep {
+pub struct SandboxSweep {
     /// Missing before, and to stay so.
     absent: Vec<PathBuf>,
     /// To be as they were.
-    kept: Vec<(PathBuf, Tree)>,
+    protected: Vec<(PathBuf, SavedTree)>,
     private: PathBuf,
     stand_ins: StandIns,
 }
 
-impl Sweep {
+impl SandboxSweep {
     pub(crate) fn new(private: &Path, absent: Vec<PathBuf>, kept: &[PathBuf], stand_ins: StandIns) -> Self {
         let kept = kept.iter().map(|path| (path.clone(), read_tree(path))).collect();
         let absent = absent.into_iter().filter(|path| path.symlink_metadata().is_err()).collect();
-        Self { absent, kept, private: private.to_path_buf(), stand_ins }
+        Self { absent, protected: kept, private: private.to_path_buf(), stand_ins }
     }
 
     /// Puts things right and says what was wrong. Blocking; every process of the command must be gone.
@@ -56,7 +56,7 @@ impl Sweep {
                 });
             }
         }
-        for (path, before) in &self.kept {
+        for (path, before) in &self.protected {
             if read_tree(path) != *before {
                 found.push(match put_back(path, before, &self.private) {
                     Ok(()) => format!("write {}: protected; put back as it was", path.display()),
@@ -68,8 +68,8 @@ impl Sweep {
     }
 }
 
-fn read_tree(path: &Path) -> Tree {
-    let mut tree = Tree::new();
+fn read_tree(path: &Path) -> SavedTree {
+    let mut tree = SavedTree::new();
     let mut open = vec![path.to_path_buf()];
     while let Some(path) = open.pop() {
         if tree.len() >= MAX_ENTRIES {
@@ -77,15 +77,15 @@ fn read_tree(path: &Path) -> Tree {
         }
         let Ok(meta) = path.symlink_metadata() else { continue };
         let node = if meta.is_symlink() {
-            std::fs::read_link(&path).map_or(Node::Other, Node::Link)
+            std::fs::read_link(&path).map_or(SavedNode::Other, SavedNode::Link)
         } else if meta.is_dir() {
             open.extend(std::fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok).map(|e| e.path()));
-            Node::Dir
+            SavedNode::Dir
         } else if meta.is_file() && meta.len() <= MAX_BYTES {
             let bytes = std::fs::read(&path);
-            bytes.map_or(Node::Other, |bytes| Node::File { mode: meta.mode() & 0o7777, bytes })
+            bytes.map_or(SavedNode::Other, |bytes| SavedNode::File { mode: meta.mode() & 0o7777, bytes })
         } else {
-            Node::Other
+            SavedNode::Other
         };
         tree.insert(path, node);
     }
@@ -105,9 +105,9 @@ fn set_aside(path: &Path, private: &Path) -> std::io::Result<PathBuf> {
     std::fs::rename(path, &to).map(|()| to)
 }
 
-fn put_back(path: &Path, before: &Tree, private: &Path) -> std::io::Result<()> {
+fn put_back(path: &Path, before: &SavedTree, private: &Path) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(path);
-    if crate::real::path(parent) != parent {
+    if crate::real_path::path(parent) != parent {
         return Err(std::io::Error::other("its directory has become a link"));
     }
     if path.symlink_metadata().is_ok() {
@@ -116,13 +116,13 @@ fn put_back(path: &Path, before: &Tree, private: &Path) -> std::io::Result<()> {
     // Sorted, so that directories come before what is in them.
     for (path, node) in before {
         match node {
-            Node::Dir => std::fs::create_dir_all(path)?,
-            Node::File { mode, bytes } => {
+            SavedNode::Dir => std::fs::create_dir_all(path)?,
+            SavedNode::File { mode, bytes } => {
                 std::fs::write(path, bytes)?;
                 std::fs::set_permissions(path, Permissions::from_mode(*mode))?;
             }
-            Node::Link(target) => std::os::unix::fs::symlink(target, path)?,
-            Node::Other => {}
+            SavedNode::Link(target) => std::os::unix::fs::symlink(target, path)?,
+            SavedNode::Other => {}
         }
     }
     Ok(())
@@ -143,7 +143,7 @@ mod tests {
         let private = root.join("private");
         std::fs::create_dir(&private).unwrap();
         let kept = [config.clone(), hooks.clone()];
-        let sweep = Sweep::new(&private, vec![made.clone()], &kept, StandIns::default());
+        let sweep = SandboxSweep::new(&private, vec![made.clone()], &kept, StandIns::default());
         std::fs::write(&config, "theirs").unwrap();
         std::fs::write(hooks.join("b"), "b").unwrap();
         std::fs::create_dir(&made).unwrap();
@@ -151,6 +151,6 @@ mod tests {
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(std::fs::read_to_string(&config).unwrap(), "mine");
         assert!(hooks.join("a").exists() && !hooks.join("b").exists() && !made.exists());
-        assert!(Sweep::new(&private, vec![made], &kept, StandIns::default()).finish().is_empty());
+        assert!(SandboxSweep::new(&private, vec![made], &kept, StandIns::default()).finish().is_empty());
     }
 }

@@ -16,7 +16,7 @@ const WRITE_BYTES: usize = 256 * 1024;
 const END_BYTES: usize = 1_500;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct CaptureLimits {
     /// Characters that may be shown inline.
     pub(crate) inline_chars: usize,
     /// Longest file.
@@ -25,35 +25,35 @@ pub(crate) struct Limits {
     pub(crate) kill_bytes: u64,
 }
 
-impl Limits {
+impl CaptureLimits {
     pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
     pub(crate) const KILL_BYTES: u64 = 5 * 1024 * 1024 * 1024;
 }
 
 #[derive(Debug)]
-pub(crate) struct Capture {
-    limits: Limits,
+pub(crate) struct OutputCapture {
+    limits: CaptureLimits,
     head: Vec<u8>,
     head_chars: usize,
     /// What came after `head`, or the end of it.
     tail: Vec<u8>,
     total: u64,
-    sink: Sink,
+    sink: OutputSink,
     pending: Vec<u8>,
-    gap: Option<Gap>,
-    mask: mask::Stream,
+    gap: Option<OutputGap>,
+    mask: mask::MaskingStream,
 }
 
 /// A file that holds both ends of an output and not its middle, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Gap {
+struct OutputGap {
     first: u64,
     last: u64,
     missing: u64,
 }
 
 #[derive(Debug)]
-enum Sink {
+enum OutputSink {
     /// Nothing is written; this is where it would go.
     Unopened(PathBuf),
     Open {
@@ -69,24 +69,24 @@ enum Sink {
     },
 }
 
-impl Capture {
+impl OutputCapture {
     /// `path` is created only when the output outgrows memory.
-    pub(crate) fn new(limits: Limits, path: PathBuf) -> Self {
+    pub(crate) fn new(limits: CaptureLimits, path: PathBuf) -> Self {
         Self {
             limits,
             head: Vec::new(),
             head_chars: 0,
             tail: Vec::new(),
             total: 0,
-            sink: Sink::Unopened(path),
+            sink: OutputSink::Unopened(path),
             pending: Vec::new(),
             gap: None,
-            mask: mask::Stream::default(),
+            mask: mask::MaskingStream::default(),
         }
     }
 
     /// Hides what `mask` knows in everything that comes.
-    pub(crate) fn masked(mut self, mask: mask::Stream) -> Self {
+    pub(crate) fn with_mask(mut self, mask: mask::MaskingStream) -> Self {
         self.mask = mask;
         self
     }
@@ -113,14 +113,14 @@ impl Capture {
         let rest = &bytes[room..];
         push_tail(&mut self.tail, rest);
         match &self.sink {
-            Sink::Unopened(_) if self.tail.is_empty() => {}
-            Sink::Unopened(_) if self.pending.is_empty() => {
+            OutputSink::Unopened(_) if self.tail.is_empty() => {}
+            OutputSink::Unopened(_) if self.pending.is_empty() => {
                 self.pending.extend_from_slice(&self.head);
                 self.pending.extend_from_slice(rest);
             }
-            Sink::Open { written, .. } if written + self.pending.len() as u64 >= self.limits.file_bytes => {}
-            Sink::Unopened(_) | Sink::Open { .. } => self.pending.extend_from_slice(bytes),
-            Sink::Broken { .. } => {}
+            OutputSink::Open { written, .. } if written + self.pending.len() as u64 >= self.limits.file_bytes => {}
+            OutputSink::Unopened(_) | OutputSink::Open { .. } => self.pending.extend_from_slice(bytes),
+            OutputSink::Broken { .. } => {}
         }
     }
 
@@ -166,16 +166,16 @@ impl Capture {
     /// The file, if anything was written.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.sink {
-            Sink::Unopened(_) => None,
-            Sink::Open { path, .. } | Sink::Broken { path, .. } => Some(path),
+            OutputSink::Unopened(_) => None,
+            OutputSink::Open { path, .. } | OutputSink::Broken { path, .. } => Some(path),
         }
     }
 
     /// Why the file is not complete.
     pub(crate) fn write_error(&self) -> Option<&str> {
         match &self.sink {
-            Sink::Broken { error, .. } => Some(error),
-            Sink::Unopened(_) | Sink::Open { .. } => None,
+            OutputSink::Broken { error, .. } => Some(error),
+            OutputSink::Unopened(_) | OutputSink::Open { .. } => None,
         }
     }
 
@@ -193,7 +193,7 @@ impl Capture {
     /// What the file leaves out, in words.
     pub(crate) fn gap(&self) -> Option<String> {
         let gap = self.gap?;
-        let size = spill::human;
+        let size = spill::human_size;
         Some(format!(
             "it holds the first {} and the last {}; {} ({} bytes) between them were not saved",
             size(gap.first),
@@ -205,14 +205,14 @@ impl Capture {
 
     /// From now on everything is in a file as soon as it arrives: in the first of `paths` that can be made. Output that
     /// already has a file keeps it.
-    pub(crate) async fn watch(&mut self, paths: Vec<PathBuf>) {
-        if let Sink::Unopened(_) = self.sink {
+    pub(crate) async fn write_through(&mut self, paths: Vec<PathBuf>) {
+        if let OutputSink::Unopened(_) = self.sink {
             if self.pending.is_empty() {
                 self.pending.clone_from(&self.head);
             }
             let gathered = self.pending.clone();
             for path in paths {
-                self.sink = Sink::Unopened(path);
+                self.sink = OutputSink::Unopened(path);
                 self.pending.clone_from(&gathered);
                 self.write().await;
                 if self.write_error().is_none() {
@@ -222,16 +222,16 @@ impl Capture {
         } else {
             self.write().await;
         }
-        if let Sink::Open { watched, .. } = &mut self.sink {
+        if let OutputSink::Open { watched, .. } = &mut self.sink {
             *watched = true;
         }
     }
 
     pub(crate) fn wants_write(&self) -> bool {
         match &self.sink {
-            Sink::Open { watched: true, .. } => !self.pending.is_empty(),
-            Sink::Open { .. } | Sink::Unopened(_) => self.pending.len() >= WRITE_BYTES,
-            Sink::Broken { .. } => false,
+            OutputSink::Open { watched: true, .. } => !self.pending.is_empty(),
+            OutputSink::Open { .. } | OutputSink::Unopened(_) => self.pending.len() >= WRITE_BYTES,
+            OutputSink::Broken { .. } => false,
         }
     }
 
@@ -244,7 +244,7 @@ impl Capture {
     pub(crate) async fn finish(&mut self) {
         let mut mask = std::mem::take(&mut self.mask);
         mask.finish(&mut |part| self.push_masked(part));
-        if self.pending.is_empty() && matches!(self.sink, Sink::Unopened(_)) {
+        if self.pending.is_empty() && matches!(self.sink, OutputSink::Unopened(_)) {
             return;
         }
         self.off_thread(|capture| {
@@ -267,15 +267,15 @@ impl Capture {
     }
 
     fn write_pending(&mut self) {
-        if let Sink::Unopened(path) = &self.sink {
+        if let OutputSink::Unopened(path) = &self.sink {
             let path = path.clone();
             self.sink = match spill::create_private(&path) {
-                Ok(file) => Sink::Open { file, path, written: 0, watched: false },
-                Err(error) => Sink::Broken { path, error: error.to_string() },
+                Ok(file) => OutputSink::Open { file, path, written: 0, watched: false },
+                Err(error) => OutputSink::Broken { path, error: error.to_string() },
             };
         }
         let bytes = std::mem::take(&mut self.pending);
-        let Sink::Open { file, path, written, .. } = &mut self.sink else { return };
+        let OutputSink::Open { file, path, written, .. } = &mut self.sink else { return };
         let room = self.limits.file_bytes.saturating_sub(*written);
         let part = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
         match file.write_all(part) {
@@ -284,12 +284,12 @@ impl Capture {
                 self.pending = bytes;
                 self.pending.clear();
             }
-            Err(error) => self.sink = Sink::Broken { path: std::mem::take(path), error: error.to_string() },
+            Err(error) => self.sink = OutputSink::Broken { path: std::mem::take(path), error: error.to_string() },
         }
     }
 
     fn write_end(&mut self) {
-        let Sink::Open { file, path, written, .. } = &mut self.sink else { return };
+        let OutputSink::Open { file, path, written, .. } = &mut self.sink else { return };
         let missing = self.total - *written;
         if missing == 0 {
             return;
@@ -301,10 +301,10 @@ impl Capture {
         let outcome = file.write_all(note.as_bytes()).and_then(|()| file.write_all(end));
         match outcome {
             Ok(()) if left_out > 0 => {
-                self.gap = Some(Gap { first: *written, last: kept as u64, missing: left_out });
+                self.gap = Some(OutputGap { first: *written, last: kept as u64, missing: left_out });
             }
             Ok(()) => {}
-            Err(error) => self.sink = Sink::Broken { path: std::mem::take(path), error: error.to_string() },
+            Err(error) => self.sink = OutputSink::Broken { path: std::mem::take(path), error: error.to_string() },
         }
     }
 

@@ -1,15 +1,15 @@
 //! The shell's directory between calls: it persists inside the workspace and is put back when a command leaves it, or
 //! when it no longer exists.
 
-use crate::contract::{CallCx, Workspace};
+use crate::contract::{CallContext, Workspace};
 use crate::task_folder::{self, MAX_PATH};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
-use sys::process::Report;
+use sys::process::ChildReport;
 
 /// How a shell tells the directory it ended in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via<'a> {
+pub(crate) enum DirectoryReport<'a> {
     File(&'a Path),
     /// No file can be written anywhere.
     Pipe,
@@ -19,17 +19,17 @@ pub(crate) enum Via<'a> {
 
 /// The small files of one command: first the one for its directory, then the one for its text. They lie in the first
 /// folder that can be written; `true` when the first one was made.
-pub(super) fn scratch(cx: &CallCx, id: &str) -> ([PathBuf; 2], bool) {
+pub(super) fn scratch(cx: &CallContext, id: &str) -> ([PathBuf; 2], bool) {
     let facts = &cx.state.facts;
     let names = |dir: &Path| [dir.join(format!(".{id}.cwd")), dir.join(format!(".{id}.sh"))];
     // The command must be able to report its directory, and to nothing else beside it.
-    if let Some(temp) = cx.cage.as_deref().and_then(|cage| cage.temp.as_ref()) {
+    if let Some(temp) = cx.sandbox.as_deref().and_then(|cage| cage.temp.as_ref()) {
         let files = names(temp);
         let made = task_folder::report_file(&files[0]).is_ok();
         return (files, made);
     }
     let others = [facts.session_dir.join("tool-results")];
-    let held = cx.state.folders.hold(&facts.tasks_dir).is_ok();
+    let held = cx.state.folders.lock_folder(&facts.tasks_dir).is_ok();
     let folders = std::iter::once(&facts.tasks_dir).filter(|_| held).chain(&others);
     for files in folders.map(|dir| names(dir)) {
         if task_folder::report_file(&files[0]).is_ok() {
@@ -40,16 +40,16 @@ pub(super) fn scratch(cx: &CallCx, id: &str) -> ([PathBuf; 2], bool) {
 }
 
 /// The directory a command starts in, and the notice when it is not where the last one left the shell.
-pub(super) struct Place {
+pub(super) struct StartDirectory {
     pub(super) cwd: PathBuf,
     pub(super) reset: Option<String>,
 }
 
-pub(super) fn current(cx: &CallCx) -> PathBuf {
+pub(super) fn current(cx: &CallContext) -> PathBuf {
     cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn set(cx: &CallCx, dir: PathBuf) {
+fn set(cx: &CallContext, dir: PathBuf) {
     *cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir;
 }
 
@@ -58,18 +58,22 @@ fn reset_notice(dir: &Path) -> String {
 }
 
 /// Where to start. A directory that is gone is replaced by the project's.
-pub(super) fn place(cx: &CallCx) -> Place {
+pub(super) fn start_directory(cx: &CallContext) -> StartDirectory {
     let cwd = current(cx);
     if cwd.is_dir() || cwd == cx.workspace.project {
-        return Place { cwd, reset: None };
+        return StartDirectory { cwd, reset: None };
     }
     let project = cx.workspace.project.clone();
     set(cx, project.clone());
-    Place { reset: Some(reset_notice(&project)), cwd: project }
+    StartDirectory { reset: Some(reset_notice(&project)), cwd: project }
 }
 
 /// Takes over the directory the shell ended in, or says that it was reset.
-pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>, report: Option<Report>) -> Option<String> {
+pub(super) async fn apply_directory(
+    cx: &CallContext,
+    scratch: Vec<PathBuf>,
+    report: Option<ChildReport>,
+) -> Option<String> {
     let before = current(cx);
     let workspace = cx.workspace.clone();
     let ended_in = tokio::task::spawn_blocking(move || {
@@ -81,9 +85,9 @@ pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>, report: Option<Re
             }
         };
         super::remove_files(&scratch);
-        let now = reported(text)?;
+        let now = parse_report(text)?;
         let changed = now != before && before.canonicalize().ok().as_ref() != Some(&now);
-        changed.then(|| (inside(&now, &workspace), now))
+        changed.then(|| (is_inside(&now, &workspace), now))
     });
     let (inside, now) = ended_in.await.ok()??;
     // An agent's shell starts where the agent did, every time.
@@ -104,7 +108,7 @@ pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>, report: Option<Re
 }
 
 /// The path at the beginning of a report; the rest of a file that was filled up front is NULs.
-fn reported(mut text: Vec<u8>) -> Option<PathBuf> {
+fn parse_report(mut text: Vec<u8>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     text.truncate(memchr::memchr(0, &text).unwrap_or(text.len()));
     if text.pop() != Some(b'\n') || !text.starts_with(b"/") {
@@ -113,7 +117,7 @@ fn reported(mut text: Vec<u8>) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsString::from_vec(text)))
 }
 
-fn inside(dir: &Path, workspace: &Workspace) -> bool {
+fn is_inside(dir: &Path, workspace: &Workspace) -> bool {
     std::iter::once(&workspace.project)
         .chain(&workspace.additional)
         .any(|root| dir.starts_with(root) || root.canonicalize().is_ok_and(|root| dir.starts_with(root)))

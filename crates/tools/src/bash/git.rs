@@ -8,17 +8,17 @@ use std::sync::LazyLock;
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct GitOperation {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) commit: Option<Commit>,
+    pub(crate) commit: Option<CommitOperation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) push: Option<Push>,
+    pub(crate) push: Option<PushOperation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) branch: Option<Branch>,
+    pub(crate) branch: Option<BranchOperation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pr: Option<PullRequest>,
+    pub(crate) pr: Option<PullRequestOperation>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Commit {
+pub(crate) struct CommitOperation {
     pub(crate) sha: String,
     pub(crate) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,19 +26,19 @@ pub(crate) struct Commit {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Push {
+pub(crate) struct PushOperation {
     pub(crate) branch: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Branch {
+pub(crate) struct BranchOperation {
     #[serde(rename = "ref")]
     pub(crate) name: String,
     pub(crate) action: &'static str,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct PullRequest {
+pub(crate) struct PullRequestOperation {
     pub(crate) number: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<String>,
@@ -80,29 +80,29 @@ fn invocations(command: &str) -> Vec<Vec<String>> {
     })
 }
 
-fn commit(output: &str, kind: &'static str) -> Option<Commit> {
+fn commit(output: &str, kind: &'static str) -> Option<CommitOperation> {
     static LINE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)^\[(.+?)(?: \(root-commit\))? ([0-9a-f]{7,40})\] ").ok());
     let found = LINE.as_ref()?.captures_iter(output).last()?;
     let branch = Some(found[1].to_owned()).filter(|b| b != "detached HEAD");
-    Some(Commit { sha: found[2].to_owned(), kind, branch })
+    Some(CommitOperation { sha: found[2].to_owned(), kind, branch })
 }
 
-fn push(output: &str) -> Option<Push> {
+fn push(output: &str) -> Option<PushOperation> {
     static LINE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)^ [ *+-] +(?:\[new branch\]|[0-9a-f]+\.{2,3}[0-9a-f]+) +\S+ -> (\S+)").ok());
     let found = LINE.as_ref()?.captures(output)?;
-    Some(Push { branch: found[1].to_owned() })
+    Some(PushOperation { branch: found[1].to_owned() })
 }
 
-fn branch(words: &[String], subcommand: &str, action: &'static str) -> Option<Branch> {
+fn branch(words: &[String], subcommand: &str, action: &'static str) -> Option<BranchOperation> {
     let after = words.iter().skip_while(|w| *w != subcommand).skip(1);
     let name = after.filter(|w| !w.starts_with('-')).last()?.clone();
     let stops = ["--abort", "--continue", "--quit", "--skip"];
-    (!words.iter().any(|w| stops.contains(&w.as_str()))).then_some(Branch { name, action })
+    (!words.iter().any(|w| stops.contains(&w.as_str()))).then_some(BranchOperation { name, action })
 }
 
-fn pull_request(words: &[String], output: &str) -> Option<PullRequest> {
+fn pull_request(words: &[String], output: &str) -> Option<PullRequestOperation> {
     static URL: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"https://[^\s/]+/[^\s/]+/[^\s/]+/pull/(\d+)").ok());
     if words.first()? != "gh" || words.get(1)? != "pr" {
@@ -118,10 +118,10 @@ fn pull_request(words: &[String], output: &str) -> Option<PullRequest> {
         _ => return None,
     };
     if let Some(found) = URL.as_ref()?.captures(output) {
-        return Some(PullRequest { number: found[1].parse().ok()?, url: Some(found[0].to_owned()), action });
+        return Some(PullRequestOperation { number: found[1].parse().ok()?, url: Some(found[0].to_owned()), action });
     }
     let number = words.iter().skip(3).find_map(|w| w.trim_start_matches('#').parse().ok())?;
-    Some(PullRequest { number, url: None, action })
+    Some(PullRequestOperation { number, url: None, action })
 }
 
 #[cfg(test)]

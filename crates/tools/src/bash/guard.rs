@@ -6,12 +6,12 @@ use permission::{GitGuard, GuardScope};
 use std::io;
 use std::path::PathBuf;
 use sys::Env;
-use sys::git::neutral::Neutral;
+use sys::git::neutral::NeutralConfig;
 
 /// What the script does before the command.
 pub(crate) fn prelude(guard: &GitGuard, env: &Env) -> io::Result<String> {
     let places = guard.places.iter().map(PathBuf::as_path);
-    let variables = Neutral::of(places, env).and_then(|neutral| neutral.variables(env)).map_err(|obstacle| {
+    let variables = NeutralConfig::of(places, env).and_then(|neutral| neutral.variables(env)).map_err(|obstacle| {
         io::Error::other(format!(
             "the git configuration changed after the command was allowed, and may run a program now: {obstacle}. Send the \
              command again to have it asked about"

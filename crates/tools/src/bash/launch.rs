@@ -2,8 +2,8 @@
 //! rc snapshot and `CLAUDE_ENV_FILE`, and has the shell report its last directory to a scratch file however the
 //! command ends. Values of variables never stand in the script, so they cannot be seen in a process list.
 
-use super::directory::Via;
-use crate::cage::{Cage, Confined};
+use super::directory::DirectoryReport;
+use crate::sandbox::{CommandSandbox, SandboxRun};
 use crate::spill;
 use crate::state::SessionFacts;
 use std::borrow::Cow;
@@ -12,14 +12,14 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use sys::process::{self, Child, Input, Output, REPORT_FD, Report, Spawn};
+use sys::process::{self, ChildInput, ChildOutput, ChildProcess, ChildReport, REPORT_FD, SpawnSpec};
 
 /// Longest script handed over as an argument; the kernel refuses single arguments above 128 KiB.
 const ARGUMENT_BYTES: usize = 100 * 1024;
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ShellKind {
     Bash,
     Zsh,
     /// Neither is installed: plain commands work, rc files are not read.
@@ -27,12 +27,12 @@ pub(crate) enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ShellProgram {
     pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ShellKind,
 }
 
-impl Program {
+impl ShellProgram {
     /// `CLAUDE_CODE_SHELL`, else `$SHELL`, when bash or zsh; else an installed bash, zsh, sh.
     pub(crate) fn choose(env: &Env) -> Self {
         let named =
@@ -46,9 +46,9 @@ impl Program {
             })
             .or_else(|| {
                 let path = on_path(env, "bash");
-                path.is_absolute().then_some(Self { path, kind: Kind::Bash })
+                path.is_absolute().then_some(Self { path, kind: ShellKind::Bash })
             })
-            .unwrap_or_else(|| Self { path: "/bin/sh".into(), kind: Kind::Posix })
+            .unwrap_or_else(|| Self { path: "/bin/sh".into(), kind: ShellKind::Posix })
     }
 }
 
@@ -59,10 +59,10 @@ fn on_path(env: &Env, name: &str) -> PathBuf {
     found.unwrap_or_else(|| name.into())
 }
 
-fn kind_of(path: &Path) -> Option<Kind> {
+fn kind_of(path: &Path) -> Option<ShellKind> {
     match path.file_name()?.to_str()? {
-        "bash" => Some(Kind::Bash),
-        "zsh" => Some(Kind::Zsh),
+        "bash" => Some(ShellKind::Bash),
+        "zsh" => Some(ShellKind::Zsh),
         _ => None,
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn environment(facts: &SessionFacts) -> Vec<(OsString, OsString)> {
     let mut vars: Vec<(OsString, OsString)> = facts
         .env
         .iter()
-        .filter(|(name, _)| passes(name, facts) && !(scrub && looks_secret(name)))
+        .filter(|(name, _)| is_inherited(name, facts) && !(scrub && looks_secret(name)))
         .map(|(name, value)| (name.to_os_string(), value.to_os_string()))
         .collect();
     let mut set = |name: &str, value: &str| {
@@ -98,7 +98,7 @@ pub(crate) fn environment(facts: &SessionFacts) -> Vec<(OsString, OsString)> {
     vars
 }
 
-fn passes(name: &OsStr, facts: &SessionFacts) -> bool {
+fn is_inherited(name: &OsStr, facts: &SessionFacts) -> bool {
     !name.as_bytes().starts_with(b"OTEL_")
         && !NOT_INHERITED.iter().any(|n| name == *n)
         && !facts.secret_vars.iter().any(|secret| name == secret.as_str())
@@ -112,8 +112,8 @@ fn looks_secret(name: &OsStr) -> bool {
 }
 
 /// Everything a start needs besides the command.
-pub(crate) struct Launch<'a> {
-    pub(crate) program: &'a Program,
+pub(crate) struct CommandLaunch<'a> {
+    pub(crate) program: &'a ShellProgram,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: &'a Path,
     pub(crate) snapshot: Option<&'a Path>,
@@ -122,22 +122,22 @@ pub(crate) struct Launch<'a> {
     /// `CLAUDE_CODE_SHELL_PREFIX`.
     pub(crate) prefix: Option<&'a str>,
     /// How the shell tells its last directory.
-    pub(crate) via: Via<'a>,
-    pub(crate) cage: Option<&'a Cage>,
+    pub(crate) directory_report: DirectoryReport<'a>,
+    pub(crate) sandbox: Option<&'a CommandSandbox>,
     /// Shell text to run before the command, after the files of the user's were sourced.
     pub(crate) prelude: &'a str,
 }
 
 /// A command that was started.
-pub(crate) struct Launched {
-    pub(crate) child: Child,
-    pub(crate) confined: Option<Confined>,
-    pub(crate) report: Option<Report>,
+pub(crate) struct LaunchedCommand {
+    pub(crate) child: ChildProcess,
+    pub(crate) sandbox_run: Option<SandboxRun>,
+    pub(crate) report: Option<ChildReport>,
 }
 
-impl Launch<'_> {
+impl CommandLaunch<'_> {
     /// Starts `command`. A very long one is written to `text_file` first.
-    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<Launched> {
+    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<LaunchedCommand> {
         let body = if command.len() > ARGUMENT_BYTES {
             spill::create_private(text_file)?.write_all(command.as_bytes())?;
             format!(". {}", quote(&text_file.to_string_lossy()))
@@ -152,20 +152,22 @@ impl Launch<'_> {
             }
             None => script,
         };
-        let spawn = Spawn {
+        let spawn = SpawnSpec {
             program: shell.into(),
             args: vec!["-c".into(), script.into()],
             env: self.env,
             cwd: self.cwd.to_path_buf(),
-            stdin: Input::Null,
-            output: Output::Merged,
+            stdin: ChildInput::Null,
+            output: ChildOutput::Merged,
         };
-        let (child, confined, report) = match (self.cage, self.via) {
+        let (child, confined, report) = match (self.sandbox, self.directory_report) {
             (Some(cage), _) => cage.start(spawn).map(|(child, confined)| (child, Some(confined), None))?,
-            (None, Via::Pipe) => process::spawn_reporting(spawn).map(|(child, report)| (child, None, Some(report)))?,
-            (None, Via::File(_) | Via::Nothing) => (process::spawn(spawn)?, None, None),
+            (None, DirectoryReport::Pipe) => {
+                process::spawn_reporting(spawn).map(|(child, report)| (child, None, Some(report)))?
+            }
+            (None, DirectoryReport::File(_) | DirectoryReport::Nothing) => (process::spawn(spawn)?, None, None),
         };
-        Ok(Launched { child, confined, report })
+        Ok(LaunchedCommand { child, sandbox_run: confined, report })
     }
 
     fn script(&self, body: &str, command: &str) -> String {
@@ -173,11 +175,11 @@ impl Launch<'_> {
         let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
             + &self.env_file.map(Into::into).map(source).unwrap_or_default()
             + self.prelude;
-        let target = match self.via {
+        let target = match self.directory_report {
             // Opened without being emptied: its space is taken already.
-            Via::File(file) => format!("1<>{}", quote(&file.to_string_lossy())),
-            Via::Pipe => format!(">|/dev/fd/{REPORT_FD}"),
-            Via::Nothing => return sourced + body,
+            DirectoryReport::File(file) => format!("1<>{}", quote(&file.to_string_lossy())),
+            DirectoryReport::Pipe => format!(">|/dev/fd/{REPORT_FD}"),
+            DirectoryReport::Nothing => return sourced + body,
         };
         let report = format!("{{ pwd -P {target}; }} 2>/dev/null");
         let trap = quote(&report);
@@ -247,9 +249,9 @@ mod tests {
 
     #[test]
     fn the_shell_is_bash_or_zsh() {
-        let choose = |vars: &[(&str, &str)]| Program::choose(&Env::default().with(vars.iter().copied()));
+        let choose = |vars: &[(&str, &str)]| ShellProgram::choose(&Env::default().with(vars.iter().copied()));
         assert_eq!(choose(&[("CLAUDE_CODE_SHELL", "bash"), ("PATH", "/bin")]).path, Path::new("/bin/bash"));
-        assert_eq!(choose(&[("SHELL", "/usr/bin/fish")]).kind, Kind::Bash);
+        assert_eq!(choose(&[("SHELL", "/usr/bin/fish")]).kind, ShellKind::Bash);
         assert_eq!(choose(&[("SHELL", "/nowhere/bash")]).path, Path::new("/bin/bash"));
     }
 

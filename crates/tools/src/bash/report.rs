@@ -1,13 +1,13 @@
 //! From captured output to what the model reads and readers store. Shapes follow the reference: merged output in
 //! `stdout`, our notices in `stderr`, failures as text beginning `Exit code N`.
 
-use super::capture::Capture;
+use super::capture::OutputCapture;
+use super::command_hints;
 use super::git::{self, GitOperation};
-use super::meaning;
-use crate::contract::Outcome;
+use crate::contract::ToolOutcome;
 use crate::spill;
 use serde::Serialize;
-use wire::block::{Block, Content, Source};
+use wire::block::{ContentBlock, MediaSource, MessageContent};
 
 /// Longest failure shown whole, in characters; longer ones keep both ends.
 const FAILURE_CHARS: usize = 10_000;
@@ -18,7 +18,7 @@ const IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 /// `toolUseResult`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Structured {
+pub(crate) struct BashOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) interrupted: bool,
@@ -44,15 +44,15 @@ pub(crate) struct Structured {
     pub(crate) git_operation: Option<GitOperation>,
 }
 
-impl Structured {
+impl BashOutput {
     /// With `content` for the model.
-    pub(crate) fn outcome(&self, content: Content, is_error: bool) -> Outcome {
-        Outcome { content, is_error, structured: wire::raw::to_raw(self).ok(), mcp_meta: None }
+    pub(crate) fn outcome(&self, content: MessageContent, is_error: bool) -> ToolOutcome {
+        ToolOutcome { content, is_error, structured: wire::raw::to_raw(self).ok(), mcp_meta: None }
     }
 }
 
 /// A command that ended by itself.
-pub(crate) struct Finished<'a> {
+pub(crate) struct FinishedCommand<'a> {
     pub(crate) command: &'a str,
     pub(crate) unsandboxed: bool,
     pub(crate) code: i32,
@@ -60,29 +60,29 @@ pub(crate) struct Finished<'a> {
     pub(crate) notices: &'a [String],
 }
 
-impl Finished<'_> {
-    pub(crate) async fn outcome(&self, capture: &mut Capture) -> Outcome {
-        let interpretation = meaning::interpretation(self.command, self.code);
+impl FinishedCommand<'_> {
+    pub(crate) async fn outcome(&self, capture: &mut OutputCapture) -> ToolOutcome {
+        let interpretation = command_hints::interpretation(self.command, self.code);
         if self.code != 0 && interpretation.is_none() {
             let output = excerpt(capture);
             capture.discard_file().await;
             let text = join(&[&format!("Exit code {}", self.code), &output]);
-            return Outcome::failed(with_notices(text, self.notices));
+            return ToolOutcome::failed(with_notices(text, self.notices));
         }
         let stdout = inline(capture);
-        let mut result = Structured {
+        let mut result = BashOutput {
             stderr: self.notices.join("\n"),
-            no_output_expected: meaning::expects_no_output(self.command),
+            no_output_expected: command_hints::expects_no_output(self.command),
             dangerously_disable_sandbox: self.unsandboxed,
             return_code_interpretation: interpretation,
             git_operation: git::operation(self.command, &stdout),
-            ..Structured::default()
+            ..BashOutput::default()
         };
         if let Some(source) = image(&stdout, capture).await {
             capture.discard_file().await;
             result.is_image = true;
             result.stdout = stdout;
-            return result.outcome(Content::Blocks(vec![Block::Image { source }]), false);
+            return result.outcome(MessageContent::Blocks(vec![ContentBlock::Image { source }]), false);
         }
         let shown = match (capture.file().filter(|_| capture.is_long()), capture.write_error()) {
             (Some(_), Some(error)) => {
@@ -97,18 +97,18 @@ impl Finished<'_> {
             (None, _) => stdout.clone(),
         };
         result.stdout = stdout;
-        result.outcome(Content::Text(with_notices(shown, self.notices)), false)
+        result.outcome(MessageContent::Text(with_notices(shown, self.notices)), false)
     }
 }
 
 /// A command that we ended: `why` tells the model. Partial output is kept.
-pub(crate) async fn ended(capture: &mut Capture, why: &str, mut result: Structured) -> Outcome {
+pub(crate) async fn ended_outcome(capture: &mut OutputCapture, why: &str, mut result: BashOutput) -> ToolOutcome {
     let output = excerpt(capture);
     capture.discard_file().await;
     result.interrupted = true;
     let text = join(&[&output, why]);
     result.stdout = output;
-    result.outcome(Content::Text(text), true)
+    result.outcome(MessageContent::Text(text), true)
 }
 
 fn with_notices(text: String, notices: &[String]) -> String {
@@ -122,12 +122,12 @@ pub(crate) fn join(parts: &[&str]) -> String {
 }
 
 /// As much as may be shown inline, blank lines at both ends removed.
-pub(crate) fn inline(capture: &Capture) -> String {
-    trimmed(&String::from_utf8_lossy(capture.head())).to_owned()
+pub(crate) fn inline(capture: &OutputCapture) -> String {
+    trim_blank_lines(&String::from_utf8_lossy(capture.head())).to_owned()
 }
 
 /// Leading blank lines and all trailing white space removed; indentation of the first line stays.
-fn trimmed(text: &str) -> &str {
+fn trim_blank_lines(text: &str) -> &str {
     let text = text.trim_end();
     let body = text.len() - text.trim_start().len();
     let start = text[..body].rfind('\n').map_or(0, |at| at + 1);
@@ -135,9 +135,9 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// All of it, or its two ends: the real last characters, not those of the part shown inline.
-pub(crate) fn excerpt(capture: &Capture) -> String {
+pub(crate) fn excerpt(capture: &OutputCapture) -> String {
     let head = String::from_utf8_lossy(capture.head());
-    let head = trimmed(&head);
+    let head = trim_blank_lines(&head);
     if !capture.is_long() && head.chars().nth(FAILURE_CHARS).is_none() {
         return head.to_owned();
     }
@@ -151,7 +151,7 @@ pub(crate) fn excerpt(capture: &Capture) -> String {
 }
 
 /// The image, when the output is one data URL.
-async fn image(start: &str, capture: &Capture) -> Option<Source> {
+async fn image(start: &str, capture: &OutputCapture) -> Option<MediaSource> {
     let kinds = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     let (media_type, _) = start.strip_prefix("data:")?.split_once(";base64,")?;
     let media_type = kinds.into_iter().find(|kind| *kind == media_type)?;
@@ -159,10 +159,10 @@ async fn image(start: &str, capture: &Capture) -> Option<Source> {
     let (_, data) = whole.split_once(";base64,")?;
     let data = data.trim_end();
     let encoded = data.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
-    (encoded && !data.is_empty()).then(|| Source::base64(media_type, data.to_owned()))
+    (encoded && !data.is_empty()).then(|| MediaSource::base64(media_type, data.to_owned()))
 }
 
-async fn read_back(capture: &Capture) -> Option<String> {
+async fn read_back(capture: &OutputCapture) -> Option<String> {
     let path = capture.file().filter(|_| capture.total() <= IMAGE_BYTES)?.to_path_buf();
     tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await.ok()?.ok()
 }
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn blank_lines_go_indentation_stays() {
-        assert_eq!(trimmed("\n \n  a\nb  \n\n"), "  a\nb");
-        assert_eq!(trimmed("\n\n"), "");
-        assert_eq!(trimmed("  a"), "  a");
+        assert_eq!(trim_blank_lines("\n \n  a\nb  \n\n"), "  a\nb");
+        assert_eq!(trim_blank_lines("\n\n"), "");
+        assert_eq!(trim_blank_lines("  a"), "  a");
     }
 }

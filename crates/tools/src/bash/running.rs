@@ -1,41 +1,41 @@
 //! One running command: its child, its output so far. Waiting means the child's exit plus at most 250 ms for output
 //! still on its way; a grandchild that holds the pipe cannot hang us. Dropping it kills the command's group.
 
-use super::capture::Capture;
-use crate::cage::Confined;
+use super::capture::OutputCapture;
+use crate::sandbox::SandboxRun;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use sys::process::{Child, Exit, Report};
+use sys::process::{ChildProcess, ChildReport, ExitOutcome};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-const DRAIN: Duration = Duration::from_millis(250);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 /// Between TERM and KILL. With the rest of the way it stays below the two seconds we promise.
-const GRACE: Duration = Duration::from_millis(1_500);
+const KILL_GRACE: Duration = Duration::from_millis(1_500);
 const READ_BYTES: usize = 64 * 1024;
 
-pub(crate) struct Running {
-    child: Child,
+pub(crate) struct RunningCommand {
+    child: ChildProcess,
     pipe: Option<pipe::Receiver>,
-    pub(crate) capture: Capture,
+    pub(crate) capture: OutputCapture,
     buffer: Vec<u8>,
     /// Small files that live as long as the command: where it reports its directory, its text when very long.
     pub(crate) scratch: Vec<PathBuf>,
     /// Where it reports its directory when no file could be made.
-    pub(crate) report: Option<Report>,
+    pub(crate) report: Option<ChildReport>,
     /// Its directory may change and cannot be reported.
-    pub(crate) untracked: bool,
+    pub(crate) is_directory_untracked: bool,
     /// Goes after the child, which its declaration after it ensures.
-    confined: Option<Confined>,
+    sandbox_run: Option<SandboxRun>,
 }
 
 /// Why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    Exited(Exit),
+pub(crate) enum WaitEnd {
+    Exited(ExitOutcome),
     /// The time is up; the command still runs.
     Deadline,
     /// Someone wants it stopped; it still runs.
@@ -44,13 +44,13 @@ pub(crate) enum Pause {
     Excess,
 }
 
-enum Step {
+enum RunningStep {
     Read(usize),
-    Pause(Pause),
+    Pause(WaitEnd),
 }
 
-impl Running {
-    pub(crate) fn new(mut child: Child, capture: Capture, scratch: Vec<PathBuf>) -> Self {
+impl RunningCommand {
+    pub(crate) fn new(mut child: ChildProcess, capture: OutputCapture, scratch: Vec<PathBuf>) -> Self {
         let pipe = child.stdout.take();
         Self {
             child,
@@ -59,55 +59,55 @@ impl Running {
             buffer: vec![0; READ_BYTES],
             scratch,
             report: None,
-            untracked: false,
-            confined: None,
+            is_directory_untracked: false,
+            sandbox_run: None,
         }
     }
 
     /// The sandbox the command runs in.
-    pub(crate) fn confined(mut self, confined: Option<Confined>) -> Self {
-        self.confined = confined;
+    pub(crate) fn with_sandbox(mut self, confined: Option<SandboxRun>) -> Self {
+        self.sandbox_run = confined;
         self
     }
 
-    pub(crate) fn take_confined(&mut self) -> Option<Confined> {
-        self.confined.take()
+    pub(crate) fn take_sandbox(&mut self) -> Option<SandboxRun> {
+        self.sandbox_run.take()
     }
 
     /// Gathers output until something happens. May be called again after a pause.
-    pub(crate) async fn until(&mut self, cancel: &CancellationToken, deadline: Instant) -> io::Result<Pause> {
+    pub(crate) async fn wait_until(&mut self, cancel: &CancellationToken, deadline: Instant) -> io::Result<WaitEnd> {
         loop {
             let step = tokio::select! {
                 biased;
-                () = cancel.cancelled() => Step::Pause(Pause::Cancelled),
-                () = tokio::time::sleep_until(deadline) => Step::Pause(Pause::Deadline),
+                () = cancel.cancelled() => RunningStep::Pause(WaitEnd::Cancelled),
+                () = tokio::time::sleep_until(deadline) => RunningStep::Pause(WaitEnd::Deadline),
                 // Before reading: a grandchild that never stops printing must not hide the exit.
-                exit = self.child.wait() => Step::Pause(Pause::Exited(exit?)),
-                read = read(self.pipe.as_mut(), &mut self.buffer) => Step::Read(read),
+                exit = self.child.wait() => RunningStep::Pause(WaitEnd::Exited(exit?)),
+                read = read(self.pipe.as_mut(), &mut self.buffer) => RunningStep::Read(read),
             };
             match step {
-                Step::Pause(pause) => return Ok(pause),
-                Step::Read(len) => self.took(len).await,
+                RunningStep::Pause(pause) => return Ok(pause),
+                RunningStep::Read(len) => self.record_output(len).await,
             }
             if self.capture.is_excessive() {
-                return Ok(Pause::Excess);
+                return Ok(WaitEnd::Excess);
             }
         }
     }
 
     /// Output that is still in the pipe after the exit. Then descendants are let go: `server &` lives on.
     pub(crate) async fn drain(&mut self) {
-        let deadline = Instant::now() + DRAIN;
+        let deadline = Instant::now() + DRAIN_TIMEOUT;
         while self.pipe.is_some() {
             let reading = read(self.pipe.as_mut(), &mut self.buffer);
             let Ok(len) = tokio::time::timeout_at(deadline, reading).await else { break };
-            self.took(len).await;
+            self.record_output(len).await;
             if Instant::now() >= deadline {
                 break;
             }
         }
         // In the sandbox nothing outlives its command.
-        match self.confined {
+        match self.sandbox_run {
             Some(_) => self.child.kill_tree(),
             None => self.child.release(),
         }
@@ -118,7 +118,7 @@ impl Running {
     pub(crate) async fn kill(&mut self) -> io::Result<()> {
         let Self { child, pipe, capture, buffer, .. } = &mut *self;
         {
-            let stop = child.stop(GRACE);
+            let stop = child.stop(KILL_GRACE);
             tokio::pin!(stop);
             loop {
                 let len = tokio::select! {
@@ -157,7 +157,7 @@ impl Running {
         }
     }
 
-    async fn took(&mut self, len: usize) {
+    async fn record_output(&mut self, len: usize) {
         if len == 0 {
             self.pipe = None;
         }
@@ -169,7 +169,7 @@ impl Running {
 
     /// The pipe, when some descendant still holds its other end. It must be read on, or that process would block or
     /// die of a broken pipe.
-    pub(crate) fn leftover(&mut self) -> Option<pipe::Receiver> {
+    pub(crate) fn take_open_pipe(&mut self) -> Option<pipe::Receiver> {
         self.pipe.take()
     }
 }

@@ -1,8 +1,8 @@
 //! The session's shell: which program, with which environment, and the snapshot of its rc file. Worked out on first
 //! use and kept.
 
-use super::launch::{self, Program};
-use crate::shell_snapshot::{Snapshot, Source};
+use super::launch::{self, ShellProgram};
+use crate::shell_snapshot::{ShellSnapshot, SnapshotSource};
 use crate::state::SessionFacts;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long the first command waits for a snapshot that is being taken.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
-pub struct Shell {
-    program: OnceLock<Program>,
+pub struct SessionShell {
+    program: OnceLock<ShellProgram>,
     env: OnceLock<Vec<(OsString, OsString)>>,
-    snapshot: Snapshot,
-    waited: AtomicBool,
+    snapshot: ShellSnapshot,
+    has_waited: AtomicBool,
 }
 
-impl Shell {
+impl SessionShell {
     /// Begins what the first command needs, so that it need not wait. Cheap; inside the runtime only.
     pub fn warm(&self, facts: &SessionFacts, cwd: &Path) {
-        self.snapshot.begin(&Source {
+        self.snapshot.begin(&SnapshotSource {
             program: self.program(facts),
             env: self.env(facts),
             cwd,
@@ -32,8 +32,8 @@ impl Shell {
         });
     }
 
-    pub(crate) fn program(&self, facts: &SessionFacts) -> &Program {
-        self.program.get_or_init(|| Program::choose(&facts.env))
+    pub(crate) fn program(&self, facts: &SessionFacts) -> &ShellProgram {
+        self.program.get_or_init(|| ShellProgram::choose(&facts.env))
     }
 
     pub(crate) fn environment(&self, facts: &SessionFacts) -> Vec<(OsString, OsString)> {
@@ -47,7 +47,7 @@ impl Shell {
     /// Only the first command waits.
     pub(crate) async fn snapshot(&self, facts: &SessionFacts, cwd: &Path) -> Option<PathBuf> {
         self.warm(facts, cwd);
-        let patience = if self.waited.swap(true, Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        let patience = if self.has_waited.swap(true, Ordering::Relaxed) { Duration::ZERO } else { SNAPSHOT_TIMEOUT };
         self.snapshot.file(patience).await
     }
 

@@ -4,7 +4,7 @@
 /// Splits `command` at `;`, `&`, `&&`, `|`, `||` and newlines outside quotes, parentheses and braces, into words with
 /// quotes removed. `None` when it is not sure: unbalanced quotes or brackets, here-documents, compound keywords.
 pub(crate) fn commands(command: &str) -> Option<Vec<Vec<String>>> {
-    let mut out = Splitter::default();
+    let mut out = CommandSplitter::default();
     let mut chars = command.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -63,13 +63,13 @@ const KEYWORDS: [&str; 12] =
     ["if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "function"];
 
 #[derive(Default)]
-struct Splitter {
+struct CommandSplitter {
     commands: Vec<Vec<String>>,
     words: Vec<String>,
     word: Option<String>,
 }
 
-impl Splitter {
+impl CommandSplitter {
     fn push(&mut self, c: char) {
         self.word.get_or_insert_default().push(c);
     }
@@ -107,7 +107,7 @@ fn is_assignment(word: &str) -> bool {
 
 /// The words of a command that is nothing but program and literal arguments: no expansion, quoting, redirection or
 /// second command.
-pub(crate) fn plain(command: &str) -> Option<Vec<&str>> {
+pub(crate) fn plain_words(command: &str) -> Option<Vec<&str>> {
     let literal =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | ',' | ':' | '+' | '@' | '%');
     let words: Vec<&str> = command.trim().split(' ').filter(|w| !w.is_empty()).collect();
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn plain_commands_only() {
-        assert_eq!(plain("cat  src/a.rs "), Some(vec!["cat", "src/a.rs"]));
+        assert_eq!(plain_words("cat  src/a.rs "), Some(vec!["cat", "src/a.rs"]));
         for other in ["cat a|b", "cat $a", "cat 'a'", "cat a\ncat b", "cat *", "cat ~", "a=b cat", ""] {
-            assert_eq!(plain(other), None, "{other}");
+            assert_eq!(plain_words(other), None, "{other}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// How the old text was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Matched {
+pub enum MatchKind {
     Exactly,
     /// After taking curly and straight quotes for the same.
     ByQuotes,
@@ -16,35 +16,35 @@ pub enum Matched {
 
 /// Which occurrences to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ReplaceScope {
     /// The only one; more than one is an error.
     One,
     All,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedEdit {
     pub text: String,
     pub count: usize,
-    pub matched: Matched,
+    pub matched: MatchKind,
 }
 
 /// Why nothing was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mismatch {
+pub enum EditMismatch {
     NotFound,
     /// This many occurrences, and only one was to be replaced.
     Ambiguous(usize),
 }
 
 /// Replaces `old` by `new` in `content`, which may have any line endings. `old` must not be empty.
-pub fn apply(content: &str, old: &str, new: &str, scope: Scope) -> Result<Applied, Mismatch> {
+pub fn apply(content: &str, old: &str, new: &str, scope: ReplaceScope) -> Result<AppliedEdit, EditMismatch> {
     let (old, new) = (lf_only(old), lf_only(new));
-    let text = Unfolded::of(content);
+    let text = LfText::of(content);
     let (found, matched) = find(&text.lf, &old);
     match (found.len(), scope) {
-        (0, _) => return Err(Mismatch::NotFound),
-        (n @ 2.., Scope::One) => return Err(Mismatch::Ambiguous(n)),
+        (0, _) => return Err(EditMismatch::NotFound),
+        (n @ 2.., ReplaceScope::One) => return Err(EditMismatch::Ambiguous(n)),
         _ => {}
     }
     let ending = LineEnding::of(content);
@@ -53,24 +53,24 @@ pub fn apply(content: &str, old: &str, new: &str, scope: Scope) -> Result<Applie
     for range in &found {
         out.push_str(&content[at..text.original(range.start)]);
         let replacement = match matched {
-            Matched::Exactly => Cow::Borrowed(&*new),
-            Matched::ByQuotes => keep_quotes(&text.lf[range.clone()], &old, &new).into(),
+            MatchKind::Exactly => Cow::Borrowed(&*new),
+            MatchKind::ByQuotes => keep_quotes(&text.lf[range.clone()], &old, &new).into(),
         };
         out.push_str(&ending.apply(&replacement));
         at = text.original(range.end);
     }
     out.push_str(&content[at..]);
-    Ok(Applied { text: out, count: found.len(), matched })
+    Ok(AppliedEdit { text: out, count: found.len(), matched })
 }
 
-fn find(text: &str, old: &str) -> (Vec<Range<usize>>, Matched) {
+fn find(text: &str, old: &str) -> (Vec<Range<usize>>, MatchKind) {
     let exact = occurrences(text, old);
     if !exact.is_empty() || !(has_quotes(old) && text.contains(CURLY) || old.contains(CURLY)) {
-        return (exact, Matched::Exactly);
+        return (exact, MatchKind::Exactly);
     }
-    let straight = Straight::of(text);
+    let straight = StraightQuotes::of(text);
     let found = occurrences(&straight.text, &straighten(old));
-    (found.into_iter().map(|r| straight.original(r.start)..straight.original(r.end)).collect(), Matched::ByQuotes)
+    (found.into_iter().map(|r| straight.original(r.start)..straight.original(r.end)).collect(), MatchKind::ByQuotes)
 }
 
 fn occurrences(text: &str, needle: &str) -> Vec<Range<usize>> {
@@ -85,20 +85,20 @@ fn lf_only(text: &str) -> Cow<'_, str> {
 }
 
 /// Text with LF endings only, and the way back to the original's offsets.
-struct Unfolded<'a> {
+struct LfText<'a> {
     lf: Cow<'a, str>,
     /// Offsets in `lf` of the line feeds that had a carriage return before them.
-    folded: Vec<usize>,
+    crlf_offsets: Vec<usize>,
 }
 
-impl<'a> Unfolded<'a> {
+impl<'a> LfText<'a> {
     fn of(text: &'a str) -> Self {
         let folded = memchr::memmem::find_iter(text.as_bytes(), "\r\n").enumerate().map(|(i, at)| at - i).collect();
-        Self { lf: lf_only(text), folded }
+        Self { lf: lf_only(text), crlf_offsets: folded }
     }
 
     fn original(&self, offset: usize) -> usize {
-        offset + self.folded.partition_point(|at| *at < offset)
+        offset + self.crlf_offsets.partition_point(|at| *at < offset)
     }
 }
 
@@ -121,13 +121,13 @@ fn straighten(text: &str) -> String {
 }
 
 /// Text with straight quotes, and the way back. Each curly quote is three bytes, its straight one a single byte.
-struct Straight {
+struct StraightQuotes {
     text: String,
     /// Offsets in `text` of the quotes that were curly.
-    bent: Vec<usize>,
+    curly_offsets: Vec<usize>,
 }
 
-impl Straight {
+impl StraightQuotes {
     fn of(text: &str) -> Self {
         let mut out = String::with_capacity(text.len());
         let mut bent = Vec::new();
@@ -138,11 +138,11 @@ impl Straight {
             }
             out.push(s);
         }
-        Self { text: out, bent }
+        Self { text: out, curly_offsets: bent }
     }
 
     fn original(&self, offset: usize) -> usize {
-        offset + 2 * self.bent.partition_point(|at| *at < offset)
+        offset + 2 * self.curly_offsets.partition_point(|at| *at < offset)
     }
 }
 

@@ -2,16 +2,16 @@ use super::*;
 use proptest::prelude::*;
 
 fn text(content: &str, old: &str, new: &str) -> String {
-    apply(content, old, new, Scope::One).unwrap().text
+    apply(content, old, new, ReplaceScope::One).unwrap().text
 }
 
 #[test]
 fn unique_none_and_several() {
     // [TST-31]
     assert_eq!(text("a b c", "b", "x"), "a x c");
-    assert_eq!(apply("a b", "z", "x", Scope::One), Err(Mismatch::NotFound));
-    assert_eq!(apply("b b b", "b", "x", Scope::One), Err(Mismatch::Ambiguous(3)));
-    let all = apply("b b b", "b", "xx", Scope::All).unwrap();
+    assert_eq!(apply("a b", "z", "x", ReplaceScope::One), Err(EditMismatch::NotFound));
+    assert_eq!(apply("b b b", "b", "x", ReplaceScope::One), Err(EditMismatch::Ambiguous(3)));
+    let all = apply("b b b", "b", "xx", ReplaceScope::All).unwrap();
     assert_eq!((all.text.as_str(), all.count), ("xx xx xx", 3));
 }
 
@@ -31,8 +31,8 @@ fn curly_quotes_are_matched_and_kept() {
     assert_eq!(text("say “hello” now", "say \"hello\" now", "say \"hello\" later"), "say “hello” later");
     assert_eq!(text("it’s a ‘b’", "it's a", "it's the"), "it’s the ‘b’");
     assert_eq!(text("x = \"y\"", "x = “y”", "x = “z”"), "x = \"z\"");
-    let exact = apply("“a” and \"a\"", "\"a\"", "\"b\"", Scope::One).unwrap();
-    assert_eq!((exact.text.as_str(), exact.matched), ("“a” and \"b\"", Matched::Exactly));
+    let exact = apply("“a” and \"a\"", "\"a\"", "\"b\"", ReplaceScope::One).unwrap();
+    assert_eq!((exact.text.as_str(), exact.matched), ("“a” and \"b\"", MatchKind::Exactly));
     assert_eq!(text("“q”  \t x", "x", "y"), "“q”  \t y");
 }
 
@@ -47,10 +47,10 @@ fn long_quoted_texts_keep_both_ends() {
 proptest! {
     #[test]
     fn exact_replacement_is_what_string_replace_does(content in "[ab\n]{0,40}", old in "[ab\n]{1,4}", new in "[abc\n]{0,4}") {
-        match apply(&content, &old, &new, Scope::All) {
+        match apply(&content, &old, &new, ReplaceScope::All) {
             Ok(done) => prop_assert_eq!(done.text, content.replace(&old, &new)),
             Err(why) => {
-                prop_assert_eq!(why, Mismatch::NotFound);
+                prop_assert_eq!(why, EditMismatch::NotFound);
                 prop_assert!(!content.contains(&old));
             }
         }
@@ -58,10 +58,10 @@ proptest! {
 
     #[test]
     fn any_input_is_survived_and_the_rest_kept(content in "([a“”‘’'\"é]|\r\n|\n|\r){0,30}", old in "([a'\"“’]|\r\n|\n){1,5}", new in "([b'\"”]|\r\n|\n){0,5}") {
-        for scope in [Scope::One, Scope::All] {
+        for scope in [ReplaceScope::One, ReplaceScope::All] {
             if let Ok(done) = apply(&content, &old, &new, scope) {
                 prop_assert!(done.count >= 1);
-                if scope == Scope::One {
+                if scope == ReplaceScope::One {
                     prop_assert_eq!(done.count, 1);
                 }
             }

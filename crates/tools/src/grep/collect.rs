@@ -1,9 +1,9 @@
 //! What a search has found so far, in the order it will be shown. Threads finish in any order; the entries kept are
 //! always the first of the full answer, so the result is the same every time.
 
-use super::Query;
+use super::GrepQuery;
 use crate::contract::Workspace;
-use crate::walk::{self, Best};
+use crate::walk::{self, SmallestItems};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use std::time::SystemTime;
 const MAX_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
-pub(super) struct Collected {
+pub(super) struct GrepMatches {
     /// Newest first, then by path.
-    newest: Best<(Reverse<SystemTime>, PathBuf)>,
+    newest: SmallestItems<(Reverse<SystemTime>, PathBuf)>,
     /// Content and count entries by path.
     entries: BTreeMap<PathBuf, Vec<String>>,
     kept: usize,
@@ -23,22 +23,22 @@ pub(super) struct Collected {
     /// How many entries can be shown.
     window: usize,
     /// Paths from here on are not kept.
-    horizon: Option<PathBuf>,
+    kept_until: Option<PathBuf>,
     separators: bool,
     pub(super) files: u64,
     pub(super) lines: u64,
     pub(super) matches: u64,
 }
 
-impl Collected {
-    pub(super) fn new(query: &Query) -> Self {
+impl GrepMatches {
+    pub(super) fn new(query: &GrepQuery) -> Self {
         Self {
-            newest: Best::new(query.window()),
+            newest: SmallestItems::new(query.window()),
             entries: BTreeMap::new(),
             kept: 0,
             bytes: 0,
             window: query.window(),
-            horizon: None,
+            kept_until: None,
             separators: query.has_context(),
             files: 0,
             lines: 0,
@@ -54,7 +54,7 @@ impl Collected {
     pub(super) fn add_count(&mut self, path: &Path, matches: u64, at: &Workspace) {
         self.files += 1;
         self.matches += matches;
-        self.keep(path, vec![format!("{}:{matches}", walk::shown(path, at))]);
+        self.keep(path, vec![format!("{}:{matches}", walk::display_path(path, at))]);
     }
 
     pub(super) fn add_lines(&mut self, path: &Path, kept: Vec<String>, total: u64) {
@@ -65,7 +65,7 @@ impl Collected {
 
     /// How many entries of this file are worth keeping.
     pub(super) fn room(&self, path: &Path) -> usize {
-        let beyond = self.horizon.as_ref().is_some_and(|h| path >= h.as_path());
+        let beyond = self.kept_until.as_ref().is_some_and(|h| path >= h.as_path());
         let after_all = self.kept >= self.window && self.entries.last_key_value().is_some_and(|(last, _)| path > last);
         if beyond || after_all { 0 } else { self.window }
     }
@@ -86,7 +86,7 @@ impl Collected {
             if let Some((path, lines)) = self.entries.pop_last() {
                 self.kept -= lines.len();
                 self.bytes -= size(&lines);
-                self.horizon = Some(path);
+                self.kept_until = Some(path);
             }
         }
     }

@@ -1,10 +1,10 @@
 //! From a query to a running search: compiled pattern, file filters, and one searcher per thread.
 
-use super::collect::Collected;
-use super::sink::{Guarded, Lines, Tally};
-use super::{Mode, Query};
-use crate::contract::{MayRead, Met, Outcome, Workspace};
-use crate::walk::{self, Halt};
+use super::collect::GrepMatches;
+use super::sink::{HaltingReader, LineCollector, MatchCounter};
+use super::{GrepMode, GrepQuery};
+use crate::contract::{MayRead, PathDiscovery, ToolOutcome, Workspace};
+use crate::walk::{self, HaltFlag};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
@@ -18,40 +18,40 @@ use std::sync::{Mutex, PoisonError};
 const HEAP_LIMIT: usize = 64 << 20;
 const REGEX_LIMIT: usize = 32 << 20;
 
-pub(super) struct Plan {
+pub(super) struct GrepPlan {
     matcher: RegexMatcher,
-    target: Target,
+    target: GrepTarget,
     at: Workspace,
 }
 
-enum Target {
+enum GrepTarget {
     /// A file that was named: searched whatever the ignore files say.
     File(PathBuf),
     Tree(Box<WalkBuilder>),
 }
 
-impl Plan {
-    pub(super) fn new(query: &Query, at: &Workspace) -> Result<Self, Outcome> {
+impl GrepPlan {
+    pub(super) fn new(query: &GrepQuery, at: &Workspace) -> Result<Self, ToolOutcome> {
         let root = query.root(at);
-        let Ok(meta) = std::fs::metadata(&root) else { return Err(walk::missing("Path", &root, at)) };
+        let Ok(meta) = std::fs::metadata(&root) else { return Err(walk::missing_error("Path", &root, at)) };
         let matcher = matcher(query)?;
         let target = if meta.is_dir() {
             walk::check_ignores(&root)?;
             let mut builder = WalkBuilder::new(&root);
             builder.hidden(false).require_git(false).add_custom_ignore_filename(".rgignore");
             builder.overrides(overrides(query, at)?).types(types(query)?);
-            Target::Tree(Box::new(builder))
+            GrepTarget::Tree(Box::new(builder))
         } else if meta.is_file() {
-            Target::File(root)
+            GrepTarget::File(root)
         } else {
-            return Err(Outcome::invalid(format!("Not a regular file or directory: {}", root.display())));
+            return Err(ToolOutcome::invalid(format!("Not a regular file or directory: {}", root.display())));
         };
         Ok(Self { matcher, target, at: at.clone() })
     }
 
-    pub(super) fn run(self, query: &Query, halt: &Halt, may_read: &MayRead) -> Result<Collected, String> {
-        let all = Mutex::new(Collected::new(query));
-        let worker = || Worker {
+    pub(super) fn run(self, query: &GrepQuery, halt: &HaltFlag, may_read: &MayRead) -> Result<GrepMatches, String> {
+        let all = Mutex::new(GrepMatches::new(query));
+        let worker = || GrepWorker {
             searcher: searcher(query),
             matcher: self.matcher.clone(),
             query,
@@ -60,14 +60,14 @@ impl Plan {
             at: &self.at,
         };
         match self.target {
-            Target::File(path) if may_read(&path, Met::Named) => {
+            GrepTarget::File(path) if may_read(&path, PathDiscovery::Named) => {
                 let mut worker = worker();
                 worker.searcher.set_binary_detection(BinaryDetection::convert(0));
                 let done = worker.search(&path);
                 done.map_err(|error| format!("Could not search {}: {error}", path.display()))?;
             }
-            Target::File(_) => {}
-            Target::Tree(mut builder) => walk::parallel(&mut builder, true).run(|| {
+            GrepTarget::File(_) => {}
+            GrepTarget::Tree(mut builder) => walk::build_parallel(&mut builder, true).run(|| {
                 let mut worker = worker();
                 Box::new(move |entry| worker.visit(entry, may_read))
             }),
@@ -76,23 +76,23 @@ impl Plan {
     }
 }
 
-struct Worker<'a> {
+struct GrepWorker<'a> {
     searcher: Searcher,
     matcher: RegexMatcher,
-    query: &'a Query,
-    halt: &'a Halt,
-    all: &'a Mutex<Collected>,
+    query: &'a GrepQuery,
+    halt: &'a HaltFlag,
+    all: &'a Mutex<GrepMatches>,
     at: &'a Workspace,
 }
 
-impl Worker<'_> {
+impl GrepWorker<'_> {
     fn visit(&mut self, entry: Result<DirEntry, ignore::Error>, may_read: &MayRead) -> WalkState {
         if self.halt.is_set() {
             return WalkState::Quit;
         }
         if let Ok(entry) = entry
             && entry.file_type().is_some_and(|t| t.is_file())
-            && may_read(entry.path(), walk::met(&entry))
+            && may_read(entry.path(), walk::discovery(&entry))
             && let Err(error) = self.search(entry.path())
         {
             tracing::debug!(path = %entry.path().display(), %error, "not searched");
@@ -101,20 +101,22 @@ impl Worker<'_> {
     }
 
     fn search(&mut self, path: &Path) -> std::io::Result<()> {
-        let file = Guarded { inner: sys::fs::open_regular(path)?.0, halt: self.halt };
+        let file = HaltingReader { inner: sys::fs::open_regular(path)?.0, halt: self.halt };
         match self.query.mode {
-            Mode::Files | Mode::Count => {
-                let mut tally = Tally::new(&self.matcher, self.query);
+            GrepMode::Files | GrepMode::Count => {
+                let mut tally = MatchCounter::new(&self.matcher, self.query);
                 self.searcher.search_reader(&self.matcher, file, &mut tally)?;
                 match (self.query.mode, tally.matches()) {
                     (_, 0) => {}
-                    (Mode::Count, matches) => self.all().add_count(path, matches, self.at),
-                    (Mode::Files | Mode::Content, _) => self.all().add_file(path, walk::modified(path.metadata())),
+                    (GrepMode::Count, matches) => self.all().add_count(path, matches, self.at),
+                    (GrepMode::Files | GrepMode::Content, _) => {
+                        self.all().add_file(path, walk::modified(path.metadata()))
+                    }
                 }
             }
-            Mode::Content => {
+            GrepMode::Content => {
                 let room = self.all().room(path);
-                let mut lines = Lines::new(&self.matcher, self.query, walk::shown(path, self.at), room);
+                let mut lines = LineCollector::new(&self.matcher, self.query, walk::display_path(path, self.at), room);
                 self.searcher.search_reader(&self.matcher, file, &mut lines)?;
                 if lines.total > 0 {
                     self.all().add_lines(path, lines.kept, lines.total);
@@ -124,14 +126,14 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, Collected> {
+    fn all(&self) -> std::sync::MutexGuard<'_, GrepMatches> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn searcher(query: &Query) -> Searcher {
+fn searcher(query: &GrepQuery) -> Searcher {
     SearcherBuilder::new()
-        .line_number(query.mode == Mode::Content && query.line_numbers)
+        .line_number(query.mode == GrepMode::Content && query.line_numbers)
         .multi_line(query.multiline)
         .before_context(query.before)
         .after_context(query.after)
@@ -140,7 +142,7 @@ fn searcher(query: &Query) -> Searcher {
         .build()
 }
 
-fn matcher(query: &Query) -> Result<RegexMatcher, Outcome> {
+fn matcher(query: &GrepQuery) -> Result<RegexMatcher, ToolOutcome> {
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(query.ignore_case).multi_line(true).unicode(true).octal(false);
     builder.size_limit(REGEX_LIMIT).dfa_size_limit(REGEX_LIMIT);
@@ -152,28 +154,28 @@ fn matcher(query: &Query) -> Result<RegexMatcher, Outcome> {
     builder.build(&query.pattern).map_err(|error| {
         let error = error.to_string();
         let hint = if error.contains("\"\\n\"") { "\nTo match across lines, set multiline to true." } else { "" };
-        Outcome::failed(format!("{error}{hint}"))
+        ToolOutcome::failed(format!("{error}{hint}"))
     })
 }
 
 /// As with `rg --glob`, patterns with a slash are relative to the working directory.
-fn overrides(query: &Query, at: &Workspace) -> Result<Override, Outcome> {
+fn overrides(query: &GrepQuery, at: &Workspace) -> Result<Override, ToolOutcome> {
     let root = query.root(at);
     let base = if root.starts_with(&at.cwd) { &at.cwd } else { &root };
     let mut builder = OverrideBuilder::new(base);
     for glob in query.glob.iter().flat_map(|globs| split_globs(globs)) {
-        builder.add(glob).map_err(|e| Outcome::failed(format!("Invalid glob: {e}")))?;
+        builder.add(glob).map_err(|e| ToolOutcome::failed(format!("Invalid glob: {e}")))?;
     }
-    builder.build().map_err(|e| Outcome::failed(format!("Invalid glob: {e}")))
+    builder.build().map_err(|e| ToolOutcome::failed(format!("Invalid glob: {e}")))
 }
 
-fn types(query: &Query) -> Result<Types, Outcome> {
+fn types(query: &GrepQuery) -> Result<Types, ToolOutcome> {
     let mut builder = TypesBuilder::new();
     if let Some(name) = &query.file_type {
         builder.add_defaults().select(name);
     }
     builder.build().map_err(|e| {
-        Outcome::failed(format!("{e}. Use a type that ripgrep knows (rust, py, js, …), or the glob field."))
+        ToolOutcome::failed(format!("{e}. Use a type that ripgrep knows (rust, py, js, …), or the glob field."))
     })
 }
 

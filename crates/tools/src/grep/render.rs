@@ -1,14 +1,14 @@
 //! The answer as the model reads it, and its structured twin.
 
-use super::collect::Collected;
-use super::{Mode, Query};
-use crate::contract::{Outcome, Workspace};
+use super::collect::GrepMatches;
+use super::{GrepMode, GrepQuery};
+use crate::contract::{ToolOutcome, Workspace};
 use crate::walk;
 use serde::Serialize;
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct GrepOutput {
     mode: &'static str,
     num_files: u64,
     filenames: Vec<String>,
@@ -31,15 +31,15 @@ struct Report {
 }
 
 /// The page of entries the query asks for.
-struct Page {
+struct GrepPage {
     shown: Vec<String>,
     /// Set when the limit held something back.
     limit: Option<usize>,
     total: u64,
 }
 
-impl Page {
-    fn of(query: &Query, entries: impl Iterator<Item = String>, total: u64) -> Self {
+impl GrepPage {
+    fn of(query: &GrepQuery, entries: impl Iterator<Item = String>, total: u64) -> Self {
         let shown: Vec<String> = entries.skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect();
         let more = (query.offset + shown.len()) as u64;
         let limit = query.limit.filter(|_| more < total);
@@ -47,7 +47,7 @@ impl Page {
     }
 
     /// `(showing 250 of 400 files; limit: 250, offset: 10)`, when this is not everything.
-    fn note(&self, query: &Query, unit: &str) -> Option<String> {
+    fn note(&self, query: &GrepQuery, unit: &str) -> Option<String> {
         let bounds = match (self.limit, query.offset) {
             (None, 0) if self.shown.len() as u64 == self.total => return None,
             (None, 0) => "size limit reached".to_owned(),
@@ -59,22 +59,22 @@ impl Page {
     }
 }
 
-pub(super) fn outcome(query: &Query, found: Collected, at: &Workspace, time_note: Option<String>) -> Outcome {
+pub(super) fn outcome(query: &GrepQuery, found: GrepMatches, at: &Workspace, time_note: Option<String>) -> ToolOutcome {
     let (files, lines, matches) = (found.files, found.lines, found.matches);
-    let mut report = Report { timed_out: time_note.is_some().then_some(true), ..Report::default() };
+    let mut report = GrepOutput { timed_out: time_note.is_some().then_some(true), ..GrepOutput::default() };
     report.applied_offset = (query.offset > 0).then_some(query.offset);
     let text = match query.mode {
-        Mode::Files => {
-            let names = found.into_files().into_iter().map(|path| walk::shown(&path, at));
-            let page = Page::of(query, names, files);
+        GrepMode::Files => {
+            let names = found.into_files().into_iter().map(|path| walk::display_path(&path, at));
+            let page = GrepPage::of(query, names, files);
             report.files(query, page)
         }
-        Mode::Content => {
-            let page = Page::of(query, found.into_lines().into_iter(), lines);
+        GrepMode::Content => {
+            let page = GrepPage::of(query, found.into_lines().into_iter(), lines);
             report.content(query, &page, files)
         }
-        Mode::Count => {
-            let page = Page::of(query, found.into_lines().into_iter(), files);
+        GrepMode::Count => {
+            let page = GrepPage::of(query, found.into_lines().into_iter(), files);
             report.count(query, &page, matches)
         }
     };
@@ -82,15 +82,15 @@ pub(super) fn outcome(query: &Query, found: Collected, at: &Workspace, time_note
         Some(note) => format!("{text}\n{note}"),
         None => text,
     };
-    Outcome::text(text, wire::raw::to_raw(&report).ok())
+    ToolOutcome::text(text, wire::raw::to_raw(&report).ok())
 }
 
-impl Report {
-    fn files(&mut self, query: &Query, page: Page) -> String {
+impl GrepOutput {
+    fn files(&mut self, query: &GrepQuery, page: GrepPage) -> String {
         (self.mode, self.applied_limit) = ("files_with_matches", page.limit);
         (self.num_files, self.total_files) = (page.shown.len() as u64, Some(page.total));
         let text = match page.shown.as_slice() {
-            [] => nothing(page.total, "No files found"),
+            [] => empty_page_text(page.total, "No files found"),
             names => {
                 let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
                 format!("Found {}{note}\n{}", counted(page.total, "file"), names.join("\n"))
@@ -100,13 +100,13 @@ impl Report {
         text
     }
 
-    fn content(&mut self, query: &Query, page: &Page, files: u64) -> String {
+    fn content(&mut self, query: &GrepQuery, page: &GrepPage, files: u64) -> String {
         (self.mode, self.applied_limit, self.num_files) = ("content", page.limit, files);
         (self.num_lines, self.total_lines) = (Some(page.shown.len() as u64), Some(page.total));
         let content = page.shown.join("\n");
         self.content = Some(content.clone());
         if page.shown.is_empty() {
-            return nothing(page.total, "No matches found");
+            return empty_page_text(page.total, "No matches found");
         }
         match page.note(query, "lines") {
             Some(note) => format!("{content}\n\n{note}"),
@@ -114,13 +114,13 @@ impl Report {
         }
     }
 
-    fn count(&mut self, query: &Query, page: &Page, matches: u64) -> String {
+    fn count(&mut self, query: &GrepQuery, page: &GrepPage, matches: u64) -> String {
         (self.mode, self.applied_limit) = ("count", page.limit);
         (self.num_files, self.num_matches) = (page.total, Some(matches));
         let content = page.shown.join("\n");
         self.content = Some(content.clone());
         if page.shown.is_empty() {
-            return nothing(page.total, "No matches found");
+            return empty_page_text(page.total, "No matches found");
         }
         let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
         let (matches, files) = (counted_as(matches, "match", "matches"), counted(page.total, "file"));
@@ -129,7 +129,7 @@ impl Report {
 }
 
 /// An empty page: nothing matched at all, or the offset is past the end.
-fn nothing(total: u64, none: &str) -> String {
+fn empty_page_text(total: u64, none: &str) -> String {
     if total == 0 { none.to_owned() } else { "No entries at this offset".to_owned() }
 }
 

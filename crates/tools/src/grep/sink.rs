@@ -1,8 +1,8 @@
 //! What becomes of a match: counted, or written as `path:line:text`. Lines are bounded in width and number before they
 //! are kept.
 
-use super::{Mode, Query};
-use crate::walk::Halt;
+use super::{GrepMode, GrepQuery};
+use crate::walk::HaltFlag;
 use grep_matcher::{Match, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -16,12 +16,12 @@ const LEAD_COLUMNS: usize = 100;
 const MAX_FILE_BYTES: usize = 8 << 20;
 
 /// Fails the read once the search is to end: also a huge file without matches can be left.
-pub(super) struct Guarded<'a, R> {
+pub(super) struct HaltingReader<'a, R> {
     pub(super) inner: R,
-    pub(super) halt: &'a Halt,
+    pub(super) halt: &'a HaltFlag,
 }
 
-impl<R: io::Read> io::Read for Guarded<'_, R> {
+impl<R: io::Read> io::Read for HaltingReader<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.halt.is_set() {
             return Err(io::Error::other("stopped"));
@@ -31,16 +31,16 @@ impl<R: io::Read> io::Read for Guarded<'_, R> {
 }
 
 /// Counts matching lines, or matches where they may span lines, as ripgrep does.
-pub(super) struct Tally<'a> {
+pub(super) struct MatchCounter<'a> {
     matcher: &'a RegexMatcher,
     first_only: bool,
     multiline: bool,
     count: u64,
 }
 
-impl<'a> Tally<'a> {
-    pub(super) fn new(matcher: &'a RegexMatcher, query: &Query) -> Self {
-        Self { matcher, first_only: query.mode == Mode::Files, multiline: query.multiline, count: 0 }
+impl<'a> MatchCounter<'a> {
+    pub(super) fn new(matcher: &'a RegexMatcher, query: &GrepQuery) -> Self {
+        Self { matcher, first_only: query.mode == GrepMode::Files, multiline: query.multiline, count: 0 }
     }
 
     pub(super) fn matches(&self) -> u64 {
@@ -48,7 +48,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-impl Sink for Tally<'_> {
+impl Sink for MatchCounter<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -70,9 +70,9 @@ impl Sink for Tally<'_> {
 }
 
 /// Collects the lines of one file.
-pub(super) struct Lines<'a> {
+pub(super) struct LineCollector<'a> {
     matcher: &'a RegexMatcher,
-    query: &'a Query,
+    query: &'a GrepQuery,
     path: String,
     room: usize,
     bytes: usize,
@@ -80,8 +80,8 @@ pub(super) struct Lines<'a> {
     pub(super) total: u64,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(matcher: &'a RegexMatcher, query: &'a Query, path: String, room: usize) -> Self {
+impl<'a> LineCollector<'a> {
+    pub(super) fn new(matcher: &'a RegexMatcher, query: &'a GrepQuery, path: String, room: usize) -> Self {
         Self { matcher, query, path, room, bytes: 0, kept: Vec::new(), total: 0 }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Sink for Lines<'_> {
+impl Sink for LineCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {

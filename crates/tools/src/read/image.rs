@@ -1,8 +1,8 @@
 //! Images, recognised by their bytes and made fit for a request: at most 2000 pixels a side and, where possible,
 //! 500 KB. Decoding is bounded in pixels and memory; what cannot be decoded becomes a text, never an image block.
 
-use super::Source;
-use crate::contract::{CallCx, Outcome};
+use super::OpenFile;
+use crate::contract::{CallContext, ToolOutcome};
 use crate::file_work::structured;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use serde::Serialize;
 use std::io::Cursor;
 use std::path::Path;
-use wire::block::{Block, Content, Source as BlockSource};
+use wire::block::{ContentBlock, MediaSource as BlockSource, MessageContent};
 
 const MAX_SIDE: u32 = 2000;
 const MAX_BYTES: usize = 500 * 1024;
@@ -20,14 +20,14 @@ const MAX_PIXELS: u64 = 100_000_000;
 const MAX_MEMORY: u64 = 512 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ImageKind {
     Png,
     Jpeg,
     Gif,
     WebP,
 }
 
-impl Kind {
+impl ImageKind {
     pub(super) fn sniff(head: &[u8]) -> Option<Self> {
         if head.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(Self::Png)
@@ -63,32 +63,32 @@ impl Kind {
 
 /// An image ready to be sent.
 #[derive(Debug)]
-pub(super) struct Fitted {
-    pub(super) kind: Kind,
+pub(super) struct FittedImage {
+    pub(super) kind: ImageKind,
     pub(super) data: String,
-    pub(super) dimensions: Dimensions,
+    pub(super) dimensions: ImageDimensions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Dimensions {
+pub(super) struct ImageDimensions {
     original_width: u32,
     original_height: u32,
     display_width: u32,
     display_height: u32,
 }
 
-impl Fitted {
-    pub(super) fn block(&self) -> Block {
-        Block::Image { source: BlockSource::base64(self.kind.media_type(), self.data.clone()) }
+impl FittedImage {
+    pub(super) fn block(&self) -> ContentBlock {
+        ContentBlock::Image { source: BlockSource::base64(self.kind.media_type(), self.data.clone()) }
     }
 }
 
 /// Why there is no image; completes "the image … ".
-type Unfit = String;
+type UnfitImage = String;
 
 /// Checks, shrinks and re-encodes as needed.
-pub(super) fn fit(bytes: &[u8], kind: Kind) -> Result<Fitted, Unfit> {
+pub(super) fn fit(bytes: &[u8], kind: ImageKind) -> Result<FittedImage, UnfitImage> {
     let mut picture = decode(bytes, kind)?;
     let (width, height) = (picture.width(), picture.height());
     let small = width <= MAX_SIDE && height <= MAX_SIDE;
@@ -106,18 +106,18 @@ pub(super) fn fit(bytes: &[u8], kind: Kind) -> Result<Fitted, Unfit> {
     Ok(fitted(&encoded, new_kind, (width, height), shown))
 }
 
-fn fitted(bytes: &[u8], kind: Kind, original: (u32, u32), shown: (u32, u32)) -> Fitted {
-    let dimensions = Dimensions {
+fn fitted(bytes: &[u8], kind: ImageKind, original: (u32, u32), shown: (u32, u32)) -> FittedImage {
+    let dimensions = ImageDimensions {
         original_width: original.0,
         original_height: original.1,
         display_width: shown.0,
         display_height: shown.1,
     };
-    Fitted { kind, data: STANDARD.encode(bytes), dimensions }
+    FittedImage { kind, data: STANDARD.encode(bytes), dimensions }
 }
 
 /// Upright: the turn a camera recorded is carried out, since re-encoding drops the record.
-fn decode(bytes: &[u8], kind: Kind) -> Result<DynamicImage, Unfit> {
+fn decode(bytes: &[u8], kind: ImageKind) -> Result<DynamicImage, UnfitImage> {
     let unreadable = |e: image::ImageError| format!("could not be decoded ({e})");
     let mut limits = Limits::default();
     limits.max_alloc = Some(MAX_MEMORY);
@@ -146,13 +146,13 @@ fn shrink(picture: &DynamicImage) -> DynamicImage {
 }
 
 /// PNG where it was lossless and stays small, else JPEG, less and less fine until it fits.
-fn encode(picture: &DynamicImage, kind: Kind) -> Result<(Vec<u8>, Kind), Unfit> {
+fn encode(picture: &DynamicImage, kind: ImageKind) -> Result<(Vec<u8>, ImageKind), UnfitImage> {
     let failed = |e: image::ImageError| format!("could not be encoded ({e})");
-    if kind != Kind::Jpeg {
+    if kind != ImageKind::Jpeg {
         let mut bytes = Cursor::new(Vec::new());
         picture.write_to(&mut bytes, ImageFormat::Png).map_err(failed)?;
         if bytes.get_ref().len() <= MAX_BYTES {
-            return Ok((bytes.into_inner(), Kind::Png));
+            return Ok((bytes.into_inner(), ImageKind::Png));
         }
     }
     let flat = DynamicImage::ImageRgb8(on_white(picture));
@@ -164,7 +164,7 @@ fn encode(picture: &DynamicImage, kind: Kind) -> Result<(Vec<u8>, Kind), Unfit> 
             break;
         }
     }
-    Ok((bytes, Kind::Jpeg))
+    Ok((bytes, ImageKind::Jpeg))
 }
 
 /// JPEG has no transparency; text on a transparent ground is most often dark.
@@ -181,7 +181,7 @@ fn on_white(picture: &DynamicImage) -> image::RgbImage {
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct ImageEnvelope<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     file: ImageOutput<'a>,
@@ -194,10 +194,10 @@ struct ImageOutput<'a> {
     #[serde(rename = "type")]
     media_type: &'static str,
     original_size: usize,
-    dimensions: Dimensions,
+    dimensions: ImageDimensions,
 }
 
-pub(super) fn show(cx: &CallCx, mut source: Source, kind: Kind) -> Result<Outcome, Outcome> {
+pub(super) fn show(cx: &CallContext, mut source: OpenFile, kind: ImageKind) -> Result<ToolOutcome, ToolOutcome> {
     if source.meta.len() > MAX_FILE {
         let mb = source.meta.len() >> 20;
         return Ok(placeholder(&source.path, &format!("is {mb} MB, too large to process")));
@@ -207,21 +207,21 @@ pub(super) fn show(cx: &CallCx, mut source: Source, kind: Kind) -> Result<Outcom
         Ok(fitted) => fitted,
         Err(why) => return Ok(placeholder(&source.path, &why)),
     };
-    cx.state.reads.note_shown(&source.path, &bytes);
+    cx.state.reads.record_shown(&source.path, &bytes);
     let file = ImageOutput {
         base64: &fitted.data,
         media_type: fitted.kind.media_type(),
         original_size: bytes.len(),
         dimensions: fitted.dimensions,
     };
-    let structured = structured(&Output { kind: "image", file });
+    let structured = structured(&ImageEnvelope { kind: "image", file });
     let mut blocks = vec![fitted.block()];
-    blocks.extend(resize_note(fitted.dimensions).map(Block::text));
-    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured, mcp_meta: None })
+    blocks.extend(resize_note(fitted.dimensions).map(ContentBlock::text));
+    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None })
 }
 
 /// Lets the model map what it sees back to the file's pixels.
-fn resize_note(d: Dimensions) -> Option<String> {
+fn resize_note(d: ImageDimensions) -> Option<String> {
     (d.original_width != d.display_width).then(|| {
         let factor = f64::from(d.original_width) / f64::from(d.display_width);
         format!(
@@ -231,6 +231,6 @@ fn resize_note(d: Dimensions) -> Option<String> {
     })
 }
 
-fn placeholder(path: &Path, why: &str) -> Outcome {
-    super::text::note(path, format!("[The image {} {why} and is not shown.]", path.display()))
+fn placeholder(path: &Path, why: &str) -> ToolOutcome {
+    super::text::one_line_outcome(path, format!("[The image {} {why} and is not shown.]", path.display()))
 }

@@ -1,10 +1,10 @@
 //! Notebooks as one text block per cell, outputs included, pictures as images. Bounded like text.
 
-use super::{Source, image};
-use crate::contract::{CallCx, Outcome};
+use super::{OpenFile, image};
+use crate::contract::{CallContext, ToolOutcome};
 use crate::file_work::structured;
-use crate::notebook::{Cell, Lines, Notebook};
-use crate::read_state::{Coverage, Fingerprint, Seen};
+use crate::notebook::{Notebook, NotebookCell, NotebookText};
+use crate::read_state::{Coverage, Fingerprint, SeenFile};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
@@ -12,14 +12,14 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
-use wire::block::{Block, Content};
+use wire::block::{ContentBlock, MessageContent};
 
 const MAX_FILE: u64 = 100 * 1024 * 1024;
 /// One output of a cell shows at most this much text.
 const MAX_OUTPUT: usize = 10_000;
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct NotebookEnvelope<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     file: NotebookOutput<'a>,
@@ -61,17 +61,17 @@ struct ShownImage {
     media_type: &'static str,
 }
 
-pub(super) fn show(cx: &CallCx, mut source: Source, cap: usize) -> Result<Outcome, Outcome> {
+pub(super) fn show(cx: &CallContext, mut source: OpenFile, cap: usize) -> Result<ToolOutcome, ToolOutcome> {
     let path = source.path.display().to_string();
     if source.meta.len() > MAX_FILE {
         let mb = source.meta.len() >> 20;
-        return Err(Outcome::failed(format!(
+        return Err(ToolOutcome::failed(format!(
             "{path} is {mb} MB; notebooks are read up to 100 MB. Take a slice of it, for example with `jq \
              '.cells[0:20] | map({{cell_type, source}})' {path}`."
         )));
     }
     let bytes = source.all(MAX_FILE)?;
-    let broken = |why: &dyn std::fmt::Display| Outcome::failed(format!("{path} is not a readable notebook: {why}"));
+    let broken = |why: &dyn std::fmt::Display| ToolOutcome::failed(format!("{path} is not a readable notebook: {why}"));
     let text = std::str::from_utf8(&bytes).map_err(|e| broken(&e))?;
     let notebook = Notebook::parse(text.trim_start_matches('\u{feff}')).map_err(|e| broken(&e))?;
     let mut cells = Vec::new();
@@ -85,17 +85,17 @@ pub(super) fn show(cx: &CallCx, mut source: Source, cap: usize) -> Result<Outcom
         if shown > cap {
             break;
         }
-        blocks.push(Block::text(text));
+        blocks.push(ContentBlock::text(text));
         blocks.extend(images(&cell));
         cells.push(cell);
     }
     let clipped = cells.len() < notebook.len();
     let coverage = if clipped { Coverage::Clipped } else { Coverage::Whole };
-    cx.state.reads.note(&source.path, Seen { fingerprint: Fingerprint::of(&bytes), coverage });
-    blocks.extend(notice(cells.len(), notebook.len()).map(Block::text));
+    cx.state.reads.record_seen(&source.path, SeenFile { fingerprint: Fingerprint::of(&bytes), coverage });
+    blocks.extend(notice(cells.len(), notebook.len()).map(ContentBlock::text));
     let output = NotebookOutput { file_path: source.path.to_string_lossy(), cells };
-    let structured = structured(&Output { kind: "notebook", file: output });
-    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured, mcp_meta: None })
+    let structured = structured(&NotebookEnvelope { kind: "notebook", file: output });
+    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None })
 }
 
 fn notice(shown: usize, all: usize) -> Option<String> {
@@ -110,7 +110,7 @@ fn notice(shown: usize, all: usize) -> Option<String> {
     })
 }
 
-fn cell_output(cell: Cell, index: usize, language: &str) -> CellOutput {
+fn cell_output(cell: NotebookCell, index: usize, language: &str) -> CellOutput {
     let is_code = cell.cell_type == "code";
     CellOutput {
         source: cell.source.join(),
@@ -134,11 +134,10 @@ fn cell_text(cell: &CellOutput) -> String {
     text
 }
 
-fn images(cell: &CellOutput) -> impl Iterator<Item = Block> {
-    cell.outputs
-        .iter()
-        .filter_map(|output| output.image.as_ref())
-        .map(|image| Block::Image { source: wire::block::Source::base64(image.media_type, image.image_data.clone()) })
+fn images(cell: &CellOutput) -> impl Iterator<Item = ContentBlock> {
+    cell.outputs.iter().filter_map(|output| output.image.as_ref()).map(|image| ContentBlock::Image {
+        source: wire::block::MediaSource::base64(image.media_type, image.image_data.clone()),
+    })
 }
 
 fn shown_output(output: &Value) -> ShownOutput {
@@ -160,12 +159,12 @@ fn shown_output(output: &Value) -> ShownOutput {
 fn fitted(base64: &str) -> Option<ShownImage> {
     let clean: String = base64.split_ascii_whitespace().collect();
     let bytes = STANDARD.decode(clean).ok().filter(|b| !b.is_empty())?;
-    let fitted = image::fit(&bytes, image::Kind::sniff(&bytes)?).ok()?;
+    let fitted = image::fit(&bytes, image::ImageKind::sniff(&bytes)?).ok()?;
     Some(ShownImage { media_type: fitted.kind.media_type(), image_data: fitted.data })
 }
 
 fn lines(value: &Value) -> String {
-    serde_json::from_value::<Lines>(value.clone()).map(|l| l.join()).unwrap_or_default()
+    serde_json::from_value::<NotebookText>(value.clone()).map(|l| l.join()).unwrap_or_default()
 }
 
 fn lines_joined_by_newline(value: &Value) -> Option<String> {

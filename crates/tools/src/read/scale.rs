@@ -4,7 +4,7 @@
 use image::RgbaImage;
 
 /// Weights are fixed-point numbers with this many bits behind the point.
-const POINT: u32 = 14;
+const FIXED_POINT: u32 = 14;
 
 /// Scales down to `width` × `height`. Colours count by how much of them is seen, so that the colour of transparent
 /// pixels does not bleed into the edges.
@@ -16,33 +16,33 @@ pub(super) fn down(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
 }
 
 /// The source pixels that make up one target pixel, and how much each counts.
-struct Taps {
+struct PixelWeights {
     first: usize,
     weights: Vec<i32>,
 }
 
-fn taps(from: u32, to: u32) -> Vec<Taps> {
+fn pixel_weights(from: u32, to: u32) -> Vec<PixelWeights> {
     let ratio = f64::from(from) / f64::from(to);
     let reach = ratio.max(1.0);
-    (0..to).map(|target| tap((f64::from(target) + 0.5) * ratio, reach, from)).collect()
+    (0..to).map(|target| weights_at((f64::from(target) + 0.5) * ratio, reach, from)).collect()
 }
 
-fn tap(centre: f64, reach: f64, from: u32) -> Taps {
+fn weights_at(centre: f64, reach: f64, from: u32) -> PixelWeights {
     let first = (centre - reach).floor().max(0.0) as usize;
     let last = ((centre + reach).ceil() as usize).min(from as usize);
     let raw: Vec<f64> = (first..last).map(|at| (1.0 - ((at as f64 + 0.5 - centre) / reach).abs()).max(0.0)).collect();
     let sum: f64 = raw.iter().sum();
-    let one = f64::from(1u32 << POINT);
+    let one = f64::from(1u32 << FIXED_POINT);
     let mut weights: Vec<i32> = raw.iter().map(|weight| (weight / sum * one).round() as i32).collect();
     // Rounding must neither darken nor brighten: the middle takes what is missing.
-    let missing = (1 << POINT) - weights.iter().sum::<i32>();
+    let missing = (1 << FIXED_POINT) - weights.iter().sum::<i32>();
     let middle = weights.len() / 2;
     weights[middle] += missing;
-    Taps { first, weights }
+    PixelWeights { first, weights }
 }
 
 fn rows(picture: &RgbaImage, width: u32) -> RgbaImage {
-    let taps = taps(picture.width(), width);
+    let taps = pixel_weights(picture.width(), width);
     let mut to = RgbaImage::new(width, picture.height());
     let (from_row, to_row) = (picture.width() as usize * 4, width as usize * 4);
     for (source, target) in picture.as_raw().chunks_exact(from_row).zip(to.chunks_exact_mut(to_row)) {
@@ -54,13 +54,13 @@ fn rows(picture: &RgbaImage, width: u32) -> RgbaImage {
 }
 
 fn merged(source: &[u8], weights: &[i32]) -> [u8; 4] {
-    let mut sums = [1i32 << (POINT - 1); 4];
+    let mut sums = [1i32 << (FIXED_POINT - 1); 4];
     for (pixel, weight) in source.chunks_exact(4).zip(weights) {
         for (sum, channel) in sums.iter_mut().zip(pixel) {
             *sum += i32::from(*channel) * weight;
         }
     }
-    sums.map(|sum| (sum >> POINT).clamp(0, 255) as u8)
+    sums.map(|sum| (sum >> FIXED_POINT).clamp(0, 255) as u8)
 }
 
 fn weighted(mut picture: RgbaImage) -> RgbaImage {

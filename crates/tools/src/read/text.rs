@@ -1,10 +1,10 @@
 //! Text as numbered lines. Streams: memory follows what is shown, not the size of the file or of its lines.
 
-use super::{ReadCall, Source};
-use crate::contract::{CallCx, Outcome};
+use super::{OpenFile, ReadFileCall};
+use crate::contract::{CallContext, ToolOutcome};
 use crate::file_work::{self, structured};
-use crate::read_state::{Coverage, Fingerprint, Seen};
-use crate::text_file::Encoding;
+use crate::read_state::{Coverage, Fingerprint, SeenFile};
+use crate::text_file::TextEncoding;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ pub(super) fn token_cap(env: &Env, allow_large: bool) -> usize {
 
 /// What to do when the cap is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtCap {
+pub(super) enum CapBehaviour {
     /// Show what fits and say so: nobody named a range.
     Clip,
     /// Stop at once: the range that was named cannot be shown.
@@ -41,16 +41,16 @@ pub(super) enum AtCap {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct LineRequest {
     /// Counted from 1.
     pub(super) first: u64,
     pub(super) limit: Option<u64>,
     pub(super) cap: usize,
-    pub(super) at_cap: AtCap,
+    pub(super) at_cap: CapBehaviour,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct ShownLines {
     pub(super) numbered: String,
     pub(super) content: String,
     pub(super) lines: u64,
@@ -61,31 +61,31 @@ pub(super) struct Shown {
     pub(super) lossy: bool,
 }
 
-pub(super) fn show(cx: &CallCx, source: Source, call: &ReadCall) -> Result<Outcome, Outcome> {
+pub(super) fn show(cx: &CallContext, source: OpenFile, call: &ReadFileCall) -> Result<ToolOutcome, ToolOutcome> {
     let explicit = call.offset.is_some() || call.limit.is_some();
     let allowed = if call.allow_large { HARD_LIMIT } else { WHOLE_LIMIT };
     if !explicit && source.meta.len() > allowed {
         return Err(too_large(&source, call));
     }
-    let wanted = Wanted {
+    let wanted = LineRequest {
         first: call.offset.unwrap_or(1).max(1),
         limit: call.limit,
         cap: token_cap(&cx.state.facts.env, call.allow_large),
-        at_cap: if explicit { AtCap::Refuse } else { AtCap::Clip },
+        at_cap: if explicit { CapBehaviour::Refuse } else { CapBehaviour::Clip },
     };
     let path = source.path.clone();
-    let (shown, fingerprint) = scan_source(source, wanted).map_err(|e| file_work::io_failed("read", &path, &e))?;
+    let (shown, fingerprint) = scan_source(source, wanted).map_err(|e| file_work::io_error("read", &path, &e))?;
     let Some(shown) = shown else { return Err(over_cap(&path, wanted)) };
     let coverage = match (shown.clipped, shown.lines == shown.total) {
         (true, _) => Coverage::Clipped,
         (false, true) => Coverage::Whole,
         (false, false) => Coverage::Range,
     };
-    cx.state.reads.note(&path, Seen { fingerprint, coverage });
+    cx.state.reads.record_seen(&path, SeenFile { fingerprint, coverage });
     Ok(outcome(&path, wanted, shown))
 }
 
-fn too_large(source: &Source, call: &ReadCall) -> Outcome {
+fn too_large(source: &OpenFile, call: &ReadFileCall) -> ToolOutcome {
     let (path, kb) = (source.path.display(), source.meta.len().div_ceil(1024));
     let way_out = if call.allow_large {
         "Read parts of it with `offset` and `limit`."
@@ -93,12 +93,12 @@ fn too_large(source: &Source, call: &ReadCall) -> Outcome {
         "Read a part with `offset` and `limit`, search it with Grep, or set `allow_large` if all of it is needed."
     };
     let most = if call.allow_large { HARD_LIMIT } else { WHOLE_LIMIT } / 1024;
-    Outcome::failed(format!("{path} is {kb} KB, more than the {most} KB that can be read at once. {way_out}"))
+    ToolOutcome::failed(format!("{path} is {kb} KB, more than the {most} KB that can be read at once. {way_out}"))
 }
 
-fn over_cap(path: &Path, wanted: Wanted) -> Outcome {
+fn over_cap(path: &Path, wanted: LineRequest) -> ToolOutcome {
     let tokens = wanted.cap * 10 / BYTES_PER_TEN_TOKENS;
-    Outcome::failed(format!(
+    ToolOutcome::failed(format!(
         "The lines asked for from {} come to more than {tokens} tokens. Ask for fewer lines with `limit`, or search \
          the file with Grep.",
         path.display()
@@ -106,19 +106,19 @@ fn over_cap(path: &Path, wanted: Wanted) -> Outcome {
 }
 
 /// `None` when the cap refused the range.
-fn scan_source(mut source: Source, wanted: Wanted) -> io::Result<(Option<Shown>, Fingerprint)> {
+fn scan_source(mut source: OpenFile, wanted: LineRequest) -> io::Result<(Option<ShownLines>, Fingerprint)> {
     let stat = Fingerprint::of_stat(&source.meta);
-    match Encoding::sniff(&source.head) {
-        encoding @ (Encoding::Utf16Le | Encoding::Utf16Be) => {
+    match TextEncoding::sniff(&source.head) {
+        encoding @ (TextEncoding::Utf16Le | TextEncoding::Utf16Be) => {
             let mut bytes = Vec::new();
             source.file.by_ref().take(HASH_LIMIT).read_to_end(&mut bytes)?;
             let text = encoding.decode(&bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());
             Ok((scan(Cursor::new(text), wanted)?, Fingerprint::of(&bytes)))
         }
-        encoding @ (Encoding::Utf8 | Encoding::Utf8Bom) => {
+        encoding @ (TextEncoding::Utf8 | TextEncoding::Utf8Bom) => {
             let hash = (source.meta.len() <= HASH_LIMIT).then(Sha256::new);
-            let mut reader = BufReader::with_capacity(64 * 1024, Hashing { inner: source.file, hash });
-            if encoding == Encoding::Utf8Bom {
+            let mut reader = BufReader::with_capacity(64 * 1024, HashingReader { inner: source.file, hash });
+            if encoding == TextEncoding::Utf8Bom {
                 reader.read_exact(&mut [0; 3])?;
             }
             let shown = scan(&mut reader, wanted)?;
@@ -128,12 +128,12 @@ fn scan_source(mut source: Source, wanted: Wanted) -> io::Result<(Option<Shown>,
     }
 }
 
-struct Hashing<R> {
+struct HashingReader<R> {
     inner: R,
     hash: Option<Sha256>,
 }
 
-impl<R: Read> Read for Hashing<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         if let Some(hash) = &mut self.hash {
@@ -144,21 +144,21 @@ impl<R: Read> Read for Hashing<R> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Phase {
+enum ScanPhase {
     Skipping,
     Showing,
     Counting,
 }
 
 /// Reads to the end (the line count is exact), unless the cap refuses the range.
-pub(super) fn scan(mut reader: impl BufRead, wanted: Wanted) -> io::Result<Option<Shown>> {
-    let phase = if wanted.first > 1 { Phase::Skipping } else { Phase::Showing };
-    let mut scanner = Scanner { wanted, shown: Shown::default(), line: Vec::new(), ended: 0, phase };
+pub(super) fn scan(mut reader: impl BufRead, wanted: LineRequest) -> io::Result<Option<ShownLines>> {
+    let phase = if wanted.first > 1 { ScanPhase::Skipping } else { ScanPhase::Showing };
+    let mut scanner = LineScanner { wanted, shown: ShownLines::default(), line: Vec::new(), ended: 0, phase };
     let mut any = false;
     loop {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
-            return Ok(Some(if any { scanner.finish() } else { Shown::default() }));
+            return Ok(Some(if any { scanner.finish() } else { ShownLines::default() }));
         }
         any = true;
         let Some(used) = scanner.take(buffer) else { return Ok(None) };
@@ -166,23 +166,23 @@ pub(super) fn scan(mut reader: impl BufRead, wanted: Wanted) -> io::Result<Optio
     }
 }
 
-struct Scanner {
-    wanted: Wanted,
-    shown: Shown,
+struct LineScanner {
+    wanted: LineRequest,
+    shown: ShownLines,
     /// The line being shown, as far as it came.
     line: Vec<u8>,
     /// Line ends met.
     ended: u64,
-    phase: Phase,
+    phase: ScanPhase,
 }
 
-impl Scanner {
+impl LineScanner {
     /// Uses up part of `buffer` and says how much; `None` when the cap refuses the range.
     fn take(&mut self, buffer: &[u8]) -> Option<usize> {
         match self.phase {
-            Phase::Skipping => Some(self.skip(buffer)),
-            Phase::Showing => self.show(buffer),
-            Phase::Counting => Some(self.count(buffer)),
+            ScanPhase::Skipping => Some(self.skip(buffer)),
+            ScanPhase::Showing => self.show(buffer),
+            ScanPhase::Counting => Some(self.count(buffer)),
         }
     }
 
@@ -190,7 +190,7 @@ impl Scanner {
         let need = self.wanted.first - 1 - self.ended;
         let Some(at) = memchr::memchr_iter(b'\n', buffer).nth(need as usize - 1) else { return self.count(buffer) };
         self.ended += need;
-        self.phase = Phase::Showing;
+        self.phase = ScanPhase::Showing;
         at + 1
     }
 
@@ -204,16 +204,16 @@ impl Scanner {
         self.line.extend_from_slice(&buffer[..end.unwrap_or(buffer.len())]);
         let fits = self.shown.room_for(&self.line, self.wanted);
         match (fits, self.wanted.at_cap) {
-            (false, AtCap::Refuse) => return None,
-            (false, AtCap::Clip) => {
+            (false, CapBehaviour::Refuse) => return None,
+            (false, CapBehaviour::Clip) => {
                 self.shown.clip(&self.line, self.wanted);
-                self.phase = Phase::Counting;
+                self.phase = ScanPhase::Counting;
             }
             (true, _) if end.is_some() => {
                 self.shown.push(&self.line, self.wanted);
                 self.line.clear();
                 if self.wanted.limit == Some(self.shown.lines) {
-                    self.phase = Phase::Counting;
+                    self.phase = ScanPhase::Counting;
                 }
             }
             (true, _) => {}
@@ -222,8 +222,8 @@ impl Scanner {
         Some(end.map_or(buffer.len(), |at| at + 1))
     }
 
-    fn finish(mut self) -> Shown {
-        if self.phase == Phase::Showing {
+    fn finish(mut self) -> ShownLines {
+        if self.phase == ScanPhase::Showing {
             self.shown.push_last(&self.line, self.wanted);
         }
         self.shown.total = self.ended + 1;
@@ -231,17 +231,17 @@ impl Scanner {
     }
 }
 
-impl Shown {
-    fn room_for(&self, line: &[u8], wanted: Wanted) -> bool {
+impl ShownLines {
+    fn room_for(&self, line: &[u8], wanted: LineRequest) -> bool {
         // Number, tab and newline; the exact digits do not matter.
         self.numbered.len() + line.len() + 8 <= wanted.cap
     }
 
-    fn push(&mut self, line: &[u8], wanted: Wanted) {
+    fn push(&mut self, line: &[u8], wanted: LineRequest) {
         self.push_last(line.strip_suffix(b"\r").unwrap_or(line), wanted);
     }
 
-    fn push_last(&mut self, line: &[u8], wanted: Wanted) {
+    fn push_last(&mut self, line: &[u8], wanted: LineRequest) {
         let mut text = String::from_utf8_lossy(line);
         self.lossy |= matches!(text, Cow::Owned(_));
         if text.contains('\0') {
@@ -260,7 +260,7 @@ impl Shown {
     }
 
     /// Nothing more fits. A first line that alone is too long is shown in part.
-    fn clip(&mut self, line: &[u8], wanted: Wanted) {
+    fn clip(&mut self, line: &[u8], wanted: LineRequest) {
         self.clipped = true;
         if self.lines == 0 {
             let whole = line.len().min(wanted.cap);
@@ -271,7 +271,7 @@ impl Shown {
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct TextEnvelope<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     file: TextOutput<'a>,
@@ -289,8 +289,8 @@ struct TextOutput<'a> {
     truncated_by_token_cap: bool,
 }
 
-fn outcome(path: &Path, wanted: Wanted, shown: Shown) -> Outcome {
-    let output = Output {
+fn outcome(path: &Path, wanted: LineRequest, shown: ShownLines) -> ToolOutcome {
+    let output = TextEnvelope {
         kind: "text",
         file: TextOutput {
             file_path: path.to_string_lossy(),
@@ -302,11 +302,11 @@ fn outcome(path: &Path, wanted: Wanted, shown: Shown) -> Outcome {
         },
     };
     let structured = structured(&output);
-    Outcome::text(model_text(wanted, shown), structured)
+    ToolOutcome::text(model_text(wanted, shown), structured)
 }
 
 /// One line in place of a file that cannot be shown.
-pub(super) fn note(path: &Path, text: String) -> Outcome {
+pub(super) fn one_line_outcome(path: &Path, text: String) -> ToolOutcome {
     let file = TextOutput {
         file_path: path.to_string_lossy(),
         content: &text,
@@ -315,11 +315,11 @@ pub(super) fn note(path: &Path, text: String) -> Outcome {
         total_lines: 1,
         truncated_by_token_cap: false,
     };
-    let structured = structured(&Output { kind: "text", file });
-    Outcome::text(text, structured)
+    let structured = structured(&TextEnvelope { kind: "text", file });
+    ToolOutcome::text(text, structured)
 }
 
-fn model_text(wanted: Wanted, shown: Shown) -> String {
+fn model_text(wanted: LineRequest, shown: ShownLines) -> String {
     let total = shown.total;
     if total == 0 {
         return "<system-reminder>The file exists but is empty.</system-reminder>".into();

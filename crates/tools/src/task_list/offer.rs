@@ -3,7 +3,7 @@
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lists {
+pub enum TaskListKind {
     /// TaskCreate, TaskGet, TaskUpdate, TaskList.
     Tasks,
     /// TodoWrite.
@@ -13,7 +13,7 @@ pub enum Lists {
 
 const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"];
 
-impl Lists {
+impl TaskListKind {
     /// `newest`: the model belongs to a family that needs no list. `named`: whether the user asked for a tool by name
     /// (`--tools`, `--allowedTools`).
     pub fn choose(newest: bool, env: &Env, named: impl Fn(&str) -> bool) -> Self {
@@ -46,14 +46,18 @@ mod tests {
         // [TST-83]
         let env = Env::default();
         let enabled = env.with([("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1")]);
-        assert_eq!(Lists::choose(true, &env, |_| false), Lists::None);
-        assert_eq!(Lists::choose(true, &enabled, |_| false), Lists::Tasks);
-        assert_eq!(Lists::choose(true, &env, |name| name == "TaskGet"), Lists::Tasks);
-        assert_eq!(Lists::choose(true, &env, |name| name == "TodoWrite"), Lists::Todos);
-        assert_eq!(Lists::choose(false, &env, |_| false), Lists::Tasks);
+        assert_eq!(TaskListKind::choose(true, &env, |_| false), TaskListKind::None);
+        assert_eq!(TaskListKind::choose(true, &enabled, |_| false), TaskListKind::Tasks);
+        assert_eq!(TaskListKind::choose(true, &env, |name| name == "TaskGet"), TaskListKind::Tasks);
+        assert_eq!(TaskListKind::choose(true, &env, |name| name == "TodoWrite"), TaskListKind::Todos);
+        assert_eq!(TaskListKind::choose(false, &env, |_| false), TaskListKind::Tasks);
         let swapped = env.with([("CLAUDE_CODE_ENABLE_TASKS", "0")]);
-        assert_eq!(Lists::choose(false, &swapped, |_| false), Lists::Todos);
-        assert!(!Lists::None.keeps("TaskCreate") && !Lists::None.keeps("TodoWrite") && Lists::None.keeps("Read"));
-        assert!(Lists::Tasks.keeps("TaskList") && !Lists::Tasks.keeps("TodoWrite"));
+        assert_eq!(TaskListKind::choose(false, &swapped, |_| false), TaskListKind::Todos);
+        assert!(
+            !TaskListKind::None.keeps("TaskCreate")
+                && !TaskListKind::None.keeps("TodoWrite")
+                && TaskListKind::None.keeps("Read")
+        );
+        assert!(TaskListKind::Tasks.keeps("TaskList") && !TaskListKind::Tasks.keeps("TodoWrite"));
     }
 }

@@ -14,13 +14,13 @@ const HIGH_WATER: &str = ".highwatermark";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Status {
+pub(super) enum ListedTaskStatus {
     Pending,
     InProgress,
     Completed,
 }
 
-impl Status {
+impl ListedTaskStatus {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -33,7 +33,7 @@ impl Status {
 /// One file. Fields of other writers survive in `rest`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Task {
+pub(super) struct ListedTask {
     pub(super) id: String,
     pub(super) subject: String,
     #[serde(default)]
@@ -42,7 +42,7 @@ pub(super) struct Task {
     pub(super) active_form: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
-    pub(super) status: Status,
+    pub(super) status: ListedTaskStatus,
     #[serde(default)]
     pub(super) blocks: Vec<String>,
     #[serde(default)]
@@ -55,26 +55,26 @@ pub(super) struct Task {
 
 /// A list by its directory; nothing exists on disk until the first task.
 #[derive(Clone, Debug)]
-pub(super) struct Store {
+pub(super) struct TaskListStore {
     dir: PathBuf,
 }
 
-impl Store {
+impl TaskListStore {
     pub(super) fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
     /// Creates the directory if need be and holds the list until the guard is dropped.
-    pub(super) fn lock(&self) -> io::Result<Locked> {
+    pub(super) fn lock(&self) -> io::Result<TaskListLock> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let path = self.dir.join(".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         file.lock()?;
-        Ok(Locked { store: self.clone(), _file: file })
+        Ok(TaskListLock { store: self.clone(), _file: file })
     }
 
     /// All tasks by number. Files that are no tasks are passed over: others may keep theirs here.
-    pub(super) fn all(&self) -> io::Result<BTreeMap<u64, Task>> {
+    pub(super) fn all(&self) -> io::Result<BTreeMap<u64, ListedTask>> {
         let entries = match std::fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -91,7 +91,7 @@ impl Store {
         Ok(tasks)
     }
 
-    pub(super) fn get(&self, id: &str) -> io::Result<Option<Task>> {
+    pub(super) fn get(&self, id: &str) -> io::Result<Option<ListedTask>> {
         let Some(number) = parse_id(id) else { return Ok(None) };
         match std::fs::read(self.file(number)) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -107,12 +107,12 @@ impl Store {
 
 /// The right to change a list; readers need no lock.
 #[derive(Debug)]
-pub(super) struct Locked {
-    store: Store,
+pub(super) struct TaskListLock {
+    store: TaskListStore,
     _file: File,
 }
 
-impl Locked {
+impl TaskListLock {
     /// Counts from 1; file names decide, readable or not, so that no task is ever overwritten.
     pub(super) fn next_id(&self) -> io::Result<String> {
         let mut highest = std::fs::read_to_string(self.store.dir.join(HIGH_WATER))
@@ -125,11 +125,11 @@ impl Locked {
         Ok((highest + 1).to_string())
     }
 
-    pub(super) fn get(&self, id: &str) -> io::Result<Option<Task>> {
+    pub(super) fn get(&self, id: &str) -> io::Result<Option<ListedTask>> {
         self.store.get(id)
     }
 
-    pub(super) fn put(&self, task: &Task) -> io::Result<()> {
+    pub(super) fn put(&self, task: &ListedTask) -> io::Result<()> {
         let number = parse_id(&task.id).ok_or_else(|| io::Error::other("task without a number"))?;
         let bytes = serde_json::to_vec_pretty(task)?;
         sys::fs::atomic_write(&self.store.file(number), &bytes, 0o600)
@@ -155,7 +155,7 @@ impl Locked {
     }
 }
 
-fn mentions(task: &Task, id: &str) -> bool {
+fn mentions(task: &ListedTask, id: &str) -> bool {
     task.id != id && task.blocks.iter().chain(&task.blocked_by).any(|other| other == id)
 }
 

@@ -1,14 +1,14 @@
 //! TaskUpdate: one task changed under the list's lock, together with the tasks it is linked to.
 
-use super::store::{Locked, Status, Store, Task, parse_id};
+use super::store::{ListedTask, ListedTaskStatus, TaskListLock, TaskListStore, parse_id};
 use super::{object, task_id};
-use crate::contract::{InputError, Outcome};
-use crate::input::Input;
+use crate::contract::{InputError, ToolOutcome};
+use crate::input::ToolInput;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io;
 
-pub(super) struct Change {
+pub(super) struct TaskChange {
     id: String,
     subject: Option<String>,
     description: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Change {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NewStatus {
-    Set(Status),
+    Set(ListedTaskStatus),
     Deleted,
 }
 
@@ -37,7 +37,7 @@ impl NewStatus {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Output<'a> {
+struct TaskUpdateOutput<'a> {
     success: bool,
     task_id: &'a str,
     updated_fields: Vec<&'static str>,
@@ -53,11 +53,11 @@ struct StatusChange {
     to: &'static str,
 }
 
-impl Change {
-    pub(super) fn read(input: &Input<'_>) -> Result<Self, InputError> {
+impl TaskChange {
+    pub(super) fn read(input: &ToolInput<'_>) -> Result<Self, InputError> {
         let status = input.opt_choice("status", &["pending", "in_progress", "completed", "deleted"])?;
         let links =
-            |name| input.opt_strings(name).map(|ids| ids.unwrap_or_default().iter().map(|id| plain(id)).collect());
+            |name| input.opt_strings(name).map(|ids| ids.unwrap_or_default().iter().map(|id| plain_id(id)).collect());
         Ok(Self {
             id: task_id(input)?,
             subject: input.opt_string("subject")?,
@@ -65,9 +65,9 @@ impl Change {
             active_form: input.opt_string("activeForm")?,
             owner: input.opt_string("owner")?,
             status: status.map(|name| match name {
-                "pending" => NewStatus::Set(Status::Pending),
-                "in_progress" => NewStatus::Set(Status::InProgress),
-                "completed" => NewStatus::Set(Status::Completed),
+                "pending" => NewStatus::Set(ListedTaskStatus::Pending),
+                "in_progress" => NewStatus::Set(ListedTaskStatus::InProgress),
+                "completed" => NewStatus::Set(ListedTaskStatus::Completed),
                 _ => NewStatus::Deleted,
             }),
             add_blocks: links("addBlocks")?,
@@ -76,7 +76,7 @@ impl Change {
         })
     }
 
-    pub(super) fn apply(mut self, store: &Store) -> io::Result<Outcome> {
+    pub(super) fn apply(mut self, store: &TaskListStore) -> io::Result<ToolOutcome> {
         if store.get(&self.id)?.is_none() {
             return Ok(self.not_found());
         }
@@ -85,7 +85,7 @@ impl Change {
         let from = task.status.name();
         if self.status == Some(NewStatus::Deleted) {
             list.delete(&self.id)?;
-            return Ok(self.done(vec!["deleted"], Some(StatusChange { from, to: "deleted" })));
+            return Ok(self.done_outcome(vec!["deleted"], Some(StatusChange { from, to: "deleted" })));
         }
         let mut fields = self.set_fields(&mut task);
         let mut change = None;
@@ -102,11 +102,11 @@ impl Change {
         if !fields.is_empty() {
             list.put(&task)?;
         }
-        Ok(self.done(fields, change))
+        Ok(self.done_outcome(fields, change))
     }
 
     /// Plain fields; only what differs counts as updated.
-    fn set_fields(&mut self, task: &mut Task) -> Vec<&'static str> {
+    fn set_fields(&mut self, task: &mut ListedTask) -> Vec<&'static str> {
         let mut fields = Vec::new();
         let mut note = |changed: bool, name| {
             if changed {
@@ -122,7 +122,7 @@ impl Change {
     }
 
     /// Both ends of a link are kept. Ids without a task, and the task itself, are passed over.
-    fn link(&self, list: &Locked, task: &mut Task, fields: &mut Vec<&'static str>) -> io::Result<()> {
+    fn link(&self, list: &TaskListLock, task: &mut ListedTask, fields: &mut Vec<&'static str>) -> io::Result<()> {
         for (ids, forward) in [(&self.add_blocks, true), (&self.add_blocked_by, false)] {
             let mut added = false;
             for id in ids.iter().filter(|id| **id != task.id) {
@@ -144,25 +144,25 @@ impl Change {
         Ok(())
     }
 
-    fn done(&self, updated_fields: Vec<&'static str>, status_change: Option<StatusChange>) -> Outcome {
+    fn done_outcome(&self, updated_fields: Vec<&'static str>, status_change: Option<StatusChange>) -> ToolOutcome {
         let text = format!("Updated task #{} {}", self.id, updated_fields.join(", "));
-        let output = Output { success: true, task_id: &self.id, updated_fields, error: None, status_change };
-        Outcome::text(text.trim_end(), wire::raw::to_raw(&output).ok())
+        let output = TaskUpdateOutput { success: true, task_id: &self.id, updated_fields, error: None, status_change };
+        ToolOutcome::text(text.trim_end(), wire::raw::to_raw(&output).ok())
     }
 
-    fn not_found(&self) -> Outcome {
-        let output = Output {
+    fn not_found(&self) -> ToolOutcome {
+        let output = TaskUpdateOutput {
             success: false,
             task_id: &self.id,
             updated_fields: Vec::new(),
             error: Some("Task not found"),
             status_change: None,
         };
-        Outcome::text(format!("Task #{} not found", self.id), wire::raw::to_raw(&output).ok())
+        ToolOutcome::text(format!("Task #{} not found", self.id), wire::raw::to_raw(&output).ok())
     }
 }
 
-fn plain(id: &str) -> String {
+fn plain_id(id: &str) -> String {
     parse_id(id).map_or_else(|| id.to_owned(), |number| number.to_string())
 }
 

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum AddressClass {
     Public,
     /// This machine or a private network: reachable only when the user says so.
     Local,
@@ -12,17 +12,17 @@ pub(super) enum Place {
     Forbidden,
 }
 
-pub(super) fn place(ip: IpAddr) -> Place {
+pub(super) fn classify(ip: IpAddr) -> AddressClass {
     match ip {
-        IpAddr::V4(ip) => place_v4(ip),
-        IpAddr::V6(ip) => place_v6(ip),
+        IpAddr::V4(ip) => classify_v4(ip),
+        IpAddr::V6(ip) => classify_v6(ip),
     }
 }
 
-fn place_v4(ip: Ipv4Addr) -> Place {
+fn classify_v4(ip: Ipv4Addr) -> AddressClass {
     let [a, b, c, _] = ip.octets();
     match (a, b, c) {
-        (127 | 10, _, _) | (172, 16..=31, _) | (192, 168, _) => Place::Local,
+        (127 | 10, _, _) | (172, 16..=31, _) | (192, 168, _) => AddressClass::Local,
         (0 | 224.., _, _)
         | (100, 64..=127, _)
         | (169, 254, _)
@@ -30,25 +30,25 @@ fn place_v4(ip: Ipv4Addr) -> Place {
         | (192, 88, 99)
         | (198, 18..=19, _)
         | (198, 51, 100)
-        | (203, 0, 113) => Place::Forbidden,
-        _ => Place::Public,
+        | (203, 0, 113) => AddressClass::Forbidden,
+        _ => AddressClass::Public,
     }
 }
 
-fn place_v6(ip: Ipv6Addr) -> Place {
+fn classify_v6(ip: Ipv6Addr) -> AddressClass {
     match ip.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            place_v4(carried(high, low))
+            classify_v4(embedded_address(high, low))
         }
         // Metadata of one large cloud; Teredo, benchmarking and ORCHID; documentation.
-        [0xfd00, 0xec2, ..] | [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Forbidden,
-        [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => Place::Local,
-        [0x2000..=0x3fff, ..] => Place::Public,
-        _ => Place::Forbidden,
+        [0xfd00, 0xec2, ..] | [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => AddressClass::Forbidden,
+        [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => AddressClass::Local,
+        [0x2000..=0x3fff, ..] => AddressClass::Public,
+        _ => AddressClass::Forbidden,
     }
 }
 
-fn carried(high: u16, low: u16) -> Ipv4Addr {
+fn embedded_address(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))
 }
 
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_address() {
-        let is = |text: &str, expected| assert_eq!(place(text.parse().unwrap()), expected, "{text}");
+        let is = |text: &str, expected| assert_eq!(classify(text.parse().unwrap()), expected, "{text}");
         for public in [
             "8.8.8.8",
             "172.15.0.1",
@@ -68,7 +68,7 @@ mod tests {
             "::ffff:8.8.8.8",
             "64:ff9b::808:808",
         ] {
-            is(public, Place::Public);
+            is(public, AddressClass::Public);
         }
         for local in [
             "127.0.0.1",
@@ -83,7 +83,7 @@ mod tests {
             "64:ff9b::7f00:1",
             "2002:7f00:1::",
         ] {
-            is(local, Place::Local);
+            is(local, AddressClass::Local);
         }
         for never in [
             "0.0.0.0",
@@ -107,7 +107,7 @@ mod tests {
             "::127.0.0.1",
             "64:ff9b:1::1",
         ] {
-            is(never, Place::Forbidden);
+            is(never, AddressClass::Forbidden);
         }
     }
 }

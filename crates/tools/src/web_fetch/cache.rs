@@ -14,61 +14,61 @@ pub(super) fn time_to_live(env: &Env) -> Duration {
 
 /// A fetched page, ready to be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct FetchedPage {
     pub(super) status: u16,
     /// As received.
     pub(super) bytes: usize,
-    pub(super) body: Body,
+    pub(super) body: PageBody,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum PageBody {
     /// `markdown`: the server sent it as such.
     Text { text: String, markdown: bool },
     /// Nothing to read: a sentence that says what it is and where it was saved.
     Saved(String),
 }
 
-impl Page {
+impl FetchedPage {
     fn size(&self) -> usize {
         match &self.body {
-            Body::Text { text, .. } | Body::Saved(text) => text.len() + 256,
+            PageBody::Text { text, .. } | PageBody::Saved(text) => text.len() + 256,
         }
     }
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedPage {
     url: String,
     at: Instant,
-    page: Arc<Page>,
+    page: Arc<FetchedPage>,
 }
 
 /// Oldest first.
 #[derive(Debug)]
-pub(super) struct Cache {
-    entries: VecDeque<Entry>,
+pub(super) struct PageCache {
+    entries: VecDeque<CachedPage>,
     bytes: usize,
     max_bytes: usize,
 }
 
-impl Default for Cache {
+impl Default for PageCache {
     fn default() -> Self {
         Self::bounded(MAX_BYTES)
     }
 }
 
-impl Cache {
+impl PageCache {
     fn bounded(max_bytes: usize) -> Self {
         Self { entries: VecDeque::new(), bytes: 0, max_bytes }
     }
 
-    pub(super) fn get(&mut self, url: &str, now: Instant, ttl: Duration) -> Option<Arc<Page>> {
+    pub(super) fn get(&mut self, url: &str, now: Instant, ttl: Duration) -> Option<Arc<FetchedPage>> {
         self.expire(now, ttl);
         self.entries.iter().find(|entry| entry.url == url).map(|entry| Arc::clone(&entry.page))
     }
 
-    pub(super) fn put(&mut self, url: &str, page: Arc<Page>, now: Instant, ttl: Duration) {
+    pub(super) fn put(&mut self, url: &str, page: Arc<FetchedPage>, now: Instant, ttl: Duration) {
         self.expire(now, ttl);
         if let Some(old) = self.entries.iter().position(|entry| entry.url == url) {
             self.remove(old);
@@ -77,7 +77,7 @@ impl Cache {
             return;
         }
         self.bytes += page.size();
-        self.entries.push_back(Entry { url: url.to_owned(), at: now, page });
+        self.entries.push_back(CachedPage { url: url.to_owned(), at: now, page });
         while self.bytes > self.max_bytes {
             self.remove(0);
         }
@@ -100,14 +100,18 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn page(len: usize) -> Arc<Page> {
-        Arc::new(Page { status: 200, bytes: len, body: Body::Text { text: "x".repeat(len), markdown: false } })
+    fn page(len: usize) -> Arc<FetchedPage> {
+        Arc::new(FetchedPage {
+            status: 200,
+            bytes: len,
+            body: PageBody::Text { text: "x".repeat(len), markdown: false },
+        })
     }
 
     #[test]
     fn pages_leave_after_fifteen_minutes() {
         // [TST-78]
-        let (mut cache, ttl, start) = (Cache::default(), time_to_live(&Env::default()), Instant::now());
+        let (mut cache, ttl, start) = (PageCache::default(), time_to_live(&Env::default()), Instant::now());
         assert_eq!(ttl, Duration::from_mins(15));
         cache.put("a", page(10), start, ttl);
         assert!(cache.get("a", start + Duration::from_secs(899), ttl).is_some());
@@ -120,7 +124,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let (mut cache, ttl, now) = (Cache::bounded(10_000), DEFAULT_TTL, Instant::now());
+        let (mut cache, ttl, now) = (PageCache::bounded(10_000), DEFAULT_TTL, Instant::now());
         for i in 0..40 {
             cache.put(&i.to_string(), page(1000), now, ttl);
             assert!(cache.bytes <= 10_000);

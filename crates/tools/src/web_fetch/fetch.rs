@@ -1,10 +1,10 @@
 //! One page over the network: hops within a site are followed and each is checked, a hop to another site is reported
 //! instead. Bodies are bounded; what is not text is saved and described.
 
-use super::cache::{Body, Page};
-use super::page::{self, Kind};
-use super::target::{self, Reach};
-use http::{Http, Method, Request, Response};
+use super::cache::{FetchedPage, PageBody};
+use super::page::{self, PageKind};
+use super::target::{self, AddressScope};
+use http::{Http, HttpMethod, HttpRequest, HttpResponse};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,8 +17,8 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 const USER_AGENT: &str = concat!("Claude-User (gimlet/", env!("CARGO_PKG_VERSION"), ")");
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5";
 
-pub(super) enum Fetched {
-    Page(Page),
+pub(super) enum FetchResult {
+    Page(FetchedPage),
     /// Leads to another site.
     Moved {
         to: Url,
@@ -27,40 +27,45 @@ pub(super) enum Fetched {
 }
 
 /// What a fetch needs to know.
-pub(super) struct Fetch<'a> {
+pub(super) struct PageFetch<'a> {
     pub(super) http: &'a Http,
-    pub(super) reach: Reach,
-    pub(super) resolves_here: bool,
+    pub(super) scope: AddressScope,
+    pub(super) resolves_locally: bool,
     /// Where bodies that are not text go.
     pub(super) save_dir: PathBuf,
 }
 
-impl Fetch<'_> {
-    pub(super) async fn page(&self, start: &Url) -> Result<Fetched, String> {
+impl PageFetch<'_> {
+    pub(super) async fn page(&self, start: &Url) -> Result<FetchResult, String> {
         let mut url = start.clone();
         for _ in 0..=MAX_HOPS {
-            target::check(&url, self.reach, self.resolves_here).await?;
+            target::check(&url, self.scope, self.resolves_locally).await?;
             let response = self.get(&url).await?;
             let status = response.status();
             let Some(to) = redirect(&url, &response)? else { return self.read(&url, response).await };
             if !target::same_site(start, &to) {
-                return Ok(Fetched::Moved { to, status });
+                return Ok(FetchResult::Moved { to, status });
             }
             url = to;
         }
         Err(format!("{start} redirects more than {MAX_HOPS} times"))
     }
 
-    async fn get(&self, url: &Url) -> Result<Response, String> {
+    async fn get(&self, url: &Url) -> Result<HttpResponse, String> {
         let mut bare = url.clone();
         bare.set_fragment(None);
         let headers = vec![("user-agent".into(), USER_AGENT.into()), ("accept".into(), ACCEPT.into())];
-        let request =
-            Request { method: Method::Get, url: bare.into(), headers, body: Vec::new(), timeout: HEADER_TIMEOUT };
+        let request = HttpRequest {
+            method: HttpMethod::Get,
+            url: bare.into(),
+            headers,
+            body: Vec::new(),
+            timeout: HEADER_TIMEOUT,
+        };
         self.http.send(request).await.map_err(|error| format!("Could not fetch {url}: {error}"))
     }
 
-    async fn read(&self, url: &Url, response: Response) -> Result<Fetched, String> {
+    async fn read(&self, url: &Url, response: HttpResponse) -> Result<FetchResult, String> {
         let status = response.status();
         if status >= 400 {
             return Err(format!("{url} answered with HTTP status {status} {}", reason(status)));
@@ -71,34 +76,34 @@ impl Fetch<'_> {
         let save_dir = self.save_dir.clone();
         let done = tokio::task::spawn_blocking(move || convert(&content_type, &body, clipped, &save_dir)).await;
         let (bytes, body) = done.map_err(|error| format!("Could not convert {url}: {error}"))??;
-        Ok(Fetched::Page(Page { status, bytes, body }))
+        Ok(FetchResult::Page(FetchedPage { status, bytes, body }))
     }
 }
 
 /// Where a 3xx answer leads, checked and upgraded like the first URL.
-fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, String> {
+fn redirect(from: &Url, response: &HttpResponse) -> Result<Option<Url>, String> {
     if !matches!(response.status(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
     let Some(location) = response.header("location") else { return Ok(None) };
     let to = from.join(location).map_err(|e| format!("{from} redirects to an invalid URL ({e})"))?;
-    target::vet(to).map(Some).map_err(|why| format!("{from} redirects to a URL that {why}"))
+    target::check_url(to).map(Some).map_err(|why| format!("{from} redirects to a URL that {why}"))
 }
 
-fn convert(content_type: &str, body: &[u8], clipped: bool, save_dir: &Path) -> Result<(usize, Body), String> {
+fn convert(content_type: &str, body: &[u8], clipped: bool, save_dir: &Path) -> Result<(usize, PageBody), String> {
     let kind = page::kind(content_type, body);
-    if kind == Kind::Binary {
+    if kind == PageKind::Binary {
         return save(content_type, body, clipped, save_dir).map(|saved| (body.len(), saved));
     }
     let text = page::decode(content_type, body, kind);
-    let mut text = if kind == Kind::Html { page::to_markdown(&text) } else { text };
+    let mut text = if kind == PageKind::Html { page::to_markdown(&text) } else { text };
     if clipped {
         text.push_str("\n\n[The page is larger than 10 MB; the rest was not fetched.]");
     }
-    Ok((body.len(), Body::Text { text, markdown: kind == Kind::Markdown }))
+    Ok((body.len(), PageBody::Text { text, markdown: kind == PageKind::Markdown }))
 }
 
-fn save(content_type: &str, body: &[u8], clipped: bool, dir: &Path) -> Result<Body, String> {
+fn save(content_type: &str, body: &[u8], clipped: bool, dir: &Path) -> Result<PageBody, String> {
     let media = page::media_type(content_type);
     let media = if media.is_empty() { "unknown type" } else { &media };
     if clipped {
@@ -109,7 +114,9 @@ fn save(content_type: &str, body: &[u8], clipped: bool, dir: &Path) -> Result<Bo
     made.and_then(|()| sys::fs::atomic_write(&path, body, 0o600))
         .map_err(|error| format!("Could not save the response to {}: {error}", path.display()))?;
     let (size, path) = (body.len(), path.display());
-    Ok(Body::Saved(format!("Binary content ({media}, {size} bytes) was saved to {path}. Open it with a fitting tool.")))
+    Ok(PageBody::Saved(format!(
+        "Binary content ({media}, {size} bytes) was saved to {path}. Open it with a fitting tool."
+    )))
 }
 
 /// The words that go with a status.

@@ -9,22 +9,22 @@ const MAX_HTML: usize = 2 << 20;
 /// Deeper trees are not worth their structure, and converting them recurses.
 const MAX_DEPTH: usize = 200;
 /// Characters of a page handed on at a time.
-pub(super) const WINDOW: usize = 100_000;
+pub(super) const SECTION_CHARS: usize = 100_000;
 
 /// What a body is, by its declared type and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     Html,
     Markdown,
     Text,
     Binary,
 }
 
-pub(super) fn kind(content_type: &str, body: &[u8]) -> Kind {
+pub(super) fn kind(content_type: &str, body: &[u8]) -> PageKind {
     let media = media_type(content_type);
     match media.as_str() {
-        "text/html" | "application/xhtml+xml" => Kind::Html,
-        "text/markdown" | "text/x-markdown" => Kind::Markdown,
+        "text/html" | "application/xhtml+xml" => PageKind::Html,
+        "text/markdown" | "text/x-markdown" => PageKind::Markdown,
         "application/json"
         | "application/xml"
         | "application/javascript"
@@ -32,16 +32,16 @@ pub(super) fn kind(content_type: &str, body: &[u8]) -> Kind {
         | "application/x-yaml"
         | "application/toml"
         | "application/x-ndjson"
-        | "application/x-sh" => Kind::Text,
-        _ if media.starts_with("text/") || media.ends_with("+json") || media.ends_with("+xml") => Kind::Text,
+        | "application/x-sh" => PageKind::Text,
+        _ if media.starts_with("text/") || media.ends_with("+json") || media.ends_with("+xml") => PageKind::Text,
         "" | "application/octet-stream" if !looks_binary(body) => {
             if looks_html(body) {
-                Kind::Html
+                PageKind::Html
             } else {
-                Kind::Text
+                PageKind::Text
             }
         }
-        _ => Kind::Binary,
+        _ => PageKind::Binary,
     }
 }
 
@@ -60,8 +60,8 @@ fn looks_html(body: &[u8]) -> bool {
 }
 
 /// The body as text, by BOM, declared charset, or the page's own `<meta>`.
-pub(super) fn decode(content_type: &str, body: &[u8], kind: Kind) -> String {
-    let declared = charset(content_type).or_else(|| (kind == Kind::Html).then(|| meta_charset(body)).flatten());
+pub(super) fn decode(content_type: &str, body: &[u8], kind: PageKind) -> String {
+    let declared = charset(content_type).or_else(|| (kind == PageKind::Html).then(|| meta_charset(body)).flatten());
     let encoding = declared.unwrap_or(encoding_rs::UTF_8);
     encoding.decode(body).0.into_owned()
 }
@@ -116,7 +116,7 @@ fn is_deep(document: &dom_query::Document) -> bool {
 
 /// One stretch of a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stretch<'a> {
+pub(super) struct PageSection<'a> {
     pub(super) text: &'a str,
     /// Where the next one begins, in characters.
     pub(super) next: Option<usize>,
@@ -125,14 +125,14 @@ pub(super) struct Stretch<'a> {
 }
 
 /// `None` when the page ends before `offset`.
-pub(super) fn stretch(page: &str, offset: usize) -> Option<Stretch<'_>> {
+pub(super) fn page_section(page: &str, offset: usize) -> Option<PageSection<'_>> {
     let total = page.chars().count();
     if offset > 0 && offset >= total {
         return None;
     }
     let byte_at = |n: usize| page.char_indices().nth(n).map_or(page.len(), |(i, _)| i);
-    let end = offset.saturating_add(WINDOW).min(total);
-    Some(Stretch { text: &page[byte_at(offset)..byte_at(end)], next: (end < total).then_some(end), total })
+    let end = offset.saturating_add(SECTION_CHARS).min(total);
+    Some(PageSection { text: &page[byte_at(offset)..byte_at(end)], next: (end < total).then_some(end), total })
 }
 
 /// A file name ending for saved bytes.
@@ -178,30 +178,33 @@ mod tests {
 
     #[test]
     fn kinds_and_charsets() {
-        assert_eq!(kind("text/html; charset=utf-8", b""), Kind::Html);
-        assert_eq!(kind("text/markdown", b""), Kind::Markdown);
-        assert_eq!(kind("application/ld+json", b""), Kind::Text);
-        assert_eq!(kind("", b"<!DOCTYPE html><p>"), Kind::Html);
-        assert_eq!(kind("", b"a\0b"), Kind::Binary);
-        assert_eq!(kind("application/pdf", b"%PDF"), Kind::Binary);
-        assert_eq!(kind("image/svg+xml", b"<svg/>"), Kind::Text);
-        assert_eq!(decode("text/plain; charset=iso-8859-1", b"\xe9", Kind::Text), "é");
+        assert_eq!(kind("text/html; charset=utf-8", b""), PageKind::Html);
+        assert_eq!(kind("text/markdown", b""), PageKind::Markdown);
+        assert_eq!(kind("application/ld+json", b""), PageKind::Text);
+        assert_eq!(kind("", b"<!DOCTYPE html><p>"), PageKind::Html);
+        assert_eq!(kind("", b"a\0b"), PageKind::Binary);
+        assert_eq!(kind("application/pdf", b"%PDF"), PageKind::Binary);
+        assert_eq!(kind("image/svg+xml", b"<svg/>"), PageKind::Text);
+        assert_eq!(decode("text/plain; charset=iso-8859-1", b"\xe9", PageKind::Text), "é");
         assert_eq!(
-            decode("text/html", b"<meta charset=\"windows-1252\">\x80", Kind::Html),
+            decode("text/html", b"<meta charset=\"windows-1252\">\x80", PageKind::Html),
             "<meta charset=\"windows-1252\">€"
         );
-        assert_eq!(decode("text/plain", b"\xff\xfea\0", Kind::Text), "a");
+        assert_eq!(decode("text/plain", b"\xff\xfea\0", PageKind::Text), "a");
         assert_eq!((extension("application/pdf"), extension("application/vnd.ms-x")), ("pdf".into(), "bin".into()));
     }
 
     #[test]
     fn long_pages_come_in_stretches() {
-        let page = "é".repeat(WINDOW + 5);
-        let first = stretch(&page, 0).unwrap();
-        assert_eq!((first.text.chars().count(), first.next, first.total), (WINDOW, Some(WINDOW), WINDOW + 5));
-        let rest = stretch(&page, WINDOW).unwrap();
+        let page = "é".repeat(SECTION_CHARS + 5);
+        let first = page_section(&page, 0).unwrap();
+        assert_eq!(
+            (first.text.chars().count(), first.next, first.total),
+            (SECTION_CHARS, Some(SECTION_CHARS), SECTION_CHARS + 5)
+        );
+        let rest = page_section(&page, SECTION_CHARS).unwrap();
         assert_eq!((rest.text, rest.next), ("ééééé", None));
-        assert_eq!(stretch(&page, WINDOW + 5), None);
-        assert_eq!(stretch("", 0).unwrap().text, "");
+        assert_eq!(page_section(&page, SECTION_CHARS + 5), None);
+        assert_eq!(page_section("", 0).unwrap().text, "");
     }
 }

@@ -21,13 +21,13 @@ const DROPPED: [&str; 4] = ["script", "style", "noscript", "template"];
 const BLOCKS: [&str; 16] =
     ["p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "table", "blockquote", "section"];
 
-enum Piece<'a> {
+enum HtmlPiece<'a> {
     Text(&'a str),
-    Tag(Tag<'a>),
+    Tag(HtmlTag<'a>),
     Dropped,
 }
 
-struct Tag<'a> {
+struct HtmlTag<'a> {
     /// As written, brackets included.
     raw: &'a str,
     /// Lower case.
@@ -39,18 +39,18 @@ struct Tag<'a> {
 /// `html` without what nobody reads, or `None` when it is not fit for the parser.
 pub(super) fn clean(html: &str) -> Option<String> {
     let mut out = String::with_capacity(html.len());
-    let mut measure = Measure::default();
+    let mut measure = HtmlMeasure::default();
     for piece in pieces(html) {
         match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Tag(tag) => {
+            HtmlPiece::Text(text) => out.push_str(text),
+            HtmlPiece::Tag(tag) => {
                 out.push_str(tag.raw);
                 if !measure.admits(tag) {
                     return None;
                 }
             }
             // Without something in between, the ends could grow together into a tag.
-            Piece::Dropped => out.push(' '),
+            HtmlPiece::Dropped => out.push(' '),
         }
     }
     Some(out)
@@ -61,9 +61,9 @@ pub(super) fn words(html: &str) -> String {
     let mut out = String::new();
     for piece in pieces(html) {
         match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Tag(tag) if BLOCKS.contains(&tag.name.as_str()) && !out.ends_with('\n') => out.push('\n'),
-            Piece::Tag(_) | Piece::Dropped => {}
+            HtmlPiece::Text(text) => out.push_str(text),
+            HtmlPiece::Tag(tag) if BLOCKS.contains(&tag.name.as_str()) && !out.ends_with('\n') => out.push('\n'),
+            HtmlPiece::Tag(_) | HtmlPiece::Dropped => {}
         }
     }
     let entities = [("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
@@ -71,7 +71,7 @@ pub(super) fn words(html: &str) -> String {
 }
 
 #[derive(Default)]
-struct Measure {
+struct HtmlMeasure {
     open: HashMap<String, usize>,
     depth: usize,
     formatting: usize,
@@ -79,8 +79,8 @@ struct Measure {
     tags: usize,
 }
 
-impl Measure {
-    fn admits(&mut self, tag: Tag<'_>) -> bool {
+impl HtmlMeasure {
+    fn admits(&mut self, tag: HtmlTag<'_>) -> bool {
         let name = tag.name.as_str();
         self.tags += 1;
         self.reopened += self.formatting;
@@ -104,7 +104,7 @@ impl Measure {
     }
 }
 
-fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
+fn pieces(html: &str) -> impl Iterator<Item = HtmlPiece<'_>> {
     let mut rest = html;
     std::iter::from_fn(move || {
         let (piece, left) = next(rest)?;
@@ -113,27 +113,27 @@ fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-fn next(rest: &str) -> Option<(Piece<'_>, &str)> {
+fn next(rest: &str) -> Option<(HtmlPiece<'_>, &str)> {
     if rest.is_empty() {
         return None;
     }
-    let Some(start) = markup(rest) else { return Some((Piece::Text(rest), "")) };
+    let Some(start) = markup(rest) else { return Some((HtmlPiece::Text(rest), "")) };
     if start > 0 {
-        return Some((Piece::Text(&rest[..start]), &rest[start..]));
+        return Some((HtmlPiece::Text(&rest[..start]), &rest[start..]));
     }
     if let Some(comment) = rest.strip_prefix("<!--") {
         let left = comment.find("-->").map_or("", |end| &comment[end + 3..]);
-        return Some((Piece::Dropped, left));
+        return Some((HtmlPiece::Dropped, left));
     }
     if rest.starts_with("<!") || rest.starts_with("<?") {
         let left = rest.find('>').map_or("", |end| &rest[end + 1..]);
-        return Some((Piece::Dropped, left));
+        return Some((HtmlPiece::Dropped, left));
     }
     let (tag, left) = read_tag(rest);
     if !tag.closes && DROPPED.contains(&tag.name.as_str()) {
-        return Some((Piece::Dropped, after_close(left, &tag.name)));
+        return Some((HtmlPiece::Dropped, after_close(left, &tag.name)));
     }
-    Some((Piece::Tag(tag), left))
+    Some((HtmlPiece::Tag(tag), left))
 }
 
 /// Where the next tag, comment or declaration starts.
@@ -159,7 +159,7 @@ fn after_close<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 /// `text` starts with `<x` or `</x`. Quotes count only where a value begins, as in the real tokenizer.
-fn read_tag(text: &str) -> (Tag<'_>, &str) {
+fn read_tag(text: &str) -> (HtmlTag<'_>, &str) {
     let bytes = text.as_bytes();
     let closes = bytes[1] == b'/';
     let name_start = if closes { 2 } else { 1 };
@@ -182,7 +182,7 @@ fn read_tag(text: &str) -> (Tag<'_>, &str) {
         at += 1;
     }
     let end = (at + 1).min(bytes.len());
-    (Tag { raw: &text[..end], name, closes, attributes }, &text[end..])
+    (HtmlTag { raw: &text[..end], name, closes, attributes }, &text[end..])
 }
 
 #[cfg(test)]

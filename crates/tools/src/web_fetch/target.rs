@@ -1,7 +1,7 @@
 //! The URL of a fetch: http and https only, no credentials inside, upgraded to https, and its host judged before any
 //! connection, at the first hop as at every later one.
 
-use super::address::{Place, place};
+use super::address::{AddressClass, classify};
 use std::net::IpAddr;
 use url::{Host, Url};
 
@@ -13,11 +13,11 @@ pub(super) fn read(text: &str) -> Result<Url, String> {
         return Err(format!("is longer than {MAX_URL} characters"));
     }
     let url = Url::parse(text.trim()).map_err(|e| format!("is not a complete URL ({e}): start it with https://"))?;
-    vet(url)
+    check_url(url)
 }
 
 /// The checks that need no network. Also applied to redirect targets.
-pub(super) fn vet(url: Url) -> Result<Url, String> {
+pub(super) fn check_url(url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("has the scheme {}: only http and https can be fetched", url.scheme()));
     }
@@ -27,11 +27,11 @@ pub(super) fn vet(url: Url) -> Result<Url, String> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err("names no host".to_owned());
     }
-    Ok(upgraded(url))
+    Ok(upgrade_to_https(url))
 }
 
 /// Plain http only ever to this machine.
-fn upgraded(mut url: Url) -> Url {
+fn upgrade_to_https(mut url: Url) -> Url {
     if url.scheme() == "http" && !is_loopback(&url) {
         // Cannot fail between these two schemes; if it did, the URL stays as it was and is fetched as such.
         url.set_scheme("https").ok();
@@ -65,24 +65,24 @@ pub(super) fn same_site(from: &Url, to: &Url) -> bool {
 
 /// What may be reached besides public addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum AddressScope {
     PublicOnly,
     LocalToo,
 }
 
-impl Reach {
+impl AddressScope {
     pub(super) fn allows(self, ip: IpAddr) -> bool {
-        match place(ip) {
-            Place::Public => true,
-            Place::Local => self == Self::LocalToo,
-            Place::Forbidden => false,
+        match classify(ip) {
+            AddressClass::Public => true,
+            AddressClass::Local => self == Self::LocalToo,
+            AddressClass::Forbidden => false,
         }
     }
 }
 
 /// Resolves the host and refuses it unless every address may be reached. `resolves_here` is false behind a proxy:
 /// a name unknown here is then the proxy's business.
-pub(super) async fn check(url: &Url, reach: Reach, resolves_here: bool) -> Result<(), String> {
+pub(super) async fn check(url: &Url, reach: AddressScope, resolves_here: bool) -> Result<(), String> {
     let name = host(url);
     let addresses: Vec<IpAddr> = match url.host() {
         Some(Host::Ipv4(ip)) => vec![ip.into()],
@@ -102,12 +102,12 @@ pub(super) async fn check(url: &Url, reach: Reach, resolves_here: bool) -> Resul
 }
 
 fn refusal(name: &str, ip: IpAddr) -> String {
-    match place(ip) {
-        Place::Public | Place::Local => format!(
+    match classify(ip) {
+        AddressClass::Public | AddressClass::Local => format!(
             "Refused to fetch from {name}: {ip} is a private or local address, and only public hosts are fetched. \
              The user can permit local hosts with GIMLET_WEBFETCH_ALLOW_LOCAL=1."
         ),
-        Place::Forbidden => format!(
+        AddressClass::Forbidden => format!(
             "Refused to fetch from {name}: {ip} is a link-local, metadata or reserved address, which is never fetched."
         ),
     }
@@ -183,12 +183,12 @@ mod tests {
             "http://[fe80::1]/",
         ] {
             let url = read(text).unwrap();
-            let refused = check(&url, Reach::PublicOnly, true).await.unwrap_err();
+            let refused = check(&url, AddressScope::PublicOnly, true).await.unwrap_err();
             assert!(refused.starts_with("Refused"), "{text}: {refused}");
         }
         let local = read("http://127.0.0.1/").unwrap();
-        assert!(check(&local, Reach::LocalToo, true).await.is_ok());
+        assert!(check(&local, AddressScope::LocalToo, true).await.is_ok());
         let metadata = read("http://169.254.169.254/").unwrap();
-        assert!(check(&metadata, Reach::LocalToo, true).await.is_err());
+        assert!(check(&metadata, AddressScope::LocalToo, true).await.is_err());
     }
 }

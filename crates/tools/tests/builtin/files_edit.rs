@@ -107,7 +107,7 @@ async fn older_models_must_read_first() {
     let path = bench.file("a", "text");
     assert!(bench.fails("Edit", edit(&path, "text", "x")).await.contains("has not been read yet"));
     assert!(bench.fails("Write", write(&path, "x")).await.contains("has not been read yet"));
-    bench.state().reads.note_shown(&path, b"text");
+    bench.state().reads.record_shown(&path, b"text");
     bench.ok("Edit", edit(&path, "text", "more text")).await;
     bench.ok("Edit", edit(&path, "more", "still more")).await;
     bench.ok("Write", write(&path, "fresh")).await;
@@ -246,8 +246,9 @@ async fn symlinks_are_written_through() {
 async fn a_read_deny_blocks_changes_and_creation() {
     // [TST-41]
     let mut bench = Bench::new();
-    bench.may_read =
-        std::sync::Arc::new(|path, met| met == tools::Met::Changed || !path.to_string_lossy().contains("secret"));
+    bench.may_read = std::sync::Arc::new(|path, met| {
+        met == tools::PathDiscovery::Changed || !path.to_string_lossy().contains("secret")
+    });
     bench.file("secret", "key");
     for (tool, input) in [
         ("Edit", edit("secret", "key", "x")),

@@ -9,7 +9,7 @@ use lopdf::{Document, Object, Stream, dictionary};
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::os::unix::fs::PermissionsExt;
-use wire::block::{Block, Content};
+use wire::block::{ContentBlock, MessageContent};
 
 fn encode(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
@@ -30,19 +30,19 @@ fn noise(width: u32, height: u32) -> DynamicImage {
     }))
 }
 
-async fn blocks(bench: &Bench, input: Value) -> (Vec<Block>, Value) {
+async fn blocks(bench: &Bench, input: Value) -> (Vec<ContentBlock>, Value) {
     let outcome = bench.call("Read", input).await;
     assert!(!outcome.is_error, "{}", outcome.content.text());
     let structured = serde_json::from_str(outcome.structured.unwrap().get()).unwrap();
     match outcome.content {
-        Content::Blocks(blocks) => (blocks, structured),
-        Content::Text(text) => panic!("text: {text}"),
+        MessageContent::Blocks(blocks) => (blocks, structured),
+        MessageContent::Text(text) => panic!("text: {text}"),
     }
 }
 
-fn image_of(block: &Block) -> (&str, Vec<u8>) {
+fn image_of(block: &ContentBlock) -> (&str, Vec<u8>) {
     match block {
-        Block::Image { source } => (&source.media_type, STANDARD.decode(&source.data).unwrap()),
+        ContentBlock::Image { source } => (&source.media_type, STANDARD.decode(&source.data).unwrap()),
         other => panic!("{other:?}"),
     }
 }
@@ -84,7 +84,7 @@ async fn large_images_are_scaled_down() {
     let dimensions =
         json!({"originalWidth": 4000, "originalHeight": 3000, "displayWidth": 2000, "displayHeight": 1500});
     assert_eq!(result["file"]["dimensions"], dimensions);
-    assert!(matches!(&blocks[1], Block::Text { text } if text.contains("4000×3000") && text.contains("2.00")));
+    assert!(matches!(&blocks[1], ContentBlock::Text { text } if text.contains("4000×3000") && text.contains("2.00")));
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn short_pdfs_are_sent_whole() {
     let bytes = pdf(10);
     let path = bench.file("ten.pdf", &bytes);
     let (blocks, result) = blocks(&bench, json!({"file_path": path})).await;
-    let Block::Document { source } = &blocks[1] else { panic!("{blocks:?}") };
+    let ContentBlock::Document { source } = &blocks[1] else { panic!("{blocks:?}") };
     assert_eq!(
         (source.media_type.as_str(), STANDARD.decode(&source.data).unwrap()),
         ("application/pdf", bytes.clone())
@@ -169,7 +169,7 @@ async fn longer_pdfs_need_pages() {
     assert!(bench.try_call("Read", json!({"file_path": "long.pdf", "pages": "5-2"})).await.is_err());
     assert!(bench.fails("Read", json!({"file_path": "long.pdf", "pages": "30-31"})).await.contains("30 pages"));
     let (blocks, _) = blocks(&bench, json!({"file_path": "long.pdf", "pages": "12-14"})).await;
-    let Block::Document { source } = &blocks[1] else { panic!("{blocks:?}") };
+    let ContentBlock::Document { source } = &blocks[1] else { panic!("{blocks:?}") };
     let part = Document::load_mem(&STANDARD.decode(&source.data).unwrap()).unwrap();
     let texts: Vec<String> =
         part.get_pages().values().map(|id| String::from_utf8(part.get_page_content(*id)).unwrap()).collect();

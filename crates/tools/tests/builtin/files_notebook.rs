@@ -4,7 +4,7 @@
 use crate::common::Bench;
 use base64::Engine as _;
 use serde_json::{Value, json};
-use wire::block::{Block, Content};
+use wire::block::{ContentBlock, MessageContent};
 
 /// Oddly spelled on purpose: numbers and escapes of untouched cells must survive.
 const NOTEBOOK: &str = r##"{
@@ -60,7 +60,7 @@ async fn cells_come_with_ids_and_outputs() {
     let bench = Bench::new();
     bench.file("n.ipynb", NOTEBOOK);
     let outcome = bench.call("Read", json!({"file_path": "n.ipynb"})).await;
-    let Content::Blocks(blocks) = &outcome.content else { panic!() };
+    let MessageContent::Blocks(blocks) = &outcome.content else { panic!() };
     assert_eq!(blocks.len(), 3);
     let text = outcome.content.text();
     assert!(text.contains("<cell id=\"intro\" type=\"markdown\">\n# Title\ncafé\n</cell>"), "{text}");
@@ -89,8 +89,8 @@ async fn pictures_and_tracebacks_are_shown() {
     let outcome = bench.call("Read", json!({"file_path": "n.ipynb"})).await;
     let text = outcome.content.text();
     assert!(text.contains("id=\"cell-0\"") && text.contains("\nE: v\n") && text.contains("2000 more characters"));
-    let Content::Blocks(blocks) = &outcome.content else { panic!() };
-    assert_eq!(blocks.iter().filter(|b| matches!(b, Block::Image { .. })).count(), 1);
+    let MessageContent::Blocks(blocks) = &outcome.content else { panic!() };
+    assert_eq!(blocks.iter().filter(|b| matches!(b, ContentBlock::Image { .. })).count(), 1);
 }
 
 #[tokio::test]

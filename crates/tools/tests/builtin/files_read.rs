@@ -5,7 +5,7 @@ use crate::common::Bench;
 use serde_json::json;
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
-use tools::edit::{Scope, apply};
+use tools::edit::{ReplaceScope, apply};
 
 #[tokio::test]
 async fn lines_are_numbered_and_the_result_has_its_shape() {
@@ -158,14 +158,14 @@ async fn what_is_no_file_is_refused_without_hanging() {
 }
 
 async fn mkfifo(bench: &Bench) {
-    use sys::process::{Input, Output, Spawn, spawn};
-    let spec = Spawn {
+    use sys::process::{ChildInput, ChildOutput, SpawnSpec, spawn};
+    let spec = SpawnSpec {
         program: "/usr/bin/mkfifo".into(),
         args: vec!["pipe".into()],
         env: Vec::new(),
         cwd: bench.dir.clone(),
-        stdin: Input::Null,
-        output: Output::Null,
+        stdin: ChildInput::Null,
+        output: ChildOutput::Null,
     };
     assert_eq!(spawn(spec).unwrap().wait().await.unwrap().code, Some(0));
 }
@@ -208,5 +208,5 @@ async fn a_denied_path_and_a_cancelled_call_show_nothing() {
 
 #[test]
 fn edit_application_is_public_and_pure() {
-    assert_eq!(apply("a", "a", "b", Scope::One).unwrap().text, "b");
+    assert_eq!(apply("a", "a", "b", ReplaceScope::One).unwrap().text, "b");
 }

@@ -170,7 +170,7 @@ fn access_is_where_the_pattern_looks() {
     let at = Workspace { cwd: "/w".into(), project: "/w".into(), additional: Vec::new(), home: Some("/h".into()) };
     let access = |input: serde_json::Value| {
         let raw = serde_json::value::RawValue::from_string(input.to_string()).unwrap();
-        let registry = tools::Registry::new(|_| true);
+        let registry = tools::ToolRegistry::new(|_| true);
         let call = registry.find("Glob").unwrap().parse(&raw).unwrap();
         format!("{:?}", call.access(&at))
     };

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use tools::contract::{SidePurpose, Workspace};
-use tools::{Registry, SideModel, SideReply, SideRequest};
+use tools::{SideModel, SideReply, SideRequest, ToolRegistry};
 
 /// Answers `GET <path>` with the bytes registered for it and keeps the request heads.
 struct Site {
@@ -251,7 +251,7 @@ async fn what_is_not_a_web_page_is_refused_at_once() {
 fn access_names_the_parsed_host() {
     // [TST-79] the host that rules are matched against
     let at = Workspace { cwd: "/w".into(), project: "/w".into(), additional: Vec::new(), home: None };
-    let registry = Registry::new(|_| true);
+    let registry = ToolRegistry::new(|_| true);
     let access = |tool: &str, input: Value| {
         let raw = RawValue::from_string(input.to_string()).unwrap();
         registry.find(tool).unwrap().parse(&raw).unwrap().access(&at)

@@ -23,7 +23,7 @@ async fn background(bench: &Bench, command: &str) -> (String, Value) {
     (id, result)
 }
 
-async fn settled(bench: &Bench) -> tools::tasks::Task {
+async fn settled(bench: &Bench) -> tools::tasks::TaskRecord {
     let state = bench.state();
     let wait = async {
         loop {
@@ -215,7 +215,7 @@ async fn the_end_of_the_session_ends_its_tasks() {
 #[test]
 fn descriptions_stay_short() {
     for (name, limit) in [("Bash", 2_200), ("TaskOutput", 500), ("TaskStop", 500)] {
-        let registry = tools::Registry::new(|tool| tool == name);
+        let registry = tools::ToolRegistry::new(|tool| tool == name);
         let size = registry.tool_fragments()[0].get().len();
         assert!(size <= limit, "{name} takes {size} bytes");
     }

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use sys::Env;
 use tokio_util::sync::CancellationToken;
 use tools::state::{SessionFacts, ToolState};
-use tools::{CallCx, InputError, MayRead, Outcome, Registry, SideModel, SideReply, SideRequest, Workspace};
+use tools::{
+    CallContext, InputError, MayRead, SideModel, SideReply, SideRequest, ToolOutcome, ToolRegistry, Workspace,
+};
 
 /// What stands behind a test's calls. Change the public fields before the first call.
 pub struct Bench {
@@ -20,7 +22,7 @@ pub struct Bench {
     /// The working directory, resolved.
     pub dir: PathBuf,
     pub facts: SessionFacts,
-    pub registry: Registry,
+    pub registry: ToolRegistry,
     pub model: Arc<dyn SideModel>,
     pub may_read: MayRead,
     pub cancel: CancellationToken,
@@ -50,7 +52,7 @@ impl Bench {
             temp,
             dir,
             facts,
-            registry: Registry::new(|_| true),
+            registry: ToolRegistry::new(|_| true),
             model: Arc::new(NoModel),
             may_read: Arc::new(|_, _| true),
             cancel: CancellationToken::new(),
@@ -79,10 +81,10 @@ impl Bench {
         slot.get_or_insert_with(|| Arc::new(ToolState::new(self.facts.clone(), self.dir.clone()))).clone()
     }
 
-    pub fn cx(&self) -> CallCx {
+    pub fn cx(&self) -> CallContext {
         let state = self.state();
         let cwd = state.cwd.lock().unwrap().clone();
-        CallCx {
+        CallContext {
             id: "toolu_test".into(),
             workspace: Workspace {
                 cwd,
@@ -94,20 +96,20 @@ impl Bench {
             cancel: self.cancel.clone(),
             model: Arc::clone(&self.model),
             may_read: Arc::clone(&self.may_read),
-            cage: None,
+            sandbox: None,
             changed_by_user: false,
             git_guard: None,
         }
     }
 
     /// Parses and runs.
-    pub async fn try_call(&self, tool: &str, input: Value) -> Result<Outcome, InputError> {
+    pub async fn try_call(&self, tool: &str, input: Value) -> Result<ToolOutcome, InputError> {
         let raw = RawValue::from_string(input.to_string()).unwrap();
         let call = self.registry.find(tool).expect("tool exists").parse(&raw)?;
         Ok(call.run(self.cx()).await)
     }
 
-    pub async fn call(&self, tool: &str, input: Value) -> Outcome {
+    pub async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
         self.try_call(tool, input).await.expect("input is valid")
     }
 

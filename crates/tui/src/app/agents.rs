@@ -3,9 +3,9 @@
 //! and an empty answer hides it.
 
 use super::spinner::{elapsed, faint, short_count};
-use super::{App, Effect, tools};
+use super::{App, AppEffect, tools};
 use crate::status_line;
-use crate::style::{Line, Style};
+use crate::style::{StyledLine, TextStyle};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const SAMPLES: usize = 30;
 const ROWS: usize = 5;
 
 #[derive(Debug)]
-struct Agent {
+struct RunningAgent {
     id: String,
     kind: String,
     description: String,
@@ -34,7 +34,7 @@ struct Agent {
     last_tool: String,
 }
 
-impl Agent {
+impl RunningAgent {
     /// What it has done so far.
     fn state(&self, now: Duration) -> String {
         let uses = self.tool_uses;
@@ -53,34 +53,34 @@ impl Agent {
 }
 
 #[derive(Debug, Default)]
-pub struct Agents {
-    running: Vec<Agent>,
+pub struct AgentTracker {
+    running: Vec<RunningAgent>,
     /// What the command said: a row, or nothing for a hidden one.
-    said: BTreeMap<String, Option<Line>>,
+    overrides: BTreeMap<String, Option<StyledLine>>,
     due: Option<Duration>,
-    asked: Option<String>,
+    request_id: Option<String>,
 }
 
 /// A row as the person wants it.
-pub enum Row {
-    Shown(Line),
+pub enum AgentRowContent {
+    Shown(StyledLine),
     Hidden,
 }
 
-impl Agents {
+impl AgentTracker {
     /// When the command is asked next, and when the seconds of the rows change.
     pub fn next_change(&self, now: Duration) -> Option<Duration> {
         let second = (!self.running.is_empty()).then(|| super::next_multiple(now, TICK));
         self.due.into_iter().chain(second).min()
     }
 
-    pub fn started(&mut self, started: &TaskStarted, now: Duration) {
+    pub fn record_start(&mut self, started: &TaskStarted, now: Duration) {
         let Some(kind) = started.subagent_type.clone() else { return };
         if self.running.is_empty() {
             self.due = Some(now);
         }
         self.running.retain(|agent| agent.id != started.task_id);
-        self.running.push(Agent {
+        self.running.push(RunningAgent {
             id: started.task_id.clone(),
             kind,
             description: started.description.clone(),
@@ -94,7 +94,7 @@ impl Agents {
         });
     }
 
-    pub fn progressed(&mut self, progress: &TaskProgress) {
+    pub fn record_progress(&mut self, progress: &TaskProgress) {
         let Some(agent) = self.running.iter_mut().find(|agent| agent.id == progress.task_id) else { return };
         agent.tool_uses = progress.usage.tool_uses;
         agent.tokens = progress.usage.total_tokens;
@@ -105,35 +105,35 @@ impl Agents {
     }
 
     /// The row of the agent that a call has started.
-    pub fn row_of_call(&self, call: &str, now: Duration) -> Option<Row> {
+    pub fn row_of_call(&self, call: &str, now: Duration) -> Option<AgentRowContent> {
         let agent = self.running.iter().find(|agent| agent.call == call)?;
         Some(self.row(agent, agent.state(now)))
     }
 
-    fn row(&self, agent: &Agent, otherwise: String) -> Row {
-        match self.said.get(&agent.id) {
-            Some(Some(line)) => Row::Shown(line.clone()),
-            Some(None) => Row::Hidden,
-            None => Row::Shown(Line::plain(otherwise)),
+    fn row(&self, agent: &RunningAgent, otherwise: String) -> AgentRowContent {
+        match self.overrides.get(&agent.id) {
+            Some(Some(line)) => AgentRowContent::Shown(line.clone()),
+            Some(None) => AgentRowContent::Hidden,
+            None => AgentRowContent::Shown(StyledLine::plain(otherwise)),
         }
     }
 }
 
 /// A line of the command's answer.
 #[derive(Deserialize)]
-struct Said {
+struct AgentRowOverride {
     id: String,
     content: String,
 }
 
-fn read(output: &str) -> BTreeMap<String, Option<Line>> {
-    let said = output.lines().filter_map(|line| serde_json::from_str::<Said>(line).ok());
+fn parse_agent_rows(output: &str) -> BTreeMap<String, Option<StyledLine>> {
+    let said = output.lines().filter_map(|line| serde_json::from_str::<AgentRowOverride>(line).ok());
     said.map(|said| (said.id, status_line::rows(&said.content).into_iter().next())).collect()
 }
 
 impl App {
     /// An agent has ended, by its id or its call.
-    pub(super) fn agent_ended(&mut self, name: &str) {
+    pub(super) fn remove_agent(&mut self, name: &str) {
         self.keep_agents(|agent| agent.id != name && agent.call != name);
     }
 
@@ -146,25 +146,25 @@ impl App {
         self.keep_agents(|agent| ids.contains(&agent.id) || agent.parent.as_ref().is_some_and(|id| ids.contains(id)));
     }
 
-    fn keep_agents(&mut self, stays: impl Fn(&Agent) -> bool) {
+    fn keep_agents(&mut self, stays: impl Fn(&RunningAgent) -> bool) {
         let agents = &mut self.agents;
         agents.running.retain(stays);
-        agents.said.retain(|id, _| agents.running.iter().any(|agent| agent.id == *id));
+        agents.overrides.retain(|id, _| agents.running.iter().any(|agent| agent.id == *id));
         if agents.running.is_empty() {
             agents.due = None;
-            if let Some(asked) = agents.asked.take() {
-                self.effects.push(Effect::Withdraw(asked));
+            if let Some(asked) = agents.request_id.take() {
+                self.effects.push(AppEffect::Withdraw(asked));
             }
         }
     }
 
     /// Asks the person's command when it is time.
-    pub(super) fn ask_about_agents(&mut self) {
+    pub(super) fn request_agent_rows(&mut self) {
         let now = self.now;
-        if self.agents.due.take_if(|due| *due <= now).is_none() || self.agents.asked.is_some() {
+        if self.agents.due.take_if(|due| *due <= now).is_none() || self.agents.request_id.is_some() {
             return;
         }
-        let task = |agent: &Agent| {
+        let task = |agent: &RunningAgent| {
             json!({
                 "id": agent.id, "name": agent.kind, "description": agent.description, "label": agent.label(),
                 "elapsed_ms": now.saturating_sub(agent.since).as_millis() as u64,
@@ -174,15 +174,15 @@ impl App {
         let tasks: Vec<Value> = self.agents.running.iter().map(task).collect();
         let (columns, rows) = (self.size.columns, self.size.rows);
         let request = json!({"subtype": "x_agent_status_line", "columns": columns, "rows": rows, "tasks": tasks});
-        self.agents.asked = Some(self.control(&request));
+        self.agents.request_id = Some(self.send_control_request(&request));
     }
 
     /// What the command said; `false` when this answers something else.
-    pub(super) fn agents_told(&mut self, request_id: &str, body: &Value) -> bool {
-        if self.agents.asked.take_if(|asked| asked == request_id).is_none() {
+    pub(super) fn receive_agent_rows(&mut self, request_id: &str, body: &Value) -> bool {
+        if self.agents.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
-        self.agents.said = body.get("output").and_then(Value::as_str).map(read).unwrap_or_default();
+        self.agents.overrides = body.get("output").and_then(Value::as_str).map(parse_agent_rows).unwrap_or_default();
         let is_configured = body.get("configured").and_then(Value::as_bool) == Some(true);
         // Where there is no command nothing is asked until agents start anew.
         self.agents.due = (is_configured && !self.agents.running.is_empty()).then(|| self.now + TICK);
@@ -190,19 +190,19 @@ impl App {
     }
 
     /// Rows of the agents that no call in sight has started.
-    pub(super) fn agent_rows(&self) -> Vec<Line> {
+    pub(super) fn agent_rows(&self) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
         let apart = self.agents.running.iter().filter(|agent| self.calls.get(&agent.call).is_none());
-        let row = |agent: &Agent| {
+        let row = |agent: &RunningAgent| {
             let otherwise = format!("{} · {}", agent.label(), agent.state(self.now));
             match self.agents.row(agent, crate::text::clean(&otherwise).replace('\n', " ")) {
-                Row::Shown(line) => {
-                    Some(Line::styled("  ◦ ", Style::PLAIN).and_line(line).truncated(self.size.columns))
+                AgentRowContent::Shown(line) => {
+                    Some(StyledLine::styled("  ◦ ", TextStyle::PLAIN).and_line(line).truncated(self.size.columns))
                 }
-                Row::Hidden => None,
+                AgentRowContent::Hidden => None,
             }
         };
-        let mut rows: Vec<Line> = apart.filter_map(row).collect();
+        let mut rows: Vec<StyledLine> = apart.filter_map(row).collect();
         let over = rows.len().saturating_sub(ROWS);
         if over > 0 {
             rows.truncate(ROWS);
@@ -215,9 +215,9 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::Session;
-    use crate::app::{Input, Preferences};
-    use crate::surface::Size;
+    use crate::app::session::SessionDisplay;
+    use crate::app::{AppInput, Preferences};
+    use crate::surface::TerminalSize;
 
     fn started() -> TaskStarted {
         TaskStarted {
@@ -236,11 +236,12 @@ mod tests {
 
     #[test]
     fn no_row_outlives_its_turn_unless_it_runs_in_the_background() {
-        let mut app = App::new(Preferences::default(), Size { columns: 80, rows: 24 }, Session::default());
-        app.agents.started(&started(), app.now);
+        let mut app =
+            App::new(Preferences::default(), TerminalSize { columns: 80, rows: 24 }, SessionDisplay::default());
+        app.agents.record_start(&started(), app.now);
         let inner = TaskStarted { task_id: "a2".into(), parent_task_id: Some("a1".into()), ..started() };
-        app.agents.started(&inner, app.now);
-        let task = crate::app::session::Background {
+        app.agents.record_start(&inner, app.now);
+        let task = crate::app::session::BackgroundTaskRow {
             id: "a1".into(),
             kind: "local_agent",
             is_agent: true,
@@ -258,65 +259,67 @@ mod tests {
     fn answer(app: &mut App, id: &str, body: &Value) {
         let response = json!({"subtype": "success", "request_id": id, "response": body});
         let line = json!({"type": "control_response", "response": response}).to_string();
-        app.update(Input::Event(engine::Event::Control(line)));
+        app.update(AppInput::Event(engine::Event::Control(line)));
     }
 
     #[test]
     fn the_command_is_asked_once_per_tick_and_never_at_rest() {
         // [EXT-250]
-        let mut app = App::new(Preferences::default(), Size { columns: 80, rows: 24 }, Session::default());
+        let mut app =
+            App::new(Preferences::default(), TerminalSize { columns: 80, rows: 24 }, SessionDisplay::default());
         app.now = Duration::from_secs(10);
         assert_eq!(app.next_change(), None);
-        app.agents.started(&started(), app.now);
-        let asked = |effects: &[Effect]| {
+        app.agents.record_start(&started(), app.now);
+        let asked = |effects: &[AppEffect]| {
             effects.iter().find_map(|effect| match effect {
-                Effect::Control { id, request } if request.contains("x_agent_status_line") => Some(id.clone()),
+                AppEffect::Control { id, request } if request.contains("x_agent_status_line") => Some(id.clone()),
                 _ => None,
             })
         };
-        let first = asked(&app.update(Input::Tick)).expect("asked at once");
+        let first = asked(&app.update(AppInput::Tick)).expect("asked at once");
         app.now += TICK * 3;
-        assert_eq!(asked(&app.update(Input::Tick)), None, "never twice at once");
+        assert_eq!(asked(&app.update(AppInput::Tick)), None, "never twice at once");
         answer(&mut app, &first, &json!({"configured": true, "output": "{\"id\":\"a1\",\"content\":\"mine\"}"}));
         assert_eq!(app.agent_rows()[0].text(), "  ◦ mine");
         app.now += TICK;
-        let second = asked(&app.update(Input::Tick)).expect("the next tick");
+        let second = asked(&app.update(AppInput::Tick)).expect("the next tick");
         answer(&mut app, &second, &json!({"configured": true, "output": "{\"id\":\"a1\",\"content\":\"\"}"}));
         assert!(app.agent_rows().is_empty(), "hidden");
         app.now += TICK;
-        let third = asked(&app.update(Input::Tick)).expect("the next tick");
+        let third = asked(&app.update(AppInput::Tick)).expect("the next tick");
         answer(&mut app, &third, &json!({"configured": true, "output": "{\"id\":\"other\",\"content\":\"x\"}"}));
         assert_eq!(app.agent_rows()[0].text(), "  ◦ Explore: Find it · 0 tool uses · 0 tokens · 5s");
         app.now += TICK;
-        let last = asked(&app.update(Input::Tick)).expect("the next tick");
-        app.agent_ended("a1");
-        assert_eq!(app.update(Input::Tick), [Effect::Withdraw(last)], "it is stopped");
+        let last = asked(&app.update(AppInput::Tick)).expect("the next tick");
+        app.remove_agent("a1");
+        assert_eq!(app.update(AppInput::Tick), [AppEffect::Withdraw(last)], "it is stopped");
         assert_eq!(app.next_change(), None);
     }
 
     #[test]
     fn without_a_command_nothing_is_asked_until_agents_start_anew() {
         // [EXT-250]
-        let mut app = App::new(Preferences::default(), Size { columns: 80, rows: 24 }, Session::default());
-        app.agents.started(&started(), app.now);
-        let effects = app.update(Input::Tick);
-        let [Effect::Control { id, .. }] = &effects[..] else { panic!("{effects:?}") };
+        let mut app =
+            App::new(Preferences::default(), TerminalSize { columns: 80, rows: 24 }, SessionDisplay::default());
+        app.agents.record_start(&started(), app.now);
+        let effects = app.update(AppInput::Tick);
+        let [AppEffect::Control { id, .. }] = &effects[..] else { panic!("{effects:?}") };
         answer(&mut app, id, &json!({"configured": false}));
         app.now += TICK * 5;
-        assert!(app.update(Input::Tick).is_empty());
-        app.agent_ended("a1");
-        app.agents.started(&started(), app.now);
-        assert_eq!(app.update(Input::Tick).len(), 1);
+        assert!(app.update(AppInput::Tick).is_empty());
+        app.remove_agent("a1");
+        app.agents.record_start(&started(), app.now);
+        assert_eq!(app.update(AppInput::Tick).len(), 1);
     }
 
     #[test]
     fn answers_are_read_line_by_line_and_the_rest_is_left_out() {
         // [EXT-250]
-        let said = read(
+        let said = parse_agent_rows(
             "{\"id\":\"a\",\"content\":\"\\u001b[31mred\\u001b[0m\\u001b[2J\\nsecond\"}\nnoise\n{\"id\":\"b\",\"content\":\"\"}\n{\"id\":1}\n",
         );
         assert_eq!(said.len(), 2);
-        assert_eq!(said["a"].as_ref().map(Line::text).as_deref(), Some("red"));
+        assert_eq!(said["a"].as_ref().map(StyledLine::text).as_deref(), Some("red"));
         assert!(said["b"].is_none());
     }
 }

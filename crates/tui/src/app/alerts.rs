@@ -1,39 +1,39 @@
 //! When the person is called: a question that nobody answers, a turn that ended a while ago. Typing puts it off; each is
 //! told once. There is a timer only while something waits.
 
-use super::{App, Effect};
+use super::{App, AppEffect};
 use serde_json::json;
 use std::time::Duration;
 
 /// How long something waits before the person is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct AlertDelays {
     pub question: Duration,
     pub idle: Duration,
 }
 
-impl Default for Patience {
+impl Default for AlertDelays {
     fn default() -> Self {
         Self { question: Duration::from_secs(6), idle: Duration::from_mins(1) }
     }
 }
 
 #[derive(Debug, Default)]
-pub struct Alerts {
+pub struct AlertTimers {
     /// The question that was told.
-    told: Option<String>,
+    alerted_question: Option<String>,
     /// When the last turn ended, until that is told or something is typed.
     idle_since: Option<Duration>,
 }
 
-impl Alerts {
+impl AlertTimers {
     /// A turn is over and nothing else runs.
-    pub fn rests(&mut self, now: Duration) {
+    pub fn start_idle(&mut self, now: Duration) {
         self.idle_since = Some(now);
     }
 
     /// Somebody is there.
-    pub fn stirs(&mut self) {
+    pub fn clear_idle(&mut self) {
         self.idle_since = None;
     }
 }
@@ -41,19 +41,19 @@ impl Alerts {
 impl App {
     fn question_due(&self) -> Option<(Duration, &str)> {
         let dialog = self.dialogs.front()?;
-        let due = dialog.shown_at.max(self.typed_at) + self.preferences.patience.question;
-        (self.alerts.told.as_ref() != Some(&dialog.id)).then_some((due, dialog.id.as_str()))
+        let due = dialog.shown_at.max(self.typed_at) + self.preferences.alert_delays.question;
+        (self.alerts.alerted_question.as_ref() != Some(&dialog.id)).then_some((due, dialog.id.as_str()))
     }
 
     fn idle_due(&self) -> Option<Duration> {
-        Some(self.alerts.idle_since? + self.preferences.patience.idle)
+        Some(self.alerts.idle_since? + self.preferences.alert_delays.idle)
     }
 
     pub(super) fn next_alert(&self) -> Option<Duration> {
         self.question_due().map(|(due, _)| due).into_iter().chain(self.idle_due()).min()
     }
 
-    pub(super) fn call_when_due(&mut self) {
+    pub(super) fn alert_when_due(&mut self) {
         if let Some((due, id)) = self.question_due()
             && due <= self.now
         {
@@ -63,14 +63,16 @@ impl App {
                 "AskUserQuestion" => "gimlet has a question for you".to_owned(),
                 tool => format!("gimlet needs your permission to use {tool}"),
             };
-            self.effects.push(Effect::Alert(text));
-            self.alerts.told = Some(id);
+            self.effects.push(AppEffect::Alert(text));
+            self.alerts.alerted_question = Some(id);
         }
         if self.idle_due().is_some_and(|due| due <= self.now) {
             self.alerts.idle_since = None;
             let message = "gimlet is waiting for your input";
-            self.control(&json!({"subtype": "x_notify", "notification_type": "idle_prompt", "message": message}));
-            self.effects.push(Effect::Alert(message.to_owned()));
+            self.send_control_request(
+                &json!({"subtype": "x_notify", "notification_type": "idle_prompt", "message": message}),
+            );
+            self.effects.push(AppEffect::Alert(message.to_owned()));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Calls that run, and reads and searches that are held back to be told as one line. Finished calls are printed in the
 //! order in which they were asked for.
 
-use super::agents::Row;
+use super::agents::AgentRowContent;
 use super::spinner::elapsed;
-use super::tools::{self, Group, Label, Mood, Outcome};
-use crate::style::{Line, lines_of};
-use crate::theme::{Theme, Token};
+use super::tools::{self, CallGroup, CallLabel, CallOutcome, CallState};
+use crate::style::{StyledLine, lines_of};
+use crate::theme::{Theme, ThemeToken};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -14,49 +14,52 @@ pub struct OpenCall {
     pub id: String,
     pub tool: String,
     pub input: Value,
-    pub label: Label,
+    pub label: CallLabel,
     pub since: Duration,
     /// What the person answered, where that is why it did not run.
-    pub said: Option<String>,
+    pub refusal_text: Option<String>,
 }
 
 impl OpenCall {
     /// The call as it ended, with its result.
-    pub fn lines(&self, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
-        let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
+    pub fn lines(&self, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
+        let mood = if outcome.is_error { CallState::Failed } else { CallState::Done };
         let mut lines = tools::title(&self.label, mood, theme);
-        lines.extend(match &self.said {
-            Some(said) if outcome.is_error => tools::hung(lines_of(said, theme.fg(Token::Inactive)), theme),
+        lines.extend(match &self.refusal_text {
+            Some(said) if outcome.is_error => tools::with_corner(lines_of(said, theme.fg(ThemeToken::Inactive)), theme),
             Some(_) | None => tools::result(&self.tool, &self.input, outcome, theme, columns),
         });
         lines
     }
 
     /// The turn ended before the call did.
-    pub fn cut_off(&self, theme: &Theme) -> Vec<Line> {
-        let mut lines = tools::title(&self.label, Mood::Failed, theme);
-        lines.extend(tools::hung(vec![Line::styled(tools::INTERRUPTED, theme.fg(Token::Error))], theme));
+    pub fn interrupted_lines(&self, theme: &Theme) -> Vec<StyledLine> {
+        let mut lines = tools::title(&self.label, CallState::Failed, theme);
+        lines.extend(tools::with_corner(
+            vec![StyledLine::styled(tools::INTERRUPTED, theme.fg(ThemeToken::Error))],
+            theme,
+        ));
         lines
     }
 }
 
 #[derive(Debug, Default)]
-pub struct Calls {
+pub struct CallTracker {
     open: Vec<OpenCall>,
-    held: Option<Held>,
+    held: Option<HeldCalls>,
 }
 
 /// Finished calls of one kind in a row.
 #[derive(Debug)]
-struct Held {
-    group: Group,
+struct HeldCalls {
+    group: CallGroup,
     /// What each was about, and what came of it.
     names: Vec<(String, Option<String>)>,
     /// The first one by itself, for when it stays the only one.
-    alone: Vec<Line>,
+    single_lines: Vec<StyledLine>,
 }
 
-impl Calls {
+impl CallTracker {
     pub fn open(&mut self, call: OpenCall) {
         self.open.push(call);
     }
@@ -85,11 +88,11 @@ impl Calls {
 
     /// Holds a finished call back until it is known what follows it; `false` when it must be printed by itself. `alone`
     /// are its lines if it stays the only one.
-    pub fn hold(&mut self, call: &OpenCall, outcome: &Outcome, alone: impl FnOnce() -> Vec<Line>) -> bool {
+    pub fn hold(&mut self, call: &OpenCall, outcome: &CallOutcome, alone: impl FnOnce() -> Vec<StyledLine>) -> bool {
         let Some(group) = tools::group(&call.tool).filter(|_| !outcome.is_error) else { return false };
         let name = match &group {
-            Group::Read | Group::Search => call.label.argument.clone(),
-            Group::Server(_) => call.label.called(),
+            CallGroup::Read | CallGroup::Search => call.label.argument.clone(),
+            CallGroup::Server(_) => call.label.full_name(),
         };
         let name = (name, tools::summary(&call.tool, outcome));
         match &mut self.held {
@@ -98,7 +101,7 @@ impl Calls {
                 true
             }
             None => {
-                self.held = Some(Held { group, names: vec![name], alone: alone() });
+                self.held = Some(HeldCalls { group, names: vec![name], single_lines: alone() });
                 true
             }
             Some(_) => false,
@@ -111,7 +114,7 @@ impl Calls {
     }
 
     /// What was held, as lines to print.
-    pub fn take_held(&mut self, theme: &Theme) -> Vec<Line> {
+    pub fn take_held(&mut self, theme: &Theme) -> Vec<StyledLine> {
         self.held.take().map_or_else(Vec::new, |held| held.lines(theme))
     }
 
@@ -126,44 +129,44 @@ impl Calls {
         now: Duration,
         theme: &Theme,
         waits: impl Fn(&str) -> bool,
-        agent: impl Fn(&str) -> Option<Row>,
-    ) -> Vec<Line> {
-        let faint = theme.fg(Token::Inactive);
+        agent: impl Fn(&str) -> Option<AgentRowContent>,
+    ) -> Vec<StyledLine> {
+        let faint = theme.fg(ThemeToken::Inactive);
         let mut lines = self.held.as_ref().map_or_else(Vec::new, |held| held.lines(theme));
         for call in &self.open {
-            lines.extend(tools::title(&call.label, Mood::Running, theme));
+            lines.extend(tools::title(&call.label, CallState::Running, theme));
             let time = now.saturating_sub(call.since);
             let state = match agent(&call.id) {
-                Some(Row::Shown(line)) => Some(line.over(faint)),
-                Some(Row::Hidden) => None,
+                Some(AgentRowContent::Shown(line)) => Some(line.over(faint)),
+                Some(AgentRowContent::Hidden) => None,
                 None if waits(&call.id) || time < Duration::from_secs(2) => None,
-                None => Some(Line::styled(format!("Running… {}", elapsed(time)), faint)),
+                None => Some(StyledLine::styled(format!("Running… {}", elapsed(time)), faint)),
             };
-            lines.extend(tools::hung(state.into_iter().collect(), theme));
+            lines.extend(tools::with_corner(state.into_iter().collect(), theme));
         }
         lines
     }
 }
 
-impl Held {
-    fn lines(&self, theme: &Theme) -> Vec<Line> {
+impl HeldCalls {
+    fn lines(&self, theme: &Theme) -> Vec<StyledLine> {
         let count = self.names.len();
         if count == 1 {
-            return self.alone.clone();
+            return self.single_lines.clone();
         }
         let name = match &self.group {
-            Group::Read => format!("Read {count} files"),
-            Group::Search => format!("Searched {count} times"),
-            Group::Server(server) => format!("Called {server} {count} times"),
+            CallGroup::Read => format!("Read {count} files"),
+            CallGroup::Search => format!("Searched {count} times"),
+            CallGroup::Server(server) => format!("Called {server} {count} times"),
         };
-        let mut lines = tools::title(&Label { name, argument: String::new() }, Mood::Done, theme);
-        let faint = theme.fg(Token::Inactive);
+        let mut lines = tools::title(&CallLabel { name, argument: String::new() }, CallState::Done, theme);
+        let faint = theme.fg(ThemeToken::Inactive);
         let row = |(name, summary): &(String, Option<String>)| {
             let name = crate::text::clean(name).replace('\n', " ");
             let summary = summary.as_ref().map_or_else(String::new, |summary| format!(" · {summary}"));
-            Line::styled(format!("{name}{summary}"), faint)
+            StyledLine::styled(format!("{name}{summary}"), faint)
         };
-        lines.extend(tools::hung(self.names.iter().map(row).collect(), theme));
+        lines.extend(tools::with_corner(self.names.iter().map(row).collect(), theme));
         lines
     }
 }
@@ -171,23 +174,24 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::Session;
+    use crate::app::session::SessionDisplay;
     use serde_json::json;
 
-    fn finish(calls: &mut Calls, tool: &str, input: Value) -> bool {
-        let label = tools::label(tool, &input, &Session::default());
-        let call = OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, said: None };
-        let outcome = Outcome { text: "ok".into(), is_error: false, detail: Value::Null };
-        calls.hold(&call, &outcome, || vec![Line::plain("by itself")])
+    fn finish(calls: &mut CallTracker, tool: &str, input: Value) -> bool {
+        let label = tools::label(tool, &input, &SessionDisplay::default());
+        let call =
+            OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, refusal_text: None };
+        let outcome = CallOutcome { text: "ok".into(), is_error: false, detail: Value::Null };
+        calls.hold(&call, &outcome, || vec![StyledLine::plain("by itself")])
     }
 
-    fn texts(lines: &[Line]) -> Vec<String> {
-        lines.iter().map(Line::text).collect()
+    fn texts(lines: &[StyledLine]) -> Vec<String> {
+        lines.iter().map(StyledLine::text).collect()
     }
 
     #[test]
     fn calls_of_one_server_become_one_line_and_one_alone_stays_whole() {
-        let (mut calls, theme) = (Calls::default(), Theme::default());
+        let (mut calls, theme) = (CallTracker::default(), Theme::default());
         assert!(finish(&mut calls, "mcp__slack__send", json!({"to": "a"})));
         assert_eq!(texts(&calls.take_held(&theme)), ["by itself"]);
         for name in ["send", "list", "send"] {
@@ -203,6 +207,6 @@ mod tests {
 
     #[test]
     fn a_command_is_never_held() {
-        assert!(!finish(&mut Calls::default(), "Bash", json!({"command": "ls"})));
+        assert!(!finish(&mut CallTracker::default(), "Bash", json!({"command": "ls"})));
     }
 }

@@ -2,29 +2,29 @@
 //! an answer would save; the rule can be changed before it is saved, and a change to a file before it is accepted. Keys
 //! that were on their way before it appeared never answer it.
 
-mod sheet;
-mod show;
+mod layout;
+mod view;
 
-use super::form::Form;
-use super::offer;
-use super::question::{Progress, Questions};
-use super::session::Session;
+use super::form::ElicitationForm;
+use super::question::{QuestionProgress, QuestionTabs};
+use super::rule_suggestions;
+use super::session::SessionDisplay;
 use crate::editor::Editor;
-use crate::keys::Key;
+use crate::keys::KeyPress;
 use crate::text;
 use crate::theme::Theme;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub use sheet::{PREVIEW, Sheet};
+pub use layout::{DialogLayout, PREVIEW_ROWS};
 
 /// Keys within this time of the dialog's appearance, or of the last typed key, go on into the prompt.
-pub const GUARD: Duration = Duration::from_millis(250);
+pub const KEY_GUARD_TIME: Duration = Duration::from_millis(250);
 
 /// `can_use_tool` as the engine sends it.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Request {
+pub struct ToolPermissionRequest {
     pub tool_name: String,
     #[serde(default)]
     pub input: Value,
@@ -40,9 +40,9 @@ pub struct Request {
     #[serde(default)]
     pub requires_user_interaction: bool,
     #[serde(default)]
-    pub matched_ask_rule: Option<Matched>,
+    pub matched_ask_rule: Option<MatchedAskRule>,
     #[serde(default)]
-    pub command_parts: Vec<Part>,
+    pub command_parts: Vec<CommandPartDecision>,
     #[serde(default)]
     pub tool_use_id: String,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct Request {
 
 /// A simple command of a compound one, and what it needs.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Part {
+pub struct CommandPartDecision {
     pub command: String,
     pub decision: String,
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct Part {
 
 /// The rule that asks.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Matched {
+pub struct MatchedAskRule {
     pub source: String,
     pub tool_name: String,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub struct Matched {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum DialogChoice {
     Yes,
     YesAlways,
     /// A plan, in a conversation that begins anew with it.
@@ -80,13 +80,13 @@ pub enum Choice {
     No,
 }
 
-pub const PLAN: &str = "ExitPlanMode";
+pub const PLAN_TOOL: &str = "ExitPlanMode";
 /// What the model is told of a no without a word.
-pub const REFUSED: &str = "The user refused this call. Stop and wait for what they say.";
-pub const KEEPS_PLANNING: &str = "The user wants to keep planning.";
+pub const REFUSED_MESSAGE: &str = "The user refused this call. Stop and wait for what they say.";
+pub const KEEP_PLANNING_MESSAGE: &str = "The user wants to keep planning.";
 /// The same for people.
-pub const SAID_NO: &str = "You said no";
-pub const NOT_YET: &str = "Not yet: planning goes on";
+pub const REFUSED_LABEL: &str = "You said no";
+pub const STILL_PLANNING_LABEL: &str = "Not yet: planning goes on";
 
 /// What a plan may be approved with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub struct PlanOffers {
 
 /// What is being typed in the dialog.
 #[derive(Debug)]
-pub enum Field {
+pub enum DialogField {
     /// A remark that goes with the answer.
     Comment(Editor),
     /// The rule at this place among those that would be saved.
@@ -107,30 +107,30 @@ pub enum Field {
 #[derive(Debug)]
 pub struct Dialog {
     pub id: String,
-    pub request: Request,
+    pub request: ToolPermissionRequest,
     pub shown_at: Duration,
-    pub choices: Vec<Choice>,
+    pub choices: Vec<DialogChoice>,
     pub chosen: usize,
-    pub field: Option<Field>,
+    pub field: Option<DialogField>,
     /// Questions of the model, in place of a choice.
-    pub questions: Option<Questions>,
+    pub questions: Option<QuestionTabs>,
     /// A form of an MCP server, in place of a choice.
-    pub form: Option<Form>,
+    pub form: Option<ElicitationForm>,
     /// The file as it is, for a change to it.
-    pub before: Option<String>,
+    pub original: Option<String>,
     /// The person changed the input.
     pub is_edited: bool,
     pub explains: bool,
     /// The first row of the preview that is shown.
     pub top: usize,
     /// Why the call will not run, in a few words.
-    pub said: Option<String>,
+    pub refusal_text: Option<String>,
 }
 
 /// Where a dialog is drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    pub session: &'a Session,
+pub struct DialogArea<'a> {
+    pub session: &'a SessionDisplay,
     pub theme: &'a Theme,
     pub columns: usize,
     pub rows: usize,
@@ -139,18 +139,20 @@ pub struct Place<'a> {
 }
 
 impl Dialog {
-    pub fn new(id: String, request: Request, now: Duration, plan: PlanOffers) -> Self {
+    pub fn new(id: String, request: ToolPermissionRequest, now: Duration, plan: PlanOffers) -> Self {
         let mut choices = Vec::new();
-        if request.tool_name == PLAN {
-            choices.extend(plan.clears.then_some(Choice::PlanClearing));
-            choices.push(if plan.bypasses { Choice::PlanBypassing } else { Choice::PlanAccepting });
-            choices.push(Choice::PlanAsking);
+        if request.tool_name == PLAN_TOOL {
+            choices.extend(plan.clears.then_some(DialogChoice::PlanClearing));
+            choices.push(if plan.bypasses { DialogChoice::PlanBypassing } else { DialogChoice::PlanAccepting });
+            choices.push(DialogChoice::PlanAsking);
         } else {
-            choices.push(Choice::Yes);
-            choices.extend(offer::scope(&request.permission_suggestions).map(|_| Choice::YesAlways));
+            choices.push(DialogChoice::Yes);
+            choices.extend(
+                rule_suggestions::describe_scope(&request.permission_suggestions).map(|_| DialogChoice::YesAlways),
+            );
         }
-        choices.push(Choice::No);
-        let questions = Questions::read(&request.tool_name, &request.input, now);
+        choices.push(DialogChoice::No);
+        let questions = QuestionTabs::read(&request.tool_name, &request.input, now);
         Self {
             id,
             request,
@@ -160,21 +162,21 @@ impl Dialog {
             field: None,
             questions,
             form: None,
-            before: None,
+            original: None,
             is_edited: false,
             explains: false,
             top: 0,
-            said: None,
+            refusal_text: None,
         }
     }
 
     /// What an MCP server asks.
-    pub fn of_form(id: String, form: Form, now: Duration) -> Self {
-        let dialog = Self::new(id, Request::default(), now, PlanOffers::default());
+    pub fn of_form(id: String, form: ElicitationForm, now: Duration) -> Self {
+        let dialog = Self::new(id, ToolPermissionRequest::default(), now, PlanOffers::default());
         Self { form: Some(form), ..dialog }
     }
 
-    pub fn choice(&self) -> Choice {
+    pub fn choice(&self) -> DialogChoice {
         self.choices[self.chosen]
     }
 
@@ -188,38 +190,38 @@ impl Dialog {
 
     pub fn comment(&self) -> Option<String> {
         match &self.field {
-            Some(Field::Comment(comment)) => Some(comment.expanded()).filter(|text| !text.trim().is_empty()),
-            Some(Field::Rule(..)) | None => None,
+            Some(DialogField::Comment(comment)) => Some(comment.expanded()).filter(|text| !text.trim().is_empty()),
+            Some(DialogField::Rule(..)) | None => None,
         }
     }
 
     /// The `response` object for this choice.
-    pub fn answer(&self, choice: Choice) -> String {
+    pub fn answer(&self, choice: DialogChoice) -> String {
         let comment = self.comment();
         let verdict = match choice {
-            Choice::Yes => json!({"behavior": "allow", "updatedInput": self.request.input}),
-            Choice::YesAlways => json!({
+            DialogChoice::Yes => json!({"behavior": "allow", "updatedInput": self.request.input}),
+            DialogChoice::YesAlways => json!({
                 "behavior": "allow",
                 "updatedInput": self.request.input,
                 "updatedPermissions": self.request.permission_suggestions,
             }),
-            Choice::PlanAccepting => self.plan_verdict("acceptEdits"),
-            Choice::PlanBypassing => self.plan_verdict("bypassPermissions"),
-            Choice::PlanAsking => self.plan_verdict("default"),
-            Choice::PlanClearing => json!({
+            DialogChoice::PlanAccepting => self.plan_verdict("acceptEdits"),
+            DialogChoice::PlanBypassing => self.plan_verdict("bypassPermissions"),
+            DialogChoice::PlanAsking => self.plan_verdict("default"),
+            DialogChoice::PlanClearing => json!({
                 "behavior": "deny", "interrupt": true,
                 "message": "The user approved the plan and carries it out in a new conversation.",
             }),
             // Without a word the model goes on planning.
-            Choice::No if comment.is_none() && self.request.tool_name == PLAN => {
-                json!({"behavior": "deny", "message": KEEPS_PLANNING})
+            DialogChoice::No if comment.is_none() && self.request.tool_name == PLAN_TOOL => {
+                json!({"behavior": "deny", "message": KEEP_PLANNING_MESSAGE})
             }
-            Choice::No => match comment {
+            DialogChoice::No => match comment {
                 Some(comment) => json!({"behavior": "deny", "message": comment}),
                 // Without a word the turn ends, so that it can be said what to do; an agent's own turn goes on.
                 None => json!({
                     "behavior": "deny",
-                    "message": REFUSED,
+                    "message": REFUSED_MESSAGE,
                     "interrupt": self.request.agent_id.is_none(),
                 }),
             },
@@ -228,17 +230,21 @@ impl Dialog {
     }
 
     /// What its row will say when this choice keeps the call from running.
-    pub fn refusal(&self, choice: Choice) -> Option<String> {
+    pub fn refusal(&self, choice: DialogChoice) -> Option<String> {
         let said = match choice {
-            Choice::No if self.request.tool_name == PLAN => NOT_YET,
-            Choice::No => SAID_NO,
-            Choice::PlanClearing => "Approved, for a new conversation",
-            Choice::Yes | Choice::YesAlways | Choice::PlanAccepting | Choice::PlanBypassing | Choice::PlanAsking => {
+            DialogChoice::No if self.request.tool_name == PLAN_TOOL => STILL_PLANNING_LABEL,
+            DialogChoice::No => REFUSED_LABEL,
+            DialogChoice::PlanClearing => "Approved, for a new conversation",
+            DialogChoice::Yes
+            | DialogChoice::YesAlways
+            | DialogChoice::PlanAccepting
+            | DialogChoice::PlanBypassing
+            | DialogChoice::PlanAsking => {
                 return None;
             }
         };
-        Some(match self.comment().filter(|_| choice == Choice::No) {
-            Some(comment) => format!("{SAID_NO}: {}", text::clean(&comment)),
+        Some(match self.comment().filter(|_| choice == DialogChoice::No) {
+            Some(comment) => format!("{REFUSED_LABEL}: {}", text::clean(&comment)),
             None => said.to_owned(),
         })
     }
@@ -252,20 +258,20 @@ impl Dialog {
     }
 
     /// A key for the questions; the whole answer once there is one, or a refusal.
-    pub fn question_key(&mut self, key: Key, now: Duration) -> Option<String> {
+    pub fn question_key(&mut self, key: KeyPress, now: Duration) -> Option<String> {
         let progress = self.questions.as_mut()?.key(key, now);
         self.progress(progress)
     }
 
     /// What the questions came to.
-    pub fn progress(&mut self, progress: Progress) -> Option<String> {
+    pub fn progress(&mut self, progress: QuestionProgress) -> Option<String> {
         match progress {
-            Progress::Goes => None,
-            Progress::Refused => {
-                self.said = Some("You did not answer".into());
-                Some(self.answer(Choice::No))
+            QuestionProgress::Goes => None,
+            QuestionProgress::Refused => {
+                self.refusal_text = Some("You did not answer".into());
+                Some(self.answer(DialogChoice::No))
             }
-            Progress::Done(fields) => {
+            QuestionProgress::Done(fields) => {
                 let mut input = self.request.input.clone();
                 if let Value::Object(input) = &mut input {
                     input.extend(fields);
@@ -281,7 +287,7 @@ impl Dialog {
         let name = match self.request.tool_name.as_str() {
             "Edit" => "new_string",
             "Write" => "content",
-            PLAN => "plan",
+            PLAN_TOOL => "plan",
             _ => return None,
         };
         Some((name, self.field_text(name)))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::style::Line;
+use crate::style::StyledLine;
 
 fn dialog(value: Value) -> Dialog {
     Dialog::new("q1".into(), serde_json::from_value(value).unwrap(), Duration::ZERO, PlanOffers::default())
@@ -10,9 +10,9 @@ fn texts(dialog: &Dialog) -> Vec<String> {
 }
 
 fn sized(dialog: &Dialog, columns: usize, rows: usize) -> Vec<String> {
-    let (session, theme) = (Session::default(), Theme::default());
-    let place = Place { session: &session, theme: &theme, columns, rows, waiting: 0 };
-    dialog.rows(&place).0.iter().map(Line::text).collect()
+    let (session, theme) = (SessionDisplay::default(), Theme::default());
+    let place = DialogArea { session: &session, theme: &theme, columns, rows, waiting: 0 };
+    dialog.rows(&place).0.iter().map(StyledLine::text).collect()
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn the_rule_that_would_be_saved_is_shown_in_full() {
     assert!(rows.contains(&"  cargo test".to_owned()), "{rows:?}");
     let all = rows.join(" ");
     assert!(all.contains("2. Yes, and do not ask again for Bash(cargo test:*)"), "{rows:?}");
-    assert!(dialog.answer(Choice::YesAlways).contains("localSettings"));
+    assert!(dialog.answer(DialogChoice::YesAlways).contains("localSettings"));
 }
 
 #[test]
@@ -36,21 +36,21 @@ fn a_scope_that_cannot_be_told_is_not_offered() {
         [json!({"type": "novel"}), json!({"type": "addRules", "behavior": "allow", "destination": "moon", "rules": []})]
     {
         let dialog = dialog(json!({"tool_name": "Bash", "permission_suggestions": [suggestion]}));
-        assert_eq!(dialog.choices, [Choice::Yes, Choice::No]);
+        assert_eq!(dialog.choices, [DialogChoice::Yes, DialogChoice::No]);
     }
 }
 
 #[test]
 fn no_ends_the_turn_unless_something_was_said_or_an_agent_asked() {
     let mut asked = dialog(json!({"tool_name": "Bash", "input": {"command": "x"}}));
-    assert!(asked.answer(Choice::No).contains("\"interrupt\":true"));
+    assert!(asked.answer(DialogChoice::No).contains("\"interrupt\":true"));
     let mut comment = Editor::new();
     comment.insert("use make");
-    asked.field = Some(Field::Comment(comment));
-    let answer = asked.answer(Choice::No);
+    asked.field = Some(DialogField::Comment(comment));
+    let answer = asked.answer(DialogChoice::No);
     assert!(answer.contains("use make") && !answer.contains("interrupt"));
     let agent = dialog(json!({"tool_name": "Bash", "agent_id": "a1"}));
-    assert!(agent.answer(Choice::No).contains("\"interrupt\":false"));
+    assert!(agent.answer(DialogChoice::No).contains("\"interrupt\":false"));
     assert!(texts(&agent)[1].contains("asked by agent a1"));
 }
 
@@ -60,9 +60,9 @@ fn a_plan_is_shown_rendered_and_its_approval_sets_the_mode() {
     let plan = dialog(json!({"tool_name": "ExitPlanMode", "input": {"plan": "# Steps\n\n1. look\n2. leap"}}));
     let rows = texts(&plan);
     assert!(rows.contains(&"  1. look".to_owned()) && rows.contains(&"  Steps".to_owned()), "{rows:?}");
-    assert_eq!(plan.choices, [Choice::PlanAccepting, Choice::PlanAsking, Choice::No]);
-    assert!(plan.answer(Choice::PlanAccepting).contains("\"mode\":\"acceptEdits\""));
-    let refused = plan.answer(Choice::No);
+    assert_eq!(plan.choices, [DialogChoice::PlanAccepting, DialogChoice::PlanAsking, DialogChoice::No]);
+    assert!(plan.answer(DialogChoice::PlanAccepting).contains("\"mode\":\"acceptEdits\""));
+    let refused = plan.answer(DialogChoice::No);
     assert!(refused.contains("keep planning") && !refused.contains("interrupt"));
 }
 
@@ -140,7 +140,7 @@ fn a_change_is_shown_in_its_file_and_can_be_edited() {
     // [TST-44]
     let mut dialog = dialog(json!({"tool_name": "Edit",
         "input": {"file_path": "a.rs", "old_string": "two\n", "new_string": "zwei\n"}}));
-    dialog.before = Some("one\ntwo\nthree\n".into());
+    dialog.original = Some("one\ntwo\nthree\n".into());
     let rows = texts(&dialog);
     assert!(
         rows.iter().any(|row| row.ends_with("2 - two")) && rows.iter().any(|row| row.ends_with("  three")),
@@ -149,7 +149,7 @@ fn a_change_is_shown_in_its_file_and_can_be_edited() {
     // Editors end the last line, or ours took it off.
     dialog.edit("deux".into());
     assert!(dialog.is_edited);
-    let answer = dialog.answer(Choice::Yes);
+    let answer = dialog.answer(DialogChoice::Yes);
     assert!(answer.contains(r#""new_string":"deux\n""#), "{answer}");
     assert!(texts(&dialog).iter().any(|row| row.contains("changed by you")));
 }
@@ -160,6 +160,9 @@ fn a_plan_offers_what_the_session_may() {
     let request = || serde_json::from_value(json!({"tool_name": "ExitPlanMode", "input": {"plan": "x"}})).unwrap();
     let offers = PlanOffers { clears: true, bypasses: true };
     let plan = Dialog::new("q".into(), request(), Duration::ZERO, offers);
-    assert_eq!(plan.choices, [Choice::PlanClearing, Choice::PlanBypassing, Choice::PlanAsking, Choice::No]);
-    assert!(plan.answer(Choice::PlanClearing).contains("\"interrupt\":true"));
+    assert_eq!(
+        plan.choices,
+        [DialogChoice::PlanClearing, DialogChoice::PlanBypassing, DialogChoice::PlanAsking, DialogChoice::No]
+    );
+    assert!(plan.answer(DialogChoice::PlanClearing).contains("\"interrupt\":true"));
 }

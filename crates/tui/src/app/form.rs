@@ -3,22 +3,22 @@
 
 mod field;
 
-use super::dialog::{Place, Sheet};
+use super::dialog::{DialogArea, DialogLayout};
 use crate::editor::Editor;
-use crate::keys::{Code, Key};
-use crate::style::{Line, Style};
+use crate::keys::{KeyCode, KeyPress};
+use crate::style::{StyledLine, TextStyle};
 use crate::text;
-use crate::theme::Token;
-use field::{Field, Kind, shown};
+use crate::theme::ThemeToken;
+use field::{FormField, FormFieldKind, value_text};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 #[derive(Debug)]
-pub struct Form {
+pub struct ElicitationForm {
     server: String,
     message: String,
     url: Option<String>,
-    fields: Vec<Field>,
+    fields: Vec<FormField>,
     /// After the last field comes the last look.
     at: usize,
     values: Map<String, Value>,
@@ -31,16 +31,16 @@ pub struct Form {
 }
 
 /// What a key led to: the `response` object once there is one.
-pub type Answer = Option<Value>;
+pub type FormAnswer = Option<Value>;
 
-impl Form {
+impl ElicitationForm {
     /// Reads an `elicitation` request.
     pub fn read(request: &Value) -> Self {
         let text = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
         let schema = request.get("requested_schema").unwrap_or(&Value::Null);
         let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         let properties = schema.get("properties").and_then(Value::as_object);
-        let field = |(name, schema): (&String, &Value)| Field::read(name, schema, required.contains(&json!(name)));
+        let field = |(name, schema): (&String, &Value)| FormField::read(name, schema, required.contains(&json!(name)));
         let mut form = Self {
             server: text("mcp_server_name").to_owned(),
             message: text("message").to_owned(),
@@ -63,13 +63,15 @@ impl Form {
         let Some(field) = self.fields.get(self.at) else { return };
         let now = self.values.get(&field.name).unwrap_or(&field.default);
         match &field.kind {
-            Kind::OneOf(values) => self.chosen = values.iter().position(|(value, _)| value == now).unwrap_or(0),
-            Kind::AnyOf(values) => {
+            FormFieldKind::OneOf(values) => {
+                self.chosen = values.iter().position(|(value, _)| value == now).unwrap_or(0)
+            }
+            FormFieldKind::AnyOf(values) => {
                 let holds = |value: &Value| now.as_array().is_some_and(|now| now.contains(value));
                 let marked = values.iter().enumerate().filter(|(_, (value, _))| holds(value));
                 self.marked = marked.map(|(at, _)| at).collect();
             }
-            Kind::Text | Kind::Number | Kind::Whole => self.editor.set(shown(now)),
+            FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => self.editor.set(value_text(now)),
         }
     }
 
@@ -77,19 +79,19 @@ impl Form {
         self.editor.insert(pasted);
     }
 
-    pub fn key(&mut self, key: Key) -> Answer {
-        if key.code == Code::Escape {
+    pub fn key(&mut self, key: KeyPress) -> FormAnswer {
+        if key.code == KeyCode::Escape {
             return Some(json!({"action": "cancel"}));
         }
-        let Some(field) = self.fields.get(self.at) else { return self.last_key(key) };
+        let Some(field) = self.fields.get(self.at) else { return self.review_key(key) };
         let count = field.options().len();
-        let marks = matches!(field.kind, Kind::AnyOf(_));
+        let marks = matches!(field.kind, FormFieldKind::AnyOf(_));
         match key.code {
-            Code::Tab if key.mods.shift => self.step_back(),
-            Code::Enter | Code::Tab => self.take(),
-            Code::Up if count > 0 => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
-            Code::Down if count > 0 => self.chosen = (self.chosen + 1) % count,
-            Code::Char(' ') if marks => self.mark(),
+            KeyCode::Tab if key.mods.shift => self.step_back(),
+            KeyCode::Enter | KeyCode::Tab => self.take(),
+            KeyCode::Up if count > 0 => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
+            KeyCode::Down if count > 0 => self.chosen = (self.chosen + 1) % count,
+            KeyCode::Char(' ') if marks => self.mark(),
             _ if count > 0 => {
                 let digit = key.text().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
                 if let Some(digit) = digit.filter(|digit| (1..=count).contains(digit)) {
@@ -119,14 +121,16 @@ impl Form {
     fn take(&mut self) {
         let Some(field) = self.fields.get(self.at) else { return };
         let value = match &field.kind {
-            Kind::OneOf(values) => Ok(values.get(self.chosen).map(|(value, _)| value.clone())),
-            Kind::AnyOf(values) => {
+            FormFieldKind::OneOf(values) => Ok(values.get(self.chosen).map(|(value, _)| value.clone())),
+            FormFieldKind::AnyOf(values) => {
                 let marked = self.marked.iter().filter_map(|at| values.get(*at)).map(|(value, _)| value.clone());
                 let marked: Vec<Value> = marked.collect();
                 let is_left_out = marked.is_empty() && !field.required;
                 field.check_count(marked.len()).map(|()| (!is_left_out).then_some(Value::Array(marked)))
             }
-            Kind::Text | Kind::Number | Kind::Whole => field.typed(&self.editor.expanded()),
+            FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => {
+                field.parse_typed(&self.editor.expanded())
+            }
         };
         match value {
             Ok(Some(value)) => drop(self.values.insert(field.name.clone(), value)),
@@ -137,34 +141,37 @@ impl Form {
         self.enter_field();
     }
 
-    fn last_key(&mut self, key: Key) -> Answer {
+    fn review_key(&mut self, key: KeyPress) -> FormAnswer {
         let accept = || json!({"action": "accept", "content": self.values});
         match key.code {
-            Code::Tab if key.mods.shift => self.step_back(),
-            Code::Up | Code::Down => self.chosen = 1 - self.chosen.min(1),
-            Code::Char('1') => return Some(accept()),
-            Code::Enter if self.chosen == 0 => return Some(accept()),
-            Code::Char('2') | Code::Enter => return Some(json!({"action": "decline"})),
+            KeyCode::Tab if key.mods.shift => self.step_back(),
+            KeyCode::Up | KeyCode::Down => self.chosen = 1 - self.chosen.min(1),
+            KeyCode::Char('1') => return Some(accept()),
+            KeyCode::Enter if self.chosen == 0 => return Some(accept()),
+            KeyCode::Char('2') | KeyCode::Enter => return Some(json!({"action": "decline"})),
             _ => {}
         }
         None
     }
 
-    pub fn rows(&self, place: &Place<'_>) -> (Vec<Line>, Option<(usize, usize)>) {
+    pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         let theme = place.theme;
-        let (accent, faint) = (theme.fg(Token::Permission), theme.fg(Token::Inactive));
+        let (accent, faint) = (theme.fg(ThemeToken::Permission), theme.fg(ThemeToken::Inactive));
         let title = format!("The MCP server {} asks you", text::clean(&self.server));
-        let head = Line::styled(title, accent.bold()).wrapped(place.columns, 2);
-        let message = crate::style::lines_of(text::clean(&self.message).trim_end(), Style::PLAIN);
-        let mut middle: Vec<Line> = message.iter().flat_map(|line| line.wrapped(place.columns, 0)).collect();
+        let head = StyledLine::styled(title, accent.bold()).wrapped(place.columns, 2);
+        let message = crate::style::lines_of(text::clean(&self.message).trim_end(), TextStyle::PLAIN);
+        let mut middle: Vec<StyledLine> = message.iter().flat_map(|line| line.wrapped(place.columns, 0)).collect();
         if let Some(url) = &self.url {
-            middle.extend(Line::styled(text::clean(url), theme.fg(Token::Suggestion)).wrapped(place.columns, 0));
-            middle.extend(Line::styled(host_words(url), faint).wrapped(place.columns, 0));
+            middle.extend(
+                StyledLine::styled(text::clean(url), theme.fg(ThemeToken::Suggestion)).wrapped(place.columns, 0),
+            );
+            middle.extend(StyledLine::styled(host_label(url), faint).wrapped(place.columns, 0));
         }
         let answered = self.fields.iter().take(self.at);
         let given = answered.filter_map(|field| Some((field, self.values.get(&field.name)?)));
-        let info =
-            given.map(|(field, value)| Line::styled(format!("  {}: {}", field.title, shown(value)), faint)).collect();
+        let info = given
+            .map(|(field, value)| StyledLine::styled(format!("  {}: {}", field.title, value_text(value)), faint))
+            .collect();
         let mut caret = None;
         let mut choices = Vec::new();
         let mut hint = "enter to go on · shift+tab to go back · esc to cancel".to_owned();
@@ -178,13 +185,13 @@ impl Form {
             Some(field) => {
                 let needed = if field.required { "" } else { " (may be left out)" };
                 let about = format!("{}{needed}  {}", field.title, field.about);
-                choices.extend(Line::styled(about, faint).wrapped(place.columns, 2));
+                choices.extend(StyledLine::styled(about, faint).wrapped(place.columns, 2));
                 match &field.kind {
-                    Kind::OneOf(_) => {
+                    FormFieldKind::OneOf(_) => {
                         let row = |(index, label): (usize, &String)| option(index, label, self.chosen, accent);
                         choices.extend(field.options().iter().enumerate().map(row));
                     }
-                    Kind::AnyOf(_) => {
+                    FormFieldKind::AnyOf(_) => {
                         let row = |(index, label): (usize, &String)| {
                             let mark = if self.marked.contains(&index) { "☒" } else { "☐" };
                             option(index, &format!("{mark} {label}"), self.chosen, accent)
@@ -192,29 +199,31 @@ impl Form {
                         choices.extend(field.options().iter().enumerate().map(row));
                         hint.insert_str(0, "space to mark · ");
                     }
-                    Kind::Text | Kind::Number | Kind::Whole => {
+                    FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => {
                         let column = 2 + text::width(&self.editor.text()[..self.editor.cursor()]);
                         caret = Some((choices.len(), column.min(place.columns.saturating_sub(1))));
-                        choices.push(Line::styled("> ", accent).and(self.editor.text(), Style::PLAIN));
+                        choices.push(StyledLine::styled("> ", accent).and(self.editor.text(), TextStyle::PLAIN));
                     }
                 }
                 let problem = self.problem.as_ref();
-                choices.extend(problem.map(|problem| Line::styled(format!("  {problem}"), theme.fg(Token::Error))));
+                choices.extend(
+                    problem.map(|problem| StyledLine::styled(format!("  {problem}"), theme.fg(ThemeToken::Error))),
+                );
             }
         }
         let chosen = caret.map_or(self.chosen, |(row, _)| row);
-        Sheet { head, middle, info, choices, chosen, hint }.rows(place, 0, caret)
+        DialogLayout { head, middle, info, choices, chosen, hint }.rows(place, 0, caret)
     }
 }
 
-fn option(index: usize, label: &str, chosen: usize, accent: Style) -> Line {
+fn option(index: usize, label: &str, chosen: usize, accent: TextStyle) -> StyledLine {
     let here = index == chosen;
-    let style = if here { accent } else { Style::PLAIN };
-    Line::styled(format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, text::clean(label)), style)
+    let style = if here { accent } else { TextStyle::PLAIN };
+    StyledLine::styled(format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, text::clean(label)), style)
 }
 
 /// Where an address really leads.
-fn host_words(url: &str) -> String {
+fn host_label(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or(authority);
@@ -224,25 +233,25 @@ fn host_words(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::Session;
+    use crate::app::session::SessionDisplay;
     use crate::theme::Theme;
 
-    fn texts(form: &Form, columns: usize, rows: usize) -> Vec<String> {
-        let (session, theme) = (Session::default(), Theme::default());
-        let place = Place { session: &session, theme: &theme, columns, rows, waiting: 0 };
-        form.rows(&place).0.iter().map(Line::text).collect()
+    fn texts(form: &ElicitationForm, columns: usize, rows: usize) -> Vec<String> {
+        let (session, theme) = (SessionDisplay::default(), Theme::default());
+        let place = DialogArea { session: &session, theme: &theme, columns, rows, waiting: 0 };
+        form.rows(&place).0.iter().map(StyledLine::text).collect()
     }
 
-    fn write(form: &mut Form, text: &str) {
+    fn write(form: &mut ElicitationForm, text: &str) {
         for c in text.chars() {
-            form.key(Key::char(c));
+            form.key(KeyPress::char(c));
         }
     }
 
-    const ENTER: Key = Key { code: Code::Enter, mods: crate::keys::Mods::NONE };
+    const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: crate::keys::KeyMods::NONE };
 
-    fn form() -> Form {
-        Form::read(&json!({"mcp_server_name": "files", "message": "Who are you?", "mode": "form",
+    fn form() -> ElicitationForm {
+        ElicitationForm::read(&json!({"mcp_server_name": "files", "message": "Who are you?", "mode": "form",
             "requested_schema": {"type": "object", "required": ["name", "age"], "properties": {
                 "name": {"type": "string", "title": "Name"}, "age": {"type": "integer"},
                 "kind": {"enum": ["a", "b"], "default": "b"}, "note": {"type": "string"}}}}))
@@ -265,24 +274,26 @@ mod tests {
         assert!(texts(&form, 60, 20).contains(&"❯ 2. b".to_owned()), "{:?}", texts(&form, 60, 20));
         form.key(ENTER);
         form.key(ENTER);
-        let answer = form.key(Key::char('1')).unwrap();
+        let answer = form.key(KeyPress::char('1')).unwrap();
         assert_eq!(answer, json!({"action": "accept", "content": {"name": "Ada", "age": 36, "kind": "b"}}));
     }
 
     #[test]
     fn what_a_schema_says_is_checked_before_it_is_sent() {
         // [TST-213]
-        let field = |schema: Value| Field::read("f", &schema, true);
+        let field = |schema: Value| FormField::read("f", &schema, true);
         let mail = field(json!({"type": "string", "format": "email"}));
-        assert!(mail.typed("a@b").is_err() && mail.typed("a@b.test").is_ok());
+        assert!(mail.parse_typed("a@b").is_err() && mail.parse_typed("a@b.test").is_ok());
         let day = field(json!({"type": "string", "format": "date"}));
-        assert!(day.typed("2026-13-01").is_err() && day.typed("2026-12-01").is_ok());
+        assert!(day.parse_typed("2026-13-01").is_err() && day.parse_typed("2026-12-01").is_ok());
         let page = field(json!({"type": "string", "format": "uri"}));
-        assert!(page.typed("here").is_err() && page.typed("https://a.test").is_ok());
+        assert!(page.parse_typed("here").is_err() && page.parse_typed("https://a.test").is_ok());
         let some = field(json!({"type": "number", "minimum": 1, "maximum": 5}));
-        assert!(some.typed("0.5").is_err() && some.typed("6").is_err() && some.typed("2.5").is_ok());
+        assert!(some.parse_typed("0.5").is_err() && some.parse_typed("6").is_err() && some.parse_typed("2.5").is_ok());
         let short = field(json!({"type": "string", "minLength": 2, "maxLength": 3}));
-        assert!(short.typed("a").is_err() && short.typed("abcd").is_err() && short.typed("äöü").is_ok());
+        assert!(
+            short.parse_typed("a").is_err() && short.parse_typed("abcd").is_err() && short.parse_typed("äöü").is_ok()
+        );
     }
 
     #[test]
@@ -291,14 +302,15 @@ mod tests {
         let colours = json!({"oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]});
         let many = json!({"type": "array", "minItems": 1, "items": {"type": "string", "enum": ["a", "b", "c"]}});
         let schema = json!({"properties": {"colour": colours, "letters": many}, "required": ["letters"]});
-        let mut form = Form::read(&json!({"mcp_server_name": "s", "message": "?", "requested_schema": schema}));
+        let mut form =
+            ElicitationForm::read(&json!({"mcp_server_name": "s", "message": "?", "requested_schema": schema}));
         let rows = texts(&form, 60, 20);
         assert!(rows.contains(&"❯ 1. Red".to_owned()) && rows.contains(&"  3. (leave it out)".to_owned()), "{rows:?}");
-        form.key(Key::char('3'));
+        form.key(KeyPress::char('3'));
         form.key(ENTER);
         assert!(texts(&form, 60, 20).contains(&"  mark at least 1".to_owned()));
-        form.key(Key::char('1'));
-        form.key(Key::char('3'));
+        form.key(KeyPress::char('1'));
+        form.key(KeyPress::char('3'));
         form.key(ENTER);
         assert_eq!(form.key(ENTER), Some(json!({"action": "accept", "content": {"letters": ["a", "c"]}})));
     }
@@ -306,16 +318,16 @@ mod tests {
     #[test]
     fn nothing_is_sent_by_accident() {
         // [TST-213]
-        assert_eq!(form().key(Key::plain(Code::Escape)), Some(json!({"action": "cancel"})));
-        let mut empty = Form::read(&json!({"mcp_server_name": "s", "message": "ok?"}));
-        assert_eq!(empty.key(Key::char('2')), Some(json!({"action": "decline"})));
+        assert_eq!(form().key(KeyPress::plain(KeyCode::Escape)), Some(json!({"action": "cancel"})));
+        let mut empty = ElicitationForm::read(&json!({"mcp_server_name": "s", "message": "ok?"}));
+        assert_eq!(empty.key(KeyPress::char('2')), Some(json!({"action": "decline"})));
     }
 
     #[test]
     fn an_address_is_shown_whole_with_where_it_leads() {
         // [SC-H06]
         let url = "https://bank.example@evil.example/login?next=bank.example";
-        let form = Form::read(&json!({"mcp_server_name": "s", "message": "Sign in", "url": url}));
+        let form = ElicitationForm::read(&json!({"mcp_server_name": "s", "message": "Sign in", "url": url}));
         let rows = texts(&form, 80, 20);
         assert!(rows.contains(&url.to_owned()), "{rows:?}");
         assert!(rows.iter().any(|row| row.starts_with("It leads to evil.example.")), "{rows:?}");

@@ -1,36 +1,36 @@
 //! Keys: which one does what, where. What is open decides the contexts; the table of bindings names the action; what no
 //! binding names is editing.
 
-use super::menu::{self, Item, Kind, Menu};
-use super::recall::Search;
-use super::spinner::Waits;
-use super::{App, Armed, Effect, Overlay};
+use super::menu::{self, Menu, MenuItem, SuggestionKind};
+use super::prompt_history::HistorySearch;
+use super::spinner::TurnWait;
+use super::{App, AppEffect, DoublePress, Overlay};
 use crate::editor::Editor;
 use crate::editor::chips::Chip;
-use crate::editor::vim::Handled;
-use crate::keys::bindings::{Action, Context, Match};
-use crate::keys::{Code, Key, Mods};
-use engine::recall::Typed;
+use crate::editor::vim::KeyHandling;
+use crate::keys::bindings::{BindingMatch, KeyAction, KeyContext};
+use crate::keys::{KeyCode, KeyMods, KeyPress};
+use engine::prompt_history::TypedPrompt;
 use serde_json::json;
 use std::time::Duration;
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
 /// How long a mode that was chosen is the one the next press goes on from.
-const WISH: Duration = Duration::from_secs(2);
+const MODE_CHOICE_WINDOW: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
-const HINT: Duration = Duration::from_secs(4);
+const HINT_DURATION: Duration = Duration::from_secs(4);
 
 impl App {
-    pub(super) fn key(&mut self, key: Key) {
+    pub(super) fn key(&mut self, key: KeyPress) {
         // What is seen gets the keys.
-        if self.overlay.is_none() && (self.gate_key(key) || self.picker_key(key)) {
+        if self.overlay.is_none() && (self.confirm_dialog_key(key) || self.picker_key(key)) {
             return;
         }
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
         }
-        if self.pager_types() {
+        if self.is_typing_search() {
             return self.pager_key(key);
         }
         if self.panel_key(key) || self.onboarding_key(key) || self.vim_key(key) {
@@ -39,12 +39,12 @@ impl App {
         let contexts = self.contexts();
         self.chord.push(key);
         match self.preferences.bindings.find(&contexts, &self.chord) {
-            Match::Action(action) => {
+            BindingMatch::KeyAction(action) => {
                 self.chord.clear();
-                self.act(action);
+                self.perform(action);
             }
-            Match::Prefix => {}
-            Match::None => {
+            BindingMatch::Prefix => {}
+            BindingMatch::None => {
                 let broken = self.chord.len() > 1;
                 self.chord.clear();
                 // The second key of a chord that does not exist does nothing.
@@ -56,10 +56,10 @@ impl App {
     }
 
     /// Whether vim took the key: only where the prompt is edited, and never the keys that have their own meaning there.
-    fn vim_key(&mut self, key: Key) -> bool {
+    fn vim_key(&mut self, key: KeyPress) -> bool {
         let editing = self.search.is_none() && self.overlay.is_none() && self.chord.is_empty();
         let Some(vim) = self.vim.as_mut().filter(|_| editing && self.menu.is_none()) else { return false };
-        if vim.is_idle() && key == Key::char('/') && !self.editor.is_empty() {
+        if vim.is_idle() && key == KeyPress::char('/') && !self.editor.is_empty() {
             self.start_search();
             return true;
         }
@@ -67,114 +67,116 @@ impl App {
             vim.reset();
             return false;
         }
-        if vim.key(&mut self.editor, key) == Handled::No {
+        if vim.key(&mut self.editor, key) == KeyHandling::No {
             return false;
         }
         self.after_edit();
         true
     }
 
-    fn contexts(&self) -> Vec<Context> {
+    fn contexts(&self) -> Vec<KeyContext> {
         if self.search.is_some() {
-            return vec![Context::HistorySearch, Context::Global];
+            return vec![KeyContext::HistorySearch, KeyContext::Global];
         }
         match &self.overlay {
-            Some(Overlay::Help) => return vec![Context::Help, Context::Global],
-            Some(Overlay::Transcript(_)) => return vec![Context::Transcript, Context::Scroll, Context::Global],
+            Some(Overlay::Help) => return vec![KeyContext::Help, KeyContext::Global],
+            Some(Overlay::Transcript(_)) => {
+                return vec![KeyContext::Transcript, KeyContext::Scroll, KeyContext::Global];
+            }
             None => {}
         }
         let mut contexts = Vec::with_capacity(4);
         if self.menu.is_some() {
-            contexts.push(Context::Autocomplete);
+            contexts.push(KeyContext::Autocomplete);
         }
         if self.is_busy() {
-            contexts.push(Context::Task);
+            contexts.push(KeyContext::Task);
         }
-        contexts.extend([Context::Chat, Context::Global]);
+        contexts.extend([KeyContext::Chat, KeyContext::Global]);
         contexts
     }
 
-    pub(super) fn act(&mut self, action: Action) {
+    pub(super) fn perform(&mut self, action: KeyAction) {
         match action {
-            Action::Interrupt => self.interrupt_or_clear(),
-            Action::Exit => self.delete_or_exit(),
-            Action::Redraw | Action::ClearScreen => self.effects.push(Effect::Redraw),
-            Action::ToggleTodos => self.shows_todos = !self.shows_todos,
-            Action::ToggleTranscript => self.toggle_transcript(),
-            Action::Suspend => self.effects.push(Effect::Suspend),
-            Action::HistorySearch => self.start_search(),
-            Action::HistoryPrevious => self.older(),
-            Action::HistoryNext => self.newer(),
-            Action::Cancel => self.escape(),
-            Action::ClearInput => self.clear_input(),
-            Action::CycleMode => self.cycle_mode(),
-            Action::Submit => self.enter(),
-            Action::Newline => self.typed(|editor| editor.insert("\n")),
-            Action::Undo => self.typed(|editor| {
+            KeyAction::Interrupt => self.interrupt_or_clear(),
+            KeyAction::Exit => self.delete_or_exit(),
+            KeyAction::Redraw | KeyAction::ClearScreen => self.effects.push(AppEffect::Redraw),
+            KeyAction::ToggleTodos => self.shows_todos = !self.shows_todos,
+            KeyAction::ToggleTranscript => self.toggle_transcript(),
+            KeyAction::Suspend => self.effects.push(AppEffect::Suspend),
+            KeyAction::HistorySearch => self.start_search(),
+            KeyAction::HistoryPrevious => self.older(),
+            KeyAction::HistoryNext => self.newer(),
+            KeyAction::Cancel => self.escape(),
+            KeyAction::ClearInput => self.clear_input(),
+            KeyAction::CycleMode => self.cycle_mode(),
+            KeyAction::Submit => self.enter(),
+            KeyAction::Newline => self.apply_edit(|editor| editor.insert("\n")),
+            KeyAction::Undo => self.apply_edit(|editor| {
                 editor.undo();
             }),
-            Action::ExternalEditor => self.effects.push(Effect::ExternalEditor(self.editor.expanded())),
-            Action::Stash => self.stash(),
-            Action::KillAgents => self.kill_agents(),
-            Action::Background => self.background(),
-            Action::Accept => self.accept(),
-            Action::Dismiss => self.menu = None,
-            Action::CompletionPrevious => self.in_menu(Menu::previous),
-            Action::CompletionNext => self.in_menu(Menu::next),
-            Action::SearchNext => self.in_search(Search::next),
-            Action::SearchAccept => self.end_search(),
-            Action::SearchCancel => self.cancel_search(),
-            Action::SearchExecute => {
+            KeyAction::ExternalEditor => self.effects.push(AppEffect::ExternalEditor(self.editor.expanded())),
+            KeyAction::Stash => self.stash(),
+            KeyAction::KillAgents => self.kill_agents(),
+            KeyAction::Background => self.send_to_background(),
+            KeyAction::Accept => self.accept_suggestion(),
+            KeyAction::Dismiss => self.menu = None,
+            KeyAction::CompletionPrevious => self.with_menu(Menu::previous),
+            KeyAction::CompletionNext => self.with_menu(Menu::next),
+            KeyAction::SearchNext => self.with_search(HistorySearch::next),
+            KeyAction::SearchAccept => self.end_search(),
+            KeyAction::SearchCancel => self.cancel_search(),
+            KeyAction::SearchExecute => {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
-            Action::ScrollLineUp
-            | Action::ScrollLineDown
-            | Action::ScrollPageUp
-            | Action::ScrollPageDown
-            | Action::ScrollHalfUp
-            | Action::ScrollHalfDown
-            | Action::ScrollFullUp
-            | Action::ScrollFullDown
-            | Action::ScrollTop
-            | Action::ScrollBottom => self.scroll(action),
-            Action::ModelPicker => self.open_models(),
-            Action::FastMode => self.fast_mode(),
-            Action::ThinkingToggle => self.toggle_thinking(),
-            Action::ImagePaste => self.paste_picture(),
+            KeyAction::HelpDismiss | KeyAction::TranscriptExit => self.overlay = None,
+            KeyAction::ScrollLineUp
+            | KeyAction::ScrollLineDown
+            | KeyAction::ScrollPageUp
+            | KeyAction::ScrollPageDown
+            | KeyAction::ScrollHalfUp
+            | KeyAction::ScrollHalfDown
+            | KeyAction::ScrollFullUp
+            | KeyAction::ScrollFullDown
+            | KeyAction::ScrollTop
+            | KeyAction::ScrollBottom => self.scroll(action),
+            KeyAction::ModelPicker => self.open_models(),
+            KeyAction::FastMode => self.fast_mode(),
+            KeyAction::ThinkingToggle => self.toggle_thinking(),
+            KeyAction::ImagePaste => self.paste_picture(),
             // Bindings of screens that are not open.
-            Action::ConfirmYes
-            | Action::ConfirmNo
-            | Action::ConfirmPrevious
-            | Action::ConfirmNext
-            | Action::ConfirmNextField
-            | Action::ConfirmPreviousField
-            | Action::ConfirmToggle
-            | Action::ConfirmCycleMode
-            | Action::ToggleExplanation
-            | Action::PermissionDebug
-            | Action::TranscriptShowAll
-            | Action::SearchScope
-            | Action::SyntaxToggle
-            | Action::EffortDown
-            | Action::EffortUp
-            | Action::ThisSessionOnly
-            | Action::TabsNext
-            | Action::TabsPrevious
-            | Action::SelectNext
-            | Action::SelectPrevious
-            | Action::SelectAccept
-            | Action::SelectCancel => {}
+            KeyAction::ConfirmYes
+            | KeyAction::ConfirmNo
+            | KeyAction::ConfirmPrevious
+            | KeyAction::ConfirmNext
+            | KeyAction::ConfirmNextField
+            | KeyAction::ConfirmPreviousField
+            | KeyAction::ConfirmToggle
+            | KeyAction::ConfirmCycleMode
+            | KeyAction::ToggleExplanation
+            | KeyAction::PermissionDebug
+            | KeyAction::TranscriptShowAll
+            | KeyAction::SearchScope
+            | KeyAction::SyntaxToggle
+            | KeyAction::EffortDown
+            | KeyAction::EffortUp
+            | KeyAction::ThisSessionOnly
+            | KeyAction::TabsNext
+            | KeyAction::TabsPrevious
+            | KeyAction::SelectNext
+            | KeyAction::SelectPrevious
+            | KeyAction::SelectAccept
+            | KeyAction::SelectCancel => {}
         }
     }
 
     /// A key without a binding: editing, or text for what is open.
-    fn plain_key(&mut self, key: Key) {
+    fn plain_key(&mut self, key: KeyPress) {
         if let Some(search) = &mut self.search {
             match (key.text(), key.code) {
-                (Some(c), _) => search.type_char(c, &self.recall),
-                (None, Code::Backspace) => search.backspace(&self.recall),
+                (Some(c), _) => search.type_char(c, &self.prompt_history),
+                (None, KeyCode::Backspace) => search.backspace(&self.prompt_history),
                 (None, _) => {
                     self.end_search();
                     self.plain_key(key);
@@ -189,15 +191,15 @@ impl App {
             }
             return;
         }
-        if key == Key::char('?') && self.editor.is_empty() {
+        if key == KeyPress::char('?') && self.editor.is_empty() {
             self.overlay = Some(Overlay::Help);
             return;
         }
         match (key.code, key.mods) {
-            (Code::Up, Mods::NONE) => self.up(),
-            (Code::Down, Mods::NONE) => self.down(),
-            (Code::Tab, Mods::NONE) => {}
-            (Code::Left, Mods::NONE) if self.editor.is_empty() => self.open_agents(),
+            (KeyCode::Up, KeyMods::NONE) => self.up(),
+            (KeyCode::Down, KeyMods::NONE) => self.down(),
+            (KeyCode::Tab, KeyMods::NONE) => {}
+            (KeyCode::Left, KeyMods::NONE) if self.editor.is_empty() => self.open_agents(),
             _ => {
                 if edit(&mut self.editor, key) {
                     self.after_edit();
@@ -207,14 +209,14 @@ impl App {
     }
 
     /// Runs an edit and what follows from it.
-    pub(super) fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
+    pub(super) fn apply_edit(&mut self, change: impl FnOnce(&mut Editor)) {
         change(&mut self.editor);
         self.after_edit();
     }
 
     fn after_edit(&mut self) {
         self.typed_at = self.now;
-        self.armed = None;
+        self.first_press = None;
         self.suggest();
     }
 
@@ -232,28 +234,28 @@ impl App {
     }
 
     pub(super) fn paste_text(&mut self, text: &str) {
-        self.typed(|editor| editor.paste(text));
+        self.apply_edit(|editor| editor.paste(text));
     }
 
     // Suggestions.
 
     pub(super) fn suggest(&mut self) {
-        let Some(wanted) = menu::wanted(self.editor.text(), self.editor.cursor()) else {
+        let Some(wanted) = menu::suggestion_query(self.editor.text(), self.editor.cursor()) else {
             self.menu = None;
             return;
         };
         match wanted.kind {
-            Kind::Command => {
-                if !self.recall.is_loaded() && wanted.query.is_empty() {
-                    self.effects.push(Effect::LoadHistory);
+            SuggestionKind::Command => {
+                if !self.prompt_history.is_loaded() && wanted.query.is_empty() {
+                    self.effects.push(AppEffect::LoadHistory);
                 }
-                let items = menu::commands(&wanted.query, &self.session.commands, &self.recall.commands());
+                let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt_history.commands());
                 self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
             }
-            Kind::File => {
-                self.effects.push(Effect::FindFiles(wanted.query.clone()));
+            SuggestionKind::File => {
+                self.effects.push(AppEffect::FindFiles(wanted.query.clone()));
                 // What is shown stays until the answer comes, so that nothing jumps.
-                match self.menu.as_mut().filter(|menu| menu.kind == Kind::File) {
+                match self.menu.as_mut().filter(|menu| menu.kind == SuggestionKind::File) {
                     Some(menu) => menu.query = wanted.query,
                     None => self.menu = None,
                 }
@@ -261,26 +263,28 @@ impl App {
         }
     }
 
-    pub(super) fn files(&mut self, query: &str, found: Vec<String>) {
-        let wanted = menu::wanted(self.editor.text(), self.editor.cursor());
-        let Some(wanted) = wanted.filter(|wanted| wanted.kind == Kind::File && wanted.query == query) else { return };
-        let items: Vec<Item> =
-            found.into_iter().map(|path| Item { text: menu::mention(&path), note: String::new() }).collect();
+    pub(super) fn receive_files(&mut self, query: &str, found: Vec<String>) {
+        let wanted = menu::suggestion_query(self.editor.text(), self.editor.cursor());
+        let Some(wanted) = wanted.filter(|wanted| wanted.kind == SuggestionKind::File && wanted.query == query) else {
+            return;
+        };
+        let items: Vec<MenuItem> =
+            found.into_iter().map(|path| MenuItem { text: menu::mention(&path), note: String::new() }).collect();
         self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
     }
 
-    fn in_menu(&mut self, step: impl FnOnce(&mut Menu)) {
+    fn with_menu(&mut self, step: impl FnOnce(&mut Menu)) {
         if let Some(menu) = &mut self.menu {
             step(menu);
         }
     }
 
-    fn accept(&mut self) {
+    fn accept_suggestion(&mut self) {
         let Some(menu) = self.menu.take() else { return };
         let Some(item) = menu.current() else { return };
         let mut text = item.text.clone();
         // A directory is a step on the way; everything else is complete.
-        let is_directory = menu.kind == Kind::File && text.trim_end_matches('"').ends_with('/');
+        let is_directory = menu.kind == SuggestionKind::File && text.trim_end_matches('"').ends_with('/');
         if !is_directory {
             text.push(' ');
         }
@@ -301,15 +305,15 @@ impl App {
             return;
         }
         // Once it is stopping the key means what it means at rest: nobody is kept in a turn that does not end.
-        if self.turn.as_ref().is_some_and(|turn| turn.waits != Waits::Interrupting) {
+        if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();
         }
         if !self.editor.is_empty() {
             self.clear_input();
             return;
         }
-        if self.is_second(Armed::Interrupt, EXIT_WINDOW) {
-            self.leave();
+        if self.is_second_press(DoublePress::Interrupt, EXIT_WINDOW) {
+            self.request_exit();
         } else {
             self.hint("Press ctrl+c again to exit", EXIT_WINDOW);
         }
@@ -317,25 +321,25 @@ impl App {
 
     pub(super) fn interrupt(&mut self) {
         if let Some(turn) = &mut self.turn {
-            turn.waits = Waits::Interrupting;
+            turn.waits = TurnWait::Interrupting;
         }
-        self.effects.push(Effect::Interrupt);
+        self.effects.push(AppEffect::Interrupt);
     }
 
     fn clear_input(&mut self) {
         if !self.editor.is_empty() {
             let text = self.editor.take();
-            self.recall.add(&text.expanded);
+            self.prompt_history.add(&text.expanded);
         }
         self.menu = None;
     }
 
     fn delete_or_exit(&mut self) {
         if !self.editor.is_empty() {
-            return self.typed(Editor::delete);
+            return self.apply_edit(Editor::delete);
         }
-        if self.is_second(Armed::Exit, EXIT_WINDOW) {
-            self.leave();
+        if self.is_second_press(DoublePress::Exit, EXIT_WINDOW) {
+            self.request_exit();
         } else {
             self.hint("Press ctrl+d again to exit", EXIT_WINDOW);
         }
@@ -348,7 +352,7 @@ impl App {
         if self.editor.is_empty() {
             return;
         }
-        if self.is_second(Armed::Escape, ESCAPE_WINDOW) {
+        if self.is_second_press(DoublePress::Escape, ESCAPE_WINDOW) {
             self.clear_input();
         } else {
             self.hint("Press esc again to clear", ESCAPE_WINDOW);
@@ -359,11 +363,11 @@ impl App {
         if self.waits_for_picture() {
             return;
         }
-        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.is_meant()) {
+        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.enter_accepts()) {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
-                let runs = menu.kind == Kind::Command;
-                self.accept();
+                let runs = menu.kind == SuggestionKind::Command;
+                self.accept_suggestion();
                 if !runs {
                     return;
                 }
@@ -371,7 +375,7 @@ impl App {
         }
         // A backslash before Enter is a line break.
         if self.editor.text()[..self.editor.cursor()].ends_with('\\') {
-            return self.typed(|editor| {
+            return self.apply_edit(|editor| {
                 editor.backspace();
                 editor.insert("\n");
             });
@@ -384,14 +388,14 @@ impl App {
         if submission.expanded.trim().is_empty() {
             return;
         }
-        self.recall.add(submission.expanded.trim());
+        self.prompt_history.add(submission.expanded.trim());
         let session_id = self.session.id.clone().unwrap_or_default();
         let pasted = submission.chips.iter().filter_map(|(label, chip)| match chip {
             Chip::Text(text) => Some((label.clone(), text.clone())),
             Chip::Image { .. } => None,
         });
-        let typed = Typed { shown: submission.shown.trim().to_owned(), pasted: pasted.collect() };
-        self.effects.push(Effect::Remember { typed, session_id });
+        let typed = TypedPrompt { shown: submission.shown.trim().to_owned(), pasted: pasted.collect() };
+        self.effects.push(AppEffect::Remember { typed, session_id });
         if self.local_command(&submission.expanded) {
             return;
         }
@@ -416,21 +420,21 @@ impl App {
     }
 
     fn older(&mut self) {
-        if !self.recall.is_loaded() {
-            self.effects.push(Effect::LoadHistory);
+        if !self.prompt_history.is_loaded() {
+            self.effects.push(AppEffect::LoadHistory);
         }
-        self.recall.older(&mut self.editor);
+        self.prompt_history.older(&mut self.editor);
         self.menu = None;
     }
 
     fn newer(&mut self) {
-        self.recall.newer(&mut self.editor);
+        self.prompt_history.newer(&mut self.editor);
         self.menu = None;
     }
 
     fn cycle_mode(&mut self) {
         // The engine's answers to earlier presses may be under way or just in: the last wish counts.
-        if let Some((mode, until)) = self.wished_mode
+        if let Some((mode, until)) = self.pending_mode
             && self.now < until
         {
             self.session.mode = mode;
@@ -438,8 +442,8 @@ impl App {
         let mode = self.session.next_mode();
         // Shown at once; the engine's answer corrects it.
         self.session.mode = mode;
-        self.wished_mode = Some((mode, self.now + WISH));
-        self.control(&json!({"subtype": "set_permission_mode", "mode": mode.as_str()}));
+        self.pending_mode = Some((mode, self.now + MODE_CHOICE_WINDOW));
+        self.send_control_request(&json!({"subtype": "set_permission_mode", "mode": mode.as_str()}));
     }
 
     fn stash(&mut self) {
@@ -448,47 +452,47 @@ impl App {
             (true, None) => {}
             (false, _) => {
                 self.stash = Some(self.editor.take().expanded);
-                self.hint("Put aside; ctrl+s brings it back", HINT);
+                self.hint("Put aside; ctrl+s brings it back", HINT_DURATION);
             }
         }
         self.menu = None;
     }
 
     fn kill_agents(&mut self) {
-        if self.is_second(Armed::KillAgents, KILL_WINDOW) {
+        if self.is_second_press(DoublePress::KillAgents, KILL_WINDOW) {
             let agents: Vec<String> =
                 self.session.background.iter().filter(|task| task.is_agent).map(|task| task.id.clone()).collect();
             for id in agents {
-                self.control(&json!({"subtype": "stop_task", "task_id": id}));
+                self.send_control_request(&json!({"subtype": "stop_task", "task_id": id}));
             }
         } else {
             self.hint("Press again to stop all background agents", KILL_WINDOW);
         }
     }
 
-    fn background(&mut self) {
-        self.control(&json!({"subtype": "background_tasks"}));
+    fn send_to_background(&mut self) {
+        self.send_control_request(&json!({"subtype": "background_tasks"}));
     }
 
     // History search.
 
     fn start_search(&mut self) {
-        if !self.recall.is_loaded() {
-            self.effects.push(Effect::LoadHistory);
+        if !self.prompt_history.is_loaded() {
+            self.effects.push(AppEffect::LoadHistory);
         }
         self.menu = None;
-        self.search = Some(Search::new(&self.editor));
+        self.search = Some(HistorySearch::new(&self.editor));
     }
 
-    fn in_search(&mut self, step: impl FnOnce(&mut Search, &super::recall::Recall)) {
+    fn with_search(&mut self, step: impl FnOnce(&mut HistorySearch, &super::prompt_history::PromptHistory)) {
         if let Some(search) = &mut self.search {
-            step(search, &self.recall);
+            step(search, &self.prompt_history);
         }
     }
 
     fn end_search(&mut self) {
         let Some(search) = self.search.take() else { return };
-        if let Some(text) = search.text(&self.recall) {
+        if let Some(text) = search.text(&self.prompt_history) {
             self.editor.set(text.to_owned());
         }
     }
@@ -502,12 +506,12 @@ impl App {
 }
 
 /// Editing keys. `false` when the key means nothing to an editor.
-pub(crate) fn edit(editor: &mut Editor, key: Key) -> bool {
-    let Mods { ctrl, alt, .. } = key.mods;
+pub(crate) fn edit(editor: &mut Editor, key: KeyPress) -> bool {
+    let KeyMods { ctrl, alt, .. } = key.mods;
     let word = ctrl || alt;
     match key.code {
-        Code::Char(c) if key.mods.is_none() => editor.insert(c.encode_utf8(&mut [0; 4])),
-        Code::Char(c) if ctrl && !alt => match c {
+        KeyCode::Char(c) if key.mods.is_none() => editor.insert(c.encode_utf8(&mut [0; 4])),
+        KeyCode::Char(c) if ctrl && !alt => match c {
             'a' => editor.line_start(),
             'e' => editor.line_end(),
             'b' => editor.left(),
@@ -519,23 +523,23 @@ pub(crate) fn edit(editor: &mut Editor, key: Key) -> bool {
             'y' => editor.yank(),
             _ => return false,
         },
-        Code::Char(c) if alt && !ctrl => match c {
+        KeyCode::Char(c) if alt && !ctrl => match c {
             'b' => editor.word_left(),
             'f' => editor.word_right(),
             'd' => editor.kill_word_right(),
             'y' => editor.yank_older(),
             _ => return false,
         },
-        Code::Backspace if word => editor.kill_word_left(),
-        Code::Backspace => editor.backspace(),
-        Code::Delete if word => editor.kill_word_right(),
-        Code::Delete => editor.delete(),
-        Code::Left if word => editor.word_left(),
-        Code::Left => editor.left(),
-        Code::Right if word => editor.word_right(),
-        Code::Right => editor.right(),
-        Code::Home => editor.line_start(),
-        Code::End => editor.line_end(),
+        KeyCode::Backspace if word => editor.kill_word_left(),
+        KeyCode::Backspace => editor.backspace(),
+        KeyCode::Delete if word => editor.kill_word_right(),
+        KeyCode::Delete => editor.delete(),
+        KeyCode::Left if word => editor.word_left(),
+        KeyCode::Left => editor.left(),
+        KeyCode::Right if word => editor.word_right(),
+        KeyCode::Right => editor.right(),
+        KeyCode::Home => editor.line_start(),
+        KeyCode::End => editor.line_end(),
         _ => return false,
     }
     true

@@ -1,23 +1,23 @@
 //! Suggestions under the input: commands after `/`, files after `@`. What is offered depends on the text and the cursor
 //! only; files come from an index outside and may arrive late, and an answer to an older question is not shown.
 
-use super::session::SlashCommand;
+use super::session::CommandSummary;
 use crate::completion::fuzzy;
 use std::collections::BTreeMap;
 
 /// Rows that are shown at once.
 pub const ROWS: usize = 6;
 /// What habit may add to a match.
-const HABIT: i32 = 14;
+const HABIT_BONUS: i32 = 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SuggestionKind {
     Command,
     File,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct MenuItem {
     /// What replaces the typed word.
     pub text: String,
     pub note: String,
@@ -25,31 +25,31 @@ pub struct Item {
 
 #[derive(Clone, Debug)]
 pub struct Menu {
-    pub kind: Kind,
+    pub kind: SuggestionKind,
     pub query: String,
     /// Where the replaced text begins: at its prefix character.
     pub start: usize,
-    pub items: Vec<Item>,
+    pub items: Vec<MenuItem>,
     pub chosen: usize,
     /// The person went through the list.
-    moved: bool,
+    has_moved: bool,
 }
 
 /// What is being typed at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    pub kind: Kind,
+pub struct SuggestionQuery {
+    pub kind: SuggestionKind,
     pub query: String,
     pub start: usize,
 }
 
 /// The word at the cursor, when suggestions could help with it.
-pub fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
+pub fn suggestion_query(text: &str, cursor: usize) -> Option<SuggestionQuery> {
     let before = &text[..cursor];
     if let Some(rest) = before.strip_prefix('/')
         && !rest.contains(char::is_whitespace)
     {
-        return Some(Wanted { kind: Kind::Command, query: rest.to_owned(), start: 0 });
+        return Some(SuggestionQuery { kind: SuggestionKind::Command, query: rest.to_owned(), start: 0 });
     }
     // A quoted path may contain blanks.
     let at = before.rfind('@')?;
@@ -64,18 +64,18 @@ pub fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
         None if word.contains(char::is_whitespace) => return None,
         None => word,
     };
-    Some(Wanted { kind: Kind::File, query: query.to_owned(), start: at })
+    Some(SuggestionQuery { kind: SuggestionKind::File, query: query.to_owned(), start: at })
 }
 
 /// The commands that match by name or alias, best first; those used often and lately go before their equals.
-pub fn commands(query: &str, known: &[SlashCommand], used: &BTreeMap<String, i32>) -> Vec<Item> {
-    let score = |command: &SlashCommand| {
+pub fn commands(query: &str, known: &[CommandSummary], used: &BTreeMap<String, i32>) -> Vec<MenuItem> {
+    let score = |command: &CommandSummary| {
         let name = fuzzy::score(query, &command.name);
         let alias = command.aliases.iter().filter_map(|alias| fuzzy::score(query, alias)).max();
         let best = name.max(alias.map(|score| score - 3))?;
         let is_called = |alias: &String| alias == query;
         let exact = if command.name == query || command.aliases.iter().any(is_called) { 100 } else { 0 };
-        Some(best + exact + used.get(&command.name).copied().unwrap_or(0).min(HABIT))
+        Some(best + exact + used.get(&command.name).copied().unwrap_or(0).min(HABIT_BONUS))
     };
     let mut scored: Vec<(i32, usize)> =
         known.iter().enumerate().filter_map(|(index, command)| Some((score(command)?, index))).collect();
@@ -83,7 +83,7 @@ pub fn commands(query: &str, known: &[SlashCommand], used: &BTreeMap<String, i32
     let item = |(_, index): &(i32, usize)| {
         let command = &known[*index];
         let hint = if command.argument_hint.is_empty() { String::new() } else { format!("{} ", command.argument_hint) };
-        Item { text: format!("/{}", command.name), note: format!("{hint}{}", command.description) }
+        MenuItem { text: format!("/{}", command.name), note: format!("{hint}{}", command.description) }
     };
     scored.iter().map(item).collect()
 }
@@ -94,30 +94,30 @@ pub fn mention(path: &str) -> String {
 }
 
 impl Menu {
-    pub fn new(wanted: Wanted, items: Vec<Item>) -> Self {
-        Self { kind: wanted.kind, query: wanted.query, start: wanted.start, items, chosen: 0, moved: false }
+    pub fn new(wanted: SuggestionQuery, items: Vec<MenuItem>) -> Self {
+        Self { kind: wanted.kind, query: wanted.query, start: wanted.start, items, chosen: 0, has_moved: false }
     }
 
     pub fn next(&mut self) {
-        self.moved = true;
+        self.has_moved = true;
         self.chosen = (self.chosen + 1) % self.items.len().max(1);
     }
 
     pub fn previous(&mut self) {
-        self.moved = true;
+        self.has_moved = true;
         self.chosen = self.chosen.checked_sub(1).unwrap_or(self.items.len().saturating_sub(1));
     }
 
     /// Whether Enter means the chosen row, and not what was typed: letters that only occur somewhere in a name may as well
     /// be another command, or a typing error.
-    pub fn is_meant(&self) -> bool {
+    pub fn enter_accepts(&self) -> bool {
         let Some(item) = self.current() else { return false };
         let name = item.text.trim_start_matches('/');
         let begins = |at: &str| at.to_lowercase().starts_with(&self.query.to_lowercase());
-        self.moved || self.kind == Kind::File || begins(name) || name.split([':', '_', '-']).any(begins)
+        self.has_moved || self.kind == SuggestionKind::File || begins(name) || name.split([':', '_', '-']).any(begins)
     }
 
-    pub fn current(&self) -> Option<&Item> {
+    pub fn current(&self) -> Option<&MenuItem> {
         self.items.get(self.chosen)
     }
 
@@ -132,17 +132,17 @@ impl Menu {
 mod tests {
     use super::*;
 
-    fn at_end(text: &str) -> Option<(Kind, String, usize)> {
-        wanted(text, text.len()).map(|wanted| (wanted.kind, wanted.query, wanted.start))
+    fn at_end(text: &str) -> Option<(SuggestionKind, String, usize)> {
+        suggestion_query(text, text.len()).map(|wanted| (wanted.kind, wanted.query, wanted.start))
     }
 
     #[test]
     fn suggestions_follow_the_word_at_the_cursor() {
         // [TST-237]
-        assert_eq!(at_end("/co"), Some((Kind::Command, "co".into(), 0)));
+        assert_eq!(at_end("/co"), Some((SuggestionKind::Command, "co".into(), 0)));
         assert_eq!(at_end("/compact now"), None);
-        assert_eq!(at_end("see @src/ma"), Some((Kind::File, "src/ma".into(), 4)));
-        assert_eq!(at_end("see @\"my fi"), Some((Kind::File, "my fi".into(), 4)));
+        assert_eq!(at_end("see @src/ma"), Some((SuggestionKind::File, "src/ma".into(), 4)));
+        assert_eq!(at_end("see @\"my fi"), Some((SuggestionKind::File, "my fi".into(), 4)));
         assert_eq!(at_end("a@b"), None);
         assert_eq!(at_end("see @a b"), None);
         assert_eq!(mention("a b.txt"), "@\"a b.txt\"");
@@ -151,20 +151,20 @@ mod tests {
     #[test]
     fn enter_takes_what_begins_like_it_or_was_pointed_at() {
         let menu = |query: &str, name: &str| {
-            let wanted = Wanted { kind: Kind::Command, query: query.into(), start: 0 };
-            Menu::new(wanted, vec![Item { text: format!("/{name}"), note: String::new() }])
+            let wanted = SuggestionQuery { kind: SuggestionKind::Command, query: query.into(), start: 0 };
+            Menu::new(wanted, vec![MenuItem { text: format!("/{name}"), note: String::new() }])
         };
-        assert!(menu("mod", "model").is_meant() && menu("style", "output-style").is_meant());
-        assert!(!menu("tui", "statusline").is_meant());
+        assert!(menu("mod", "model").enter_accepts() && menu("style", "output-style").enter_accepts());
+        assert!(!menu("tui", "statusline").enter_accepts());
         let mut pointed = menu("tui", "statusline");
         pointed.next();
-        assert!(pointed.is_meant());
+        assert!(pointed.enter_accepts());
     }
 
     #[test]
     fn commands_match_fuzzily_and_best_first() {
         let command =
-            |name: &str| SlashCommand { name: name.into(), description: "d".into(), ..SlashCommand::default() };
+            |name: &str| CommandSummary { name: name.into(), description: "d".into(), ..CommandSummary::default() };
         let known = [command("context"), command("compact"), command("help")];
         let none = BTreeMap::new();
         let names: Vec<String> = commands("cpt", &known, &none).into_iter().map(|item| item.text).collect();
@@ -175,7 +175,7 @@ mod tests {
         let used = BTreeMap::from([("compact".to_owned(), 12)]);
         assert_eq!(commands("", &known, &used)[0].text, "/compact");
         assert_eq!(commands("co", &known, &used)[0].text, "/compact");
-        let aliased = [SlashCommand { aliases: vec!["cost".into()], ..command("usage") }];
+        let aliased = [CommandSummary { aliases: vec!["cost".into()], ..command("usage") }];
         assert_eq!(commands("cost", &aliased, &none)[0].text, "/usage");
     }
 }

@@ -2,14 +2,14 @@
 //! follows what is new until somebody scrolls up.
 
 use super::spinner::faint;
-use super::transcript::Part;
-use super::{App, Effect, Overlay};
-use crate::keys::bindings::Action;
-use crate::keys::{Code, Key};
-use crate::style::Line;
-use crate::surface::{Caret, Frame};
+use super::transcript::TranscriptFilter;
+use super::{App, AppEffect, Overlay};
+use crate::keys::bindings::KeyAction;
+use crate::keys::{KeyCode, KeyPress};
+use crate::style::StyledLine;
+use crate::surface::{Caret, LiveFrame};
 use crate::text;
-use crate::theme::Token;
+use crate::theme::ThemeToken;
 
 /// Where the view is.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Pager {
     /// What is being typed after `/`.
     typing: Option<String>,
     query: String,
-    part: Part,
+    part: TranscriptFilter,
     shows_help: bool,
 }
 
@@ -37,7 +37,7 @@ const HELP: [&str; 9] = [
 
 impl App {
     pub(super) fn toggle_transcript(&mut self) {
-        self.want_earlier();
+        self.load_earlier();
         self.overlay = match self.overlay {
             Some(Overlay::Transcript(_)) => None,
             Some(_) | None => Some(Overlay::Transcript(Pager::default())),
@@ -48,10 +48,10 @@ impl App {
         self.size.rows.saturating_sub(2).max(1)
     }
 
-    fn part(&self) -> Part {
+    fn part(&self) -> TranscriptFilter {
         match &self.overlay {
             Some(Overlay::Transcript(pager)) => pager.part.clone(),
-            Some(_) | None => Part::All,
+            Some(_) | None => TranscriptFilter::All,
         }
     }
 
@@ -61,42 +61,42 @@ impl App {
         height.saturating_sub(self.page())
     }
 
-    pub(super) fn scroll(&mut self, action: Action) {
+    pub(super) fn scroll(&mut self, action: KeyAction) {
         let (page, last) = (self.page(), self.last_top());
         let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
         let top = pager.top.unwrap_or(last).min(last);
         let to = match action {
-            Action::ScrollLineUp => top.saturating_sub(1),
-            Action::ScrollHalfUp => top.saturating_sub(page.div_ceil(2)),
-            Action::ScrollPageUp | Action::ScrollFullUp => top.saturating_sub(page),
-            Action::ScrollTop => 0,
-            Action::ScrollLineDown => top + 1,
-            Action::ScrollHalfDown => top + page.div_ceil(2),
-            Action::ScrollPageDown | Action::ScrollFullDown => top + page,
+            KeyAction::ScrollLineUp => top.saturating_sub(1),
+            KeyAction::ScrollHalfUp => top.saturating_sub(page.div_ceil(2)),
+            KeyAction::ScrollPageUp | KeyAction::ScrollFullUp => top.saturating_sub(page),
+            KeyAction::ScrollTop => 0,
+            KeyAction::ScrollLineDown => top + 1,
+            KeyAction::ScrollHalfDown => top + page.div_ceil(2),
+            KeyAction::ScrollPageDown | KeyAction::ScrollFullDown => top + page,
             _ => last,
         };
         pager.top = (to < last).then_some(to);
     }
 
     /// Whether a text for the search is being typed, so that keys are letters.
-    pub(super) fn pager_types(&self) -> bool {
+    pub(super) fn is_typing_search(&self) -> bool {
         matches!(&self.overlay, Some(Overlay::Transcript(pager)) if pager.typing.is_some())
     }
 
     /// A key without a binding in the view, or any key while a search is typed.
-    pub(super) fn pager_key(&mut self, key: Key) {
+    pub(super) fn pager_key(&mut self, key: KeyPress) {
         let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
         if let Some(typing) = &mut pager.typing {
             match (key.text(), key.code) {
                 (Some(c), _) => typing.push(c),
-                (None, Code::Backspace) => {
+                (None, KeyCode::Backspace) => {
                     if typing.pop().is_none() {
                         pager.typing = None;
                     }
                 }
-                (None, Code::Enter) => {
+                (None, KeyCode::Enter) => {
                     pager.query = pager.typing.take().unwrap_or_default();
-                    self.go_to_hit(Towards::Here);
+                    self.go_to_hit(JumpDirection::Here);
                 }
                 (None, _) => pager.typing = None,
             }
@@ -104,27 +104,27 @@ impl App {
         }
         match key.text() {
             Some('/') => pager.typing = Some(String::new()),
-            Some('n') => self.go_to_hit(Towards::End),
-            Some('N') => self.go_to_hit(Towards::Beginning),
-            Some('{') => self.go_to_prompt(Towards::Beginning),
-            Some('}') => self.go_to_prompt(Towards::End),
+            Some('n') => self.go_to_hit(JumpDirection::End),
+            Some('N') => self.go_to_hit(JumpDirection::Beginning),
+            Some('{') => self.go_to_prompt(JumpDirection::Beginning),
+            Some('}') => self.go_to_prompt(JumpDirection::End),
             Some('a') => self.next_part(),
             Some('?') => pager.shows_help = !pager.shows_help,
             Some('[') => {
                 let lines = self.transcript.lines(&self.part(), &self.preferences.theme);
                 self.toggle_transcript();
-                self.cell(lines);
+                self.print_block(lines);
             }
             Some('v') => {
                 let lines = self.transcript.lines(&self.part(), &self.preferences.theme);
-                let text: Vec<String> = lines.iter().map(Line::text).collect();
-                self.effects.push(Effect::View(text.join("\n")));
+                let text: Vec<String> = lines.iter().map(StyledLine::text).collect();
+                self.effects.push(AppEffect::View(text.join("\n")));
             }
             Some(_) | None => {}
         }
     }
 
-    fn go_to_hit(&mut self, towards: Towards) {
+    fn go_to_hit(&mut self, towards: JumpDirection) {
         let Some(Overlay::Transcript(pager)) = &self.overlay else { return };
         if pager.query.is_empty() {
             return;
@@ -137,21 +137,21 @@ impl App {
         self.go_to(&rows, towards);
     }
 
-    fn go_to_prompt(&mut self, towards: Towards) {
+    fn go_to_prompt(&mut self, towards: JumpDirection) {
         let rows = self.transcript.prompts(&self.part(), self.size.columns, &self.preferences.theme);
         self.go_to(&rows, towards);
     }
 
     /// Shows the nearest of these rows on top, as far as the window reaches.
-    fn go_to(&mut self, rows: &[usize], towards: Towards) {
+    fn go_to(&mut self, rows: &[usize], towards: JumpDirection) {
         let last = self.last_top();
         let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
         let top = pager.top.unwrap_or(last);
         let to = match towards {
             // From where we are backwards: the newest is the likeliest.
-            Towards::Here => rows.iter().rev().find(|row| **row <= top + 1).or(rows.last()),
-            Towards::End => rows.iter().find(|row| **row > top),
-            Towards::Beginning => rows.iter().rev().find(|row| **row < top),
+            JumpDirection::Here => rows.iter().rev().find(|row| **row <= top + 1).or(rows.last()),
+            JumpDirection::End => rows.iter().find(|row| **row > top),
+            JumpDirection::Beginning => rows.iter().rev().find(|row| **row < top),
         };
         if let Some(to) = to {
             pager.top = (*to < last).then_some(*to);
@@ -162,36 +162,38 @@ impl App {
         let agents = self.transcript.agents();
         let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
         let next = match &pager.part {
-            Part::All => agents.first(),
-            Part::Agent(call) => agents.iter().position(|known| known == call).and_then(|at| agents.get(at + 1)),
+            TranscriptFilter::All => agents.first(),
+            TranscriptFilter::Agent(call) => {
+                agents.iter().position(|known| known == call).and_then(|at| agents.get(at + 1))
+            }
         };
-        pager.part = next.map_or(Part::All, |call| Part::Agent(call.clone()));
+        pager.part = next.map_or(TranscriptFilter::All, |call| TranscriptFilter::Agent(call.clone()));
         pager.top = None;
     }
 
-    pub(super) fn pager_frame(&self, pager: &Pager) -> Frame {
+    pub(super) fn pager_frame(&self, pager: &Pager) -> LiveFrame {
         let (theme, columns, page) = (&self.preferences.theme, self.size.columns, self.page());
         if pager.shows_help {
-            let mut lines: Vec<Line> = HELP.iter().map(|row| Line::plain(*row)).take(page).collect();
-            lines.resize(page, Line::new());
-            lines.push(self.rule(Token::PromptBorder));
+            let mut lines: Vec<StyledLine> = HELP.iter().map(|row| StyledLine::plain(*row)).take(page).collect();
+            lines.resize(page, StyledLine::new());
+            lines.push(self.rule(ThemeToken::PromptBorder));
             lines.push(faint("? back to the transcript", theme));
-            return Frame { lines, caret: None };
+            return LiveFrame { lines, caret: None };
         }
         let last = self.last_top();
         let top = pager.top.unwrap_or(last).min(last);
         let mut lines = self.transcript.window(&pager.part, top..top + page, columns, theme);
-        lines.resize(page, Line::new());
-        lines.push(self.rule(Token::PromptBorder));
+        lines.resize(page, StyledLine::new());
+        lines.push(self.rule(ThemeToken::PromptBorder));
         if let Some(typing) = &pager.typing {
             let label = format!("/{}", text::clean(typing));
             let caret = Caret { row: lines.len(), column: text::width(&label).min(columns.saturating_sub(1)) };
-            lines.push(Line::plain(label));
-            return Frame { lines, caret: Some(caret) };
+            lines.push(StyledLine::plain(label));
+            return LiveFrame { lines, caret: Some(caret) };
         }
         let whose = match &pager.part {
-            Part::All => "transcript",
-            Part::Agent(_) => "transcript of an agent",
+            TranscriptFilter::All => "transcript",
+            TranscriptFilter::Agent(_) => "transcript of an agent",
         };
         let at = if top >= last { "end".to_owned() } else { format!("{} rows below", last - top) };
         let keys = match &self.hint {
@@ -199,12 +201,12 @@ impl App {
             None => "↑↓ space b g G to move · / to search · ? for keys · q to close".to_owned(),
         };
         lines.push(faint(format!("{whose} · {at} · {keys}"), theme));
-        Frame { lines, caret: None }
+        LiveFrame { lines, caret: None }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Towards {
+enum JumpDirection {
     Here,
     Beginning,
     End,

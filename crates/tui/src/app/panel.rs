@@ -10,16 +10,16 @@ pub mod servers;
 pub mod settings;
 pub mod tasks;
 
-use super::select::{Item, Pressed, Select, Typing};
+use super::select::{SelectItem, SelectList, SelectOutcome, TypingMode};
 use super::spinner::faint;
-use super::{App, Effect};
+use super::{App, AppEffect};
 use crate::editor::Editor;
-use crate::keys::bindings::{Action, Context, Match};
-use crate::keys::{Code, Key};
-use crate::style::{Line, Style};
+use crate::keys::bindings::{BindingMatch, KeyAction, KeyContext};
+use crate::keys::{KeyCode, KeyPress};
+use crate::style::{StyledLine, TextStyle};
 use crate::surface::Caret;
 use crate::text;
-use crate::theme::Token;
+use crate::theme::ThemeToken;
 use serde_json::Value;
 
 /// Rows of a list that are shown at once, where there is room.
@@ -27,7 +27,7 @@ const ROWS: usize = 14;
 
 /// What a list is about, with what its rows stand for.
 #[derive(Debug)]
-pub enum Subject {
+pub enum PanelSubject {
     Agents,
     Aside,
     Commands(Vec<String>),
@@ -36,46 +36,46 @@ pub enum Subject {
     Doctor,
     Efforts(Vec<String>),
     Hooks,
-    Memory(Vec<memory::Row>),
-    Models(model::Models),
-    Rules(Vec<rules::Rule>),
+    Memory(Vec<memory::MemoryRow>),
+    Models(model::ModelList),
+    Rules(Vec<rules::RuleRow>),
     RuleBehaviour,
     RulePlace(rules::NewRule),
     RuleText(rules::NewRule),
-    RuleRemoval(rules::Rule),
-    Server(servers::Server),
-    Servers(Vec<servers::Server>),
-    Setting(settings::Chosen),
-    SettingPlace(settings::Chosen, Option<Value>),
-    SettingValue(settings::Chosen),
-    Settings(Vec<engine::screens::Setting>),
+    RuleRemoval(rules::RuleRow),
+    Server(servers::McpServerRow),
+    Servers(Vec<servers::McpServerRow>),
+    Setting(settings::SettingEdit),
+    SettingPlace(settings::SettingEdit, Option<Value>),
+    SettingValue(settings::SettingEdit),
+    Settings(Vec<engine::screens::SettingRow>),
     Status,
     Styles(Vec<String>),
     Task(String),
     Tasks(Vec<String>),
-    Themes(settings::Themes),
+    Themes(settings::ThemeList),
     Usage,
 }
 
 #[derive(Debug)]
-pub enum Body {
+pub enum PanelBody {
     /// Asked for, not there yet.
     Waiting,
-    List(Select),
-    Page(Page),
-    Entry(Entry),
+    List(SelectList),
+    Page(TextPage),
+    Entry(InputLine),
 }
 
 /// A text that scrolls.
 #[derive(Debug, Default)]
-pub struct Page {
-    pub lines: Vec<Line>,
+pub struct TextPage {
+    pub lines: Vec<StyledLine>,
     pub top: usize,
 }
 
 /// A line to fill in.
 #[derive(Debug)]
-pub struct Entry {
+pub struct InputLine {
     pub label: String,
     pub editor: Editor,
 }
@@ -85,30 +85,30 @@ pub struct Panel {
     pub title: String,
     /// Keys that do something here.
     pub keys: String,
-    pub body: Body,
-    pub subject: Subject,
+    pub body: PanelBody,
+    pub subject: PanelSubject,
 }
 
 impl Panel {
-    pub fn list(title: impl Into<String>, items: Vec<Item>, typing: Typing, subject: Subject) -> Self {
+    pub fn list(title: impl Into<String>, items: Vec<SelectItem>, typing: TypingMode, subject: PanelSubject) -> Self {
         let keys = "enter to choose · esc to close".into();
-        Self { title: title.into(), keys, body: Body::List(Select::new(items, typing)), subject }
+        Self { title: title.into(), keys, body: PanelBody::List(SelectList::new(items, typing)), subject }
     }
 
-    pub fn page(title: impl Into<String>, lines: Vec<Line>, subject: Subject) -> Self {
+    pub fn page(title: impl Into<String>, lines: Vec<StyledLine>, subject: PanelSubject) -> Self {
         let keys = "↑↓ space b g G to move · esc to close".into();
-        Self { title: title.into(), keys, body: Body::Page(Page { lines, top: 0 }), subject }
+        Self { title: title.into(), keys, body: PanelBody::Page(TextPage { lines, top: 0 }), subject }
     }
 
-    pub fn entry(title: impl Into<String>, label: impl Into<String>, text: &str, subject: Subject) -> Self {
+    pub fn entry(title: impl Into<String>, label: impl Into<String>, text: &str, subject: PanelSubject) -> Self {
         let mut editor = Editor::new();
         editor.insert(text);
         let keys = "enter to go on · esc to go back".into();
-        Self { title: title.into(), keys, body: Body::Entry(Entry { label: label.into(), editor }), subject }
+        Self { title: title.into(), keys, body: PanelBody::Entry(InputLine { label: label.into(), editor }), subject }
     }
 
-    pub fn waiting(title: impl Into<String>, subject: Subject) -> Self {
-        Self { title: title.into(), keys: "esc to close".into(), body: Body::Waiting, subject }
+    pub fn waiting(title: impl Into<String>, subject: PanelSubject) -> Self {
+        Self { title: title.into(), keys: "esc to close".into(), body: PanelBody::Waiting, subject }
     }
 
     #[must_use]
@@ -120,7 +120,7 @@ impl Panel {
 
 /// What an answer of the engine is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum PendingResponse {
     /// The question on the side with this number.
     Aside(u64),
     /// The file that the question with this id is about.
@@ -146,7 +146,7 @@ pub enum Awaited {
 
 /// Something to be looked up or changed outside, for a screen.
 #[derive(Debug, PartialEq)]
-pub enum Errand {
+pub enum PanelJob {
     Settings,
     Change {
         file: &'static str,
@@ -165,12 +165,12 @@ pub enum Errand {
     SignOut,
 }
 
-impl Eq for Errand {}
+impl Eq for PanelJob {}
 
 /// What an errand brought.
 #[derive(Debug)]
-pub enum Brought {
-    Settings(Result<Vec<engine::screens::Setting>, String>),
+pub enum PanelJobResult {
+    Settings(Result<Vec<engine::screens::SettingRow>, String>),
     /// The key, its value, and the file or the reason.
     Changed {
         key: String,
@@ -202,7 +202,7 @@ impl App {
     /// Takes the topmost away, undoing what was only tried.
     fn close_panel(&mut self) {
         if let Some(panel) = self.panels.pop() {
-            self.untry(&panel.subject);
+            self.revert_preview(&panel.subject);
         }
     }
 
@@ -213,56 +213,56 @@ impl App {
     }
 
     /// Asks the engine; the answer is routed by `what`.
-    pub(super) fn request(&mut self, request: &Value, what: Awaited) {
-        let id = self.control(request);
-        self.awaited.insert(id, what);
+    pub(super) fn request(&mut self, request: &Value, what: PendingResponse) {
+        let id = self.send_control_request(request);
+        self.pending_responses.insert(id, what);
     }
 
-    pub(super) fn errand(&mut self, errand: Errand) {
-        self.effects.push(Effect::Errand(errand));
+    pub(super) fn start_panel_job(&mut self, errand: PanelJob) {
+        self.effects.push(AppEffect::Errand(errand));
     }
 
     /// Whether the key was meant for a screen.
-    pub(super) fn panel_key(&mut self, key: Key) -> bool {
+    pub(super) fn panel_key(&mut self, key: KeyPress) -> bool {
         let Some(panel) = self.panels.last_mut() else { return false };
-        if key == Key::ctrl('c') {
+        if key == KeyPress::ctrl('c') {
             self.close_panels();
             return true;
         }
-        if key == Key::ctrl('z') || key == Key::ctrl('l') {
+        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
             return false;
         }
         // A question that comes up meanwhile is not answered by what is typed here.
         self.typed_at = self.now;
         let bindings = &self.preferences.bindings;
         match &mut panel.body {
-            Body::Waiting => {
-                if key.code == Code::Escape {
+            PanelBody::Waiting => {
+                if key.code == KeyCode::Escape {
                     self.close_panel();
                 }
             }
-            Body::List(list) => match list.key(key, bindings) {
-                Pressed::Chose(item) => self.chose(item),
-                Pressed::Cancelled => self.close_panel(),
-                Pressed::Moved => self.moved(),
-                Pressed::Unused => self.letter(key),
+            PanelBody::List(list) => match list.key(key, bindings) {
+                SelectOutcome::Chose(item) => self.choose_row(item),
+                SelectOutcome::Cancelled => self.close_panel(),
+                SelectOutcome::Moved => self.follow_selection(),
+                SelectOutcome::Unused => self.letter_key(key),
             },
-            Body::Page(page) => {
+            PanelBody::Page(page) => {
                 let room = page_room(self.size.rows);
                 let wrapped = page_rows(page, self.size.columns).len();
-                match bindings.find(&[Context::Scroll, Context::Select], &[key]) {
-                    Match::Action(Action::SelectCancel | Action::SelectAccept) => self.close_panel(),
-                    Match::Action(action) => page.scroll(action, room, wrapped),
-                    Match::None if key == Key::char('q') => self.close_panel(),
-                    Match::Prefix | Match::None => self.letter(key),
+                match bindings.find(&[KeyContext::Scroll, KeyContext::Select], &[key]) {
+                    BindingMatch::KeyAction(KeyAction::SelectCancel | KeyAction::SelectAccept) => self.close_panel(),
+                    BindingMatch::KeyAction(action) => page.scroll(action, room, wrapped),
+                    BindingMatch::None if key == KeyPress::char('q') => self.close_panel(),
+                    BindingMatch::Prefix | BindingMatch::None => self.letter_key(key),
                 }
             }
-            Body::Entry(entry) => match key.code {
-                Code::Escape => self.close_panel(),
-                Code::Enter => {
+            PanelBody::Entry(entry) => match key.code {
+                KeyCode::Escape => self.close_panel(),
+                KeyCode::Enter => {
                     let text = entry.editor.expanded().trim().to_owned();
                     if !text.is_empty() {
-                        self.entered(text);
+                        self.submit_line(text);
                     }
                 }
                 _ => {
@@ -275,32 +275,32 @@ impl App {
 
     pub(super) fn panel_paste(&mut self, pasted: &str) -> bool {
         match self.panels.last_mut().map(|panel| &mut panel.body) {
-            Some(Body::List(list)) => list.paste(pasted),
-            Some(Body::Entry(entry)) => entry.editor.insert(pasted.lines().next().unwrap_or_default()),
-            Some(Body::Waiting | Body::Page(_)) => {}
+            Some(PanelBody::List(list)) => list.paste(pasted),
+            Some(PanelBody::Entry(entry)) => entry.editor.insert(pasted.lines().next().unwrap_or_default()),
+            Some(PanelBody::Waiting | PanelBody::Page(_)) => {}
             None => return false,
         }
         true
     }
 
     /// The screen in rows, and the cursor in it.
-    pub(super) fn panel_rows(&self) -> Option<(Vec<Line>, Option<Caret>)> {
+    pub(super) fn panel_rows(&self) -> Option<(Vec<StyledLine>, Option<Caret>)> {
         let panel = self.panels.last()?;
         let theme = &self.preferences.theme;
         let (columns, height) = (self.size.columns, self.size.rows);
-        let accent = theme.fg(Token::Suggestion);
+        let accent = theme.fg(ThemeToken::Suggestion);
         let mut rows = Vec::new();
         if height > 4 {
-            rows.push(Line::styled("─".repeat(columns), accent));
+            rows.push(StyledLine::styled("─".repeat(columns), accent));
         }
-        rows.push(Line::styled(panel.title.clone(), accent.bold()).truncated(columns));
+        rows.push(StyledLine::styled(panel.title.clone(), accent.bold()).truncated(columns));
         let room = height.saturating_sub(rows.len() + 2).max(1);
         let mut caret = None;
         match &panel.body {
-            Body::Waiting => rows.push(faint("  …", theme)),
-            Body::List(list) => {
-                let about = self.about(&panel.subject, list.chosen());
-                let about: Vec<Line> = about.iter().flat_map(|line| line.wrapped(columns, 2)).collect();
+            PanelBody::Waiting => rows.push(faint("  …", theme)),
+            PanelBody::List(list) => {
+                let about = self.row_details(&panel.subject, list.chosen());
+                let about: Vec<StyledLine> = about.iter().flat_map(|line| line.wrapped(columns, 2)).collect();
                 let room = room.min(ROWS);
                 let shown = about.len().min(room.saturating_sub(3));
                 let (lines, at) = list.rows(theme, columns, room - shown);
@@ -308,7 +308,7 @@ impl App {
                 rows.extend(lines);
                 rows.extend(about.into_iter().take(shown));
             }
-            Body::Page(page) => {
+            PanelBody::Page(page) => {
                 let lines = page_rows(page, columns);
                 let room = page_room(height);
                 let top = page.top.min(lines.len().saturating_sub(room));
@@ -318,12 +318,12 @@ impl App {
                     rows.push(faint(format!("  … {more} more rows"), theme));
                 }
             }
-            Body::Entry(entry) => {
+            PanelBody::Entry(entry) => {
                 let lead = format!("  {}: ", entry.label);
                 let column = text::width(&lead) + text::width(&entry.editor.text()[..entry.editor.cursor()]);
                 caret = Some(Caret { row: rows.len(), column: column.min(columns.saturating_sub(1)) });
-                rows.push(faint(lead, theme).and(entry.editor.text(), Style::PLAIN));
-                rows.extend(self.about(&panel.subject, None).iter().flat_map(|line| line.wrapped(columns, 2)));
+                rows.push(faint(lead, theme).and(entry.editor.text(), TextStyle::PLAIN));
+                rows.extend(self.row_details(&panel.subject, None).iter().flat_map(|line| line.wrapped(columns, 2)));
             }
         }
         if height > 4 {
@@ -333,167 +333,169 @@ impl App {
     }
 
     /// A row was chosen with Enter or its digit.
-    fn chose(&mut self, item: usize) {
+    fn choose_row(&mut self, item: usize) {
         let Some(panel) = self.panels.last() else { return };
         match &panel.subject {
-            Subject::Commands(names) => {
+            PanelSubject::Commands(names) => {
                 let text = names.get(item).map(|name| format!("/{name} "));
                 self.close_panels();
                 self.editor.set(text.unwrap_or_default());
             }
-            Subject::Efforts(_) => self.effort_chosen(item),
-            Subject::Memory(_) => self.memory_chosen(item),
-            Subject::Models(_) => self.model_chosen(item, model::Lasts::Saved),
-            Subject::Rules(_) => self.rule_chosen(item),
-            Subject::RuleBehaviour => self.rule_behaviour(item),
-            Subject::RulePlace(_) => self.rule_place(item),
-            Subject::RuleRemoval(_) => self.rule_removed(item),
-            Subject::Server(_) => self.server_does(item),
-            Subject::Servers(_) => self.server_chosen(item),
-            Subject::Setting(_) => self.setting_value_chosen(item),
-            Subject::SettingPlace(..) => self.setting_placed(item),
-            Subject::Settings(_) => self.setting_chosen(item),
-            Subject::Styles(_) => self.style_chosen(item),
-            Subject::Task(_) => self.task_does(item),
-            Subject::Tasks(_) => self.task_chosen(item),
-            Subject::Themes(_) => self.theme_chosen(item),
+            PanelSubject::Efforts(_) => self.effort_chosen(item),
+            PanelSubject::Memory(_) => self.memory_chosen(item),
+            PanelSubject::Models(_) => self.model_chosen(item, model::ChoiceScope::Saved),
+            PanelSubject::Rules(_) => self.rule_chosen(item),
+            PanelSubject::RuleBehaviour => self.rule_behaviour(item),
+            PanelSubject::RulePlace(_) => self.rule_place(item),
+            PanelSubject::RuleRemoval(_) => self.rule_removed(item),
+            PanelSubject::Server(_) => self.perform_server_action(item),
+            PanelSubject::Servers(_) => self.server_chosen(item),
+            PanelSubject::Setting(_) => self.setting_value_chosen(item),
+            PanelSubject::SettingPlace(..) => self.setting_file_chosen(item),
+            PanelSubject::Settings(_) => self.setting_chosen(item),
+            PanelSubject::Styles(_) => self.style_chosen(item),
+            PanelSubject::Task(_) => self.perform_task_action(item),
+            PanelSubject::Tasks(_) => self.task_chosen(item),
+            PanelSubject::Themes(_) => self.theme_chosen(item),
             // Only to be read.
-            Subject::Agents
-            | Subject::Aside
-            | Subject::Context
-            | Subject::Diff
-            | Subject::Doctor
-            | Subject::Hooks
-            | Subject::RuleText(_)
-            | Subject::SettingValue(_)
-            | Subject::Status
-            | Subject::Usage => {}
+            PanelSubject::Agents
+            | PanelSubject::Aside
+            | PanelSubject::Context
+            | PanelSubject::Diff
+            | PanelSubject::Doctor
+            | PanelSubject::Hooks
+            | PanelSubject::RuleText(_)
+            | PanelSubject::SettingValue(_)
+            | PanelSubject::Status
+            | PanelSubject::Usage => {}
         }
     }
 
     /// Another row is pointed at.
-    fn moved(&mut self) {
-        if let Some(Panel { subject: Subject::Themes(_), .. }) = self.panels.last() {
-            self.theme_tried();
+    fn follow_selection(&mut self) {
+        if let Some(Panel { subject: PanelSubject::Themes(_), .. }) = self.panels.last() {
+            self.preview_theme();
         }
     }
 
     /// A key that the list or page has no use for.
-    fn letter(&mut self, key: Key) {
+    fn letter_key(&mut self, key: KeyPress) {
         match self.panels.last().map(|panel| &panel.subject) {
-            Some(Subject::Aside) => self.aside_key(key),
-            Some(Subject::Models(_)) => self.model_key(key),
-            Some(Subject::Tasks(_)) => self.tasks_key(key),
-            Some(Subject::Themes(_)) => self.theme_key(key),
+            Some(PanelSubject::Aside) => self.side_question_key(key),
+            Some(PanelSubject::Models(_)) => self.model_key(key),
+            Some(PanelSubject::Tasks(_)) => self.tasks_key(key),
+            Some(PanelSubject::Themes(_)) => self.theme_key(key),
             Some(_) | None => {}
         }
     }
 
     /// A line was filled in.
-    fn entered(&mut self, text: String) {
+    fn submit_line(&mut self, text: String) {
         match self.panels.last().map(|panel| &panel.subject) {
-            Some(Subject::RuleText(_)) => self.rule_written(text),
-            Some(Subject::SettingValue(_)) => self.setting_written(&text),
-            Some(Subject::Models(_)) => self.model_named(&text, model::Lasts::Saved),
+            Some(PanelSubject::RuleText(_)) => self.rule_written(text),
+            Some(PanelSubject::SettingValue(_)) => self.setting_written(&text),
+            Some(PanelSubject::Models(_)) => self.model_named(&text, model::ChoiceScope::Saved),
             Some(_) | None => {}
         }
     }
 
     /// What is only shown while a row is pointed at.
-    fn untry(&mut self, subject: &Subject) {
-        if let Subject::Themes(themes) = subject {
+    fn revert_preview(&mut self, subject: &PanelSubject) {
+        if let PanelSubject::Themes(themes) = subject {
             self.preferences.theme = themes.before.clone();
         }
     }
 
     /// More about the row that is pointed at.
-    fn about(&self, subject: &Subject, item: Option<usize>) -> Vec<Line> {
+    fn row_details(&self, subject: &PanelSubject, item: Option<usize>) -> Vec<StyledLine> {
         match subject {
-            Subject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
-            Subject::SettingValue(chosen) => {
+            PanelSubject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
+            PanelSubject::SettingValue(chosen) => {
                 Some(vec![faint(format!("  {}", chosen.setting.about.trim()), &self.preferences.theme)])
             }
-            Subject::Themes(_) => Some(self.theme_sample()),
-            Subject::Models(models) => Some(self.model_about(models, item)),
-            Subject::RuleText(_) => Some(rules::examples(&self.preferences.theme)),
+            PanelSubject::Themes(_) => Some(self.theme_sample()),
+            PanelSubject::Models(models) => Some(self.model_about(models, item)),
+            PanelSubject::RuleText(_) => Some(rules::examples(&self.preferences.theme)),
             _ => None,
         }
         .unwrap_or_default()
     }
 
     /// An answer of the engine that a screen waits for.
-    pub(super) fn arrived(&mut self, what: Awaited, response: &Value) {
+    pub(super) fn receive_panel_response(&mut self, what: PendingResponse, response: &Value) {
         // A file that is not there, or may not be read, is no news.
-        if let Awaited::Before(id) = &what {
-            return self.before_arrived(id, response);
+        if let PendingResponse::Before(id) = &what {
+            return self.receive_original_file(id, response);
         }
-        if let Awaited::Aside(number) = what {
-            return self.aside_arrived(number, response);
+        if let PendingResponse::Aside(number) = what {
+            return self.side_question_arrived(number, response);
         }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
-            if let Some(Panel { body: Body::Waiting, .. }) = self.panels.last() {
+            if let Some(Panel { body: PanelBody::Waiting, .. }) = self.panels.last() {
                 self.panels.pop();
             }
-            return self.note(error, Token::Error);
+            return self.note(error, ThemeToken::Error);
         }
         let body = response.get("response").unwrap_or(&Value::Null);
         match what {
-            Awaited::Context => self.context_arrived(body),
-            Awaited::Hooks => self.hooks_arrived(body),
-            Awaited::Memory => self.memory_arrived(body),
-            Awaited::Models => self.models_arrived(body),
-            Awaited::Place => {
-                self.session.learn(body);
+            PendingResponse::Context => self.context_arrived(body),
+            PendingResponse::Hooks => self.hooks_arrived(body),
+            PendingResponse::Memory => self.memory_arrived(body),
+            PendingResponse::Models => self.models_arrived(body),
+            PendingResponse::Place => {
+                self.session.apply_initialize(body);
                 // A command that is being typed may be one of them.
                 if self.editor.text().starts_with('/') {
                     self.suggest();
                 }
             }
-            Awaited::Rules => self.rules_arrived(body),
-            Awaited::Servers => self.servers_arrived(body),
-            Awaited::Status => self.status_arrived(body),
-            Awaited::TaskOutput => self.task_output_arrived(body),
-            Awaited::Usage => self.usage_arrived(body),
-            Awaited::Quiet | Awaited::Aside(_) | Awaited::Before(_) => {}
-            Awaited::Done(words) => self.note(&words, Token::Inactive),
-            Awaited::ServersAgain(words) => {
-                self.note(&words, Token::Inactive);
+            PendingResponse::Rules => self.rules_arrived(body),
+            PendingResponse::Servers => self.servers_arrived(body),
+            PendingResponse::Status => self.status_arrived(body),
+            PendingResponse::TaskOutput => self.task_output_arrived(body),
+            PendingResponse::Usage => self.usage_arrived(body),
+            PendingResponse::Quiet | PendingResponse::Aside(_) | PendingResponse::Before(_) => {}
+            PendingResponse::Done(words) => self.note(&words, ThemeToken::Inactive),
+            PendingResponse::ServersAgain(words) => {
+                self.note(&words, ThemeToken::Inactive);
                 self.request_servers();
             }
         }
     }
 
     /// What an errand brought.
-    pub(super) fn brought(&mut self, brought: Brought) {
+    pub(super) fn receive_panel_job(&mut self, brought: PanelJobResult) {
         match brought {
-            Brought::Settings(Ok(rows)) => self.settings_arrived(rows),
-            Brought::Settings(Err(why)) | Brought::Note(Err(why)) => {
+            PanelJobResult::Settings(Ok(rows)) => self.settings_arrived(rows),
+            PanelJobResult::Settings(Err(why)) | PanelJobResult::Note(Err(why)) => {
                 self.close_panels();
-                self.note(&why, Token::Error);
+                self.note(&why, ThemeToken::Error);
             }
-            Brought::Changed { key, value, outcome } => self.setting_changed(&key, value.as_ref(), outcome),
-            Brought::Themes(files) => self.themes_arrived(files),
-            Brought::Doctor(report) => self.fill(|subject| matches!(subject, Subject::Doctor), pages::plain(&report)),
-            Brought::Diff(diff) => self.diff_arrived(diff),
-            Brought::Note(Ok(text)) => self.note(&text, Token::Inactive),
-            Brought::SignedIn(outcome) => self.signed_in(outcome),
-            Brought::SignedOut(outcome) => self.signed_out(outcome),
+            PanelJobResult::Changed { key, value, outcome } => self.setting_changed(&key, value.as_ref(), outcome),
+            PanelJobResult::Themes(files) => self.themes_arrived(files),
+            PanelJobResult::Doctor(report) => {
+                self.fill(|subject| matches!(subject, PanelSubject::Doctor), pages::plain(&report))
+            }
+            PanelJobResult::Diff(diff) => self.diff_arrived(diff),
+            PanelJobResult::Note(Ok(text)) => self.note(&text, ThemeToken::Inactive),
+            PanelJobResult::SignedIn(outcome) => self.receive_sign_in(outcome),
+            PanelJobResult::SignedOut(outcome) => self.receive_sign_out(outcome),
         }
     }
 
     /// Puts a page into the screen that waits for it, if it is still there.
-    fn fill(&mut self, is_it: impl Fn(&Subject) -> bool, lines: Vec<Line>) {
+    fn fill(&mut self, is_it: impl Fn(&PanelSubject) -> bool, lines: Vec<StyledLine>) {
         if let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) {
-            panel.body = Body::Page(Page { lines, top: 0 });
+            panel.body = PanelBody::Page(TextPage { lines, top: 0 });
             panel.keys = "↑↓ space b g G to move · esc to close".into();
         }
     }
 
     /// Puts a list into the screen that waits for it, or renews the one that is there.
-    fn fill_list(&mut self, is_it: impl Fn(&Subject) -> bool, filled: Panel) {
+    fn fill_list(&mut self, is_it: impl Fn(&PanelSubject) -> bool, filled: Panel) {
         let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) else { return };
         match (&mut panel.body, filled.body) {
-            (Body::List(old), Body::List(new)) => old.renew(new),
+            (PanelBody::List(old), PanelBody::List(new)) => old.renew(new),
             (old, new) => *old = new,
         }
         panel.title = filled.title;
@@ -506,22 +508,22 @@ fn page_room(height: usize) -> usize {
     height.saturating_sub(if height > 4 { 5 } else { 2 }).max(1)
 }
 
-fn page_rows(page: &Page, columns: usize) -> Vec<Line> {
+fn page_rows(page: &TextPage, columns: usize) -> Vec<StyledLine> {
     page.lines.iter().flat_map(|line| line.wrapped(columns, 4)).collect()
 }
 
-impl Page {
-    fn scroll(&mut self, action: Action, room: usize, all: usize) {
+impl TextPage {
+    fn scroll(&mut self, action: KeyAction, room: usize, all: usize) {
         let last = all.saturating_sub(room);
         self.top = match action {
-            Action::ScrollLineUp => self.top.saturating_sub(1),
-            Action::ScrollLineDown => self.top + 1,
-            Action::ScrollHalfUp => self.top.saturating_sub(room / 2),
-            Action::ScrollHalfDown => self.top + room / 2,
-            Action::ScrollPageUp | Action::ScrollFullUp => self.top.saturating_sub(room),
-            Action::ScrollPageDown | Action::ScrollFullDown => self.top + room,
-            Action::ScrollTop => 0,
-            Action::ScrollBottom => last,
+            KeyAction::ScrollLineUp => self.top.saturating_sub(1),
+            KeyAction::ScrollLineDown => self.top + 1,
+            KeyAction::ScrollHalfUp => self.top.saturating_sub(room / 2),
+            KeyAction::ScrollHalfDown => self.top + room / 2,
+            KeyAction::ScrollPageUp | KeyAction::ScrollFullUp => self.top.saturating_sub(room),
+            KeyAction::ScrollPageDown | KeyAction::ScrollFullDown => self.top + room,
+            KeyAction::ScrollTop => 0,
+            KeyAction::ScrollBottom => last,
             _ => self.top,
         }
         .min(last);

@@ -1,67 +1,67 @@
-use crate::app::session::Session;
-use crate::app::{App, Effect, Input, Preferences};
-use crate::keys::{Code, Key};
-use crate::style::Line;
-use crate::surface::Size;
-use crate::theme::Base;
-use engine::screens::{Form, Setting};
+use crate::app::session::SessionDisplay;
+use crate::app::{App, AppEffect, AppInput, Preferences};
+use crate::keys::{KeyCode, KeyPress};
+use crate::style::StyledLine;
+use crate::surface::TerminalSize;
+use crate::theme::BaseTheme;
+use engine::screens::{SettingForm, SettingRow};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use super::{Brought, Errand};
+use super::{PanelJob, PanelJobResult};
 
 fn app(columns: usize, rows: usize) -> App {
-    let session = Session { cwd: "/project".into(), ..Session::default() };
-    let mut app = App::new(Preferences::default(), Size { columns, rows }, session);
+    let session = SessionDisplay { cwd: "/project".into(), ..SessionDisplay::default() };
+    let mut app = App::new(Preferences::default(), TerminalSize { columns, rows }, session);
     app.now = Duration::from_secs(10);
     app.is_ready = true;
     app
 }
 
-fn type_line(app: &mut App, text: &str) -> Vec<Effect> {
-    let mut effects: Vec<Effect> = text.chars().flat_map(|c| app.update(Input::Key(Key::char(c)))).collect();
-    effects.extend(app.update(Input::Key(Key::plain(Code::Enter))));
+fn type_line(app: &mut App, text: &str) -> Vec<AppEffect> {
+    let mut effects: Vec<AppEffect> = text.chars().flat_map(|c| app.update(AppInput::Key(KeyPress::char(c)))).collect();
+    effects.extend(app.update(AppInput::Key(KeyPress::plain(KeyCode::Enter))));
     effects
 }
 
-fn press(app: &mut App, keys: &[Key]) -> Vec<Effect> {
-    keys.iter().flat_map(|key| app.update(Input::Key(*key))).collect()
+fn press(app: &mut App, keys: &[KeyPress]) -> Vec<AppEffect> {
+    keys.iter().flat_map(|key| app.update(AppInput::Key(*key))).collect()
 }
 
 fn shown(app: &App) -> String {
-    app.view().lines.iter().map(Line::text).collect::<Vec<_>>().join("\n")
+    app.view().lines.iter().map(StyledLine::text).collect::<Vec<_>>().join("\n")
 }
 
 /// Answers the request of this subtype among the effects.
-fn answer(app: &mut App, effects: &[Effect], subtype: &str, body: &Value) -> Vec<Effect> {
+fn answer(app: &mut App, effects: &[AppEffect], subtype: &str, body: &Value) -> Vec<AppEffect> {
     let id = effects.iter().find_map(|effect| match effect {
-        Effect::Control { id, request } if request.contains(subtype) => Some(id.clone()),
+        AppEffect::Control { id, request } if request.contains(subtype) => Some(id.clone()),
         _ => None,
     });
     let id = id.unwrap_or_else(|| panic!("no {subtype} in {effects:?}"));
     let line = json!({"type": "control_response",
                       "response": {"subtype": "success", "request_id": id, "response": body}});
-    app.update(Input::Event(engine::Event::Control(line.to_string())))
+    app.update(AppInput::Event(engine::Event::Control(line.to_string())))
 }
 
-fn requests(effects: &[Effect]) -> Vec<Value> {
-    let read = |effect: &Effect| match effect {
-        Effect::Control { request, .. } => serde_json::from_str(request).ok(),
+fn requests(effects: &[AppEffect]) -> Vec<Value> {
+    let read = |effect: &AppEffect| match effect {
+        AppEffect::Control { request, .. } => serde_json::from_str(request).ok(),
         _ => None,
     };
     effects.iter().filter_map(read).collect()
 }
 
-fn errands(effects: Vec<Effect>) -> Vec<Errand> {
+fn errands(effects: Vec<AppEffect>) -> Vec<PanelJob> {
     effects
         .into_iter()
-        .filter_map(|effect| if let Effect::Errand(errand) = effect { Some(errand) } else { None })
+        .filter_map(|effect| if let AppEffect::Errand(errand) = effect { Some(errand) } else { None })
         .collect()
 }
 
-const ENTER: Key = Key { code: Code::Enter, mods: crate::keys::Mods::NONE };
-const DOWN: Key = Key { code: Code::Down, mods: crate::keys::Mods::NONE };
-const ESCAPE: Key = Key { code: Code::Escape, mods: crate::keys::Mods::NONE };
+const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: crate::keys::KeyMods::NONE };
+const DOWN: KeyPress = KeyPress { code: KeyCode::Down, mods: crate::keys::KeyMods::NONE };
+const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: crate::keys::KeyMods::NONE };
 
 fn models() -> Value {
     json!({"models": [
@@ -73,18 +73,19 @@ fn models() -> Value {
 #[test]
 fn a_model_is_kept_or_only_for_now() {
     let mut app = app(80, 24);
-    let effects = press(&mut app, &[Key::alt('p')]);
+    let effects = press(&mut app, &[KeyPress::alt('p')]);
     answer(&mut app, &effects, "list_models", &models());
     assert!(shown(&app).contains("2. Haiku"), "{}", shown(&app));
-    let effects = press(&mut app, &[Key::char('2')]);
+    let effects = press(&mut app, &[KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "set_model", "model": "haiku"}));
-    let kept = Errand::Change { file: "userSettings", key: "model".into(), value: Some("haiku".into()) };
+    let kept = PanelJob::Change { file: "userSettings", key: "model".into(), value: Some("haiku".into()) };
     assert_eq!(errands(effects), [kept]);
     assert!(!app.has_panel());
 
     let effects = type_line(&mut app, "/model");
     answer(&mut app, &effects, "list_models", &models());
-    let effects = press(&mut app, &[Key::plain(Code::Up), Key::plain(Code::Right), Key::char('s')]);
+    let effects =
+        press(&mut app, &[KeyPress::plain(KeyCode::Up), KeyPress::plain(KeyCode::Right), KeyPress::char('s')]);
     assert_eq!(requests(&effects)[0]["model"], Value::Null);
     assert_eq!(requests(&effects)[1]["settings"]["effortLevel"], "high");
     assert!(errands(effects).is_empty());
@@ -93,9 +94,9 @@ fn a_model_is_kept_or_only_for_now() {
 #[test]
 fn an_id_that_is_not_listed_can_be_typed() {
     let mut app = app(80, 24);
-    let effects = press(&mut app, &[Key::alt('p')]);
+    let effects = press(&mut app, &[KeyPress::alt('p')]);
     answer(&mut app, &effects, "list_models", &models());
-    press(&mut app, &[Key::char('3')]);
+    press(&mut app, &[KeyPress::char('3')]);
     let effects = type_line(&mut app, "my-model");
     assert_eq!(requests(&effects)[0]["model"], "my-model");
 }
@@ -114,25 +115,26 @@ fn a_rule_is_added_and_removed_while_a_turn_runs() {
     answer(&mut app, &effects, "list_permission_rules", &rules);
     let screen = shown(&app);
     assert!(screen.contains("deny  WebFetch") && screen.contains("administrator"), "{screen}");
-    press(&mut app, &[ENTER, Key::char('3')]);
+    press(&mut app, &[ENTER, KeyPress::char('3')]);
     type_line(&mut app, "Bash(rm *)");
-    let effects = press(&mut app, &[Key::char('1')]);
+    let effects = press(&mut app, &[KeyPress::char('1')]);
     let update = &requests(&effects)[0]["updates"][0];
     assert_eq!(update["type"], "addRules");
     assert_eq!(update["rules"][0], json!({"toolName": "Bash", "ruleContent": "rm *"}));
     assert_eq!((&update["behavior"], &update["destination"]), (&json!("deny"), &json!("session")));
     assert!(shown(&app).contains("deny  Bash(rm *)"));
     // The one that may be removed, and the one that may not.
-    let effects: Vec<Effect> = "Bash(ls".chars().flat_map(|c| app.update(Input::Key(Key::char(c)))).collect();
+    let effects: Vec<AppEffect> =
+        "Bash(ls".chars().flat_map(|c| app.update(AppInput::Key(KeyPress::char(c)))).collect();
     assert!(effects.is_empty());
-    let effects = press(&mut app, &[ENTER, Key::char('2')]);
+    let effects = press(&mut app, &[ENTER, KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0]["updates"][0]["type"], "removeRules");
     assert!(!shown(&app).contains("Bash(ls)"));
     press(&mut app, &[ESCAPE]);
     for c in "elsewhere".chars() {
-        app.update(Input::Key(Key::char(c)));
+        app.update(AppInput::Key(KeyPress::char(c)));
     }
-    let effects = press(&mut app, &[ENTER, Key::char('2')]);
+    let effects = press(&mut app, &[ENTER, KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0]["updates"][0]["directories"], json!(["/elsewhere"]));
     press(&mut app, &[ESCAPE, ESCAPE]);
     assert!(!app.has_panel());
@@ -144,23 +146,23 @@ fn themes_are_seen_while_they_are_pointed_at_and_left_as_they_were() {
     let mut app = app(80, 24);
     let before = app.preferences.theme.base();
     let asked = type_line(&mut app, "/theme");
-    assert!(errands(asked).contains(&Errand::Themes));
-    app.update(Input::Brought(Brought::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    assert!(errands(asked).contains(&PanelJob::Themes));
+    app.update(AppInput::Brought(PanelJobResult::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
     press(&mut app, &[DOWN]);
     assert_ne!(app.preferences.theme.base(), before);
     press(&mut app, &[ESCAPE]);
     assert_eq!(app.preferences.theme.base(), before);
     type_line(&mut app, "/theme");
-    app.update(Input::Brought(Brought::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
-    let effects = press(&mut app, &[Key::char('8')]);
-    assert_eq!(app.preferences.theme.base(), Base::LightAnsi);
-    let kept = Errand::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };
+    app.update(AppInput::Brought(PanelJobResult::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    let effects = press(&mut app, &[KeyPress::char('8')]);
+    assert_eq!(app.preferences.theme.base(), BaseTheme::LightAnsi);
+    let kept = PanelJob::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };
     assert_eq!(errands(effects), [kept]);
 }
 
-fn settings() -> Vec<Setting> {
+fn settings() -> Vec<SettingRow> {
     let files = vec!["userSettings", "localSettings", "projectSettings"];
-    let row = |key: &str, form| Setting {
+    let row = |key: &str, form| SettingRow {
         key: key.into(),
         about: "about it",
         value: None,
@@ -169,10 +171,10 @@ fn settings() -> Vec<Setting> {
         files: files.clone(),
     };
     vec![
-        row("editorMode", Form::OneOf(&["normal", "vim"])),
-        row("language", Form::Text),
-        row("sandbox.enabled", Form::Switch),
-        row("hooks", Form::File),
+        row("editorMode", SettingForm::OneOf(&["normal", "vim"])),
+        row("language", SettingForm::Text),
+        row("sandbox.enabled", SettingForm::Switch),
+        row("hooks", SettingForm::File),
     ]
 }
 
@@ -180,21 +182,22 @@ fn settings() -> Vec<Setting> {
 fn a_setting_is_found_changed_and_placed() {
     let mut app = app(80, 24);
     type_line(&mut app, "/config");
-    app.update(Input::Brought(Brought::Settings(Ok(settings()))));
+    app.update(AppInput::Brought(PanelJobResult::Settings(Ok(settings()))));
     for c in "edm".chars() {
-        app.update(Input::Key(Key::char(c)));
+        app.update(AppInput::Key(KeyPress::char(c)));
     }
     press(&mut app, &[ENTER]);
     assert!(shown(&app).contains("2. vim"), "{}", shown(&app));
-    press(&mut app, &[Key::char('2')]);
+    press(&mut app, &[KeyPress::char('2')]);
     assert!(shown(&app).contains("Set editorMode to vim in"));
-    let effects = press(&mut app, &[Key::char('2')]);
-    let change = Errand::Change { file: "localSettings", key: "editorMode".into(), value: Some("vim".into()) };
+    let effects = press(&mut app, &[KeyPress::char('2')]);
+    let change = PanelJob::Change { file: "localSettings", key: "editorMode".into(), value: Some("vim".into()) };
     assert_eq!(errands(effects), [change]);
-    let changed = Brought::Changed { key: "editorMode".into(), value: Some("vim".into()), outcome: Ok("f".into()) };
-    let effects = app.update(Input::Brought(changed));
+    let changed =
+        PanelJobResult::Changed { key: "editorMode".into(), value: Some("vim".into()), outcome: Ok("f".into()) };
+    let effects = app.update(AppInput::Brought(changed));
     assert!(app.preferences.vim);
-    assert_eq!(errands(effects), [Errand::Settings]);
+    assert_eq!(errands(effects), [PanelJob::Settings]);
     press(&mut app, &[ESCAPE, ESCAPE]);
     let effects = type_line(&mut app, "/config language=de verbose=true");
     assert_eq!(errands(effects).len(), 2);
@@ -208,7 +211,7 @@ fn servers_are_listed_and_switched() {
         json!({"mcpServers": [{"name": "files", "status": "failed", "error": "no such program", "scope": "local"}]});
     answer(&mut app, &effects, "mcp_status", &servers);
     assert!(shown(&app).contains("failed · local · no such program"), "{}", shown(&app));
-    let effects = press(&mut app, &[ENTER, Key::char('2')]);
+    let effects = press(&mut app, &[ENTER, KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "mcp_reconnect", "serverName": "files"}));
     let effects = answer(&mut app, &effects, "mcp_reconnect", &json!({}));
     assert_eq!(requests(&effects)[0]["subtype"], "mcp_status");
@@ -248,28 +251,28 @@ fn every_screen_fits_a_tiny_terminal_and_closes() {
             let bodies = json!({"models": models()["models"], "state": {"rules": []}, "mcpServers": [], "hooks": [],
                 "categories": [{"name": "Messages", "tokens": 10, "kind": "used"}], "maxTokens": 100, "session": {}});
             for effect in &effects {
-                if let Effect::Control { id, .. } = effect {
+                if let AppEffect::Control { id, .. } = effect {
                     let line = json!({"type": "control_response",
                         "response": {"subtype": "success", "request_id": id, "response": bodies}});
-                    app.update(Input::Event(engine::Event::Control(line.to_string())));
+                    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
                 }
             }
             for errand in errands(effects) {
                 let brought = match errand {
-                    Errand::Settings => Brought::Settings(Ok(settings())),
-                    Errand::Themes => Brought::Themes(Vec::new()),
-                    Errand::Doctor => Brought::Doctor("fine\n".repeat(90)),
-                    Errand::Diff => Brought::Diff(Ok("diff --git a b\n@@ -1 +1 @@\n-a\n+b\n".repeat(90))),
+                    PanelJob::Settings => PanelJobResult::Settings(Ok(settings())),
+                    PanelJob::Themes => PanelJobResult::Themes(Vec::new()),
+                    PanelJob::Doctor => PanelJobResult::Doctor("fine\n".repeat(90)),
+                    PanelJob::Diff => PanelJobResult::Diff(Ok("diff --git a b\n@@ -1 +1 @@\n-a\n+b\n".repeat(90))),
                     other => panic!("{other:?}"),
                 };
-                app.update(Input::Brought(brought));
+                app.update(AppInput::Brought(brought));
             }
             assert!(app.has_panel(), "{command}");
             for _ in 0..4 {
                 let frame = app.view();
                 assert!(frame.lines.len() <= rows, "{command} at {columns}x{rows}");
                 assert!(frame.caret.is_none_or(|caret| caret.row < rows && caret.column < columns), "{command}");
-                press(&mut app, &[DOWN, Key::plain(Code::PageDown)]);
+                press(&mut app, &[DOWN, KeyPress::plain(KeyCode::PageDown)]);
             }
             press(&mut app, &[ESCAPE, ESCAPE]);
             assert!(!app.has_panel(), "{command}");
@@ -287,11 +290,11 @@ fn background_work_is_stopped_from_its_list() {
         subagent_type: None,
         parent_task_id: None,
     };
-    let background = crate::app::session::Background::of(task);
+    let background = crate::app::session::BackgroundTaskRow::of(task);
     app.session.background = vec![background];
     type_line(&mut app, "/bashes");
     assert!(shown(&app).contains("1. npm run dev"), "{}", shown(&app));
-    let effects = press(&mut app, &[Key::char('x')]);
+    let effects = press(&mut app, &[KeyPress::char('x')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "stop_task", "task_id": "b1"}));
     app.session.background.clear();
     app.tasks_changed();

@@ -1,47 +1,47 @@
 //! Pictures in the prompt, and copies out of the conversation. Reading and writing happen outside; what is sent while a
 //! picture is still being read waits for it.
 
-use super::{App, Effect};
-use crate::images::{self, Picture};
-use crate::theme::Token;
+use super::{App, AppEffect};
+use crate::images::{self, PictureResult};
+use crate::theme::ThemeToken;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const HINT: Duration = Duration::from_secs(6);
+const HINT_DURATION: Duration = Duration::from_secs(6);
 
 #[derive(Debug, Default)]
-pub struct Pictures {
+pub struct PendingImages {
     /// Reads under way.
     reading: usize,
     /// Enter was pressed meanwhile.
-    sends: bool,
+    submits_after: bool,
 }
 
 impl App {
     pub(super) fn paste_picture(&mut self) {
-        self.pictures.reading += 1;
-        self.effects.push(Effect::ClipboardPicture);
+        self.pending_images.reading += 1;
+        self.effects.push(AppEffect::ClipboardPicture);
     }
 
     /// Whether the paste is pictures that were dropped here; they are read first.
     pub(super) fn drop_pictures(&mut self, text: &str) -> bool {
         let home = self.preferences.home.as_deref();
-        let Some(paths) = images::dropped(text, home) else { return false };
-        self.pictures.reading += 1;
-        self.effects.push(Effect::ReadPictures { paths, text: text.to_owned() });
+        let Some(paths) = images::dropped_paths(text, home) else { return false };
+        self.pending_images.reading += 1;
+        self.effects.push(AppEffect::ReadPictures { paths, text: text.to_owned() });
         true
     }
 
     /// Whether sending has to wait for a picture.
     pub(super) fn waits_for_picture(&mut self) -> bool {
-        let waits = self.pictures.reading > 0;
-        self.pictures.sends |= waits;
+        let waits = self.pending_images.reading > 0;
+        self.pending_images.submits_after |= waits;
         waits
     }
 
     /// What was read; without pictures it was a text after all.
-    pub(super) fn pictures_came(&mut self, pictures: Option<Vec<Picture>>, text: &str) {
-        self.pictures.reading = self.pictures.reading.saturating_sub(1);
+    pub(super) fn receive_pictures(&mut self, pictures: Option<Vec<PictureResult>>, text: &str) {
+        self.pending_images.reading = self.pending_images.reading.saturating_sub(1);
         match pictures {
             None => self.paste_text(text),
             Some(pictures) => {
@@ -49,17 +49,17 @@ impl App {
                     match picture {
                         Ok((media_type, base64)) => {
                             let label = self.editor.chips.add_image(media_type, base64);
-                            self.typed(|editor| editor.insert(&format!("{label} ")));
+                            self.apply_edit(|editor| editor.insert(&format!("{label} ")));
                         }
                         Err(why) => {
-                            self.pictures.sends = false;
-                            self.hint(why, HINT);
+                            self.pending_images.submits_after = false;
+                            self.hint(why, HINT_DURATION);
                         }
                     }
                 }
             }
         }
-        if self.pictures.reading == 0 && std::mem::take(&mut self.pictures.sends) {
+        if self.pending_images.reading == 0 && std::mem::take(&mut self.pending_images.submits_after) {
             self.enter();
         }
     }
@@ -69,16 +69,16 @@ impl App {
         let to_file = arguments.split_whitespace().any(|word| word == "w");
         let number = arguments.split_whitespace().find_map(|word| word.parse::<usize>().ok()).unwrap_or(1);
         match self.transcript.reply(number.max(1)) {
-            Some(text) if to_file => self.effects.push(Effect::SaveCopy(text)),
-            Some(text) => self.effects.push(Effect::Copy(text)),
-            None => self.note("There is no such answer to copy.", Token::Warning),
+            Some(text) if to_file => self.effects.push(AppEffect::SaveCopy(text)),
+            Some(text) => self.effects.push(AppEffect::Copy(text)),
+            None => self.note("There is no such answer to copy.", ThemeToken::Warning),
         }
     }
 
-    pub(super) fn copied(&mut self, outcome: Result<String, String>) {
+    pub(super) fn show_copy_result(&mut self, outcome: Result<String, String>) {
         match outcome {
-            Ok(how) => self.note(&how, Token::Inactive),
-            Err(why) => self.note(&why, Token::Error),
+            Ok(how) => self.note(&how, ThemeToken::Inactive),
+            Err(why) => self.note(&why, ThemeToken::Error),
         }
     }
 }

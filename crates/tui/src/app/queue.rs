@@ -2,43 +2,43 @@
 //! calls under way; commands wait here for the end of the turn and go one by one. All of them can be taken back while
 //! they wait: the engine says which still did.
 
-use super::spinner::{Turn, faint};
-use super::{App, Effect, Prompt};
+use super::spinner::{RunningTurn, faint};
+use super::{App, AppEffect, PromptMessage};
 use crate::editor::Submission;
 use crate::editor::chips::Chip;
-use crate::keys::bindings::Action;
-use crate::style::Line;
+use crate::keys::bindings::KeyAction;
+use crate::style::StyledLine;
 use crate::text;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub struct Waiting {
+pub struct QueuedMessage {
     submission: Submission,
     /// The engine knows it by this.
     uuid: Option<String>,
 }
 
 #[derive(Debug, Default)]
-pub struct Queue {
-    waiting: VecDeque<Waiting>,
+pub struct MessageQueue {
+    waiting: VecDeque<QueuedMessage>,
     /// The request that takes everything back.
-    recalling: Option<String>,
+    recall_request: Option<String>,
 }
 
-impl Queue {
+impl MessageQueue {
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Until the session stands, or the turn is over.
     pub fn hold(&mut self, submission: Submission) {
-        self.waiting.push_back(Waiting { submission, uuid: None });
+        self.waiting.push_back(QueuedMessage { submission, uuid: None });
     }
 
     /// Before everything that waits.
     pub fn hold_first(&mut self, submission: Submission) {
-        self.waiting.push_front(Waiting { submission, uuid: None });
+        self.waiting.push_front(QueuedMessage { submission, uuid: None });
     }
 
     fn is_with_engine(&self) -> bool {
@@ -59,7 +59,7 @@ impl Queue {
     /// Commands that only wait here. Shell commands come back only when nothing else does.
     fn take_held(&mut self) -> Vec<Submission> {
         let only_shell = self.waiting.iter().all(|waiting| is_shell(&waiting.submission));
-        let goes = |waiting: &Waiting| waiting.uuid.is_none() && (only_shell || !is_shell(&waiting.submission));
+        let goes = |waiting: &QueuedMessage| waiting.uuid.is_none() && (only_shell || !is_shell(&waiting.submission));
         let (gone, kept) = std::mem::take(&mut self.waiting).into_iter().partition::<VecDeque<_>, _>(goes);
         self.waiting = kept;
         gone.into_iter().map(|waiting| waiting.submission).collect()
@@ -89,7 +89,7 @@ impl App {
     pub(super) fn enqueue(&mut self, submission: Submission) {
         let uuid = may_join(&submission).then(sys::id::uuid);
         if let Some(uuid) = &uuid {
-            self.effects.push(Effect::Submit(Prompt {
+            self.effects.push(AppEffect::Submit(PromptMessage {
                 text: submission.expanded.clone(),
                 images: submission.images.clone(),
                 is_shell: false,
@@ -97,32 +97,32 @@ impl App {
                 image_ids: image_ids(&submission),
             }));
         }
-        self.queue.waiting.push_back(Waiting { submission, uuid });
+        self.queue.waiting.push_back(QueuedMessage { submission, uuid });
     }
 
     /// The engine has taken this message up; `false` when it is none of those that waited.
-    pub(super) fn taken_up(&mut self, uuid: &str) -> bool {
+    pub(super) fn receive_delivered(&mut self, uuid: &str) -> bool {
         let Some(submission) = self.queue.remove(uuid) else { return false };
-        self.print_held();
+        self.print_held_calls();
         self.print_prompt(&submission.shown);
         if self.turn.is_none() {
-            self.turn = Some(Turn::new(self.now));
+            self.turn = Some(RunningTurn::new(self.now));
         }
-        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.spoke) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.has_output) {
             turn.prompt = Some(submission);
         }
         true
     }
 
     /// A turn is over: what waits comes next.
-    pub(super) fn go_on_with_queue(&mut self, ended: Option<&str>) {
+    pub(super) fn continue_queue(&mut self, ended: Option<&str>) {
         if let Some(uuid) = ended {
             // A hook refused it: it was never taken up.
             self.queue.remove(uuid);
         }
         if self.queue.is_with_engine() {
-            self.alerts.stirs();
-            self.turn = Some(Turn::new(self.now));
+            self.alerts.clear_idle();
+            self.turn = Some(RunningTurn::new(self.now));
         } else {
             self.next_queued();
         }
@@ -136,26 +136,26 @@ impl App {
 
     pub(super) fn take_queue_back(&mut self) {
         if self.queue.is_with_engine() {
-            let id = self.control(&json!({"subtype": "cancel_async_message", "all": true}));
-            self.queue.recalling = Some(id);
+            let id = self.send_control_request(&json!({"subtype": "cancel_async_message", "all": true}));
+            self.queue.recall_request = Some(id);
         } else {
-            self.bring_back(Vec::new());
+            self.restore_to_prompt(Vec::new());
         }
     }
 
     /// The engine says what it gave back; `false` when this answers something else.
-    pub(super) fn given_back(&mut self, request_id: &str, body: &Value) -> bool {
-        if self.queue.recalling.take_if(|id| id == request_id).is_none() {
+    pub(super) fn receive_recalled(&mut self, request_id: &str, body: &Value) -> bool {
+        if self.queue.recall_request.take_if(|id| id == request_id).is_none() {
             return false;
         }
         let ids = body.get("message_uuids").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let back = ids.iter().filter_map(Value::as_str).filter_map(|uuid| self.queue.remove(uuid)).collect();
-        self.bring_back(back);
+        self.restore_to_prompt(back);
         true
     }
 
     /// Into the prompt: one per line, before what is being typed.
-    fn bring_back(&mut self, mut back: Vec<Submission>) {
+    fn restore_to_prompt(&mut self, mut back: Vec<Submission>) {
         back.extend(self.queue.take_held());
         if back.is_empty() {
             return;
@@ -173,26 +173,27 @@ impl App {
     }
 
     /// A turn was stopped before it said anything: what was asked comes back to be changed.
-    pub(super) fn return_prompt(&mut self, turn: &mut Turn) {
+    pub(super) fn return_prompt(&mut self, turn: &mut RunningTurn) {
         let Some(prompt) = turn.prompt.take() else { return };
-        if turn.spoke || !self.editor.is_empty() || !self.queue.is_empty() {
+        if turn.has_output || !self.editor.is_empty() || !self.queue.is_empty() {
             return;
         }
         self.editor.chips.restore(prompt.chips);
         self.editor.set(prompt.shown);
         // The model never hears of what was not meant to be asked.
-        self.control(&json!({"subtype": "x_retract_prompt"}));
+        self.send_control_request(&json!({"subtype": "x_retract_prompt"}));
     }
 
-    pub(super) fn queue_rows(&self) -> Vec<Line> {
+    pub(super) fn queue_rows(&self) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
-        let row = |waiting: &Waiting| {
+        let row = |waiting: &QueuedMessage| {
             let text = text::clean(&waiting.submission.shown).replace('\n', " ");
             faint(format!("> {text}"), theme)
         };
-        let mut rows: Vec<Line> = self.queue.waiting.iter().map(row).collect();
+        let mut rows: Vec<StyledLine> = self.queue.waiting.iter().map(row).collect();
         if !rows.is_empty() {
-            let send = self.preferences.bindings.keys_of(Action::Cancel).unwrap_or_default().replace("escape", "esc");
+            let send =
+                self.preferences.bindings.keys_of(KeyAction::Cancel).unwrap_or_default().replace("escape", "esc");
             rows.push(faint(format!("  ↑ to take back · {send} to send now"), theme));
         }
         rows

@@ -2,29 +2,29 @@
 //! shown in the live region. What the engine says at the end counts: a reply that differs from what was streamed is
 //! printed as a whole.
 
-use crate::markdown::{self, Look};
-use crate::style::{Line, Style};
-use crate::theme::Token;
+use crate::markdown::{self, MarkdownOptions};
+use crate::style::{StyledLine, TextStyle};
+use crate::theme::ThemeToken;
 
 #[derive(Debug, Default)]
-pub struct Reply {
+pub struct StreamingReply {
     /// Everything streamed of the current text block.
     source: String,
     /// Up to here it was handed out.
     done: usize,
-    begun: bool,
+    has_begun: bool,
     /// A line has ended since complete blocks were looked for.
     line_ended: bool,
 }
 
 /// Lines of a reply: whether they begin it.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Part {
-    Begins(Vec<Line>),
-    Continues(Vec<Line>),
+pub enum ReplyPart {
+    Begins(Vec<StyledLine>),
+    Continues(Vec<StyledLine>),
 }
 
-impl Reply {
+impl StreamingReply {
     pub fn push(&mut self, text: &str) {
         self.source.push_str(text);
         self.line_ended |= text.contains('\n');
@@ -35,11 +35,11 @@ impl Reply {
     }
 
     /// What has become complete since the last call.
-    pub fn take_closed(&mut self, look: &Look<'_>) -> Option<Part> {
+    pub fn take_closed(&mut self, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         if !std::mem::take(&mut self.line_ended) {
             return None;
         }
-        let closed = markdown::closed(&self.source[self.done..]);
+        let closed = markdown::closed_length(&self.source[self.done..]);
         if closed == 0 {
             return None;
         }
@@ -49,11 +49,11 @@ impl Reply {
     }
 
     /// The block has ended and its text is this.
-    pub fn finish(&mut self, text: &str, look: &Look<'_>) -> Option<Part> {
+    pub fn finish(&mut self, text: &str, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         let same = text.starts_with(&self.source[..self.done]);
         let rest = if same { &text[self.done..] } else { text };
         if !same {
-            self.begun = false;
+            self.has_begun = false;
         }
         let lines = markdown::render(rest, look);
         let part = self.part(lines, look);
@@ -62,43 +62,43 @@ impl Reply {
     }
 
     /// The block will never end: what there is of it.
-    pub fn abandon(&mut self, look: &Look<'_>) -> Option<Part> {
+    pub fn abandon(&mut self, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         let text = std::mem::take(&mut self.source);
         self.source.clone_from(&text);
         self.finish(&text, look)
     }
 
-    fn part(&mut self, mut lines: Vec<Line>, look: &Look<'_>) -> Option<Part> {
+    fn part(&mut self, mut lines: Vec<StyledLine>, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         if lines.is_empty() {
             return None;
         }
-        if std::mem::replace(&mut self.begun, true) {
-            lines.insert(0, Line::new());
-            return Some(Part::Continues(lines));
+        if std::mem::replace(&mut self.has_begun, true) {
+            lines.insert(0, StyledLine::new());
+            return Some(ReplyPart::Continues(lines));
         }
         lines[0] = bulleted(std::mem::take(&mut lines[0]), look);
-        Some(Part::Begins(lines))
+        Some(ReplyPart::Begins(lines))
     }
 
     /// The open end, wrapped; at most `rows`, the last ones.
-    pub fn tail(&self, look: &Look<'_>, rows: usize) -> Vec<Line> {
+    pub fn tail(&self, look: &MarkdownOptions<'_>, rows: usize) -> Vec<StyledLine> {
         if self.is_empty() || rows == 0 {
             return Vec::new();
         }
         let mut lines = markdown::render(&self.source[self.done..], look);
-        if let Some(first) = lines.first_mut().filter(|_| !self.begun) {
+        if let Some(first) = lines.first_mut().filter(|_| !self.has_begun) {
             *first = bulleted(std::mem::take(first), look);
         }
         // Only what can be seen is wrapped.
         let from = lines.len().saturating_sub(rows);
-        let mut shown: Vec<Line> = lines[from..].iter().flat_map(|line| line.wrapped(look.columns, 0)).collect();
+        let mut shown: Vec<StyledLine> = lines[from..].iter().flat_map(|line| line.wrapped(look.columns, 0)).collect();
         shown.drain(..shown.len().saturating_sub(rows));
         shown
     }
 }
 
-fn bulleted(line: Line, look: &Look<'_>) -> Line {
-    let mut out = Line::styled("● ", Style::PLAIN.with(look.theme.fg(Token::Text)));
+fn bulleted(line: StyledLine, look: &MarkdownOptions<'_>) -> StyledLine {
+    let mut out = StyledLine::styled("● ", TextStyle::PLAIN.with(look.theme.fg(ThemeToken::Text)));
     out.append(line);
     out
 }
@@ -106,12 +106,14 @@ fn bulleted(line: Line, look: &Look<'_>) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markdown::Syntax;
+    use crate::markdown::SyntaxColouring;
     use crate::theme::Theme;
 
-    fn texts(part: Option<Part>) -> Vec<String> {
+    fn texts(part: Option<ReplyPart>) -> Vec<String> {
         match part {
-            Some(Part::Begins(lines) | Part::Continues(lines)) => lines.iter().map(Line::text).collect(),
+            Some(ReplyPart::Begins(lines) | ReplyPart::Continues(lines)) => {
+                lines.iter().map(StyledLine::text).collect()
+            }
             None => Vec::new(),
         }
     }
@@ -119,13 +121,13 @@ mod tests {
     #[test]
     fn closed_blocks_go_out_once_and_the_end_brings_the_rest() {
         let theme = Theme::default();
-        let look = Look { theme: &theme, columns: 20, syntax: Syntax::Coloured };
-        let mut reply = Reply::default();
+        let look = MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured };
+        let mut reply = StreamingReply::default();
         reply.push("First para");
         assert_eq!(reply.take_closed(&look), None);
         reply.push("graph.\n\nSecond one that is long enough to wrap");
         assert_eq!(texts(reply.take_closed(&look)), ["● First paragraph."]);
-        let tail: Vec<String> = reply.tail(&look, 2).iter().map(Line::text).collect();
+        let tail: Vec<String> = reply.tail(&look, 2).iter().map(StyledLine::text).collect();
         assert_eq!(tail, ["Second one that is", "long enough to wrap"]);
         let rest = reply.finish("First paragraph.\n\nSecond one that is long enough to wrap.", &look);
         assert_eq!(texts(rest), ["", "Second one that is long enough to wrap."]);
@@ -135,8 +137,8 @@ mod tests {
     #[test]
     fn a_reply_that_turned_out_otherwise_is_printed_whole() {
         let theme = Theme::default();
-        let look = Look { theme: &theme, columns: 20, syntax: Syntax::Coloured };
-        let mut reply = Reply::default();
+        let look = MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured };
+        let mut reply = StreamingReply::default();
         reply.push("lost\n\nmore");
         reply.take_closed(&look);
         assert_eq!(texts(reply.finish("another", &look)), ["● another"]);

@@ -2,15 +2,15 @@
 //! rows it is given, however few, and always shows the chosen row. What a choice does is not its business.
 
 use crate::completion::fuzzy;
-use crate::keys::bindings::{Action, Bindings, Context, Match};
-use crate::keys::{Code, Key};
-use crate::style::{Line, Style};
+use crate::keys::bindings::{BindingMatch, KeyAction, KeyBindings, KeyContext};
+use crate::keys::{KeyCode, KeyPress};
+use crate::style::{StyledLine, TextStyle};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Item {
+pub struct SelectItem {
     pub label: String,
     /// Fainter, behind the label.
     pub detail: String,
@@ -18,7 +18,7 @@ pub struct Item {
     pub current: bool,
 }
 
-impl Item {
+impl SelectItem {
     pub fn new(label: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { label: label.into(), detail: detail.into(), current: false }
     }
@@ -32,7 +32,7 @@ impl Item {
 
 /// How letters and digits are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typing {
+pub enum TypingMode {
     /// Letters narrow the list.
     Filters,
     /// Digits choose; letters are for whoever owns the list.
@@ -41,7 +41,7 @@ pub enum Typing {
 
 /// What a key led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pressed {
+pub enum SelectOutcome {
     /// Taken: another row, another filter.
     Moved,
     /// This item, by its place in the whole list.
@@ -52,17 +52,17 @@ pub enum Pressed {
 }
 
 #[derive(Clone, Debug)]
-pub struct Select {
-    items: Vec<Item>,
+pub struct SelectList {
+    items: Vec<SelectItem>,
     /// Items that match, best first.
     shown: Vec<usize>,
     at: usize,
     filter: String,
-    typing: Typing,
+    typing: TypingMode,
 }
 
-impl Select {
-    pub fn new(items: Vec<Item>, typing: Typing) -> Self {
+impl SelectList {
+    pub fn new(items: Vec<SelectItem>, typing: TypingMode) -> Self {
         let shown = (0..items.len()).collect();
         let at = items.iter().position(|item| item.current).unwrap_or(0);
         Self { items, shown, at, filter: String::new(), typing }
@@ -92,66 +92,70 @@ impl Select {
     }
 
     pub fn is_filtered(&self) -> bool {
-        self.typing == Typing::Filters
+        self.typing == TypingMode::Filters
     }
 
-    pub fn key(&mut self, key: Key, bindings: &Bindings) -> Pressed {
+    pub fn key(&mut self, key: KeyPress, bindings: &KeyBindings) -> SelectOutcome {
         if let Some(c) = key.text()
             && let Some(pressed) = self.letter(c)
         {
             return pressed;
         }
         match (key.code, key.mods.is_none()) {
-            (Code::Backspace, true) if self.filter.pop().is_some() => {
+            (KeyCode::Backspace, true) if self.filter.pop().is_some() => {
                 self.narrow();
-                return Pressed::Moved;
+                return SelectOutcome::Moved;
             }
-            (Code::PageUp, true) => return self.go(self.at.saturating_sub(10)),
-            (Code::PageDown, true) => return self.go(self.at + 10),
-            (Code::Home, true) => return self.go(0),
-            (Code::End, true) => return self.go(usize::MAX),
+            (KeyCode::PageUp, true) => return self.go(self.at.saturating_sub(10)),
+            (KeyCode::PageDown, true) => return self.go(self.at + 10),
+            (KeyCode::Home, true) => return self.go(0),
+            (KeyCode::End, true) => return self.go(usize::MAX),
             _ => {}
         }
-        match bindings.find(&[Context::Select], &[key]) {
-            Match::Action(Action::SelectNext) => self.go(if self.at + 1 < self.shown.len() { self.at + 1 } else { 0 }),
-            Match::Action(Action::SelectPrevious) => self.go(self.at.checked_sub(1).unwrap_or(usize::MAX)),
-            Match::Action(Action::SelectAccept) => self.chosen().map_or(Pressed::Moved, Pressed::Chose),
-            Match::Action(Action::SelectCancel) if !self.filter.is_empty() => {
+        match bindings.find(&[KeyContext::Select], &[key]) {
+            BindingMatch::KeyAction(KeyAction::SelectNext) => {
+                self.go(if self.at + 1 < self.shown.len() { self.at + 1 } else { 0 })
+            }
+            BindingMatch::KeyAction(KeyAction::SelectPrevious) => self.go(self.at.checked_sub(1).unwrap_or(usize::MAX)),
+            BindingMatch::KeyAction(KeyAction::SelectAccept) => {
+                self.chosen().map_or(SelectOutcome::Moved, SelectOutcome::Chose)
+            }
+            BindingMatch::KeyAction(KeyAction::SelectCancel) if !self.filter.is_empty() => {
                 self.filter.clear();
                 self.narrow();
-                Pressed::Moved
+                SelectOutcome::Moved
             }
-            Match::Action(Action::SelectCancel) => Pressed::Cancelled,
-            Match::Action(_) | Match::Prefix | Match::None => Pressed::Unused,
+            BindingMatch::KeyAction(KeyAction::SelectCancel) => SelectOutcome::Cancelled,
+            BindingMatch::KeyAction(_) | BindingMatch::Prefix | BindingMatch::None => SelectOutcome::Unused,
         }
     }
 
-    fn letter(&mut self, c: char) -> Option<Pressed> {
+    fn letter(&mut self, c: char) -> Option<SelectOutcome> {
         match (self.typing, c.to_digit(10)) {
-            (Typing::Filters, _) => {
+            (TypingMode::Filters, _) => {
                 self.filter.push(c);
                 self.narrow();
-                Some(Pressed::Moved)
+                Some(SelectOutcome::Moved)
             }
-            (Typing::Digits, Some(digit)) => {
+            (TypingMode::Digits, Some(digit)) => {
                 let item = (digit as usize).checked_sub(1).filter(|at| *at < self.items.len())?;
                 self.choose(item);
-                Some(Pressed::Chose(item))
+                Some(SelectOutcome::Chose(item))
             }
-            (Typing::Digits, None) => None,
+            (TypingMode::Digits, None) => None,
         }
     }
 
     pub fn paste(&mut self, text: &str) {
-        if self.typing == Typing::Filters {
+        if self.typing == TypingMode::Filters {
             self.filter.push_str(text::clean(text).lines().next().unwrap_or_default());
             self.narrow();
         }
     }
 
-    fn go(&mut self, at: usize) -> Pressed {
+    fn go(&mut self, at: usize) -> SelectOutcome {
         self.at = at.min(self.shown.len().saturating_sub(1));
-        Pressed::Moved
+        SelectOutcome::Moved
     }
 
     fn narrow(&mut self) {
@@ -170,20 +174,20 @@ impl Select {
     }
 
     /// At most `room` rows of at most `columns`, and where the cursor is while a filter can be typed.
-    pub fn rows(&self, theme: &Theme, columns: usize, room: usize) -> (Vec<Line>, Option<(usize, usize)>) {
-        let faint = theme.fg(Token::Inactive);
+    pub fn rows(&self, theme: &Theme, columns: usize, room: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
         let mut caret = None;
-        if self.typing == Typing::Filters && room > 1 {
+        if self.typing == TypingMode::Filters && room > 1 {
             let lead = "  search: ";
-            let line = Line::styled(lead, faint).and(self.filter.clone(), Style::PLAIN);
+            let line = StyledLine::styled(lead, faint).and(self.filter.clone(), TextStyle::PLAIN);
             caret = Some((0, (text::width(lead) + text::width(&self.filter)).min(columns.saturating_sub(1))));
             let count = format!("  {} of {}", self.shown.len(), self.items.len());
             rows.push(line.and(count, faint).truncated(columns));
         }
         let room = room.saturating_sub(rows.len()).max(1);
         if self.shown.is_empty() {
-            rows.push(Line::styled("  (nothing)", faint));
+            rows.push(StyledLine::styled("  (nothing)", faint));
             return (rows, caret);
         }
         let start = self.at.saturating_sub(room / 2).min(self.shown.len().saturating_sub(room));
@@ -196,26 +200,28 @@ impl Select {
         (rows, caret)
     }
 
-    fn row(&self, at: usize, index: usize, widest: usize, theme: &Theme) -> Line {
+    fn row(&self, at: usize, index: usize, widest: usize, theme: &Theme) -> StyledLine {
         let item = &self.items[index];
         let here = at == self.at;
-        let style = if here { theme.fg(Token::Suggestion) } else { Style::PLAIN };
+        let style = if here { theme.fg(ThemeToken::Suggestion) } else { TextStyle::PLAIN };
         let pointer = if here { "❯ " } else { "  " };
         let number = match self.typing {
-            Typing::Digits if self.items.len() <= 9 => format!("{}. ", index + 1),
-            Typing::Digits | Typing::Filters => String::new(),
+            TypingMode::Digits if self.items.len() <= 9 => format!("{}. ", index + 1),
+            TypingMode::Digits | TypingMode::Filters => String::new(),
         };
         let label = text::clean(&item.label).replace('\n', " ");
         let tick = if item.current { " ✔" } else { "" };
         if item.detail.is_empty() {
-            return Line::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(Token::Success));
+            return StyledLine::styled(format!("{pointer}{number}{label}"), style)
+                .and(tick, theme.fg(ThemeToken::Success));
         }
         let label = text::truncate(&label, widest);
         // The tick has its place in every row, so that details stand below each other.
         let gap = widest.saturating_sub(text::width(&label)) + if item.current { 2 } else { 4 };
-        let mut line = Line::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(Token::Success));
+        let mut line =
+            StyledLine::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(ThemeToken::Success));
         let detail = text::clean(&item.detail).replace('\n', " ");
-        line.push(format!("{}{detail}", " ".repeat(gap)), theme.fg(Token::Inactive));
+        line.push(format!("{}{detail}", " ".repeat(gap)), theme.fg(ThemeToken::Inactive));
         line
     }
 }
@@ -228,51 +234,51 @@ fn contains(text: &str, part: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn list(typing: Typing) -> Select {
-        let items = ["alpha", "beta", "gamma", "delta"].map(|name| Item::new(name, format!("about {name}")));
-        Select::new(items.to_vec(), typing)
+    fn list(typing: TypingMode) -> SelectList {
+        let items = ["alpha", "beta", "gamma", "delta"].map(|name| SelectItem::new(name, format!("about {name}")));
+        SelectList::new(items.to_vec(), typing)
     }
 
-    fn press(list: &mut Select, key: Key) -> Pressed {
-        list.key(key, &Bindings::default())
+    fn press(list: &mut SelectList, key: KeyPress) -> SelectOutcome {
+        list.key(key, &KeyBindings::default())
     }
 
-    fn texts(list: &Select, room: usize) -> Vec<String> {
-        list.rows(&Theme::default(), 40, room).0.iter().map(Line::text).collect()
+    fn texts(list: &SelectList, room: usize) -> Vec<String> {
+        list.rows(&Theme::default(), 40, room).0.iter().map(StyledLine::text).collect()
     }
 
     #[test]
     fn typing_narrows_and_escape_widens_before_it_cancels() {
-        let mut list = list(Typing::Filters);
-        press(&mut list, Key::char('g'));
-        press(&mut list, Key::char('m'));
-        assert_eq!(press(&mut list, Key::plain(Code::Enter)), Pressed::Chose(2));
-        assert_eq!(press(&mut list, Key::plain(Code::Escape)), Pressed::Moved);
+        let mut list = list(TypingMode::Filters);
+        press(&mut list, KeyPress::char('g'));
+        press(&mut list, KeyPress::char('m'));
+        assert_eq!(press(&mut list, KeyPress::plain(KeyCode::Enter)), SelectOutcome::Chose(2));
+        assert_eq!(press(&mut list, KeyPress::plain(KeyCode::Escape)), SelectOutcome::Moved);
         assert_eq!(list.filter(), "");
-        assert_eq!(press(&mut list, Key::plain(Code::Escape)), Pressed::Cancelled);
+        assert_eq!(press(&mut list, KeyPress::plain(KeyCode::Escape)), SelectOutcome::Cancelled);
         for c in "zzz".chars() {
-            press(&mut list, Key::char(c));
+            press(&mut list, KeyPress::char(c));
         }
-        assert_eq!((list.chosen(), press(&mut list, Key::plain(Code::Enter))), (None, Pressed::Moved));
+        assert_eq!((list.chosen(), press(&mut list, KeyPress::plain(KeyCode::Enter))), (None, SelectOutcome::Moved));
         assert_eq!(texts(&list, 5)[1], "  (nothing)");
     }
 
     #[test]
     fn digits_choose_and_letters_are_left_to_the_owner() {
-        let mut list = list(Typing::Digits);
-        assert_eq!(press(&mut list, Key::char('3')), Pressed::Chose(2));
-        assert_eq!(press(&mut list, Key::char('9')), Pressed::Unused);
-        assert_eq!(press(&mut list, Key::char('s')), Pressed::Unused);
-        assert_eq!(press(&mut list, Key::char('j')), Pressed::Moved);
+        let mut list = list(TypingMode::Digits);
+        assert_eq!(press(&mut list, KeyPress::char('3')), SelectOutcome::Chose(2));
+        assert_eq!(press(&mut list, KeyPress::char('9')), SelectOutcome::Unused);
+        assert_eq!(press(&mut list, KeyPress::char('s')), SelectOutcome::Unused);
+        assert_eq!(press(&mut list, KeyPress::char('j')), SelectOutcome::Moved);
         assert_eq!(list.chosen(), Some(3));
-        press(&mut list, Key::plain(Code::Down));
+        press(&mut list, KeyPress::plain(KeyCode::Down));
         assert_eq!(list.chosen(), Some(0));
     }
 
     #[test]
     fn the_chosen_row_is_seen_in_any_room() {
         // [TST-247]
-        let mut list = list(Typing::Digits);
+        let mut list = list(TypingMode::Digits);
         for room in 1..6 {
             for item in 0..4 {
                 list.choose(item);
@@ -285,8 +291,8 @@ mod tests {
 
     #[test]
     fn what_holds_is_ticked_and_chosen_first() {
-        let items = vec![Item::new("a", ""), Item::new("b", "now").current(true)];
-        let list = Select::new(items, Typing::Digits);
+        let items = vec![SelectItem::new("a", ""), SelectItem::new("b", "now").current(true)];
+        let list = SelectList::new(items, TypingMode::Digits);
         assert_eq!(list.chosen(), Some(1));
         assert_eq!(texts(&list, 4), ["  1. a", "❯ 2. b ✔  now"]);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wire::mode::PermissionMode;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlashCommand {
+pub struct CommandSummary {
     pub name: String,
     pub description: String,
     pub argument_hint: String,
@@ -14,14 +14,14 @@ pub struct SlashCommand {
     pub builtin: bool,
 }
 
-impl From<wire::control::SlashCommand> for SlashCommand {
+impl From<wire::control::SlashCommand> for CommandSummary {
     fn from(told: wire::control::SlashCommand) -> Self {
         let wire::control::SlashCommand { name, description, argument_hint, aliases, builtin } = told;
         Self { name, description, argument_hint, aliases, builtin }
     }
 }
 
-impl SlashCommand {
+impl CommandSummary {
     fn read(value: &Value) -> Self {
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
         let aliases = value.get("aliases").and_then(Value::as_array).into_iter().flatten();
@@ -37,7 +37,7 @@ impl SlashCommand {
 
 /// A task that goes on beside the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Background {
+pub struct BackgroundTaskRow {
     pub id: String,
     pub is_agent: bool,
     /// In one word.
@@ -45,7 +45,7 @@ pub struct Background {
     pub description: String,
 }
 
-impl Background {
+impl BackgroundTaskRow {
     pub fn of(task: wire::sdk::BackgroundTask) -> Self {
         let is_agent = task.task_type.contains("agent");
         let description = match task.subagent_type {
@@ -62,19 +62,19 @@ impl Background {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Session {
+pub struct SessionDisplay {
     pub id: Option<String>,
     pub model: Option<String>,
     pub mode: PermissionMode,
     /// Bypassing was permitted at the start, so it can be chosen.
     pub may_bypass: bool,
     /// The working directory as shown.
-    pub place: String,
+    pub shown_cwd: String,
     /// The working directory as it is.
     pub cwd: String,
     /// The engine has said where it works.
-    pub is_placed: bool,
-    pub commands: Vec<SlashCommand>,
+    pub has_engine_cwd: bool,
+    pub commands: Vec<CommandSummary>,
     pub cost_usd: f64,
     /// Nothing of it is on disk, so there is nothing to come back to.
     pub is_unsaved: bool,
@@ -84,7 +84,7 @@ pub struct Session {
     /// Nothing can be asked of the model without them.
     pub needs_credentials: bool,
     /// What runs in the background.
-    pub background: Vec<Background>,
+    pub background: Vec<BackgroundTaskRow>,
     /// Agents by id, as they called themselves when they started.
     pub agent_names: BTreeMap<String, String>,
     /// Agents that can be started, with what they are for.
@@ -97,16 +97,18 @@ pub struct Session {
     pub thinking_off: bool,
 }
 
-impl Session {
+impl SessionDisplay {
     /// The commands are others now.
     pub fn learn_commands(&mut self, commands: Vec<wire::control::SlashCommand>) {
-        self.commands = super::local::with_own(commands.into_iter().map(SlashCommand::from).collect());
+        self.commands =
+            super::local_commands::merge_local_commands(commands.into_iter().map(CommandSummary::from).collect());
     }
 
     /// What an answer to `initialize` tells.
-    pub fn learn(&mut self, body: &Value) {
+    pub fn apply_initialize(&mut self, body: &Value) {
         if let Some(commands) = body.get("commands").and_then(Value::as_array) {
-            self.commands = super::local::with_own(commands.iter().map(SlashCommand::read).collect());
+            self.commands =
+                super::local_commands::merge_local_commands(commands.iter().map(CommandSummary::read).collect());
         }
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(agents) = body.get("agents").and_then(Value::as_array) {

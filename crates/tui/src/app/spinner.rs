@@ -1,8 +1,8 @@
 //! The line that says what a running turn does and how long it has been doing it.
 
 use crate::editor::Submission;
-use crate::style::{Line, Style};
-use crate::theme::{Theme, Token};
+use crate::style::{StyledLine, TextStyle};
+use crate::theme::{Theme, ThemeToken};
 use std::time::Duration;
 
 /// How often the glyph changes.
@@ -15,7 +15,7 @@ const GLYPHS: [&str; 6] = ["·", "✢", "✳", "✶", "✳", "✢"];
 
 /// What a turn waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub enum TurnWait {
     Model,
     Thinking,
     Writing,
@@ -27,26 +27,26 @@ pub enum Waits {
 }
 
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct RunningTurn {
     pub started: Duration,
     /// Output tokens of finished requests, and of the one under way.
     pub tokens: u64,
     pub tokens_now: u64,
-    pub thought: Duration,
+    pub thinking_time: Duration,
     pub thinking_since: Option<Duration>,
-    pub waits: Waits,
+    pub waits: TurnWait,
     /// When the engine last said something.
-    pub heard_at: Duration,
+    pub last_event_at: Duration,
     /// What was asked.
     pub prompt: Option<Submission>,
     /// The model has begun to answer.
-    pub spoke: bool,
+    pub has_output: bool,
 }
 
-impl Turn {
+impl RunningTurn {
     /// What is still on its way does not undo an interrupt.
-    pub fn wait_for(&mut self, waits: Waits) {
-        if self.waits != Waits::Interrupting {
+    pub fn wait_for(&mut self, waits: TurnWait) {
+        if self.waits != TurnWait::Interrupting {
             self.waits = waits;
         }
     }
@@ -56,69 +56,72 @@ impl Turn {
             started: now,
             tokens: 0,
             tokens_now: 0,
-            thought: Duration::ZERO,
+            thinking_time: Duration::ZERO,
             thinking_since: None,
-            waits: Waits::Model,
-            heard_at: now,
+            waits: TurnWait::Model,
+            last_event_at: now,
             prompt: None,
-            spoke: false,
+            has_output: false,
         }
     }
 
     fn verb(&self, now: Duration, active: Option<&str>) -> String {
         match &self.waits {
-            Waits::Retry { until, attempt, of } => {
+            TurnWait::Retry { until, attempt, of } => {
                 let seconds = until.saturating_sub(now).as_secs() + 1;
                 return format!("Retrying in {seconds}s · attempt {attempt}/{of}");
             }
-            Waits::Interrupting => return "Stopping…".into(),
-            Waits::Permission => return "Waiting for your answer".into(),
-            Waits::Compacting => return "Compacting the conversation…".into(),
-            Waits::Model | Waits::Thinking | Waits::Writing | Waits::Tool(_) => {}
+            TurnWait::Interrupting => return "Stopping…".into(),
+            TurnWait::Permission => return "Waiting for your answer".into(),
+            TurnWait::Compacting => return "Compacting the conversation…".into(),
+            TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Tool(_) => {}
         }
         if let Some(active) = active {
             return format!("{}…", crate::text::truncate(active, ACTIVE_WIDTH));
         }
         match &self.waits {
-            Waits::Thinking => "Thinking…".into(),
-            Waits::Writing => "Writing…".into(),
-            Waits::Tool(name) => format!("Running {name}…"),
-            Waits::Model if now.saturating_sub(self.heard_at) > STALL => "Still waiting for the model…".into(),
-            Waits::Model => "Waiting for the model…".into(),
-            Waits::Retry { .. } | Waits::Interrupting | Waits::Permission | Waits::Compacting => String::new(),
+            TurnWait::Thinking => "Thinking…".into(),
+            TurnWait::Writing => "Writing…".into(),
+            TurnWait::Tool(name) => format!("Running {name}…"),
+            TurnWait::Model if now.saturating_sub(self.last_event_at) > STALL => "Still waiting for the model…".into(),
+            TurnWait::Model => "Waiting for the model…".into(),
+            TurnWait::Retry { .. } | TurnWait::Interrupting | TurnWait::Permission | TurnWait::Compacting => {
+                String::new()
+            }
         }
     }
 
     /// The line. `active` is what the todo list says is being done.
-    pub fn line(&self, now: Duration, active: Option<&str>, theme: &Theme) -> Line {
+    pub fn line(&self, now: Duration, active: Option<&str>, theme: &Theme) -> StyledLine {
         let glyph = GLYPHS[(now.as_millis() / STEP.as_millis()) as usize % GLYPHS.len()];
         let tone = match self.waits {
-            Waits::Retry { .. } => Token::Warning,
-            Waits::Model
-            | Waits::Thinking
-            | Waits::Writing
-            | Waits::Tool(_)
-            | Waits::Permission
-            | Waits::Compacting
-            | Waits::Interrupting => Token::Accent,
+            TurnWait::Retry { .. } => ThemeToken::Warning,
+            TurnWait::Model
+            | TurnWait::Thinking
+            | TurnWait::Writing
+            | TurnWait::Tool(_)
+            | TurnWait::Permission
+            | TurnWait::Compacting
+            | TurnWait::Interrupting => ThemeToken::Accent,
         };
-        let mut line = Line::styled(format!("{glyph} "), theme.fg(tone));
+        let mut line = StyledLine::styled(format!("{glyph} "), theme.fg(tone));
         line.push(self.verb(now, active), theme.fg(tone));
         let mut facts = vec![elapsed(now.saturating_sub(self.started))];
         // Programs that watch the screen know by these words that a turn runs: they stand where nothing cuts them off. A
         // question has words of its own.
-        if !matches!(self.waits, Waits::Permission) {
+        if !matches!(self.waits, TurnWait::Permission) {
             facts.push("esc to interrupt".into());
         }
         let tokens = self.tokens + self.tokens_now;
         if tokens > 0 {
             facts.push(format!("↓ {} tokens", short_count(tokens)));
         }
-        let thought = self.thought + self.thinking_since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let thought =
+            self.thinking_time + self.thinking_since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
         if thought >= Duration::from_secs(1) {
             facts.push(format!("thought for {}", elapsed(thought)));
         }
-        line.push(format!(" ({})", facts.join(" · ")), theme.fg(Token::Inactive));
+        line.push(format!(" ({})", facts.join(" · ")), theme.fg(ThemeToken::Inactive));
         line
     }
 }
@@ -141,31 +144,31 @@ pub fn short_count(n: u64) -> String {
 }
 
 /// A line of facts in the style of hints.
-pub fn faint(text: impl Into<String>, theme: &Theme) -> Line {
-    Line::styled(text, Style::PLAIN.with(theme.fg(Token::Inactive)))
+pub fn faint(text: impl Into<String>, theme: &Theme) -> StyledLine {
+    StyledLine::styled(text, TextStyle::PLAIN.with(theme.fg(ThemeToken::Inactive)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(turn: &Turn, seconds: u64, active: Option<&str>) -> String {
+    fn shown(turn: &RunningTurn, seconds: u64, active: Option<&str>) -> String {
         turn.line(Duration::from_secs(seconds), active, &Theme::default()).text()
     }
 
     #[test]
     fn the_line_says_what_it_waits_for() {
         // [TST-112]
-        let mut turn = Turn::new(Duration::ZERO);
+        let mut turn = RunningTurn::new(Duration::ZERO);
         assert!(shown(&turn, 5, None).ends_with("Waiting for the model… (5s · esc to interrupt)"));
         assert!(shown(&turn, 25, None).contains("Still waiting"));
-        turn.waits = Waits::Retry { until: Duration::from_secs(9), attempt: 2, of: 10 };
+        turn.waits = TurnWait::Retry { until: Duration::from_secs(9), attempt: 2, of: 10 };
         assert!(shown(&turn, 5, Some("Building")).contains("Retrying in 5s · attempt 2/10"));
-        turn.waits = Waits::Tool("Bash".into());
+        turn.waits = TurnWait::Tool("Bash".into());
         turn.tokens = 1_234;
         assert!(shown(&turn, 65, None).ends_with("Running Bash… (1m 5s · esc to interrupt · ↓ 1.2k tokens)"));
         assert!(shown(&turn, 65, Some("Building")).contains("Building… ("));
-        turn.waits = Waits::Permission;
+        turn.waits = TurnWait::Permission;
         assert!(shown(&turn, 65, Some("Building")).contains("Waiting for your answer"));
     }
 }

@@ -2,10 +2,10 @@
 //! later, so that a burst is one question; a newer question takes the older one back. Nothing is asked while no command
 //! is configured, except at the end of a turn, when it may have been.
 
-use super::{App, Effect};
-use crate::editor::vim::Mode;
+use super::{App, AppEffect};
+use crate::editor::vim::VimMode;
 use crate::status_line;
-use crate::style::{Line, Style};
+use crate::style::{StyledLine, TextStyle};
 use serde_json::{Value, json};
 use std::time::Duration;
 use wire::mode::PermissionMode;
@@ -14,49 +14,49 @@ const DEBOUNCE: Duration = Duration::from_millis(300);
 
 /// What it depends on besides the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watched {
+pub struct StatusInputs {
     mode: PermissionMode,
-    vim: Option<Mode>,
+    vim: Option<VimMode>,
 }
 
 #[derive(Debug, Default)]
-pub struct Status {
+pub struct StatusLineState {
     pub(super) is_configured: bool,
-    rows: Vec<Line>,
+    rows: Vec<StyledLine>,
     padding: usize,
     refresh: Option<Duration>,
     pub(super) hides_vim: bool,
     /// When it is asked for next.
     due: Option<Duration>,
-    asked: Option<String>,
+    request_id: Option<String>,
 }
 
-impl Status {
+impl StatusLineState {
     pub fn next_change(&self) -> Option<Duration> {
         self.due
     }
 
     /// Something happened that it may show.
-    pub fn changed(&mut self, now: Duration) {
+    pub fn schedule_if_configured(&mut self, now: Duration) {
         if self.is_configured {
             self.due = Some(now + DEBOUNCE);
         }
     }
 
     /// There is a command: what it prints is wanted at once.
-    pub fn asks_now(&mut self, now: Duration) {
+    pub fn schedule_now(&mut self, now: Duration) {
         self.due = Some(now);
     }
 
     /// As `changed`; the settings may also be others.
-    pub fn settings_may_differ(&mut self, now: Duration) {
+    pub fn schedule_always(&mut self, now: Duration) {
         self.due = Some(now + DEBOUNCE);
     }
 
     /// Clipped to the window.
-    pub fn rows(&self, columns: usize) -> Vec<Line> {
-        let row = |line: &Line| {
-            let mut row = Line::styled(" ".repeat(self.padding), Style::PLAIN);
+    pub fn rows(&self, columns: usize) -> Vec<StyledLine> {
+        let row = |line: &StyledLine| {
+            let mut row = StyledLine::styled(" ".repeat(self.padding), TextStyle::PLAIN);
             row.append(line.clone());
             row.truncated(columns)
         };
@@ -65,28 +65,28 @@ impl Status {
 }
 
 impl App {
-    pub(super) fn watched(&self) -> Watched {
-        Watched { mode: self.session.mode, vim: self.vim.as_ref().map(crate::editor::vim::Vim::mode) }
+    pub(super) fn status_inputs(&self) -> StatusInputs {
+        StatusInputs { mode: self.session.mode, vim: self.vim.as_ref().map(crate::editor::vim::Vim::mode) }
     }
 
     /// Asks when it is time.
-    pub(super) fn renew_status(&mut self) {
+    pub(super) fn request_status(&mut self) {
         if self.status.due.take_if(|due| *due <= self.now).is_none() {
             return;
         }
-        if let Some(before) = self.status.asked.take() {
-            self.effects.push(Effect::Withdraw(before));
+        if let Some(before) = self.status.request_id.take() {
+            self.effects.push(AppEffect::Withdraw(before));
         }
         let vim = self.vim.as_ref().map(|vim| vim.mode().name());
         let request =
             json!({"subtype": "x_status_line", "columns": self.size.columns, "rows": self.size.rows, "vim": vim});
-        self.status.asked = Some(self.control(&request));
+        self.status.request_id = Some(self.send_control_request(&request));
     }
 
     /// What the command printed; `false` when this answers something else.
-    pub(super) fn status_told(&mut self, request_id: &str, body: &Value) -> bool {
+    pub(super) fn receive_status(&mut self, request_id: &str, body: &Value) -> bool {
         let status = &mut self.status;
-        if status.asked.take_if(|asked| asked == request_id).is_none() {
+        if status.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
         let number = |name: &str| body.get(name).and_then(Value::as_u64);

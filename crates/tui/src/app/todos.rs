@@ -1,8 +1,8 @@
 //! The todo list of the session: as TodoWrite last set it, or as the task tools have made it.
 
-use super::tools::Outcome;
-use crate::style::{Line, Style};
-use crate::theme::{Theme, Token};
+use super::tools::CallOutcome;
+use crate::style::{StyledLine, TextStyle};
+use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -11,44 +11,44 @@ const ROWS: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TodoStatus {
     Pending,
     InProgress,
     Completed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Todo {
+pub struct TodoRow {
     /// Of the task tools.
     #[serde(default)]
     pub id: String,
     #[serde(default, alias = "subject")]
     pub content: String,
-    pub status: Status,
+    pub status: TodoStatus,
     #[serde(default, rename = "activeForm")]
     pub active_form: String,
 }
 
 #[derive(Deserialize)]
-struct Written {
-    todos: Vec<Todo>,
+struct TodoWriteInput {
+    todos: Vec<TodoRow>,
 }
 
 /// The list in the input of a TodoWrite call.
-pub fn read(input: &Value) -> Option<Vec<Todo>> {
-    Written::deserialize(input).ok().map(|written| written.todos)
+pub fn parse_todo_write(input: &Value) -> Option<Vec<TodoRow>> {
+    TodoWriteInput::deserialize(input).ok().map(|written| written.todos)
 }
 
 #[derive(Deserialize)]
-struct Listed {
-    tasks: Vec<Todo>,
+struct TaskListResult {
+    tasks: Vec<TodoRow>,
 }
 
 /// Follows a call of a list that went well; `false` when it was none that shows in the list alone.
-pub fn follow(todos: &mut Vec<Todo>, tool: &str, input: &Value, outcome: &Outcome) -> bool {
+pub fn apply_task_call(todos: &mut Vec<TodoRow>, tool: &str, input: &Value, outcome: &CallOutcome) -> bool {
     match tool {
         "TodoWrite" => {
-            if let Some(list) = read(input) {
+            if let Some(list) = parse_todo_write(input) {
                 *todos = list;
             }
         }
@@ -58,7 +58,7 @@ pub fn follow(todos: &mut Vec<Todo>, tool: &str, input: &Value, outcome: &Outcom
             let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             todos.retain(|todo| todo.id != id);
             let (content, active_form) = (text("subject"), text("activeForm"));
-            todos.push(Todo { id: id.to_owned(), content, status: Status::Pending, active_form });
+            todos.push(TodoRow { id: id.to_owned(), content, status: TodoStatus::Pending, active_form });
         }
         "TaskUpdate" => {
             let text = |name: &str| input.get(name).and_then(Value::as_str);
@@ -68,16 +68,18 @@ pub fn follow(todos: &mut Vec<Todo>, tool: &str, input: &Value, outcome: &Outcom
                 return true;
             }
             let todo = &mut todos[at];
-            let status = input.get("status").and_then(|status| Status::deserialize(status).ok());
+            let status = input.get("status").and_then(|status| TodoStatus::deserialize(status).ok());
             todo.status = status.unwrap_or(todo.status);
             todo.content = text("subject").map_or(std::mem::take(&mut todo.content), str::to_owned);
             todo.active_form = text("activeForm").map_or(std::mem::take(&mut todo.active_form), str::to_owned);
         }
         "TaskList" => {
-            let Ok(Listed { tasks }) = Listed::deserialize(&outcome.detail) else { return false };
-            let form = |todo: &Todo| todos.iter().find(|old| old.id == todo.id).map(|old| old.active_form.clone());
-            *todos =
-                tasks.into_iter().map(|todo| Todo { active_form: form(&todo).unwrap_or_default(), ..todo }).collect();
+            let Ok(TaskListResult { tasks }) = TaskListResult::deserialize(&outcome.detail) else { return false };
+            let form = |todo: &TodoRow| todos.iter().find(|old| old.id == todo.id).map(|old| old.active_form.clone());
+            *todos = tasks
+                .into_iter()
+                .map(|todo| TodoRow { active_form: form(&todo).unwrap_or_default(), ..todo })
+                .collect();
             return false;
         }
         _ => return false,
@@ -92,37 +94,37 @@ fn id_in(text: &str) -> Option<&str> {
 }
 
 /// What is being done now, in its active form.
-pub fn active(todos: &[Todo]) -> Option<&str> {
-    let doing = todos.iter().find(|todo| todo.status == Status::InProgress)?;
+pub fn active(todos: &[TodoRow]) -> Option<&str> {
+    let doing = todos.iter().find(|todo| todo.status == TodoStatus::InProgress)?;
     Some(doing.active_form.as_str()).filter(|form| !form.is_empty())
 }
 
 /// At most five rows around what is being done. Nothing once all is done.
-pub fn rows(todos: &[Todo], theme: &Theme) -> Vec<Line> {
-    if todos.iter().all(|todo| todo.status == Status::Completed) {
+pub fn rows(todos: &[TodoRow], theme: &Theme) -> Vec<StyledLine> {
+    if todos.iter().all(|todo| todo.status == TodoStatus::Completed) {
         return Vec::new();
     }
-    let current = todos.iter().position(|todo| todo.status != Status::Completed).unwrap_or(0);
+    let current = todos.iter().position(|todo| todo.status != TodoStatus::Completed).unwrap_or(0);
     let start = current.saturating_sub(1).min(todos.len().saturating_sub(ROWS));
     let shown = &todos[start..(start + ROWS).min(todos.len())];
-    let mut lines: Vec<Line> = shown.iter().map(|todo| row(todo, theme)).collect();
+    let mut lines: Vec<StyledLine> = shown.iter().map(|todo| row(todo, theme)).collect();
     let hidden = todos.len() - shown.len();
     if hidden > 0 {
-        lines.push(Line::styled(format!("  … +{hidden} more"), theme.fg(Token::Inactive)));
+        lines.push(StyledLine::styled(format!("  … +{hidden} more"), theme.fg(ThemeToken::Inactive)));
     }
     lines
 }
 
-fn row(todo: &Todo, theme: &Theme) -> Line {
-    let doing = todo.status == Status::InProgress && !todo.active_form.is_empty();
+fn row(todo: &TodoRow, theme: &Theme) -> StyledLine {
+    let doing = todo.status == TodoStatus::InProgress && !todo.active_form.is_empty();
     let text = if doing { &todo.active_form } else { &todo.content };
     let text = crate::text::clean(text).replace('\n', " ");
     match todo.status {
-        Status::Pending => Line::plain(format!("  ☐ {text}")),
-        Status::InProgress => Line::plain("  ").and(format!("☐ {text}"), Style::PLAIN.bold()),
-        Status::Completed => {
-            let faint = theme.fg(Token::Inactive);
-            Line::styled("  ☒ ", faint).and(text, faint.strike())
+        TodoStatus::Pending => StyledLine::plain(format!("  ☐ {text}")),
+        TodoStatus::InProgress => StyledLine::plain("  ").and(format!("☐ {text}"), TextStyle::PLAIN.bold()),
+        TodoStatus::Completed => {
+            let faint = theme.fg(ThemeToken::Inactive);
+            StyledLine::styled("  ☒ ", faint).and(text, faint.strike())
         }
     }
 }
@@ -131,37 +133,37 @@ fn row(todo: &Todo, theme: &Theme) -> Line {
 mod tests {
     use super::*;
 
-    fn list(statuses: &[&str]) -> Vec<Todo> {
+    fn list(statuses: &[&str]) -> Vec<TodoRow> {
         let todos: Vec<serde_json::Value> = statuses
             .iter()
             .enumerate()
             .map(|(n, status)| serde_json::json!({"content": format!("task {n}"), "status": status, "activeForm": format!("doing {n}")}))
             .collect();
-        read(&serde_json::json!({ "todos": todos })).unwrap()
+        parse_todo_write(&serde_json::json!({ "todos": todos })).unwrap()
     }
 
     #[test]
     fn tasks_make_a_list_too() {
         // [TST-243]
         let mut todos = Vec::new();
-        let outcome = |text: &str, detail: Value| Outcome { text: text.into(), is_error: false, detail };
+        let outcome = |text: &str, detail: Value| CallOutcome { text: text.into(), is_error: false, detail };
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         let create = json(r#"{"subject": "Build", "description": "d", "activeForm": "Building"}"#);
         let told = outcome("", json(r#"{"task": {"id": "1", "subject": "Build"}}"#));
-        assert!(follow(&mut todos, "TaskCreate", &create, &told));
+        assert!(apply_task_call(&mut todos, "TaskCreate", &create, &told));
         // Of a resumed conversation only the text is known.
         let resumed = outcome("Task #2 created successfully: Test", Value::Null);
-        assert!(follow(&mut todos, "TaskCreate", &json(r#"{"subject": "Test"}"#), &resumed));
+        assert!(apply_task_call(&mut todos, "TaskCreate", &json(r#"{"subject": "Test"}"#), &resumed));
         let done = outcome("", Value::Null);
-        assert!(follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "1", "status": "in_progress"}"#), &done));
+        assert!(apply_task_call(&mut todos, "TaskUpdate", &json(r#"{"taskId": "1", "status": "in_progress"}"#), &done));
         assert_eq!(active(&todos), Some("Building"));
-        assert!(!follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "9", "status": "completed"}"#), &done));
-        assert!(follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "2", "status": "deleted"}"#), &done));
-        let shown: Vec<String> = rows(&todos, &Theme::default()).iter().map(Line::text).collect();
+        assert!(!apply_task_call(&mut todos, "TaskUpdate", &json(r#"{"taskId": "9", "status": "completed"}"#), &done));
+        assert!(apply_task_call(&mut todos, "TaskUpdate", &json(r#"{"taskId": "2", "status": "deleted"}"#), &done));
+        let shown: Vec<String> = rows(&todos, &Theme::default()).iter().map(StyledLine::text).collect();
         // [F-B10]
         assert_eq!(shown, ["  ☐ Building"]);
         let listed = outcome("", json(r#"{"tasks": [{"id": "1", "subject": "Build all", "status": "in_progress"}]}"#));
-        assert!(!follow(&mut todos, "TaskList", &Value::Null, &listed), "it has a row of its own");
+        assert!(!apply_task_call(&mut todos, "TaskList", &Value::Null, &listed), "it has a row of its own");
         assert_eq!((todos[0].content.as_str(), active(&todos)), ("Build all", Some("Building")));
     }
 
@@ -171,7 +173,7 @@ mod tests {
         let theme = Theme::default();
         let todos = list(&["completed", "in_progress", "pending", "pending", "pending", "pending", "pending"]);
         let lines = rows(&todos, &theme);
-        let texts: Vec<String> = lines.iter().map(Line::text).collect();
+        let texts: Vec<String> = lines.iter().map(StyledLine::text).collect();
         assert_eq!(texts, ["  ☒ task 0", "  ☐ doing 1", "  ☐ task 2", "  ☐ task 3", "  ☐ task 4", "  … +2 more"]);
         assert!(lines[0].spans[1].style.strike && lines[1].spans[1].style.bold);
         assert_eq!(active(&todos), Some("doing 1"));

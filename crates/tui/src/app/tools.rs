@@ -2,46 +2,46 @@
 
 mod results;
 
-use super::session::Session;
-use crate::style::{Line, Style};
+use super::session::SessionDisplay;
+use crate::style::{StyledLine, TextStyle};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 use serde_json::Value;
 use std::fmt::Write;
 
-pub use results::{INTERRUPTED, Outcome, hung, hunks_of, result, summary};
+pub use results::{CallOutcome, INTERRUPTED, hunks_of, result, summary, with_corner};
 
 /// Arguments are cut here; the whole input stands in the transcript view.
 const ARGUMENT: usize = 400;
 
 /// What a call is called in the list: `Bash(cargo test)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct CallLabel {
     pub name: String,
     pub argument: String,
 }
 
-impl Label {
+impl CallLabel {
     /// Name and argument in one.
-    pub fn called(&self) -> String {
+    pub fn full_name(&self) -> String {
         if self.argument.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.argument) }
     }
 }
 
 /// Calls of one kind in a row are shown as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum CallGroup {
     Read,
     Search,
     /// Tools of one MCP server.
     Server(String),
 }
 
-pub fn group(tool: &str) -> Option<Group> {
+pub fn group(tool: &str) -> Option<CallGroup> {
     match tool {
-        "Read" => Some(Group::Read),
-        "Grep" | "Glob" | "LS" => Some(Group::Search),
-        _ => mcp(tool).map(|(server, _)| Group::Server(server.to_owned())),
+        "Read" => Some(CallGroup::Read),
+        "Grep" | "Glob" | "LS" => Some(CallGroup::Search),
+        _ => split_mcp_name(tool).map(|(server, _)| CallGroup::Server(server.to_owned())),
     }
 }
 
@@ -49,7 +49,7 @@ fn field<'a>(input: &'a Value, name: &str) -> &'a str {
     input.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
+pub fn label(tool: &str, input: &Value, session: &SessionDisplay) -> CallLabel {
     let path = |name: &str| session.short_path(field(input, name)).to_owned();
     let (name, argument) = match tool {
         "Bash" => ("Bash", field(input, "command").to_owned()),
@@ -79,14 +79,14 @@ pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
         "Skill" => ("Skill", field(input, "skill").to_owned()),
         "Agent" | "Task" => {
             let kind = field(input, "subagent_type");
-            return Label {
+            return CallLabel {
                 name: if kind.is_empty() { "Agent" } else { kind }.into(),
                 argument: field(input, "description").into(),
             };
         }
-        _ => return Label { name: other_name(tool), argument: shorten(&compact(input)) },
+        _ => return CallLabel { name: other_name(tool), argument: shorten(&compact(input)) },
     };
-    Label { name: name.to_owned(), argument: shorten(&argument) }
+    CallLabel { name: name.to_owned(), argument: shorten(&argument) }
 }
 
 fn task_argument(input: &Value) -> String {
@@ -99,18 +99,18 @@ fn first_question(input: &Value) -> String {
     first.map(|question| field(question, "question")).unwrap_or_default().to_owned()
 }
 
-fn mcp(tool: &str) -> Option<(&str, &str)> {
+fn split_mcp_name(tool: &str) -> Option<(&str, &str)> {
     tool.strip_prefix("mcp__")?.split_once("__")
 }
 
 fn other_name(tool: &str) -> String {
-    match mcp(tool) {
+    match split_mcp_name(tool) {
         Some((server, tool)) => format!("{server} - {tool} (MCP)"),
         None => tool.to_owned(),
     }
 }
 
-fn search_argument(input: &Value, session: &Session) -> String {
+fn search_argument(input: &Value, session: &SessionDisplay) -> String {
     let mut text = format!("pattern: \"{}\"", field(input, "pattern"));
     for name in ["path", "glob", "type"] {
         let value = field(input, name);
@@ -141,31 +141,31 @@ fn shorten(argument: &str) -> String {
 
 /// How far a call is, by its dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
+pub enum CallState {
     Running,
     Done,
     Failed,
 }
 
 /// The lines that name a call; a command of several lines is shown whole.
-pub fn title(label: &Label, mood: Mood, theme: &Theme) -> Vec<Line> {
+pub fn title(label: &CallLabel, mood: CallState, theme: &Theme) -> Vec<StyledLine> {
     let dot = match mood {
-        Mood::Running => theme.fg(Token::Inactive),
-        Mood::Done => theme.fg(Token::Success),
-        Mood::Failed => theme.fg(Token::Error),
+        CallState::Running => theme.fg(ThemeToken::Inactive),
+        CallState::Done => theme.fg(ThemeToken::Success),
+        CallState::Failed => theme.fg(ThemeToken::Error),
     };
-    let mut line = Line::styled("● ", dot);
-    line.push(text::clean(&label.name), Style::PLAIN.bold());
+    let mut line = StyledLine::styled("● ", dot);
+    line.push(text::clean(&label.name), TextStyle::PLAIN.bold());
     if label.argument.is_empty() {
         return vec![line];
     }
     let argument = text::clean(&label.argument);
     let mut parts = argument.trim_end().split('\n');
-    line.push(format!("({}", parts.next().unwrap_or_default()), Style::PLAIN);
+    line.push(format!("({}", parts.next().unwrap_or_default()), TextStyle::PLAIN);
     let mut lines = vec![line];
-    lines.extend(parts.map(|part| Line::plain(format!("      {part}"))));
+    lines.extend(parts.map(|part| StyledLine::plain(format!("      {part}"))));
     if let Some(last) = lines.last_mut() {
-        last.push(")", Style::PLAIN);
+        last.push(")", TextStyle::PLAIN);
     }
     lines
 }
@@ -179,18 +179,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn session() -> Session {
-        Session { cwd: "/project".into(), ..Session::default() }
+    fn session() -> SessionDisplay {
+        SessionDisplay { cwd: "/project".into(), ..SessionDisplay::default() }
     }
 
-    fn texts(lines: &[Line]) -> Vec<String> {
-        lines.iter().map(Line::text).collect()
+    fn texts(lines: &[StyledLine]) -> Vec<String> {
+        lines.iter().map(StyledLine::text).collect()
     }
 
     #[test]
     fn calls_have_one_legible_line() {
         let shown = |tool: &str, input: Value| {
-            let lines = title(&label(tool, &input, &session()), Mood::Done, &Theme::default());
+            let lines = title(&label(tool, &input, &session()), CallState::Done, &Theme::default());
             texts(&lines).join("\n")
         };
         assert_eq!(shown("Read", json!({"file_path": "/project/src/a.rs"})), "● Read(src/a.rs)");

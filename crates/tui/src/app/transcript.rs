@@ -2,9 +2,9 @@
 //! are counted once for a width and made only where they are seen: a long conversation scrolls as a short one and takes no more
 //! memory to look at.
 
-use crate::style::{Line, Style};
+use crate::style::{StyledLine, TextStyle};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 use engine::query::Speaker;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ const LIMIT: usize = 8 * 1024 * 1024;
 const ENTRY_LIMIT: usize = 256 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TranscriptItemKind {
     Prompt,
     Reply,
     Thinking,
@@ -27,8 +27,8 @@ pub enum Kind {
 }
 
 #[derive(Debug)]
-struct Entry {
-    kind: Kind,
+struct TranscriptItem {
+    kind: TranscriptItemKind,
     text: String,
     /// When it was said and by whom, as shown.
     stamp: String,
@@ -39,22 +39,22 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-pub struct Transcript {
-    entries: VecDeque<Entry>,
+pub struct TranscriptView {
+    entries: VecDeque<TranscriptItem>,
     bytes: usize,
 }
 
 /// Whose part of the conversation is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum TranscriptFilter {
     #[default]
     All,
     /// Of the agent that this call started.
     Agent(String),
 }
 
-impl Part {
-    fn shows(&self, entry: &Entry) -> bool {
+impl TranscriptFilter {
+    fn shows(&self, entry: &TranscriptItem) -> bool {
         match self {
             Self::All => true,
             Self::Agent(call) => entry.agent.as_ref() == Some(call),
@@ -62,12 +62,12 @@ impl Part {
     }
 }
 
-impl Transcript {
-    pub fn add(&mut self, kind: Kind, text: &str) {
+impl TranscriptView {
+    pub fn add(&mut self, kind: TranscriptItemKind, text: &str) {
         self.add_stamped(kind, text, String::new(), None);
     }
 
-    pub fn add_stamped(&mut self, kind: Kind, text: &str, stamp: String, agent: Option<&str>) {
+    pub fn add_stamped(&mut self, kind: TranscriptItemKind, text: &str, stamp: String, agent: Option<&str>) {
         let end = text.floor_char_boundary(ENTRY_LIMIT);
         let mut kept = text::clean(&text[..end]);
         if end < text.len() {
@@ -75,7 +75,7 @@ impl Transcript {
         }
         self.bytes += kept.len();
         let agent = agent.map(str::to_owned);
-        self.entries.push_back(Entry { kind, text: kept, stamp, agent, height: Cell::default() });
+        self.entries.push_back(TranscriptItem { kind, text: kept, stamp, agent, height: Cell::default() });
         while self.bytes > LIMIT
             && let Some(gone) = self.entries.pop_front()
         {
@@ -84,16 +84,17 @@ impl Transcript {
     }
 
     pub fn prompt(&mut self, text: &str) {
-        self.add(Kind::Prompt, text);
+        self.add(TranscriptItemKind::Prompt, text);
     }
 
     pub fn note(&mut self, text: &str) {
-        self.add(Kind::Note, text);
+        self.add(TranscriptItemKind::Note, text);
     }
 
     /// Adds what was said before the first prompt that is here. What does not fit is left out, oldest first.
-    pub fn put_before(&mut self, said: &[(Speaker, String)]) {
-        let first = self.entries.iter().find(|entry| entry.kind == Kind::Prompt).map(|entry| entry.text.clone());
+    pub fn prepend(&mut self, said: &[(Speaker, String)]) {
+        let first =
+            self.entries.iter().find(|entry| entry.kind == TranscriptItemKind::Prompt).map(|entry| entry.text.clone());
         let known = |(speaker, text): &(Speaker, String)| {
             *speaker == Speaker::User && first.as_deref() == Some(text::clean(text).as_str())
         };
@@ -101,11 +102,11 @@ impl Transcript {
         let later = std::mem::take(self);
         for (speaker, text) in &said[..end] {
             let kind = match speaker {
-                Speaker::User => Kind::Prompt,
-                Speaker::Assistant => Kind::Reply,
-                Speaker::Call => Kind::Call,
-                Speaker::Result => Kind::Result,
-                Speaker::Summary => Kind::Note,
+                Speaker::User => TranscriptItemKind::Prompt,
+                Speaker::Assistant => TranscriptItemKind::Reply,
+                Speaker::Call => TranscriptItemKind::Call,
+                Speaker::Result => TranscriptItemKind::Result,
+                Speaker::Summary => TranscriptItemKind::Note,
             };
             self.add(kind, text);
         }
@@ -116,7 +117,7 @@ impl Transcript {
 
     /// The latest answer is the first.
     pub fn reply(&self, number: usize) -> Option<String> {
-        let own = |entry: &&Entry| entry.kind == Kind::Reply && entry.agent.is_none();
+        let own = |entry: &&TranscriptItem| entry.kind == TranscriptItemKind::Reply && entry.agent.is_none();
         self.entries.iter().rev().filter(own).nth(number.saturating_sub(1)).map(|entry| entry.text.clone())
     }
 
@@ -137,12 +138,18 @@ impl Transcript {
     }
 
     /// How many rows a part has at this width.
-    pub fn height(&self, part: &Part, columns: usize, theme: &Theme) -> usize {
+    pub fn height(&self, part: &TranscriptFilter, columns: usize, theme: &Theme) -> usize {
         self.entries.iter().filter(|entry| part.shows(entry)).map(|entry| entry.height(columns, theme)).sum()
     }
 
     /// Some of the rows.
-    pub fn window(&self, part: &Part, range: std::ops::Range<usize>, columns: usize, theme: &Theme) -> Vec<Line> {
+    pub fn window(
+        &self,
+        part: &TranscriptFilter,
+        range: std::ops::Range<usize>,
+        columns: usize,
+        theme: &Theme,
+    ) -> Vec<StyledLine> {
         let mut shown = Vec::with_capacity(range.len());
         let mut at = 0;
         for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
@@ -157,7 +164,7 @@ impl Transcript {
     }
 
     /// The rows that contain a text, in any case.
-    pub fn find(&self, part: &Part, query: &str, columns: usize, theme: &Theme) -> Vec<usize> {
+    pub fn find(&self, part: &TranscriptFilter, query: &str, columns: usize, theme: &Theme) -> Vec<usize> {
         let query = query.to_lowercase();
         let mut found = Vec::new();
         let mut at = 0;
@@ -170,11 +177,11 @@ impl Transcript {
     }
 
     /// The rows at which prompts begin.
-    pub fn prompts(&self, part: &Part, columns: usize, theme: &Theme) -> Vec<usize> {
+    pub fn prompts(&self, part: &TranscriptFilter, columns: usize, theme: &Theme) -> Vec<usize> {
         let mut found = Vec::new();
         let mut at = 0;
         self.each(part, columns, theme, |entry, rows| {
-            if entry.kind == Kind::Prompt {
+            if entry.kind == TranscriptItemKind::Prompt {
                 found.push(at + rows.iter().position(|row| !row.is_empty()).unwrap_or(0));
             }
             at += rows.len();
@@ -183,19 +190,25 @@ impl Transcript {
     }
 
     /// All of it as logical lines, for the scrollback or an editor.
-    pub fn lines(&self, part: &Part, theme: &Theme) -> Vec<Line> {
+    pub fn lines(&self, part: &TranscriptFilter, theme: &Theme) -> Vec<StyledLine> {
         let shown = self.entries.iter().filter(|entry| part.shows(entry));
         shown.flat_map(|entry| entry.render(usize::MAX, theme)).collect()
     }
 
-    fn each(&self, part: &Part, columns: usize, theme: &Theme, mut visit: impl FnMut(&Entry, &[Line])) {
+    fn each(
+        &self,
+        part: &TranscriptFilter,
+        columns: usize,
+        theme: &Theme,
+        mut visit: impl FnMut(&TranscriptItem, &[StyledLine]),
+    ) {
         for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
             visit(entry, &entry.render(columns, theme));
         }
     }
 }
 
-impl Entry {
+impl TranscriptItem {
     fn height(&self, columns: usize, theme: &Theme) -> usize {
         let (width, rows) = self.height.get();
         if width == columns && rows > 0 {
@@ -206,28 +219,28 @@ impl Entry {
         rows
     }
 
-    fn render(&self, columns: usize, theme: &Theme) -> Vec<Line> {
+    fn render(&self, columns: usize, theme: &Theme) -> Vec<StyledLine> {
         let (mark, style) = match self.kind {
-            Kind::Prompt => ("> ", Style::PLAIN.bold()),
-            Kind::Reply => ("● ", Style::PLAIN),
-            Kind::Thinking => ("∴ ", theme.fg(Token::Inactive).italic()),
-            Kind::Call => ("● ", Style::PLAIN.bold()),
-            Kind::Result => ("  ⎿ ", Style::PLAIN),
-            Kind::Failure => ("  ⎿ ", theme.fg(Token::Error)),
-            Kind::Note => ("", theme.fg(Token::Inactive)),
+            TranscriptItemKind::Prompt => ("> ", TextStyle::PLAIN.bold()),
+            TranscriptItemKind::Reply => ("● ", TextStyle::PLAIN),
+            TranscriptItemKind::Thinking => ("∴ ", theme.fg(ThemeToken::Inactive).italic()),
+            TranscriptItemKind::Call => ("● ", TextStyle::PLAIN.bold()),
+            TranscriptItemKind::Result => ("  ⎿ ", TextStyle::PLAIN),
+            TranscriptItemKind::Failure => ("  ⎿ ", theme.fg(ThemeToken::Error)),
+            TranscriptItemKind::Note => ("", theme.fg(ThemeToken::Inactive)),
         };
         let mark = if self.agent.is_some() { format!("    {mark}") } else { mark.to_owned() };
         let mut rows = Vec::new();
-        if !matches!(self.kind, Kind::Result | Kind::Failure) {
-            rows.push(Line::new());
+        if !matches!(self.kind, TranscriptItemKind::Result | TranscriptItemKind::Failure) {
+            rows.push(StyledLine::new());
         }
         if !self.stamp.is_empty() {
-            rows.push(Line::styled(self.stamp.clone(), theme.fg(Token::Inactive)));
+            rows.push(StyledLine::styled(self.stamp.clone(), theme.fg(ThemeToken::Inactive)));
         }
         let hang = text::width(&mark);
         for (index, text) in self.text.trim_end().split('\n').enumerate() {
             let lead = if index == 0 { mark.clone() } else { " ".repeat(hang) };
-            rows.extend(Line::styled(format!("{lead}{text}"), style).wrapped(columns, hang));
+            rows.extend(StyledLine::styled(format!("{lead}{text}"), style).wrapped(columns, hang));
         }
         rows
     }

@@ -1,15 +1,15 @@
 //! The live region as a frame: what streams, what runs, the list of todos, queued messages, the prompt or a question, and
 //! the line below. Built from the bottom up, so that the prompt is always there and the rest gets what is left.
 
-use super::menu::{Kind, Menu};
+use super::menu::{Menu, SuggestionKind};
 use super::spinner::faint;
 use super::{App, Overlay, todos};
-use crate::editor::layout::Layout;
-use crate::keys::bindings::Action;
-use crate::style::{Line, Style};
-use crate::surface::{Caret, Frame};
+use crate::editor::layout::EditorLayout;
+use crate::keys::bindings::KeyAction;
+use crate::style::{StyledLine, TextStyle};
+use crate::surface::{Caret, LiveFrame};
 use crate::text;
-use crate::theme::Token;
+use crate::theme::ThemeToken;
 use wire::mode::PermissionMode;
 
 /// Rows of a long prompt that are shown at once, at least.
@@ -17,9 +17,9 @@ const PROMPT_ROWS: usize = 3;
 
 impl App {
     /// What is to be seen below the finished lines.
-    pub fn view(&self) -> Frame {
-        if self.is_spoken() {
-            return self.spoken_view();
+    pub fn view(&self) -> LiveFrame {
+        if self.has_screen_reader() {
+            return self.screen_reader_view();
         }
         let mut frame = self.drawn_view();
         if frame.caret.is_none() && self.preferences.tracks_cursor {
@@ -30,7 +30,7 @@ impl App {
         frame
     }
 
-    fn drawn_view(&self) -> Frame {
+    fn drawn_view(&self) -> LiveFrame {
         let rows = self.size.rows;
         let (mut bottom, caret) = self.bottom();
         let mut caret = caret;
@@ -45,11 +45,11 @@ impl App {
         let mut lines = self.top(rows - bottom.len());
         let offset = lines.len();
         lines.extend(bottom);
-        Frame { lines, caret: caret.map(|caret| Caret { row: caret.row + offset, ..caret }) }
+        LiveFrame { lines, caret: caret.map(|caret| Caret { row: caret.row + offset, ..caret }) }
     }
 
     /// What covers the screen, when something does.
-    pub fn cover(&self) -> Option<Frame> {
+    pub fn cover(&self) -> Option<LiveFrame> {
         match &self.overlay {
             Some(Overlay::Transcript(pager)) => Some(self.pager_frame(pager)),
             Some(Overlay::Help) | None => None,
@@ -60,18 +60,18 @@ impl App {
         self.size.columns.saturating_sub(2).max(1)
     }
 
-    pub(super) fn rule(&self, token: Token) -> Line {
-        Line::styled("─".repeat(self.size.columns), self.preferences.theme.fg(token))
+    pub(super) fn rule(&self, token: ThemeToken) -> StyledLine {
+        StyledLine::styled("─".repeat(self.size.columns), self.preferences.theme.fg(token))
     }
 
     /// Everything above the prompt, in at most `room` rows.
-    fn top(&self, room: usize) -> Vec<Line> {
+    fn top(&self, room: usize) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
         let mut lower = Vec::new();
         if let Some(turn) = &self.turn {
-            lower.push(Line::new());
-            let doing = self.doing.last().map(|(_, text)| text.as_str()).or_else(|| todos::active(&self.todos));
-            let doing = doing.or_else(|| self.wishes.verb(turn));
+            lower.push(StyledLine::new());
+            let doing = self.hook_statuses.last().map(|(_, text)| text.as_str()).or_else(|| todos::active(&self.todos));
+            let doing = doing.or_else(|| self.interface_settings.verb(turn));
             lower.push(turn.line(self.now, doing, theme));
         }
         if self.shows_todos && self.is_busy() {
@@ -84,26 +84,26 @@ impl App {
         let agent = |call: &str| self.agents.row_of_call(call, self.now);
         let mut calls = self.calls.rows(self.now, theme, waits, agent);
         if !calls.is_empty() {
-            calls.insert(0, Line::new());
+            calls.insert(0, StyledLine::new());
         }
         calls.drain(..calls.len().saturating_sub(room));
         let room = room - calls.len();
-        let mut lines = self.reply.tail(&self.look(), room.saturating_sub(1));
+        let mut lines = self.reply.tail(&self.markdown_options(), room.saturating_sub(1));
         if !lines.is_empty() {
-            lines.insert(0, Line::new());
+            lines.insert(0, StyledLine::new());
         }
         lines.extend(calls);
         lines.extend(lower);
         // Finished text and the prompt are set apart.
         if lines.is_empty() && room > 3 {
-            lines.push(Line::new());
+            lines.push(StyledLine::new());
         }
         lines
     }
 
     /// The prompt or a question, and what stands below it.
-    pub(super) fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
-        if let Some(gate) = &self.gate {
+    pub(super) fn bottom(&self) -> (Vec<StyledLine>, Option<Caret>) {
+        if let Some(gate) = &self.confirm {
             let background = self.session.background.len();
             return gate.rows(background, &self.preferences.theme, self.size.columns);
         }
@@ -111,7 +111,7 @@ impl App {
             return picker.rows(&self.preferences.theme, self.size);
         }
         if let Some(dialog) = self.dialogs.front() {
-            let (rows, caret) = dialog.rows(&super::dialog::Place {
+            let (rows, caret) = dialog.rows(&super::dialog::DialogArea {
                 session: &self.session,
                 theme: &self.preferences.theme,
                 columns: self.size.columns,
@@ -153,23 +153,23 @@ impl App {
         (lines, Some(caret))
     }
 
-    fn border(&self) -> Token {
+    fn border(&self) -> ThemeToken {
         if self.editor.text().starts_with('!') {
-            return Token::BashBorder;
+            return ThemeToken::BashBorder;
         }
         match self.session.mode {
-            PermissionMode::Default | PermissionMode::DontAsk => Token::PromptBorder,
-            PermissionMode::AcceptEdits | PermissionMode::Auto => Token::AutoAccept,
-            PermissionMode::Plan => Token::PlanMode,
-            PermissionMode::BypassPermissions => Token::Error,
+            PermissionMode::Default | PermissionMode::DontAsk => ThemeToken::PromptBorder,
+            PermissionMode::AcceptEdits | PermissionMode::Auto => ThemeToken::AutoAccept,
+            PermissionMode::Plan => ThemeToken::PlanMode,
+            PermissionMode::BypassPermissions => ThemeToken::Error,
         }
     }
 
     /// The rows of the prompt that are shown, and the place of the cursor in them.
-    pub(super) fn prompt_rows(&self) -> (Vec<Line>, (usize, usize)) {
+    pub(super) fn prompt_rows(&self) -> (Vec<StyledLine>, (usize, usize)) {
         let theme = &self.preferences.theme;
         let text = self.editor.text();
-        let layout = Layout::new(text, self.editor_columns());
+        let layout = EditorLayout::new(text, self.editor_columns());
         let (row, column) = layout.position(text, self.editor.cursor());
         let limit = (self.size.rows / 2).max(PROMPT_ROWS);
         let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
@@ -177,7 +177,7 @@ impl App {
         let mut lines = Vec::with_capacity(end - start);
         for (index, range) in layout.rows[start..end].iter().enumerate() {
             let mark = if start + index == 0 { "> " } else { "  " };
-            let mut line = Line::styled(mark, theme.fg(Token::Inactive));
+            let mut line = StyledLine::styled(mark, theme.fg(ThemeToken::Inactive));
             self.push_prompt_text(&mut line, range.clone());
             lines.push(line);
         }
@@ -185,56 +185,57 @@ impl App {
     }
 
     /// Chips and a leading command stand out.
-    fn push_prompt_text(&self, line: &mut Line, range: std::ops::Range<usize>) {
+    fn push_prompt_text(&self, line: &mut StyledLine, range: std::ops::Range<usize>) {
         let text = self.editor.text();
         let chips = self.editor.chips.find(text);
-        let style = self.preferences.theme.fg(Token::Suggestion);
+        let style = self.preferences.theme.fg(ThemeToken::Suggestion);
         let mut at = range.start;
         for (chip, _) in &chips {
             let (from, to) = (chip.start.max(at), chip.end.min(range.end));
             if from < to {
-                line.push(&text[at..from], Style::PLAIN);
+                line.push(&text[at..from], TextStyle::PLAIN);
                 line.push(&text[from..to], style);
                 at = to;
             }
         }
-        line.push(&text[at..range.end], Style::PLAIN);
+        line.push(&text[at..range.end], TextStyle::PLAIN);
     }
 
-    fn search_rows(&self, search: &super::recall::Search) -> (Vec<Line>, Option<Caret>) {
+    fn search_rows(&self, search: &super::prompt_history::HistorySearch) -> (Vec<StyledLine>, Option<Caret>) {
         let theme = &self.preferences.theme;
-        let mut lines = vec![self.rule(Token::Suggestion)];
-        let shown = match search.text(&self.recall) {
+        let mut lines = vec![self.rule(ThemeToken::Suggestion)];
+        let shown = match search.text(&self.prompt_history) {
             Some(text) => text::clean(text),
             None if search.query.is_empty() => String::new(),
             None => "(nothing found)".into(),
         };
         let limit = (self.size.rows / 2).max(PROMPT_ROWS);
-        let rows = crate::style::lines_of(&shown, Style::PLAIN);
+        let rows = crate::style::lines_of(&shown, TextStyle::PLAIN);
         lines.extend(rows.iter().flat_map(|line| line.wrapped(self.size.columns, 0)).take(limit));
-        lines.push(self.rule(Token::Suggestion));
+        lines.push(self.rule(ThemeToken::Suggestion));
         let label = "search prompts: ";
         let query = text::clean(&search.query);
         let column = text::width(label) + text::width(&query);
-        lines.push(Line::styled(label, theme.fg(Token::Inactive)).and(query, Style::PLAIN));
+        lines.push(StyledLine::styled(label, theme.fg(ThemeToken::Inactive)).and(query, TextStyle::PLAIN));
         let caret = Caret { row: lines.len() - 1, column };
         lines.push(faint("ctrl+r next · enter send · tab take · ctrl+c back", theme));
         (lines, Some(caret))
     }
 
-    fn menu_rows(&self, menu: &Menu) -> Vec<Line> {
+    fn menu_rows(&self, menu: &Menu) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
         let window = menu.window();
         let widest = menu.items[window.clone()].iter().map(|item| text::width(&item.text)).max().unwrap_or(0);
         let widest = widest.min(self.size.columns / 2).max(8);
-        let row = |(index, item): (usize, &super::menu::Item)| {
-            let style = if index == menu.chosen { theme.fg(Token::Suggestion) } else { theme.fg(Token::Inactive) };
+        let row = |(index, item): (usize, &super::menu::MenuItem)| {
+            let style =
+                if index == menu.chosen { theme.fg(ThemeToken::Suggestion) } else { theme.fg(ThemeToken::Inactive) };
             match menu.kind {
-                Kind::File => Line::styled(format!("  {}", item.text.trim_start_matches('@')), style),
-                Kind::Command => {
+                SuggestionKind::File => StyledLine::styled(format!("  {}", item.text.trim_start_matches('@')), style),
+                SuggestionKind::Command => {
                     let name = text::truncate(&item.text, widest);
                     let pad = widest - text::width(&name);
-                    Line::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style)
+                    StyledLine::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style)
                         .truncated(self.size.columns)
                 }
             }
@@ -243,19 +244,20 @@ impl App {
     }
 
     /// The keys that do something here, as they are bound now.
-    fn help_rows(&self) -> Vec<Line> {
-        use crate::keys::bindings::Context;
+    fn help_rows(&self) -> Vec<StyledLine> {
+        use crate::keys::bindings::KeyContext;
         let theme = &self.preferences.theme;
         let mut rows = vec![faint(
             "/ commands · @ files · ! shell · ↑ earlier prompts · ← agents · /keybindings for all keys",
             theme,
         )];
-        let here = |action: &&Action| matches!(action.context(), Context::Global | Context::Chat | Context::Task);
-        let entry = |action: &Action| {
+        let here =
+            |action: &&KeyAction| matches!(action.context(), KeyContext::Global | KeyContext::Chat | KeyContext::Task);
+        let entry = |action: &KeyAction| {
             let keys = self.preferences.bindings.keys_of(*action)?;
             Some(format!("{keys:<14} {}", action.help()))
         };
-        let entries: Vec<String> = Action::ALL.iter().filter(here).filter_map(entry).collect();
+        let entries: Vec<String> = KeyAction::ALL.iter().filter(here).filter_map(entry).collect();
         let columns = if self.size.columns >= 100 { 2 } else { 1 };
         let height = entries.len().div_ceil(columns);
         for index in 0..height {
@@ -269,19 +271,19 @@ impl App {
     }
 
     /// Left: a remark or the mode; right: context and cost.
-    fn footer(&self) -> Line {
+    fn footer(&self) -> StyledLine {
         let theme = &self.preferences.theme;
         let left = match (&self.hint, mode_text(self.session.mode)) {
-            (Some((text, _)), _) => Line::styled(text.clone(), theme.fg(Token::Warning)),
+            (Some((text, _)), _) => StyledLine::styled(text.clone(), theme.fg(ThemeToken::Warning)),
             (None, Some(text)) => {
-                let cycle = self.preferences.bindings.keys_of(Action::CycleMode).unwrap_or_default();
-                Line::styled(text, theme.fg(self.border()))
-                    .and(format!(" ({cycle} to cycle)"), theme.fg(Token::Inactive))
+                let cycle = self.preferences.bindings.keys_of(KeyAction::CycleMode).unwrap_or_default();
+                StyledLine::styled(text, theme.fg(self.border()))
+                    .and(format!(" ({cycle} to cycle)"), theme.fg(ThemeToken::Inactive))
             }
             (None, None) if self.editor.is_empty() && !self.is_busy() && !self.status.is_configured => {
                 faint("? for shortcuts", theme)
             }
-            (None, None) => Line::new(),
+            (None, None) => StyledLine::new(),
         };
         let left = match &self.vim {
             Some(vim) if self.hint.is_none() && !self.status.hides_vim => {
@@ -307,11 +309,11 @@ impl App {
         }
         let right = facts.join(" · ");
         let gap = self.size.columns.saturating_sub(2 + left.width() + text::width(&right) + 1);
-        let mut line = Line::plain("  ");
+        let mut line = StyledLine::plain("  ");
         line.append(left);
         if gap > 0 && !right.is_empty() {
-            line.push(" ".repeat(gap), Style::PLAIN);
-            line.push(right, theme.fg(Token::Inactive));
+            line.push(" ".repeat(gap), TextStyle::PLAIN);
+            line.push(right, theme.fg(ThemeToken::Inactive));
         }
         line
     }

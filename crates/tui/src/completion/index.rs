@@ -9,33 +9,33 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::time::Duration;
 
 /// Most suggestions are useless.
-const ANSWERS: usize = 20;
+const MAX_ANSWERS: usize = 20;
 /// Larger trees are indexed up to here.
 const LIMIT: usize = 1_000_000;
 /// Files read between two looks at the questions.
 const BATCH: usize = 2_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignores {
+pub enum IgnoreFiles {
     Respected,
     Disregarded,
 }
 
 /// A handle to the index; the thread ends with it.
 #[derive(Debug)]
-pub struct Index {
+pub struct FileIndex {
     questions: Sender<String>,
 }
 
-impl Index {
+impl FileIndex {
     /// Begins to index `root`; `answer` is called on the index's thread.
     pub fn start(
         root: PathBuf,
-        ignores: Ignores,
+        ignores: IgnoreFiles,
         answer: impl Fn(String, Vec<String>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (questions, asked) = channel();
-        let run = move || Builder { root, ignores, files: Vec::new(), asked, answer, last: None }.run();
+        let run = move || FileIndexer { root, ignores, files: Vec::new(), questions: asked, answer, last: None }.run();
         std::thread::Builder::new().name("files".into()).spawn(run)?;
         Ok(Self { questions })
     }
@@ -45,24 +45,24 @@ impl Index {
     }
 }
 
-struct Builder<A> {
+struct FileIndexer<A> {
     root: PathBuf,
-    ignores: Ignores,
+    ignores: IgnoreFiles,
     files: Vec<Box<str>>,
-    asked: Receiver<String>,
+    questions: Receiver<String>,
     answer: A,
     last: Option<String>,
 }
 
 /// Whether anyone still wants answers.
-enum Then {
+enum IndexerStatus {
     GoOn,
     End,
 }
 
-impl<A: Fn(String, Vec<String>)> Builder<A> {
+impl<A: Fn(String, Vec<String>)> FileIndexer<A> {
     fn run(mut self) {
-        let on = self.ignores == Ignores::Respected;
+        let on = self.ignores == IgnoreFiles::Respected;
         let mut builder = WalkBuilder::new(&self.root);
         builder.hidden(false).git_ignore(on).git_exclude(on).git_global(on).ignore(on).parents(on).require_git(false);
         builder.filter_entry(|entry| entry.file_name() != ".git");
@@ -76,7 +76,7 @@ impl<A: Fn(String, Vec<String>)> Builder<A> {
             since += 1;
             if since == BATCH || self.files.len() >= LIMIT {
                 since = 0;
-                if let Then::End = self.serve_waiting() {
+                if let IndexerStatus::End = self.serve_waiting() {
                     return;
                 }
             }
@@ -92,26 +92,26 @@ impl<A: Fn(String, Vec<String>)> Builder<A> {
     }
 
     /// Answers the newest question without waiting for one.
-    fn serve_waiting(&mut self) -> Then {
+    fn serve_waiting(&mut self) -> IndexerStatus {
         let mut newest = None;
         loop {
-            match self.asked.try_recv() {
+            match self.questions.try_recv() {
                 Ok(query) => newest = Some(query),
                 Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return Then::End,
+                Err(TryRecvError::Disconnected) => return IndexerStatus::End,
             }
         }
         if let Some(query) = newest {
             self.reply(query);
         }
-        Then::GoOn
+        IndexerStatus::GoOn
     }
 
     fn serve(&mut self) {
-        while let Ok(mut query) = self.asked.recv() {
+        while let Ok(mut query) = self.questions.recv() {
             // Keys come in bursts: only the last question matters.
             loop {
-                match self.asked.recv_timeout(Duration::from_millis(1)) {
+                match self.questions.recv_timeout(Duration::from_millis(1)) {
                     Ok(newer) => query = newer,
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return,
@@ -140,15 +140,15 @@ fn relative(root: &Path, path: &Path, is_dir: bool) -> Option<Box<str>> {
 
 /// The best matches, best first.
 pub fn best(files: &[Box<str>], query: &str) -> Vec<String> {
-    let mut top: Vec<(i32, &str)> = Vec::with_capacity(ANSWERS + 1);
+    let mut top: Vec<(i32, &str)> = Vec::with_capacity(MAX_ANSWERS + 1);
     for file in files {
         let Some(score) = fuzzy::score(query, file.trim_end_matches('/')) else { continue };
-        if top.len() == ANSWERS && top.last().is_some_and(|(worst, _)| *worst >= score) {
+        if top.len() == MAX_ANSWERS && top.last().is_some_and(|(worst, _)| *worst >= score) {
             continue;
         }
         let at = top.partition_point(|(other, _)| *other >= score);
         top.insert(at, (score, file));
-        top.truncate(ANSWERS);
+        top.truncate(MAX_ANSWERS);
     }
     top.into_iter().map(|(_, file)| file.to_owned()).collect()
 }
@@ -169,7 +169,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let (sender, answers) = channel();
-        let index = Index::start(dir.path().to_owned(), Ignores::Respected, move |query, found| {
+        let index = FileIndex::start(dir.path().to_owned(), IgnoreFiles::Respected, move |query, found| {
             sender.send((query, found)).ok();
         })
         .unwrap();
@@ -187,6 +187,6 @@ mod tests {
         let files: Vec<Box<str>> = (0..50_000).map(|n| format!("dir{}/file{n}.rs", n % 100).into()).collect();
         let found = best(&files, "file4711");
         assert_eq!(found[0], "dir11/file4711.rs");
-        assert_eq!(best(&files, "f").len(), ANSWERS);
+        assert_eq!(best(&files, "f").len(), MAX_ANSWERS);
     }
 }

@@ -19,12 +19,12 @@ pub enum Chip {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Chips {
+pub struct ChipSet {
     by_label: BTreeMap<String, Chip>,
     count: usize,
 }
 
-impl Chips {
+impl ChipSet {
     pub fn add_text(&mut self, text: String) -> String {
         self.count += 1;
         let breaks = text.matches('\n').count();

@@ -5,12 +5,12 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct EditorLayout {
     /// Byte ranges; blanks at a break belong to no row.
     pub rows: Vec<Range<usize>>,
 }
 
-impl Layout {
+impl EditorLayout {
     pub fn new(text: &str, columns: usize) -> Self {
         let mut rows = Vec::new();
         let mut at = 0;

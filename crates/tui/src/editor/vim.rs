@@ -5,12 +5,12 @@ mod objects;
 
 use super::Editor;
 use super::motion;
-use crate::keys::{Code, Key};
-use objects::{Find, FindKind, object};
+use crate::keys::{KeyCode, KeyPress};
+use objects::{CharFind, FindKind, object};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum VimMode {
     #[default]
     Insert,
     Normal,
@@ -18,7 +18,7 @@ pub enum Mode {
     VisualLine,
 }
 
-impl Mode {
+impl VimMode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "INSERT",
@@ -30,7 +30,7 @@ impl Mode {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum VimOperator {
     Delete,
     Change,
     Yank,
@@ -40,7 +40,7 @@ enum Operator {
 
 /// Whether whole lines are meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Shape {
+enum VimShape {
     #[default]
     Chars,
     Lines,
@@ -48,11 +48,11 @@ enum Shape {
 
 #[derive(Clone, Debug, Default)]
 pub struct Vim {
-    mode: Mode,
+    mode: VimMode,
     /// Keys of a command that is not complete.
     pending: String,
-    register: (String, Shape),
-    find: Option<Find>,
+    register: (String, VimShape),
+    find: Option<CharFind>,
     /// Where a visual selection began.
     anchor: usize,
     /// The last change, to be repeated.
@@ -64,45 +64,45 @@ pub struct Vim {
 
 /// What is to be done with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handled {
+pub enum KeyHandling {
     Yes,
     /// The usual keys apply.
     No,
 }
 
 /// How far the pending keys are understood.
-enum Parsed {
+enum VimParse {
     Complete,
     Incomplete,
     Nonsense,
 }
 
 /// Where a motion leads, and whether the place itself belongs to it.
-struct Target {
+struct MotionTarget {
     at: usize,
     inclusive: bool,
-    shape: Shape,
+    shape: VimShape,
 }
 
 impl Vim {
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> VimMode {
         self.mode
     }
 
     /// In normal mode, with no command begun.
     pub fn is_idle(&self) -> bool {
-        self.mode == Mode::Normal && self.pending.is_empty()
+        self.mode == VimMode::Normal && self.pending.is_empty()
     }
 
     /// The selection, as a range of the text.
     pub fn selection(&self, editor: &Editor) -> Option<Range<usize>> {
         match self.mode {
-            Mode::Insert | Mode::Normal => None,
-            Mode::Visual => {
+            VimMode::Insert | VimMode::Normal => None,
+            VimMode::Visual => {
                 let (from, to) = ordered(self.anchor, editor.cursor());
                 Some(from..motion::right(editor.text(), to))
             }
-            Mode::VisualLine => {
+            VimMode::VisualLine => {
                 let (from, to) = ordered(self.anchor, editor.cursor());
                 Some(lines(editor.text(), from, to))
             }
@@ -111,47 +111,47 @@ impl Vim {
 
     /// Everything was sent or cleared: a new prompt starts by inserting.
     pub fn reset(&mut self) {
-        self.mode = Mode::Insert;
+        self.mode = VimMode::Insert;
         self.pending.clear();
     }
 
-    pub fn key(&mut self, editor: &mut Editor, key: Key) -> Handled {
-        if self.mode == Mode::Insert {
-            if key == Key::plain(Code::Escape) {
+    pub fn key(&mut self, editor: &mut Editor, key: KeyPress) -> KeyHandling {
+        if self.mode == VimMode::Insert {
+            if key == KeyPress::plain(KeyCode::Escape) {
                 self.leave_insert(editor);
-                return Handled::Yes;
+                return KeyHandling::Yes;
             }
             if let Some(c) = key.text() {
                 self.typed.push(c);
             }
-            return Handled::No;
+            return KeyHandling::No;
         }
         let typed = match key.code {
-            Code::Escape if key.mods.is_none() => {
+            KeyCode::Escape if key.mods.is_none() => {
                 self.pending.clear();
-                let selecting = self.mode != Mode::Normal;
-                self.mode = Mode::Normal;
+                let selecting = self.mode != VimMode::Normal;
+                self.mode = VimMode::Normal;
                 // Nothing to leave: the key has its usual meaning.
-                return if selecting { Handled::Yes } else { Handled::No };
+                return if selecting { KeyHandling::Yes } else { KeyHandling::No };
             }
-            Code::Char(c) if key.mods.is_none() => c,
-            Code::Left | Code::Backspace => 'h',
-            Code::Right => 'l',
-            Code::Home => '0',
-            Code::End => '$',
-            _ => return Handled::No,
+            KeyCode::Char(c) if key.mods.is_none() => c,
+            KeyCode::Left | KeyCode::Backspace => 'h',
+            KeyCode::Right => 'l',
+            KeyCode::Home => '0',
+            KeyCode::End => '$',
+            _ => return KeyHandling::No,
         };
         self.pending.push(typed);
         let keys = self.pending.clone();
         match self.run(editor, &keys) {
-            Parsed::Incomplete => {}
-            Parsed::Complete | Parsed::Nonsense => self.pending.clear(),
+            VimParse::Incomplete => {}
+            VimParse::Complete | VimParse::Nonsense => self.pending.clear(),
         }
-        Handled::Yes
+        KeyHandling::Yes
     }
 
     fn leave_insert(&mut self, editor: &mut Editor) {
-        self.mode = Mode::Normal;
+        self.mode = VimMode::Normal;
         let start = motion::line_start(editor.text(), editor.cursor());
         if editor.cursor() > start {
             editor.left();
@@ -159,16 +159,16 @@ impl Vim {
     }
 
     fn insert(&mut self) {
-        self.mode = Mode::Insert;
+        self.mode = VimMode::Insert;
         if !self.repeating {
             self.typed.clear();
         }
     }
 
-    fn run(&mut self, editor: &mut Editor, keys: &str) -> Parsed {
+    fn run(&mut self, editor: &mut Editor, keys: &str) -> VimParse {
         let (count, rest) = count(keys);
-        let Some(first) = rest.chars().next() else { return Parsed::Incomplete };
-        if self.mode != Mode::Normal {
+        let Some(first) = rest.chars().next() else { return VimParse::Incomplete };
+        if self.mode != VimMode::Normal {
             return self.visual(editor, count.unwrap_or(1), first, rest);
         }
         match first {
@@ -184,26 +184,26 @@ impl Vim {
             '.' => self.repeat(editor),
             'v' => {
                 self.anchor = editor.cursor();
-                self.mode = Mode::Visual;
+                self.mode = VimMode::Visual;
             }
             'V' => {
                 self.anchor = editor.cursor();
-                self.mode = Mode::VisualLine;
+                self.mode = VimMode::VisualLine;
             }
             'r' => {
-                let Some(with) = rest.chars().nth(1) else { return Parsed::Incomplete };
+                let Some(with) = rest.chars().nth(1) else { return VimParse::Incomplete };
                 replace_char(editor, with);
             }
-            _ => return self.moved(editor, count.unwrap_or(1), rest),
+            _ => return self.run_motion(editor, count.unwrap_or(1), rest),
         }
         if !matches!(first, 'u' | '.' | 'v' | 'V') {
-            self.changed(keys);
+            self.record_change(keys);
         }
-        Parsed::Complete
+        VimParse::Complete
     }
 
     /// Remembers what `.` repeats.
-    fn changed(&mut self, keys: &str) {
+    fn record_change(&mut self, keys: &str) {
         if !self.repeating {
             keys.clone_into(&mut self.last);
         }
@@ -216,7 +216,7 @@ impl Vim {
         }
         self.repeating = true;
         self.run(editor, &keys);
-        if self.mode == Mode::Insert {
+        if self.mode == VimMode::Insert {
             editor.insert(&typed);
             self.leave_insert(editor);
         }
@@ -225,87 +225,87 @@ impl Vim {
 
     // Moving.
 
-    fn moved(&mut self, editor: &mut Editor, count: usize, keys: &str) -> Parsed {
+    fn run_motion(&mut self, editor: &mut Editor, count: usize, keys: &str) -> VimParse {
         match self.target(editor, count, keys) {
             Ok(target) => {
                 editor.go(target.at);
-                Parsed::Complete
+                VimParse::Complete
             }
             Err(parsed) => parsed,
         }
     }
 
-    fn target(&mut self, editor: &Editor, count: usize, keys: &str) -> Result<Target, Parsed> {
+    fn target(&mut self, editor: &Editor, count: usize, keys: &str) -> Result<MotionTarget, VimParse> {
         let text = editor.text();
         let from = editor.cursor();
         let mut chars = keys.chars();
-        let first = chars.next().ok_or(Parsed::Incomplete)?;
-        let plain = |at| Ok(Target { at, inclusive: false, shape: Shape::Chars });
-        let inclusive = |at| Ok(Target { at, inclusive: true, shape: Shape::Chars });
-        let linewise = |at| Ok(Target { at, inclusive: true, shape: Shape::Lines });
+        let first = chars.next().ok_or(VimParse::Incomplete)?;
+        let plain = |at| Ok(MotionTarget { at, inclusive: false, shape: VimShape::Chars });
+        let inclusive = |at| Ok(MotionTarget { at, inclusive: true, shape: VimShape::Chars });
+        let linewise = |at| Ok(MotionTarget { at, inclusive: true, shape: VimShape::Lines });
         let times = |step: &dyn Fn(usize) -> usize| (0..count).fold(from, |at, _| step(at));
         match first {
             'h' => plain(times(&|at| motion::left(text, at)).max(motion::line_start(text, from))),
             'l' | ' ' => plain(times(&|at| motion::right(text, at)).min(motion::line_end(text, from))),
             'j' => linewise(times(&|at| objects::line_below(text, at))),
             'k' => linewise(times(&|at| objects::line_above(text, at))),
-            'w' => plain(times(&|at| objects::next_word(text, at, objects::Word::Small))),
-            'W' => plain(times(&|at| objects::next_word(text, at, objects::Word::Big))),
-            'e' => inclusive(times(&|at| objects::word_end(text, at, objects::Word::Small))),
-            'E' => inclusive(times(&|at| objects::word_end(text, at, objects::Word::Big))),
-            'b' => plain(times(&|at| objects::word_start(text, at, objects::Word::Small))),
-            'B' => plain(times(&|at| objects::word_start(text, at, objects::Word::Big))),
+            'w' => plain(times(&|at| objects::next_word(text, at, objects::WordSize::Small))),
+            'W' => plain(times(&|at| objects::next_word(text, at, objects::WordSize::Big))),
+            'e' => inclusive(times(&|at| objects::word_end(text, at, objects::WordSize::Small))),
+            'E' => inclusive(times(&|at| objects::word_end(text, at, objects::WordSize::Big))),
+            'b' => plain(times(&|at| objects::word_start(text, at, objects::WordSize::Small))),
+            'B' => plain(times(&|at| objects::word_start(text, at, objects::WordSize::Big))),
             '0' => plain(motion::line_start(text, from)),
             '^' => plain(objects::first_non_blank(text, from)),
             '$' => plain(motion::line_end(text, from)),
             'G' => linewise(text.len()),
             'g' => match chars.next() {
-                None => Err(Parsed::Incomplete),
+                None => Err(VimParse::Incomplete),
                 Some('g') => linewise(0),
-                Some(_) => Err(Parsed::Nonsense),
+                Some(_) => Err(VimParse::Nonsense),
             },
             'f' | 'F' | 't' | 'T' => {
-                let what = chars.next().ok_or(Parsed::Incomplete)?;
-                let find = Find { kind: FindKind::parse(first), what };
+                let what = chars.next().ok_or(VimParse::Incomplete)?;
+                let find = CharFind { kind: FindKind::parse(first), what };
                 self.find = Some(find);
-                find.go(text, from, count).map(|at| found(find, at)).ok_or(Parsed::Nonsense)
+                find.go(text, from, count).map(|at| found(find, at)).ok_or(VimParse::Nonsense)
             }
             ';' | ',' => {
-                let find = self.find.ok_or(Parsed::Nonsense)?;
+                let find = self.find.ok_or(VimParse::Nonsense)?;
                 let find = if first == ',' { find.reversed() } else { find };
-                find.go(text, from, count).map(|at| found(find, at)).ok_or(Parsed::Nonsense)
+                find.go(text, from, count).map(|at| found(find, at)).ok_or(VimParse::Nonsense)
             }
-            _ => Err(Parsed::Nonsense),
+            _ => Err(VimParse::Nonsense),
         }
     }
 
     // Operators.
 
-    fn operator(&mut self, editor: &mut Editor, count_before: Option<usize>, name: char, keys: &str) -> Parsed {
+    fn operator(&mut self, editor: &mut Editor, count_before: Option<usize>, name: char, keys: &str) -> VimParse {
         let operator = match name {
-            'd' => Operator::Delete,
-            'c' => Operator::Change,
-            'y' => Operator::Yank,
-            '>' => Operator::Indent,
-            _ => Operator::Outdent,
+            'd' => VimOperator::Delete,
+            'c' => VimOperator::Change,
+            'y' => VimOperator::Yank,
+            '>' => VimOperator::Indent,
+            _ => VimOperator::Outdent,
         };
         let (count_after, rest) = count(&keys[1..]);
         let times = count_before.unwrap_or(1) * count_after.unwrap_or(1);
-        let Some(first) = rest.chars().next() else { return Parsed::Incomplete };
+        let Some(first) = rest.chars().next() else { return VimParse::Incomplete };
         let text = editor.text();
         let from = editor.cursor();
         let (range, shape) = if first == name {
             let end = (1..times).fold(from, |at, _| objects::line_below(text, at));
-            (lines(text, from, end), Shape::Lines)
+            (lines(text, from, end), VimShape::Lines)
         } else if first == 'i' || first == 'a' {
-            let Some(kind) = rest.chars().nth(1) else { return Parsed::Incomplete };
-            let Some(range) = object(text, from, first, kind) else { return Parsed::Nonsense };
-            (range, Shape::Chars)
+            let Some(kind) = rest.chars().nth(1) else { return VimParse::Incomplete };
+            let Some(range) = object(text, from, first, kind) else { return VimParse::Nonsense };
+            (range, VimShape::Chars)
         } else {
             // Changing a word leaves the blank behind it.
             let rest = match (operator, first) {
-                (Operator::Change, 'w') => "e",
-                (Operator::Change, 'W') => "E",
+                (VimOperator::Change, 'w') => "e",
+                (VimOperator::Change, 'W') => "E",
                 _ => rest,
             };
             match self.target(editor, times, rest) {
@@ -315,37 +315,37 @@ impl Vim {
         };
         let keys = self.pending.clone();
         self.apply(editor, operator, range, shape);
-        if operator != Operator::Yank {
-            self.changed(&keys);
+        if operator != VimOperator::Yank {
+            self.record_change(&keys);
         }
-        Parsed::Complete
+        VimParse::Complete
     }
 
-    fn apply(&mut self, editor: &mut Editor, operator: Operator, range: Range<usize>, shape: Shape) {
+    fn apply(&mut self, editor: &mut Editor, operator: VimOperator, range: Range<usize>, shape: VimShape) {
         let text = editor.text();
-        if operator != Operator::Indent && operator != Operator::Outdent {
+        if operator != VimOperator::Indent && operator != VimOperator::Outdent {
             self.register = (text[range.clone()].trim_end_matches('\n').to_owned(), shape);
-            if shape == Shape::Chars {
+            if shape == VimShape::Chars {
                 text[range.clone()].clone_into(&mut self.register.0);
             }
         }
         match operator {
-            Operator::Yank => editor.go(range.start),
-            Operator::Delete => {
+            VimOperator::Yank => editor.go(range.start),
+            VimOperator::Delete => {
                 let range = match shape {
-                    Shape::Chars => range,
-                    Shape::Lines => with_break(text, range),
+                    VimShape::Chars => range,
+                    VimShape::Lines => with_break(text, range),
                 };
                 editor.remove(range);
-                if shape == Shape::Lines {
+                if shape == VimShape::Lines {
                     editor.go(objects::first_non_blank(editor.text(), editor.cursor()));
                 }
             }
-            Operator::Change => {
+            VimOperator::Change => {
                 editor.remove(range);
                 self.insert();
             }
-            Operator::Indent | Operator::Outdent => indent(editor, &range, operator),
+            VimOperator::Indent | VimOperator::Outdent => indent(editor, &range, operator),
         }
     }
 
@@ -357,15 +357,15 @@ impl Vim {
         let behind = (0..count).fold(from, |at, _| motion::left(text, at)).max(motion::line_start(text, from));
         let line = lines(text, from, from);
         let (operator, range, shape) = match name {
-            'x' => (Operator::Delete, from..ahead, Shape::Chars),
-            'X' => (Operator::Delete, behind..from, Shape::Chars),
-            's' => (Operator::Change, from..ahead, Shape::Chars),
-            'S' => (Operator::Change, line, Shape::Lines),
-            'D' => (Operator::Delete, from..end, Shape::Chars),
-            'C' => (Operator::Change, from..end, Shape::Chars),
-            _ => (Operator::Yank, line, Shape::Lines),
+            'x' => (VimOperator::Delete, from..ahead, VimShape::Chars),
+            'X' => (VimOperator::Delete, behind..from, VimShape::Chars),
+            's' => (VimOperator::Change, from..ahead, VimShape::Chars),
+            'S' => (VimOperator::Change, line, VimShape::Lines),
+            'D' => (VimOperator::Delete, from..end, VimShape::Chars),
+            'C' => (VimOperator::Change, from..end, VimShape::Chars),
+            _ => (VimOperator::Yank, line, VimShape::Lines),
         };
-        if !range.is_empty() || operator == Operator::Change {
+        if !range.is_empty() || operator == VimOperator::Change {
             self.apply(editor, operator, range, shape);
         }
     }
@@ -398,22 +398,22 @@ impl Vim {
         }
         let from = editor.cursor();
         match (shape, name) {
-            (Shape::Chars, 'p') => {
+            (VimShape::Chars, 'p') => {
                 editor.go(motion::right(editor.text(), from).min(motion::line_end(editor.text(), from)));
                 editor.insert(&text);
                 editor.left();
             }
-            (Shape::Chars, _) => {
+            (VimShape::Chars, _) => {
                 editor.insert(&text);
                 editor.left();
             }
-            (Shape::Lines, 'p') => {
+            (VimShape::Lines, 'p') => {
                 let end = motion::line_end(editor.text(), from);
                 editor.go(end);
                 editor.insert(&format!("\n{text}"));
                 editor.go(end + 1);
             }
-            (Shape::Lines, _) => {
+            (VimShape::Lines, _) => {
                 let start = motion::line_start(editor.text(), from);
                 editor.go(start);
                 editor.insert(&format!("{text}\n"));
@@ -424,41 +424,43 @@ impl Vim {
 
     // Visual modes.
 
-    fn visual(&mut self, editor: &mut Editor, count: usize, first: char, keys: &str) -> Parsed {
-        let Some(range) = self.selection(editor) else { return Parsed::Nonsense };
-        let shape = if self.mode == Mode::VisualLine { Shape::Lines } else { Shape::Chars };
+    fn visual(&mut self, editor: &mut Editor, count: usize, first: char, keys: &str) -> VimParse {
+        let Some(range) = self.selection(editor) else { return VimParse::Nonsense };
+        let shape = if self.mode == VimMode::VisualLine { VimShape::Lines } else { VimShape::Chars };
         let replaced = |editor: &mut Editor, with: String| {
             editor.replace(range.clone(), &with);
             editor.go(range.start);
         };
         match first {
             'v' | 'V' => {
-                let asked = if first == 'v' { Mode::Visual } else { Mode::VisualLine };
-                self.mode = if self.mode == asked { Mode::Normal } else { asked };
-                return Parsed::Complete;
+                let asked = if first == 'v' { VimMode::Visual } else { VimMode::VisualLine };
+                self.mode = if self.mode == asked { VimMode::Normal } else { asked };
+                return VimParse::Complete;
             }
             'o' => {
                 let cursor = editor.cursor();
                 editor.go(self.anchor);
                 self.anchor = cursor;
-                return Parsed::Complete;
+                return VimParse::Complete;
             }
             'i' | 'a' => {
-                let Some(kind) = keys.chars().nth(1) else { return Parsed::Incomplete };
-                let Some(range) = object(editor.text(), editor.cursor(), first, kind) else { return Parsed::Nonsense };
+                let Some(kind) = keys.chars().nth(1) else { return VimParse::Incomplete };
+                let Some(range) = object(editor.text(), editor.cursor(), first, kind) else {
+                    return VimParse::Nonsense;
+                };
                 self.anchor = range.start;
                 editor.go(motion::left(editor.text(), range.end));
-                return Parsed::Complete;
+                return VimParse::Complete;
             }
-            'd' | 'x' => self.apply(editor, Operator::Delete, range, shape),
-            'y' => self.apply(editor, Operator::Yank, range, shape),
+            'd' | 'x' => self.apply(editor, VimOperator::Delete, range, shape),
+            'y' => self.apply(editor, VimOperator::Yank, range, shape),
             'c' | 's' => {
-                self.mode = Mode::Normal;
-                self.apply(editor, Operator::Change, range, shape);
-                return Parsed::Complete;
+                self.mode = VimMode::Normal;
+                self.apply(editor, VimOperator::Change, range, shape);
+                return VimParse::Complete;
             }
-            '>' => self.apply(editor, Operator::Indent, range, shape),
-            '<' => self.apply(editor, Operator::Outdent, range, shape),
+            '>' => self.apply(editor, VimOperator::Indent, range, shape),
+            '<' => self.apply(editor, VimOperator::Outdent, range, shape),
             'p' => {
                 let text = self.register.0.clone();
                 replaced(editor, text);
@@ -476,7 +478,7 @@ impl Vim {
                 replaced(editor, text);
             }
             'r' => {
-                let Some(with) = keys.chars().nth(1) else { return Parsed::Incomplete };
+                let Some(with) = keys.chars().nth(1) else { return VimParse::Incomplete };
                 let text = &editor.text()[range.clone()];
                 let text = text.chars().map(|c| if c == '\n' { c } else { with }).collect();
                 replaced(editor, text);
@@ -488,16 +490,16 @@ impl Vim {
                     join(editor);
                 }
             }
-            _ => return self.moved(editor, count, keys),
+            _ => return self.run_motion(editor, count, keys),
         }
-        self.mode = Mode::Normal;
-        Parsed::Complete
+        self.mode = VimMode::Normal;
+        VimParse::Complete
     }
 }
 
 /// Forward finds take the place itself.
-fn found(find: Find, at: usize) -> Target {
-    Target { at, inclusive: find.is_forward(), shape: Shape::Chars }
+fn found(find: CharFind, at: usize) -> MotionTarget {
+    MotionTarget { at, inclusive: find.is_forward(), shape: VimShape::Chars }
 }
 
 fn join(editor: &mut Editor) {
@@ -560,21 +562,21 @@ fn with_break(text: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// What lies between here and where a motion leads.
-fn span(text: &str, from: usize, target: &Target) -> (Range<usize>, Shape) {
+fn span(text: &str, from: usize, target: &MotionTarget) -> (Range<usize>, VimShape) {
     let (start, end) = ordered(from, target.at);
     match target.shape {
-        Shape::Lines => (lines(text, start, end), Shape::Lines),
-        Shape::Chars if target.inclusive && target.at >= from => (start..motion::right(text, end), Shape::Chars),
-        Shape::Chars => (start..end, Shape::Chars),
+        VimShape::Lines => (lines(text, start, end), VimShape::Lines),
+        VimShape::Chars if target.inclusive && target.at >= from => (start..motion::right(text, end), VimShape::Chars),
+        VimShape::Chars => (start..end, VimShape::Chars),
     }
 }
 
-fn indent(editor: &mut Editor, range: &Range<usize>, operator: Operator) {
+fn indent(editor: &mut Editor, range: &Range<usize>, operator: VimOperator) {
     let whole = lines(editor.text(), range.start, range.end);
     let shifted: Vec<String> = editor.text()[whole.clone()]
         .split('\n')
         .map(|line| match operator {
-            Operator::Indent => format!("  {line}"),
+            VimOperator::Indent => format!("  {line}"),
             _ => line.strip_prefix("  ").or_else(|| line.strip_prefix(' ')).unwrap_or(line).to_owned(),
         })
         .collect();

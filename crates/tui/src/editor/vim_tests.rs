@@ -2,14 +2,14 @@ use super::*;
 use proptest::prelude::*;
 
 /// Types `keys` in normal mode into `text` with the cursor at its start; `<` stands for Esc.
-fn after(text: &str, keys: &str) -> (String, usize, Mode) {
+fn after(text: &str, keys: &str) -> (String, usize, VimMode) {
     let mut editor = Editor::new();
     editor.set(text);
     editor.go(0);
-    let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+    let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };
     for c in keys.chars() {
-        let key = if c == '\u{1b}' { Key::plain(Code::Escape) } else { Key::char(c) };
-        if vim.key(&mut editor, key) == Handled::No && key.text().is_some() {
+        let key = if c == '\u{1b}' { KeyPress::plain(KeyCode::Escape) } else { KeyPress::char(c) };
+        if vim.key(&mut editor, key) == KeyHandling::No && key.text().is_some() {
             editor.insert(&c.to_string());
         }
     }
@@ -83,8 +83,8 @@ fn visual_modes() {
     assert_eq!(text("abc def", "verx"), "xxx def");
     assert_eq!(text("abc def", "yiwwviwp"), "abc abc");
     assert_eq!(text("a\nb\nc", "VjJ"), "a b\nc");
-    assert_eq!(after("abc", "v\u{1b}").2, Mode::Normal);
-    assert_eq!(after("abc", "vcx").2, Mode::Insert);
+    assert_eq!(after("abc", "v\u{1b}").2, VimMode::Normal);
+    assert_eq!(after("abc", "vcx").2, VimMode::Insert);
 }
 
 proptest! {

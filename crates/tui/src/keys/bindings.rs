@@ -2,12 +2,12 @@
 //! changes nothing else. Ctrl+C, Ctrl+D and Ctrl+M cannot be rebound.
 
 use super::names::{parse_chord, show_chord};
-use super::{Code, Key, Mods};
+use super::{KeyCode, KeyMods, KeyPress};
 use serde::Deserialize;
 
 /// Where a binding counts. The order is that of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Context {
+pub enum KeyContext {
     Global,
     Chat,
     Autocomplete,
@@ -29,7 +29,7 @@ pub enum Context {
     Scroll,
 }
 
-impl Context {
+impl KeyContext {
     pub const ALL: [(Self, &'static str); 19] = [
         (Self::Global, "Global"),
         (Self::Chat, "Chat"),
@@ -57,17 +57,17 @@ macro_rules! actions {
     ($($variant:ident $name:literal $context:ident [$($keys:literal),*] $help:literal;)*) => {
         /// What a key can do.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Action { $($variant),* }
+        pub enum KeyAction { $($variant),* }
 
-        impl Action {
+        impl KeyAction {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
-            pub fn context(self) -> Context {
-                match self { $(Self::$variant => Context::$context),* }
+            pub fn context(self) -> KeyContext {
+                match self { $(Self::$variant => KeyContext::$context),* }
             }
 
             pub fn defaults(self) -> &'static [&'static str] {
@@ -151,61 +151,61 @@ actions! {
 }
 
 #[derive(Clone, Debug)]
-struct Binding {
-    context: Context,
-    keys: Vec<Key>,
-    action: Action,
+struct KeyBinding {
+    context: KeyContext,
+    keys: Vec<KeyPress>,
+    action: KeyAction,
 }
 
 #[derive(Clone, Debug)]
-pub struct Bindings {
+pub struct KeyBindings {
     /// Later ones win.
-    all: Vec<Binding>,
+    all: Vec<KeyBinding>,
 }
 
 /// What the keys pressed so far mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Match {
-    Action(Action),
+pub enum BindingMatch {
+    KeyAction(KeyAction),
     /// The beginning of a chord.
     Prefix,
     None,
 }
 
 #[derive(Debug, Deserialize)]
-struct File {
+struct BindingsFile {
     #[serde(default)]
     bindings: Vec<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Block {
+struct BindingsBlock {
     context: String,
     #[serde(default)]
     bindings: serde_json::Map<String, serde_json::Value>,
 }
 
-impl Default for Bindings {
+impl Default for KeyBindings {
     fn default() -> Self {
-        let rows = Action::ALL.iter().flat_map(|action| {
+        let rows = KeyAction::ALL.iter().flat_map(|action| {
             let chords = action.defaults().iter().filter_map(|text| parse_chord(text));
-            chords.map(|keys| Binding { context: action.context(), keys, action: *action })
+            chords.map(|keys| KeyBinding { context: action.context(), keys, action: *action })
         });
         Self { all: rows.collect() }
     }
 }
 
-impl Bindings {
+impl KeyBindings {
     /// The defaults changed by a `keybindings.json`, and what is wrong with it.
     pub fn parse(json: &str) -> (Self, Vec<String>) {
         let mut bindings = Self::default();
         let mut warnings = Vec::new();
-        let file: File = match serde_json::from_str(json) {
+        let file: BindingsFile = match serde_json::from_str(json) {
             Ok(file) => file,
             Err(error) => return (bindings, vec![format!("keybindings.json is not valid: {error}")]),
         };
         for value in file.bindings {
-            match serde_json::from_value::<Block>(value) {
+            match serde_json::from_value::<BindingsBlock>(value) {
                 Ok(block) => bindings.apply(&block, &mut warnings),
                 Err(error) => warnings.push(format!("keybindings.json: a block is ignored: {error}")),
             }
@@ -213,8 +213,8 @@ impl Bindings {
         (bindings, warnings)
     }
 
-    fn apply(&mut self, block: &Block, warnings: &mut Vec<String>) {
-        let Some((context, _)) = Context::ALL.iter().find(|(_, name)| *name == block.context) else {
+    fn apply(&mut self, block: &BindingsBlock, warnings: &mut Vec<String>) {
+        let Some((context, _)) = KeyContext::ALL.iter().find(|(_, name)| *name == block.context) else {
             warnings.push(format!("keybindings.json: there is no context {:?}", block.context));
             return;
         };
@@ -225,7 +225,7 @@ impl Bindings {
         }
     }
 
-    fn bind(&mut self, context: Context, text: &str, value: &serde_json::Value) -> Result<(), String> {
+    fn bind(&mut self, context: KeyContext, text: &str, value: &serde_json::Value) -> Result<(), String> {
         let keys = parse_chord(text).ok_or("is not a key")?;
         if keys.len() == 1 && is_reserved(keys[0]) {
             return Err("cannot be rebound".into());
@@ -233,37 +233,37 @@ impl Bindings {
         let action = match value {
             serde_json::Value::Null => None,
             serde_json::Value::String(name) => {
-                let found = Action::ALL.iter().find(|action| action.name() == name);
+                let found = KeyAction::ALL.iter().find(|action| action.name() == name);
                 Some(*found.ok_or_else(|| format!("there is no action {name:?}"))?)
             }
             _ => return Err("must be the name of an action or null".into()),
         };
         self.all.retain(|binding| binding.context != context || binding.keys != keys);
-        self.all.extend(action.map(|action| Binding { context, keys, action }));
+        self.all.extend(action.map(|action| KeyBinding { context, keys, action }));
         Ok(())
     }
 
     /// What `keys` mean where these contexts are active, the first one counting most.
-    pub fn find(&self, contexts: &[Context], keys: &[Key]) -> Match {
+    pub fn find(&self, contexts: &[KeyContext], keys: &[KeyPress]) -> BindingMatch {
         for context in contexts {
             let here = || self.all.iter().rev().filter(|binding| binding.context == *context);
             if let Some(binding) = here().find(|binding| binding.keys == keys) {
-                return Match::Action(binding.action);
+                return BindingMatch::KeyAction(binding.action);
             }
             if here().any(|binding| binding.keys.len() > keys.len() && binding.keys.starts_with(keys)) {
-                return Match::Prefix;
+                return BindingMatch::Prefix;
             }
         }
-        Match::None
+        BindingMatch::None
     }
 
     /// Every way to an action.
-    pub fn all_keys_of(&self, action: Action) -> Vec<String> {
+    pub fn all_keys_of(&self, action: KeyAction) -> Vec<String> {
         self.all.iter().filter(|binding| binding.action == action).map(|binding| show_chord(&binding.keys)).collect()
     }
 
     /// The keys of an action, for hints; the user's own come first.
-    pub fn keys_of(&self, action: Action) -> Option<String> {
+    pub fn keys_of(&self, action: KeyAction) -> Option<String> {
         let own = self.all.iter().rev().find(|binding| {
             let text = show_chord(&binding.keys);
             binding.action == action && !action.defaults().contains(&text.as_str())
@@ -273,8 +273,8 @@ impl Bindings {
     }
 }
 
-fn is_reserved(key: Key) -> bool {
-    let named = |c: char| key == Key::new(Code::Char(c), Mods::CTRL);
+fn is_reserved(key: KeyPress) -> bool {
+    let named = |c: char| key == KeyPress::new(KeyCode::Char(c), KeyMods::CTRL);
     named('c') || named('d') || named('m')
 }
 
@@ -282,11 +282,11 @@ fn is_reserved(key: Key) -> bool {
 mod tests {
     use super::*;
 
-    const CHAT: [Context; 2] = [Context::Chat, Context::Global];
+    const CHAT: [KeyContext; 2] = [KeyContext::Chat, KeyContext::Global];
 
     #[test]
     fn every_default_is_a_chord() {
-        for action in Action::ALL {
+        for action in KeyAction::ALL {
             for text in action.defaults() {
                 assert!(parse_chord(text).is_some_and(|keys| show_chord(&keys) == *text), "{text}");
             }
@@ -295,37 +295,46 @@ mod tests {
 
     #[test]
     fn chords_are_prefixes_until_complete() {
-        let bindings = Bindings::default();
-        let keys = [Key::ctrl('x'), Key::ctrl('k')];
-        assert_eq!(bindings.find(&CHAT, &keys[..1]), Match::Prefix);
-        assert_eq!(bindings.find(&CHAT, &keys), Match::Action(Action::KillAgents));
-        assert_eq!(bindings.find(&CHAT, &[Key::char('a')]), Match::None);
+        let bindings = KeyBindings::default();
+        let keys = [KeyPress::ctrl('x'), KeyPress::ctrl('k')];
+        assert_eq!(bindings.find(&CHAT, &keys[..1]), BindingMatch::Prefix);
+        assert_eq!(bindings.find(&CHAT, &keys), BindingMatch::KeyAction(KeyAction::KillAgents));
+        assert_eq!(bindings.find(&CHAT, &[KeyPress::char('a')]), BindingMatch::None);
     }
 
     #[test]
     fn the_file_rebinds_unbinds_and_warns() {
         // [TST-232]
-        let (bindings, warnings) = Bindings::parse(
+        let (bindings, warnings) = KeyBindings::parse(
             r#"{"$schema":"x","bindings":[
                 {"context":"Chat","bindings":{"enter":"chat:newline","ctrl+enter":"chat:submit","ctrl+s":null,
                  "ctrl+c":"chat:submit","hyper+q":"chat:submit","ctrl+q":"chat:nothing","ctrl+y":7}},
                 {"context":"Nowhere","bindings":{"a":"chat:submit"}}, 5]}"#,
         );
-        assert_eq!(bindings.find(&CHAT, &[Key::plain(Code::Enter)]), Match::Action(Action::Newline));
-        assert_eq!(bindings.find(&CHAT, &[Key::new(Code::Enter, Mods::CTRL)]), Match::Action(Action::Submit));
-        assert_eq!(bindings.find(&CHAT, &[Key::ctrl('s')]), Match::None);
-        assert_eq!(bindings.find(&CHAT, &[Key::ctrl('c')]), Match::Action(Action::Interrupt));
-        assert_eq!(bindings.keys_of(Action::Submit).as_deref(), Some("ctrl+enter"));
+        assert_eq!(
+            bindings.find(&CHAT, &[KeyPress::plain(KeyCode::Enter)]),
+            BindingMatch::KeyAction(KeyAction::Newline)
+        );
+        assert_eq!(
+            bindings.find(&CHAT, &[KeyPress::new(KeyCode::Enter, KeyMods::CTRL)]),
+            BindingMatch::KeyAction(KeyAction::Submit)
+        );
+        assert_eq!(bindings.find(&CHAT, &[KeyPress::ctrl('s')]), BindingMatch::None);
+        assert_eq!(bindings.find(&CHAT, &[KeyPress::ctrl('c')]), BindingMatch::KeyAction(KeyAction::Interrupt));
+        assert_eq!(bindings.keys_of(KeyAction::Submit).as_deref(), Some("ctrl+enter"));
         assert_eq!(warnings.len(), 6, "{warnings:?}");
-        assert_eq!(Bindings::parse("{").1.len(), 1);
+        assert_eq!(KeyBindings::parse("{").1.len(), 1);
     }
 
     #[test]
     fn a_lone_capital_implies_shift_and_unbinding_all_chords_frees_the_prefix() {
-        let (bindings, _) = Bindings::parse(
+        let (bindings, _) = KeyBindings::parse(
             r#"{"bindings":[{"context":"Chat","bindings":{"ctrl+x ctrl+k":null,"ctrl+x ctrl+e":null,"K":"chat:undo"}}]}"#,
         );
-        assert_eq!(bindings.find(&CHAT, &[Key::ctrl('x')]), Match::None);
-        assert_eq!(bindings.find(&CHAT, &[Key::new(Code::Char('k'), Mods::SHIFT)]), Match::Action(Action::Undo));
+        assert_eq!(bindings.find(&CHAT, &[KeyPress::ctrl('x')]), BindingMatch::None);
+        assert_eq!(
+            bindings.find(&CHAT, &[KeyPress::new(KeyCode::Char('k'), KeyMods::SHIFT)]),
+            BindingMatch::KeyAction(KeyAction::Undo)
+        );
     }
 }

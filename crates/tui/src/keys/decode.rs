@@ -5,7 +5,7 @@
 //! Two things need time: a lone escape byte is the Esc key only when nothing follows, and a paste whose end marker got
 //! lost ends when nothing more comes. The caller waits `patience()` and then calls `settle()`.
 
-use super::{Code, Focus, Input, Key, Mods};
+use super::{FocusChange, KeyCode, KeyMods, KeyPress, TerminalInput};
 use std::time::Duration;
 
 /// After a lone escape, which may be the key.
@@ -18,27 +18,27 @@ const SEQUENCE_LIMIT: usize = 4_096;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct InputDecoder {
     pending: Vec<u8>,
     /// The text of a bracketed paste so far.
     paste: Option<Vec<u8>>,
 }
 
 /// How far the beginning of the pending bytes could be read.
-enum Read {
+enum DecodeStep {
     /// This many bytes are done.
-    Done(usize, Option<Input>),
+    Done(usize, Option<TerminalInput>),
     PasteBegins(usize),
     /// More bytes are needed.
     Wait,
 }
 
-impl Decoder {
+impl InputDecoder {
     pub fn new() -> Self {
         Self::default()
     }
 
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Input> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<TerminalInput> {
         self.pending.extend_from_slice(bytes);
         let mut inputs = Vec::new();
         self.drain(&mut inputs);
@@ -46,7 +46,7 @@ impl Decoder {
     }
 
     /// How long to wait for more before `settle`; `None` when nothing is pending.
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn flush_delay(&self) -> Option<Duration> {
         if self.paste.is_some() {
             Some(PASTE_WAIT)
         } else {
@@ -59,24 +59,26 @@ impl Decoder {
     }
 
     /// Nothing more came: what is pending is taken as it stands.
-    pub fn settle(&mut self) -> Vec<Input> {
+    pub fn flush(&mut self) -> Vec<TerminalInput> {
         let mut inputs = Vec::new();
         if let Some(mut paste) = self.paste.take() {
             paste.append(&mut self.pending);
-            inputs.push(Input::Paste(pasted(&paste)));
+            inputs.push(TerminalInput::Paste(pasted(&paste)));
             return inputs;
         }
         match self.pending.first() {
-            Some(0x1b) if self.pending.len() == 1 => inputs.push(Input::Key(Key::plain(Code::Escape))),
+            Some(0x1b) if self.pending.len() == 1 => inputs.push(TerminalInput::Key(KeyPress::plain(KeyCode::Escape))),
             // Alt with a bracket: an introducer that nothing follows.
-            Some(0x1b) if self.pending.len() == 2 => inputs.push(Input::Key(Key::alt(self.pending[1] as char))),
+            Some(0x1b) if self.pending.len() == 2 => {
+                inputs.push(TerminalInput::Key(KeyPress::alt(self.pending[1] as char)))
+            }
             Some(_) | None => {}
         }
         self.pending.clear();
         inputs
     }
 
-    fn drain(&mut self, inputs: &mut Vec<Input>) {
+    fn drain(&mut self, inputs: &mut Vec<TerminalInput>) {
         loop {
             if self.paste.is_some() && !self.drain_paste(inputs) {
                 return;
@@ -85,16 +87,16 @@ impl Decoder {
             let mut at = 0;
             loop {
                 match read(&self.pending[at..]) {
-                    Read::Done(len, input) => {
+                    DecodeStep::Done(len, input) => {
                         at += len;
                         inputs.extend(input);
                     }
-                    Read::PasteBegins(len) => {
+                    DecodeStep::PasteBegins(len) => {
                         at += len;
                         self.paste = Some(Vec::new());
                         break;
                     }
-                    Read::Wait => break,
+                    DecodeStep::Wait => break,
                 }
             }
             self.pending.drain(..at);
@@ -105,12 +107,12 @@ impl Decoder {
     }
 
     /// `false` when the end of the paste has not come yet.
-    fn drain_paste(&mut self, inputs: &mut Vec<Input>) -> bool {
+    fn drain_paste(&mut self, inputs: &mut Vec<TerminalInput>) -> bool {
         let Some(paste) = &mut self.paste else { return true };
         if let Some(at) = find(&self.pending, PASTE_END) {
             paste.extend_from_slice(&self.pending[..at]);
             self.pending.drain(..at + PASTE_END.len());
-            inputs.push(Input::Paste(pasted(paste)));
+            inputs.push(TerminalInput::Paste(pasted(paste)));
             self.paste = None;
             return true;
         }
@@ -135,13 +137,18 @@ fn pasted(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
 }
 
-fn read(bytes: &[u8]) -> Read {
+fn read(bytes: &[u8]) -> DecodeStep {
     match bytes {
-        [] => Read::Wait,
+        [] => DecodeStep::Wait,
         [0x1b, ..] => read_escape(bytes),
-        [first, ..] if *first < 0x20 || *first == 0x7f => Read::Done(1, Some(Input::Key(control(*first)))),
-        _ => read_char(bytes).map_or(Read::Wait, |(len, c)| {
-            Read::Done(len, c.map(|c| Input::Key(Key { code: Code::Char(c), mods: Mods::NONE })))
+        [first, ..] if *first < 0x20 || *first == 0x7f => {
+            DecodeStep::Done(1, Some(TerminalInput::Key(control(*first))))
+        }
+        _ => read_char(bytes).map_or(DecodeStep::Wait, |(len, c)| {
+            DecodeStep::Done(
+                len,
+                c.map(|c| TerminalInput::Key(KeyPress { code: KeyCode::Char(c), mods: KeyMods::NONE })),
+            )
         }),
     }
 }
@@ -162,170 +169,172 @@ fn read_char(bytes: &[u8]) -> Option<(usize, Option<char>)> {
     }
 }
 
-fn control(byte: u8) -> Key {
+fn control(byte: u8) -> KeyPress {
     match byte {
-        0x00 => Key::ctrl(' '),
-        0x09 => Key::plain(Code::Tab),
-        0x0d => Key::plain(Code::Enter),
-        0x1b => Key::plain(Code::Escape),
-        0x08 => Key::new(Code::Backspace, Mods::CTRL),
-        0x7f => Key::plain(Code::Backspace),
-        0x1c..=0x1f => Key::ctrl((byte + 0x40) as char),
-        _ => Key::ctrl((byte + 0x60) as char),
+        0x00 => KeyPress::ctrl(' '),
+        0x09 => KeyPress::plain(KeyCode::Tab),
+        0x0d => KeyPress::plain(KeyCode::Enter),
+        0x1b => KeyPress::plain(KeyCode::Escape),
+        0x08 => KeyPress::new(KeyCode::Backspace, KeyMods::CTRL),
+        0x7f => KeyPress::plain(KeyCode::Backspace),
+        0x1c..=0x1f => KeyPress::ctrl((byte + 0x40) as char),
+        _ => KeyPress::ctrl((byte + 0x60) as char),
     }
 }
 
-fn read_escape(bytes: &[u8]) -> Read {
+fn read_escape(bytes: &[u8]) -> DecodeStep {
     match bytes.get(1) {
-        None => Read::Wait,
+        None => DecodeStep::Wait,
         // Esc, then the beginning of something else.
-        Some(0x1b) => Read::Done(1, Some(Input::Key(Key::plain(Code::Escape)))),
+        Some(0x1b) => DecodeStep::Done(1, Some(TerminalInput::Key(KeyPress::plain(KeyCode::Escape)))),
         Some(b'[') => read_csi(bytes),
         Some(b'O') => match bytes.get(2) {
-            None => Read::Wait,
+            None => DecodeStep::Wait,
             Some(letter) => {
-                let key = letter_key(*letter).map(|code| Input::Key(Key::plain(code)));
-                Read::Done(3, key.or_else(|| keypad(*letter)))
+                let key = letter_key(*letter).map(|code| TerminalInput::Key(KeyPress::plain(code)));
+                DecodeStep::Done(3, key.or_else(|| keypad(*letter)))
             }
         },
         Some(b']' | b'P' | b'_' | b'^') => read_string(bytes),
         Some(byte) if *byte < 0x20 || *byte == 0x7f => {
             let key = control(*byte);
-            Read::Done(2, Some(Input::Key(Key::new(key.code, Mods { alt: true, ..key.mods }))))
+            DecodeStep::Done(2, Some(TerminalInput::Key(KeyPress::new(key.code, KeyMods { alt: true, ..key.mods }))))
         }
         Some(_) => match read_char(&bytes[1..]) {
-            None => Read::Wait,
-            Some((len, c)) => Read::Done(len + 1, c.map(|c| Input::Key(Key::new(Code::Char(c), Mods::ALT)))),
+            None => DecodeStep::Wait,
+            Some((len, c)) => {
+                DecodeStep::Done(len + 1, c.map(|c| TerminalInput::Key(KeyPress::new(KeyCode::Char(c), KeyMods::ALT))))
+            }
         },
     }
 }
 
-fn keypad(letter: u8) -> Option<Input> {
+fn keypad(letter: u8) -> Option<TerminalInput> {
     let code = match letter {
-        b'M' => Code::Enter,
-        b'j'..=b'y' => Code::Char((letter - 0x40) as char),
+        b'M' => KeyCode::Enter,
+        b'j'..=b'y' => KeyCode::Char((letter - 0x40) as char),
         _ => return None,
     };
-    Some(Input::Key(Key::plain(code)))
+    Some(TerminalInput::Key(KeyPress::plain(code)))
 }
 
 /// OSC, DCS, APC, PM: up to BEL or ST.
-fn read_string(bytes: &[u8]) -> Read {
+fn read_string(bytes: &[u8]) -> DecodeStep {
     for (at, byte) in bytes.iter().enumerate().skip(2) {
         match byte {
-            0x07 => return Read::Done(at + 1, report(&bytes[1..at])),
+            0x07 => return DecodeStep::Done(at + 1, report(&bytes[1..at])),
             0x1b => {
                 return match bytes.get(at + 1) {
-                    None => Read::Wait,
-                    Some(b'\\') => Read::Done(at + 2, report(&bytes[1..at])),
+                    None => DecodeStep::Wait,
+                    Some(b'\\') => DecodeStep::Done(at + 2, report(&bytes[1..at])),
                     // Something else begins: the string was never closed.
-                    Some(_) => Read::Done(at, None),
+                    Some(_) => DecodeStep::Done(at, None),
                 };
             }
             // A person typed alt and a bracket, then text.
-            0x0d | 0x03 if at < SEQUENCE_LIMIT => return Read::Done(at, None),
+            0x0d | 0x03 if at < SEQUENCE_LIMIT => return DecodeStep::Done(at, None),
             _ => {}
         }
     }
-    if bytes.len() > SEQUENCE_LIMIT { Read::Done(bytes.len(), None) } else { Read::Wait }
+    if bytes.len() > SEQUENCE_LIMIT { DecodeStep::Done(bytes.len(), None) } else { DecodeStep::Wait }
 }
 
-fn report(bytes: &[u8]) -> Option<Input> {
-    std::str::from_utf8(bytes).ok().map(|text| Input::Report(text.to_owned()))
+fn report(bytes: &[u8]) -> Option<TerminalInput> {
+    std::str::from_utf8(bytes).ok().map(|text| TerminalInput::Report(text.to_owned()))
 }
 
-fn read_csi(bytes: &[u8]) -> Read {
+fn read_csi(bytes: &[u8]) -> DecodeStep {
     // The Linux console sends function keys as `[[A`.
     if bytes.get(2) == Some(&b'[') {
         return match bytes.get(3) {
-            None => Read::Wait,
+            None => DecodeStep::Wait,
             Some(letter @ b'A'..=b'E') => {
-                Read::Done(4, Some(Input::Key(Key::plain(Code::Function(letter - b'A' + 1)))))
+                DecodeStep::Done(4, Some(TerminalInput::Key(KeyPress::plain(KeyCode::Function(letter - b'A' + 1)))))
             }
-            Some(_) => Read::Done(4, None),
+            Some(_) => DecodeStep::Done(4, None),
         };
     }
     let mut at = 2;
     loop {
         match bytes.get(at) {
-            None if at > SEQUENCE_LIMIT => return Read::Done(at, None),
-            None => return Read::Wait,
+            None if at > SEQUENCE_LIMIT => return DecodeStep::Done(at, None),
+            None => return DecodeStep::Wait,
             Some(0x20..=0x3f) => at += 1,
             Some(0x40..=0x7e) => break,
             // No part of a sequence: it was cut off.
-            Some(_) => return Read::Done(at, None),
+            Some(_) => return DecodeStep::Done(at, None),
         }
     }
     let (body, last) = (&bytes[2..at], bytes[at]);
     let len = at + 1;
     match (body, last) {
-        (b"200", b'~') => Read::PasteBegins(len),
-        (b"", b'I') => Read::Done(len, Some(Input::Focus(Focus::Gained))),
-        (b"", b'O') => Read::Done(len, Some(Input::Focus(Focus::Lost))),
+        (b"200", b'~') => DecodeStep::PasteBegins(len),
+        (b"", b'I') => DecodeStep::Done(len, Some(TerminalInput::Focus(FocusChange::Gained))),
+        (b"", b'O') => DecodeStep::Done(len, Some(TerminalInput::Focus(FocusChange::Lost))),
         // An old mouse report: three more bytes.
         (b"", b'M') => {
             if bytes.len() < len + 3 {
-                Read::Wait
+                DecodeStep::Wait
             } else {
-                Read::Done(len + 3, None)
+                DecodeStep::Done(len + 3, None)
             }
         }
-        (b"201", b'~') | ([b'<', ..], b'M' | b'm') => Read::Done(len, None),
-        ([b'?' | b'>' | b'=', ..], _) | (_, b'R' | b'c' | b'n' | b't') => Read::Done(len, report(&bytes[1..len])),
-        (_, b'u') => Read::Done(len, kitty(body)),
-        (_, b'~') => Read::Done(len, numbered(body)),
-        (b"", b'Z') => Read::Done(len, Some(Input::Key(Key::new(Code::Tab, Mods::SHIFT)))),
-        _ => Read::Done(len, lettered(body, last)),
+        (b"201", b'~') | ([b'<', ..], b'M' | b'm') => DecodeStep::Done(len, None),
+        ([b'?' | b'>' | b'=', ..], _) | (_, b'R' | b'c' | b'n' | b't') => DecodeStep::Done(len, report(&bytes[1..len])),
+        (_, b'u') => DecodeStep::Done(len, kitty(body)),
+        (_, b'~') => DecodeStep::Done(len, numbered(body)),
+        (b"", b'Z') => DecodeStep::Done(len, Some(TerminalInput::Key(KeyPress::new(KeyCode::Tab, KeyMods::SHIFT)))),
+        _ => DecodeStep::Done(len, lettered(body, last)),
     }
 }
 
 /// `1;mods A` and alike.
-fn lettered(body: &[u8], last: u8) -> Option<Input> {
+fn lettered(body: &[u8], last: u8) -> Option<TerminalInput> {
     let code = letter_key(last)?;
-    let params = Params::read(body);
-    (!params.is_release()).then(|| Input::Key(Key::new(code, params.mods())))
+    let params = CsiParams::read(body);
+    (!params.is_release()).then(|| TerminalInput::Key(KeyPress::new(code, params.mods())))
 }
 
-fn letter_key(letter: u8) -> Option<Code> {
+fn letter_key(letter: u8) -> Option<KeyCode> {
     Some(match letter {
-        b'A' => Code::Up,
-        b'B' => Code::Down,
-        b'C' => Code::Right,
-        b'D' => Code::Left,
-        b'E' => Code::Char('5'),
-        b'F' => Code::End,
-        b'H' => Code::Home,
-        b'P'..=b'S' => Code::Function(letter - b'P' + 1),
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'E' => KeyCode::Char('5'),
+        b'F' => KeyCode::End,
+        b'H' => KeyCode::Home,
+        b'P'..=b'S' => KeyCode::Function(letter - b'P' + 1),
         _ => return None,
     })
 }
 
 /// `number;mods ~`
-fn numbered(body: &[u8]) -> Option<Input> {
-    let params = Params::read(body);
+fn numbered(body: &[u8]) -> Option<TerminalInput> {
+    let params = CsiParams::read(body);
     if params.is_release() {
         return None;
     }
     let code = match params.first() {
-        1 | 7 => Code::Home,
-        2 => Code::Insert,
-        3 => Code::Delete,
-        4 | 8 => Code::End,
-        5 => Code::PageUp,
-        6 => Code::PageDown,
-        n @ 11..=15 => Code::Function((n - 10) as u8),
-        n @ 17..=21 => Code::Function((n - 11) as u8),
-        n @ 23..=24 => Code::Function((n - 12) as u8),
+        1 | 7 => KeyCode::Home,
+        2 => KeyCode::Insert,
+        3 => KeyCode::Delete,
+        4 | 8 => KeyCode::End,
+        5 => KeyCode::PageUp,
+        6 => KeyCode::PageDown,
+        n @ 11..=15 => KeyCode::Function((n - 10) as u8),
+        n @ 17..=21 => KeyCode::Function((n - 11) as u8),
+        n @ 23..=24 => KeyCode::Function((n - 12) as u8),
         // modifyOtherKeys: 27;mods;code
         27 => return named(params.third()?, params.mods()),
         _ => return None,
     };
-    Some(Input::Key(Key::new(code, params.mods())))
+    Some(TerminalInput::Key(KeyPress::new(code, params.mods())))
 }
 
 /// `code:shifted:base;mods:event;text u`
-fn kitty(body: &[u8]) -> Option<Input> {
-    let params = Params::read(body);
+fn kitty(body: &[u8]) -> Option<TerminalInput> {
+    let params = CsiParams::read(body);
     if params.is_release() {
         return None;
     }
@@ -337,43 +346,43 @@ fn kitty(body: &[u8]) -> Option<Input> {
         && !mods.command
         && let Some(shifted) = params.alternate()
     {
-        return named(shifted, Mods::NONE);
+        return named(shifted, KeyMods::NONE);
     }
     named(params.first(), mods)
 }
 
-fn named(code: u32, mods: Mods) -> Option<Input> {
+fn named(code: u32, mods: KeyMods) -> Option<TerminalInput> {
     let code = match code {
-        9 => Code::Tab,
-        13 | 57414 => Code::Enter,
-        27 => Code::Escape,
-        8 | 127 => Code::Backspace,
-        57399..=57408 => Code::Char(char::from_digit(code - 57399, 10)?),
-        57409 => Code::Char('.'),
-        57410 => Code::Char('/'),
-        57411 => Code::Char('*'),
-        57412 => Code::Char('-'),
-        57413 => Code::Char('+'),
-        57417 => Code::Left,
-        57418 => Code::Right,
-        57419 => Code::Up,
-        57420 => Code::Down,
-        57421 => Code::PageUp,
-        57422 => Code::PageDown,
-        57423 => Code::Home,
-        57424 => Code::End,
-        57426 => Code::Delete,
+        9 => KeyCode::Tab,
+        13 | 57414 => KeyCode::Enter,
+        27 => KeyCode::Escape,
+        8 | 127 => KeyCode::Backspace,
+        57399..=57408 => KeyCode::Char(char::from_digit(code - 57399, 10)?),
+        57409 => KeyCode::Char('.'),
+        57410 => KeyCode::Char('/'),
+        57411 => KeyCode::Char('*'),
+        57412 => KeyCode::Char('-'),
+        57413 => KeyCode::Char('+'),
+        57417 => KeyCode::Left,
+        57418 => KeyCode::Right,
+        57419 => KeyCode::Up,
+        57420 => KeyCode::Down,
+        57421 => KeyCode::PageUp,
+        57422 => KeyCode::PageDown,
+        57423 => KeyCode::Home,
+        57424 => KeyCode::End,
+        57426 => KeyCode::Delete,
         // Modifier, lock and media keys by themselves.
         0xe000..=0xf8ff => return None,
-        _ => Code::Char(char::from_u32(code).filter(|c| !c.is_control())?),
+        _ => KeyCode::Char(char::from_u32(code).filter(|c| !c.is_control())?),
     };
-    Some(Input::Key(Key::new(code, mods)))
+    Some(TerminalInput::Key(KeyPress::new(code, mods)))
 }
 
 /// Up to three parameters with their first sub-parameters.
-struct Params([(Option<u32>, Option<u32>); 3]);
+struct CsiParams([(Option<u32>, Option<u32>); 3]);
 
-impl Params {
+impl CsiParams {
     fn read(body: &[u8]) -> Self {
         let mut all = [(None, None); 3];
         for (slot, part) in all.iter_mut().zip(body.split(|byte| *byte == b';')) {
@@ -395,9 +404,9 @@ impl Params {
         self.0[2].0
     }
 
-    fn mods(&self) -> Mods {
+    fn mods(&self) -> KeyMods {
         let bits = self.0[1].0.unwrap_or(1).saturating_sub(1);
-        Mods {
+        KeyMods {
             shift: bits & 1 != 0,
             // Meta counts as alt; super is the command key.
             alt: bits & (2 | 32) != 0,

@@ -1,16 +1,16 @@
 use super::*;
 use proptest::prelude::*;
 
-fn decode(bytes: &[u8]) -> Vec<Input> {
-    let mut decoder = Decoder::new();
+fn decode(bytes: &[u8]) -> Vec<TerminalInput> {
+    let mut decoder = InputDecoder::new();
     let mut inputs = decoder.push(bytes);
-    inputs.extend(decoder.settle());
+    inputs.extend(decoder.flush());
     inputs
 }
 
 fn keys(bytes: &[u8]) -> Vec<String> {
-    let name = |input: Input| match input {
-        Input::Key(key) => key.to_string(),
+    let name = |input: TerminalInput| match input {
+        TerminalInput::Key(key) => key.to_string(),
         other => format!("{other:?}"),
     };
     decode(bytes).into_iter().map(name).collect()
@@ -50,11 +50,18 @@ fn kitty_keys() {
 #[test]
 fn reports_focus_and_mouse_never_become_text() {
     // [TST-254]
-    assert_eq!(decode(b"\x1b[I\x1b[O"), [Input::Focus(Focus::Gained), Input::Focus(Focus::Lost)]);
+    assert_eq!(
+        decode(b"\x1b[I\x1b[O"),
+        [TerminalInput::Focus(FocusChange::Gained), TerminalInput::Focus(FocusChange::Lost)]
+    );
     assert_eq!(decode(b"\x1b[<0;10;20M\x1b[<0;10;20m\x1b[M !!"), []);
     assert_eq!(
         decode(b"\x1b]11;rgb:00/00/00\x1b\\\x1b[?1u\x1b[5;7R"),
-        [Input::Report("]11;rgb:00/00/00".into()), Input::Report("[?1u".into()), Input::Report("[5;7R".into())]
+        [
+            TerminalInput::Report("]11;rgb:00/00/00".into()),
+            TerminalInput::Report("[?1u".into()),
+            TerminalInput::Report("[5;7R".into())
+        ]
     );
     assert_eq!(keys(b"\x1b[999zx"), ["x"]);
 }
@@ -62,25 +69,25 @@ fn reports_focus_and_mouse_never_become_text() {
 #[test]
 fn a_paste_is_one_input_and_ends_without_its_marker() {
     // [TST-235]
-    assert_eq!(decode(b"\x1b[200~a\r\nb\x1b[Ac\x1b[201~x")[0], Input::Paste("a\nb\x1b[Ac".into()));
-    let mut decoder = Decoder::new();
+    assert_eq!(decode(b"\x1b[200~a\r\nb\x1b[Ac\x1b[201~x")[0], TerminalInput::Paste("a\nb\x1b[Ac".into()));
+    let mut decoder = InputDecoder::new();
     assert_eq!(decoder.push(b"\x1b[200~lost\x1b[20"), []);
-    assert_eq!(decoder.patience(), Some(PASTE_WAIT));
-    assert_eq!(decoder.settle(), [Input::Paste("lost\x1b[20".into())]);
-    assert_eq!(decoder.patience(), None);
+    assert_eq!(decoder.flush_delay(), Some(PASTE_WAIT));
+    assert_eq!(decoder.flush(), [TerminalInput::Paste("lost\x1b[20".into())]);
+    assert_eq!(decoder.flush_delay(), None);
 }
 
 #[test]
 fn a_large_paste_in_small_pieces_stays_linear() {
     // [TST-235]
     let text = "0123456789abcde\r".repeat(65_536);
-    let mut decoder = Decoder::new();
+    let mut decoder = InputDecoder::new();
     let mut inputs = decoder.push(b"\x1b[200~");
     for chunk in text.as_bytes().chunks(1_000) {
         inputs.extend(decoder.push(chunk));
     }
     inputs.extend(decoder.push(b"\x1b[201~"));
-    assert_eq!(inputs, [Input::Paste(text.replace('\r', "\n"))]);
+    assert_eq!(inputs, [TerminalInput::Paste(text.replace('\r', "\n"))]);
 }
 
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
@@ -115,14 +122,14 @@ proptest! {
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         at.push(bytes.len());
         at.sort_unstable();
-        let mut decoder = Decoder::new();
+        let mut decoder = InputDecoder::new();
         let mut inputs = Vec::new();
         let mut from = 0;
         for to in at {
             inputs.extend(decoder.push(&bytes[from..to]));
             from = to;
         }
-        inputs.extend(decoder.settle());
+        inputs.extend(decoder.flush());
         prop_assert_eq!(inputs, decode(&bytes));
     }
 }

@@ -1,8 +1,8 @@
 //! Answers the picker's questions on threads that may wait. A new question of a kind ends the one before.
 
-use super::{News, Request};
-use crate::app::Input;
-use engine::query::{self, Catalogue, Needle, Scope, Wanted};
+use super::{PickerRequest, PickerUpdate};
+use crate::app::AppInput;
+use engine::query::{self, SearchQuery, SearchRequest, SessionCatalogue, SessionScope};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,91 +14,96 @@ use tokio::sync::mpsc;
 const PAGE: usize = 40;
 const BATCH: usize = 500;
 /// Sessions a search tells.
-const FOUND: usize = 200;
+const MAX_HITS: usize = 200;
 /// Things said that a preview is made of.
-const PREVIEW: usize = 40;
+const PREVIEW_MESSAGES: usize = 40;
 
 /// And what the view of a resumed conversation has before its end.
-const EARLIER: usize = 5_000;
+const EARLIER_MESSAGES: usize = 5_000;
 
 #[derive(Debug)]
-pub(crate) struct Fetch {
+pub(crate) struct PickerFetcher {
     env: Env,
     cwd: PathBuf,
-    sender: mpsc::Sender<Input>,
-    list_over: Arc<AtomicBool>,
-    search_over: Arc<AtomicBool>,
+    sender: mpsc::Sender<AppInput>,
+    list_cancelled: Arc<AtomicBool>,
+    search_cancelled: Arc<AtomicBool>,
 }
 
-impl Fetch {
-    pub(crate) fn new(env: Env, cwd: PathBuf, sender: mpsc::Sender<Input>) -> Self {
-        Self { env, cwd, sender, list_over: Arc::default(), search_over: Arc::default() }
+impl PickerFetcher {
+    pub(crate) fn new(env: Env, cwd: PathBuf, sender: mpsc::Sender<AppInput>) -> Self {
+        Self { env, cwd, sender, list_cancelled: Arc::default(), search_cancelled: Arc::default() }
     }
 
-    pub(crate) fn serve(&mut self, request: Request) {
+    pub(crate) fn serve(&mut self, request: PickerRequest) {
         let (env, cwd, sender) = (self.env.clone(), self.cwd.clone(), self.sender.clone());
         match request {
-            Request::List { round, scope } => {
-                let over = renewed(&mut self.list_over);
+            PickerRequest::List { round, scope } => {
+                let over = cancel_previous(&mut self.list_cancelled);
                 tokio::task::spawn_blocking(move || {
-                    list(&Catalogue::open(&env, &cwd, scope), (round, cwd), &over, &sender);
+                    list(&SessionCatalogue::open(&env, &cwd, scope), (round, cwd), &over, &sender);
                 });
             }
-            Request::Search { round, query, scope } => {
-                let over = renewed(&mut self.search_over);
+            PickerRequest::Search { round, query, scope } => {
+                let over = cancel_previous(&mut self.search_cancelled);
                 tokio::task::spawn_blocking(move || {
                     search(&env, &cwd, (scope, &query), round, (&over, &sender));
                 });
             }
-            Request::Preview(path) => {
+            PickerRequest::Preview(path) => {
                 tokio::task::spawn_blocking(move || {
-                    let said = query::preview(&path, PREVIEW);
-                    tell(&sender, News::Preview { path, said });
+                    let said = query::preview(&path, PREVIEW_MESSAGES);
+                    send_update(&sender, PickerUpdate::Preview { path, said });
                 });
             }
-            Request::Rename { path, name } => {
+            PickerRequest::Rename { path, name } => {
                 tokio::task::spawn_blocking(move || {
                     let name = query::rename(&path, &name);
-                    tell(&sender, News::Renamed { path, name });
+                    send_update(&sender, PickerUpdate::Renamed { path, name });
                 });
             }
-            Request::Earlier(id) => {
+            PickerRequest::Earlier(id) => {
                 tokio::task::spawn_blocking(move || {
                     let path = query::transcript(&env, &cwd, &id);
-                    let said = path.map(|path| query::preview(&path, EARLIER)).unwrap_or_default();
-                    tell(&sender, News::Earlier(said));
+                    let said = path.map(|path| query::preview(&path, EARLIER_MESSAGES)).unwrap_or_default();
+                    send_update(&sender, PickerUpdate::Earlier(said));
                 });
             }
-            Request::Nothing => {
-                renewed(&mut self.search_over);
+            PickerRequest::Nothing => {
+                cancel_previous(&mut self.search_cancelled);
             }
         }
     }
 
     /// The picker has gone.
     pub(crate) fn stop(&mut self) {
-        renewed(&mut self.list_over);
-        renewed(&mut self.search_over);
+        cancel_previous(&mut self.list_cancelled);
+        cancel_previous(&mut self.search_cancelled);
     }
 }
 
-impl Drop for Fetch {
+impl Drop for PickerFetcher {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-fn renewed(over: &mut Arc<AtomicBool>) -> Arc<AtomicBool> {
+fn cancel_previous(over: &mut Arc<AtomicBool>) -> Arc<AtomicBool> {
     over.store(true, Ordering::Relaxed);
     *over = Arc::default();
     Arc::clone(over)
 }
 
-fn tell(sender: &mpsc::Sender<Input>, news: News) -> bool {
-    sender.blocking_send(Input::Picker(news)).is_ok()
+fn send_update(sender: &mpsc::Sender<AppInput>, news: PickerUpdate) -> bool {
+    sender.blocking_send(AppInput::Picker(news)).is_ok()
 }
 
-fn list(catalogue: &Catalogue, (round, cwd): (u64, PathBuf), over: &AtomicBool, sender: &mpsc::Sender<Input>) {
+fn list(
+    catalogue: &SessionCatalogue,
+    (round, cwd): (u64, PathBuf),
+    over: &AtomicBool,
+    sender: &mpsc::Sender<AppInput>,
+) {
     let branch = Some(sys::git::branch(&cwd));
     let mut sessions = Vec::with_capacity(PAGE);
     let mut wanted = PAGE;
@@ -110,33 +115,34 @@ fn list(catalogue: &Catalogue, (round, cwd): (u64, PathBuf), over: &AtomicBool, 
         if sessions.len() >= wanted {
             wanted = BATCH;
             let sessions = std::mem::take(&mut sessions);
-            if !tell(sender, News::Sessions { round, sessions, branch: branch.clone(), is_all: false }) {
+            if !send_update(sender, PickerUpdate::Sessions { round, sessions, branch: branch.clone(), is_all: false }) {
                 return;
             }
         }
     }
-    tell(sender, News::Sessions { round, sessions, branch, is_all: true });
+    send_update(sender, PickerUpdate::Sessions { round, sessions, branch, is_all: true });
 }
 
 fn search(
     env: &Env,
     cwd: &std::path::Path,
-    (scope, query): (Scope, &str),
+    (scope, query): (SessionScope, &str),
     round: u64,
-    (over, sender): (&AtomicBool, &mpsc::Sender<Input>),
+    (over, sender): (&AtomicBool, &mpsc::Sender<AppInput>),
 ) {
-    if let Some(needle) = Needle::new(query) {
-        let catalogue = Catalogue::open(env, cwd, scope);
+    if let Some(needle) = SearchQuery::new(query) {
+        let catalogue = SessionCatalogue::open(env, cwd, scope);
         let mut told = 0;
-        let wanted = Wanted { needle: &needle, per_session: 1, cancelled: over };
+        let wanted = SearchRequest { needle: &needle, per_session: 1, cancelled: over };
         query::search(&catalogue.rows, wanted, &mut |mut found| {
             let info = catalogue.info(&found.row).filter(|info| !info.archived);
             let (Some(session), Some(hit)) = (info, found.hits.pop()) else { return ControlFlow::Continue(()) };
             told += 1;
             let session = Box::new(session);
-            let went = tell(sender, News::Hit { round, session, snippet: hit.snippet, place: hit.place });
-            if went && told < FOUND { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let went =
+                send_update(sender, PickerUpdate::Hit { round, session, snippet: hit.snippet, place: hit.place });
+            if went && told < MAX_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    tell(sender, News::Searched { round });
+    send_update(sender, PickerUpdate::Searched { round });
 }

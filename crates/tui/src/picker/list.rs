@@ -13,14 +13,14 @@ pub(super) struct Snippet {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PickerEntry {
     info: SessionInfo,
     /// What typing is compared with, in lower case.
     key: String,
     hit: Option<Snippet>,
 }
 
-impl Entry {
+impl PickerEntry {
     fn new(info: SessionInfo) -> Self {
         let parts = [
             Some(query::label(&info)),
@@ -38,25 +38,25 @@ impl Entry {
 
 /// How a session hangs together with the one above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kinship {
+pub(super) enum ForkRelation {
     Alone,
     /// Forked from one above, or its origin.
     Fork,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct List {
-    entries: Vec<Entry>,
+pub(super) struct PickerList {
+    entries: Vec<PickerEntry>,
     known: HashMap<String, usize>,
     current: Option<String>,
     branch: Option<String>,
     only_branch: bool,
     is_all: bool,
     query: String,
-    shown: Vec<(usize, Kinship)>,
+    shown: Vec<(usize, ForkRelation)>,
 }
 
-impl List {
+impl PickerList {
     pub(super) fn new(current: Option<String>) -> Self {
         Self { current, ..Self::default() }
     }
@@ -82,7 +82,7 @@ impl List {
             return *at;
         }
         self.known.insert(info.id.clone(), self.entries.len());
-        self.entries.push(Entry::new(info));
+        self.entries.push(PickerEntry::new(info));
         self.entries.len() - 1
     }
 
@@ -109,14 +109,14 @@ impl List {
         for entry in self.entries.iter_mut().filter(|entry| entry.info.path == path) {
             let hit = entry.hit.take();
             entry.info.title = Some(name.to_owned());
-            *entry = Entry { hit, ..Entry::new(entry.info.clone()) };
+            *entry = PickerEntry { hit, ..PickerEntry::new(entry.info.clone()) };
         }
         self.refresh();
     }
 
     fn refresh(&mut self) {
         let words: Vec<&str> = self.query.split_whitespace().collect();
-        let on_branch = |entry: &Entry| !self.only_branch || entry.info.branch == self.branch;
+        let on_branch = |entry: &PickerEntry| !self.only_branch || entry.info.branch == self.branch;
         let mut named: Vec<usize> = Vec::new();
         let mut said: Vec<usize> = Vec::new();
         for (at, entry) in self.entries.iter().enumerate().filter(|(_, entry)| on_branch(entry)) {
@@ -132,12 +132,12 @@ impl List {
         self.shown = if words.is_empty() {
             self.grouped(&named)
         } else {
-            named.into_iter().chain(said).map(|at| (at, Kinship::Alone)).collect()
+            named.into_iter().chain(said).map(|at| (at, ForkRelation::Alone)).collect()
         };
     }
 
     /// Families stand where their newest member is.
-    fn grouped(&self, newest_first: &[usize]) -> Vec<(usize, Kinship)> {
+    fn grouped(&self, newest_first: &[usize]) -> Vec<(usize, ForkRelation)> {
         let mut families: HashMap<&str, Vec<usize>> = HashMap::new();
         for at in newest_first {
             families.entry(self.root(*at)).or_default().push(*at);
@@ -145,7 +145,7 @@ impl List {
         let mut rows = Vec::with_capacity(newest_first.len());
         for at in newest_first {
             for (place, member) in families.remove(self.root(*at)).into_iter().flatten().enumerate() {
-                rows.push((member, if place == 0 { Kinship::Alone } else { Kinship::Fork }));
+                rows.push((member, if place == 0 { ForkRelation::Alone } else { ForkRelation::Fork }));
             }
         }
         rows
@@ -183,11 +183,11 @@ impl List {
         self.shown.get(row).map(|(at, _)| &self.entries[*at].info)
     }
 
-    pub(super) fn row(&self, row: usize) -> Option<Row<'_>> {
+    pub(super) fn row(&self, row: usize) -> Option<PickerRow<'_>> {
         let (at, kinship) = self.shown.get(row)?;
         let entry = &self.entries[*at];
         let is_current = self.current.as_ref() == Some(&entry.info.id);
-        Some(Row { info: &entry.info, kinship: *kinship, hit: entry.hit.as_ref(), is_current })
+        Some(PickerRow { info: &entry.info, relation: *kinship, hit: entry.hit.as_ref(), is_current })
     }
 
     pub(super) fn position(&self, path: &Path) -> Option<usize> {
@@ -196,9 +196,9 @@ impl List {
 }
 
 /// What a row shows.
-pub(super) struct Row<'a> {
+pub(super) struct PickerRow<'a> {
     pub(super) info: &'a SessionInfo,
-    pub(super) kinship: Kinship,
+    pub(super) relation: ForkRelation,
     pub(super) hit: Option<&'a Snippet>,
     pub(super) is_current: bool,
 }

@@ -1,12 +1,12 @@
 //! The picker in rows, for any size: what is typed and at least one session are always there.
 
-use super::Picker;
-use super::list::{Kinship, Row};
-use crate::style::{Line, Style};
-use crate::surface::{Caret, Size};
+use super::SessionPicker;
+use super::list::{ForkRelation, PickerRow};
+use crate::style::{StyledLine, TextStyle};
+use crate::surface::{Caret, TerminalSize};
 use crate::text;
-use crate::theme::{Theme, Token};
-use engine::query::{self, Scope, Speaker};
+use crate::theme::{Theme, ThemeToken};
+use engine::query::{self, SessionScope, Speaker};
 
 /// From here on a session has a second row with its facts.
 const ROOMY: usize = 10;
@@ -22,16 +22,16 @@ const KEYS: [(&str, u8); 7] = [
     ("esc leave", 1),
 ];
 
-impl Picker {
-    pub fn rows(&self, theme: &Theme, size: Size) -> (Vec<Line>, Option<Caret>) {
+impl SessionPicker {
+    pub fn rows(&self, theme: &Theme, size: TerminalSize) -> (Vec<StyledLine>, Option<Caret>) {
         let columns = size.columns;
-        let faint = theme.fg(Token::Inactive);
+        let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
         let is_roomy = size.rows >= ROOMY;
         if is_roomy {
-            let accent = theme.fg(Token::Suggestion);
-            rows.push(Line::styled("─".repeat(columns), accent));
-            rows.push(Line::styled("Resume a conversation ", accent.bold()).and(self.facts(), faint));
+            let accent = theme.fg(ThemeToken::Suggestion);
+            rows.push(StyledLine::styled("─".repeat(columns), accent));
+            rows.push(StyledLine::styled("Resume a conversation ", accent.bold()).and(self.facts(), faint));
         }
         let (label, editor) = match &self.rename {
             Some(name) => ("name: ", name),
@@ -42,7 +42,7 @@ impl Picker {
             row: rows.len(),
             column: (text::width(label) + text::width(&before)).min(columns.saturating_sub(1)),
         };
-        rows.push(Line::styled(label, faint).and(text::clean(editor.text()), Style::PLAIN));
+        rows.push(StyledLine::styled(label, faint).and(text::clean(editor.text()), TextStyle::PLAIN));
         let room = size.rows.saturating_sub(rows.len() + usize::from(is_roomy) + usize::from(is_roomy)).max(1);
         match &self.preview {
             Some(_) => rows.extend(self.preview_rows(theme, columns, room)),
@@ -50,10 +50,10 @@ impl Picker {
         }
         if is_roomy {
             let hint = match (&self.problem, &self.rename, &self.preview) {
-                (Some(problem), ..) => Line::styled(text::clean(problem), theme.fg(Token::Error)),
-                (None, Some(_), _) => Line::styled("enter to name · esc to leave it", faint),
-                (None, None, Some(_)) => Line::styled("enter to resume · ↑↓ others · esc to close", faint),
-                (None, None, None) => Line::styled(text::keys_within(&KEYS, columns), faint),
+                (Some(problem), ..) => StyledLine::styled(text::clean(problem), theme.fg(ThemeToken::Error)),
+                (None, Some(_), _) => StyledLine::styled("enter to name · esc to leave it", faint),
+                (None, None, Some(_)) => StyledLine::styled("enter to resume · ↑↓ others · esc to close", faint),
+                (None, None, None) => StyledLine::styled(text::keys_within(&KEYS, columns), faint),
             };
             rows.push(hint);
         }
@@ -62,9 +62,9 @@ impl Picker {
 
     fn facts(&self) -> String {
         let mut facts = vec![match self.scope {
-            Scope::Folder => "this folder".to_owned(),
-            Scope::Worktrees => "all worktrees".to_owned(),
-            Scope::Everywhere => "all projects".to_owned(),
+            SessionScope::Folder => "this folder".to_owned(),
+            SessionScope::Worktrees => "all worktrees".to_owned(),
+            SessionScope::Everywhere => "all projects".to_owned(),
         }];
         facts.extend(self.list.only_branch().map(|branch| format!("branch {}", text::clean(branch))));
         let (total, is_all) = self.list.total();
@@ -79,7 +79,7 @@ impl Picker {
         facts.join(" · ")
     }
 
-    fn session_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<Line> {
+    fn session_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<StyledLine> {
         if self.list.len() == 0 {
             let text = match (self.list.total().1, self.is_searching) {
                 (_, true) => "searching…",
@@ -87,7 +87,7 @@ impl Picker {
                 (true, false) if self.query.is_empty() => "No conversations here; ctrl+a shows those of all projects",
                 (true, false) => "Nothing found",
             };
-            return vec![Line::styled(text, theme.fg(Token::Inactive))];
+            return vec![StyledLine::styled(text, theme.fg(ThemeToken::Inactive))];
         }
         let each = if room >= 6 { 2 } else { 1 };
         let capacity = (room / each).max(1);
@@ -95,13 +95,13 @@ impl Picker {
         let mut rows = Vec::with_capacity(room);
         for at in start..(start + capacity).min(self.list.len()) {
             let Some(row) = self.list.row(at) else { break };
-            let style = if at == self.chosen { theme.fg(Token::Suggestion) } else { Style::PLAIN };
+            let style = if at == self.chosen { theme.fg(ThemeToken::Suggestion) } else { TextStyle::PLAIN };
             let mark = if at == self.chosen { "❯ " } else { "  " };
             rows.push(title_row(&row, mark, style, columns));
             if each == 2 {
                 rows.push(match row.hit {
                     Some(hit) => snippet_row(hit, theme, columns),
-                    None => Line::styled(facts_of(&row), theme.fg(Token::Inactive)),
+                    None => StyledLine::styled(facts_of(&row), theme.fg(ThemeToken::Inactive)),
                 });
             }
         }
@@ -109,18 +109,18 @@ impl Picker {
     }
 
     /// The end of the conversation, as much as there is room for.
-    fn preview_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<Line> {
-        let faint = theme.fg(Token::Inactive);
+    fn preview_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<StyledLine> {
+        let faint = theme.fg(ThemeToken::Inactive);
         let Some(row) = self.list.row(self.chosen) else { return Vec::new() };
-        let head = title_row(&row, "", Style::PLAIN.bold(), columns);
-        let Some(said) = self.preview.as_ref().and_then(|preview| preview.said.as_ref()) else {
-            return vec![head, Line::styled("reading…", faint)];
+        let head = title_row(&row, "", TextStyle::PLAIN.bold(), columns);
+        let Some(said) = self.preview.as_ref().and_then(|preview| preview.messages.as_ref()) else {
+            return vec![head, StyledLine::styled("reading…", faint)];
         };
         let mut rows = Vec::new();
         for (speaker, words) in said {
             let (mark, style, limit) = match speaker {
-                Speaker::User => ("> ", Style::PLAIN.bold(), 6),
-                Speaker::Assistant => ("● ", Style::PLAIN, 12),
+                Speaker::User => ("> ", TextStyle::PLAIN.bold(), 6),
+                Speaker::Assistant => ("● ", TextStyle::PLAIN, 12),
                 Speaker::Call => ("● ", faint, 1),
                 Speaker::Result | Speaker::Summary => ("  ⎿ ", faint, 2),
             };
@@ -129,7 +129,7 @@ impl Picker {
             for (number, line) in lines.split('\n').take(limit).enumerate() {
                 let lead = if number == 0 { mark.to_owned() } else { " ".repeat(hang) };
                 let line: String = line.chars().take(4 * columns).collect();
-                rows.extend(Line::styled(format!("{lead}{line}"), style).wrapped(columns, hang));
+                rows.extend(StyledLine::styled(format!("{lead}{line}"), style).wrapped(columns, hang));
             }
         }
         let from = rows.len().saturating_sub(room.saturating_sub(1));
@@ -140,20 +140,20 @@ impl Picker {
 }
 
 /// The title with the age at the right end.
-fn title_row(row: &Row<'_>, mark: &str, style: Style, columns: usize) -> Line {
+fn title_row(row: &PickerRow<'_>, mark: &str, style: TextStyle, columns: usize) -> StyledLine {
     // On a narrow screen the title needs the room.
     let age = if columns >= NARROW { query::age(row.info.modified_at) } else { String::new() };
-    let kin = if row.kinship == Kinship::Fork { "└ " } else { "" };
+    let kin = if row.relation == ForkRelation::Fork { "└ " } else { "" };
     let current = if row.is_current { "(open) " } else { "" };
     let title = text::clean(query::label(row.info)).replace('\n', " ");
     let lead = format!("{mark}{kin}{current}");
     let room = columns.saturating_sub(text::width(&lead) + text::width(&age) + 2);
     let title = text::truncate(&title, room.max(8));
     let gap = room.saturating_sub(text::width(&title)) + 2;
-    Line::styled(format!("{lead}{title}{}{age}", " ".repeat(gap)), style)
+    StyledLine::styled(format!("{lead}{title}{}{age}", " ".repeat(gap)), style)
 }
 
-fn facts_of(row: &Row<'_>) -> String {
+fn facts_of(row: &PickerRow<'_>) -> String {
     let info = row.info;
     let branch = info.branch.as_deref().filter(|branch| *branch != "HEAD").map(text::clean);
     let folder = info.cwd.as_deref().and_then(|cwd| cwd.rsplit('/').next()).map(text::clean);
@@ -163,8 +163,8 @@ fn facts_of(row: &Row<'_>) -> String {
 }
 
 /// The words around a hit; on a narrow screen they begin later, so that the word itself is seen.
-fn snippet_row(hit: &super::list::Snippet, theme: &Theme, columns: usize) -> Line {
-    let faint = theme.fg(Token::Inactive);
+fn snippet_row(hit: &super::list::Snippet, theme: &Theme, columns: usize) -> StyledLine {
+    let faint = theme.fg(ThemeToken::Inactive);
     let (before, rest) = hit.text.split_at(hit.place.start);
     let (word, after) = rest.split_at(hit.place.len());
     let before = text::clean(before);
@@ -172,7 +172,7 @@ fn snippet_row(hit: &super::list::Snippet, theme: &Theme, columns: usize) -> Lin
     let skip = before.chars().count().saturating_sub(room);
     let lead: String = before.chars().skip(skip).collect();
     let cut = if skip > 0 { "…" } else { "" };
-    Line::styled(format!("    {cut}{lead}"), faint)
-        .and(text::clean(word), theme.fg(Token::Suggestion).bold())
+    StyledLine::styled(format!("    {cut}{lead}"), faint)
+        .and(text::clean(word), theme.fg(ThemeToken::Suggestion).bold())
         .and(text::clean(after), faint)
 }

@@ -1,13 +1,13 @@
 //! Effects that reach outside the terminal: the engine, files, the history, the external editor. What takes time runs
 //! beside the loop and comes back as an input.
 
-use super::Start;
-use crate::app::{Effect, Input, Prompt, pictures};
-use crate::clipboard::{self, Copied};
-use crate::completion::index::{Ignores, Index};
-use crate::notify::Surroundings;
-use crate::picker::fetch::Fetch;
-use engine::{Boot, Command, Commands, Shell};
+use super::TuiStart;
+use crate::app::{AppEffect, AppInput, PromptMessage, pictures};
+use crate::clipboard::{self, CopyOutcome};
+use crate::completion::index::{FileIndex, IgnoreFiles};
+use crate::notify::TerminalIdentity;
+use crate::picker::fetch::PickerFetcher;
+use engine::{Command, CommandSender, ShellOutputUse, StartRequest};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::io::Write;
@@ -17,37 +17,37 @@ use tokio::sync::mpsc;
 use wire::raw::to_raw;
 
 /// Prompts of earlier sessions that are offered.
-const HISTORY: usize = 2_000;
+const HISTORY_LIMIT: usize = 2_000;
 
-pub(super) struct Outside {
+pub(super) struct EffectRunner {
     env: Env,
     cwd: PathBuf,
-    commands: Option<Commands>,
+    commands: Option<CommandSender>,
     /// Commands that came before there was a session.
-    held: Vec<Command>,
-    inputs: mpsc::Receiver<Input>,
-    sender: mpsc::Sender<Input>,
-    index: Option<Index>,
-    shell: Shell,
-    fetch: Fetch,
-    pub(super) boot: Boot,
+    queued_commands: Vec<Command>,
+    inputs: mpsc::Receiver<AppInput>,
+    sender: mpsc::Sender<AppInput>,
+    index: Option<FileIndex>,
+    shell: ShellOutputUse,
+    fetch: PickerFetcher,
+    pub(super) boot: StartRequest,
     pub(super) doctor: fn(&Env) -> String,
     /// Bytes for the terminal that took a while to make.
     sequences: mpsc::Sender<Vec<u8>>,
 }
 
-impl Outside {
+impl EffectRunner {
     /// With the bytes for the terminal that its work ends in.
-    pub(super) fn new(start: &Start, shell: Shell) -> (Self, mpsc::Receiver<Vec<u8>>) {
+    pub(super) fn new(start: &TuiStart, shell: ShellOutputUse) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (sender, inputs) = mpsc::channel(16);
         let (sequences, bytes) = mpsc::channel(4);
         let boot = start.boot.clone();
-        let fetch = Fetch::new(boot.env.clone(), boot.cwd.clone(), sender.clone());
+        let fetch = PickerFetcher::new(boot.env.clone(), boot.cwd.clone(), sender.clone());
         let outside = Self {
             env: boot.env.clone(),
             cwd: boot.cwd.clone(),
             commands: None,
-            held: Vec::new(),
+            queued_commands: Vec::new(),
             inputs,
             sender,
             index: None,
@@ -60,7 +60,7 @@ impl Outside {
         (outside, bytes)
     }
 
-    pub(super) fn sender(&self) -> mpsc::Sender<Input> {
+    pub(super) fn sender(&self) -> mpsc::Sender<AppInput> {
         self.sender.clone()
     }
 
@@ -86,9 +86,9 @@ impl Outside {
     }
 
     /// From now on commands are sent; returns those that came before.
-    pub(super) fn connect(&mut self, commands: Commands) -> Vec<Command> {
+    pub(super) fn connect(&mut self, commands: CommandSender) -> Vec<Command> {
         self.commands = Some(commands);
-        std::mem::take(&mut self.held)
+        std::mem::take(&mut self.queued_commands)
     }
 
     /// Works in another directory from now on.
@@ -97,7 +97,7 @@ impl Outside {
             self.cwd = cwd.to_path_buf();
             self.boot.cwd = cwd.to_path_buf();
             self.index = None;
-            self.fetch = Fetch::new(self.env.clone(), self.cwd.clone(), self.sender.clone());
+            self.fetch = PickerFetcher::new(self.env.clone(), self.cwd.clone(), self.sender.clone());
         }
     }
 
@@ -119,97 +119,100 @@ impl Outside {
     }
 
     /// What has come back. Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Input> {
+    pub(super) async fn next(&mut self) -> Option<AppInput> {
         self.inputs.recv().await
     }
 
-    pub(super) async fn perform(&mut self, effect: Effect) {
+    pub(super) async fn perform(&mut self, effect: AppEffect) {
         match effect {
-            Effect::Submit(prompt) => {
+            AppEffect::Submit(prompt) => {
                 if let Some(content) = content(&prompt) {
                     let shell = prompt.is_shell.then_some(self.shell);
-                    let joins = prompt.uuid.as_ref().map(|_| engine::Joining { image_paste_ids: prompt.image_ids });
+                    let joins = prompt.uuid.as_ref().map(|_| engine::TurnJoin { image_paste_ids: prompt.image_ids });
                     let uuid = prompt.uuid;
-                    let prompt = engine::Prompt { by_human: true, shell, uuid, joins, ..engine::Prompt::new(content) };
+                    let prompt =
+                        engine::Prompt { by_human: true, shell, uuid, mid_turn: joins, ..engine::Prompt::new(content) };
                     self.send(Command::Submit(prompt)).await;
                 }
             }
-            Effect::Interrupt => self.send(Command::Interrupt).await,
-            Effect::Control { id, request } => {
+            AppEffect::Interrupt => self.send(Command::Interrupt).await,
+            AppEffect::Control { id, request } => {
                 if let Ok(request) = RawValue::from_string(request) {
                     self.send(Command::Control { request_id: id, request }).await;
                 }
             }
-            Effect::Answer(response) => {
+            AppEffect::Answer(response) => {
                 if let Ok(response) = RawValue::from_string(response) {
                     self.send(Command::Answer(response)).await;
                 }
             }
-            Effect::Withdraw(request_id) => self.send(Command::Withdraw { request_id }).await,
-            Effect::ClipboardPicture => {
+            AppEffect::Withdraw(request_id) => self.send(Command::Withdraw { request_id }).await,
+            AppEffect::ClipboardPicture => {
                 let env = self.env.clone();
-                self.beside(move || {
+                self.run_blocking(move || {
                     let read = crate::images::from_clipboard(&env);
                     let fit = |bytes: Vec<u8>| {
                         engine::picture::fit(&bytes).map_err(|why| format!("The picture in the clipboard {why}"))
                     };
-                    Input::Pictures { found: Some(vec![read.and_then(fit)]), text: String::new() }
+                    AppInput::Pictures { found: Some(vec![read.and_then(fit)]), text: String::new() }
                 });
             }
-            Effect::ReadPictures { paths, text } => {
-                self.beside(move || Input::Pictures { found: crate::images::read(&paths), text });
+            AppEffect::ReadPictures { paths, text } => {
+                self.run_blocking(move || AppInput::Pictures { found: crate::images::read(&paths), text });
             }
-            Effect::SaveCopy(text) => {
+            AppEffect::SaveCopy(text) => {
                 let cwd = self.cwd.clone();
-                self.beside(move || Input::Copied(save_copy(&cwd, &text)));
+                self.run_blocking(move || AppInput::Copied(save_copy(&cwd, &text)));
             }
-            Effect::Copy(text) => {
-                let (env, between) = (self.env.clone(), Surroundings::of(&self.env).between);
+            AppEffect::Copy(text) => {
+                let (env, between) = (self.env.clone(), TerminalIdentity::of(&self.env).multiplexer);
                 let sender = self.sequences.clone();
-                self.beside(move || {
+                self.run_blocking(move || {
                     let count = text.chars().count();
-                    Input::Copied(clipboard::copy(&text, &env, between).and_then(|copied| match copied {
-                        Copied::By(program) => Ok(format!("Copied {count} characters with {program}.")),
-                        Copied::Terminal(bytes) => match sender.blocking_send(bytes) {
+                    AppInput::Copied(clipboard::copy(&text, &env, between).and_then(|copied| match copied {
+                        CopyOutcome::By(program) => Ok(format!("Copied {count} characters with {program}.")),
+                        CopyOutcome::Terminal(bytes) => match sender.blocking_send(bytes) {
                             Ok(()) => Ok(format!("Copied {count} characters through the terminal (OSC 52).")),
                             Err(_) => Err("The terminal is gone".into()),
                         },
                     }))
                 });
             }
-            Effect::FindFiles(query) => self.find_files(query),
-            Effect::LoadHistory => {
+            AppEffect::FindFiles(query) => self.find_files(query),
+            AppEffect::LoadHistory => {
                 let (env, cwd, sender) = (self.env.clone(), self.cwd.clone(), self.sender.clone());
                 tokio::task::spawn_blocking(move || {
-                    sender.blocking_send(Input::History(engine::recall::newest(&env, &cwd, HISTORY))).ok();
+                    sender
+                        .blocking_send(AppInput::History(engine::prompt_history::newest(&env, &cwd, HISTORY_LIMIT)))
+                        .ok();
                 });
             }
-            Effect::Remember { typed, session_id } => {
+            AppEffect::Remember { typed, session_id } => {
                 let (env, cwd) = (self.env.clone(), self.cwd.clone());
-                tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &typed));
+                tokio::task::spawn_blocking(move || engine::prompt_history::remember(&env, &cwd, &session_id, &typed));
             }
-            Effect::Picker(request) => self.fetch.serve(request),
+            AppEffect::Picker(request) => self.fetch.serve(request),
             // The loop's own.
-            Effect::Chosen(_)
-            | Effect::Fork { .. }
-            | Effect::Moved { .. }
-            | Effect::Entry(_)
-            | Effect::ExternalEditor(_)
-            | Effect::Errand(_)
-            | Effect::View(_)
-            | Effect::SignIn(_)
-            | Effect::Suspend
-            | Effect::Redraw
-            | Effect::Alert(_)
-            | Effect::Mark(_)
-            | Effect::Sequence(_)
-            | Effect::AskBackground
-            | Effect::Exit => {}
+            AppEffect::Chosen(_)
+            | AppEffect::Fork { .. }
+            | AppEffect::Moved { .. }
+            | AppEffect::Entry(_)
+            | AppEffect::ExternalEditor(_)
+            | AppEffect::Errand(_)
+            | AppEffect::View(_)
+            | AppEffect::SignIn(_)
+            | AppEffect::Suspend
+            | AppEffect::Redraw
+            | AppEffect::Alert(_)
+            | AppEffect::Mark(_)
+            | AppEffect::Sequence(_)
+            | AppEffect::AskBackground
+            | AppEffect::Exit => {}
         }
     }
 
     /// Work that blocks; its outcome comes back as an input.
-    fn beside(&self, work: impl FnOnce() -> Input + Send + 'static) {
+    fn run_blocking(&self, work: impl FnOnce() -> AppInput + Send + 'static) {
         let sender = self.sender.clone();
         tokio::task::spawn_blocking(move || sender.blocking_send(work()).ok());
     }
@@ -219,7 +222,7 @@ impl Outside {
             Some(commands) => {
                 commands.send(command).await.ok();
             }
-            None => self.held.push(command),
+            None => self.queued_commands.push(command),
         }
     }
 
@@ -228,9 +231,9 @@ impl Outside {
         if self.index.is_none() {
             let sender = self.sender.clone();
             let answer = move |query, found| {
-                sender.blocking_send(Input::Files { query, found }).ok();
+                sender.blocking_send(AppInput::Files { query, found }).ok();
             };
-            self.index = Index::start(self.cwd.clone(), Ignores::Respected, answer).ok();
+            self.index = FileIndex::start(self.cwd.clone(), IgnoreFiles::Respected, answer).ok();
         }
         if let Some(index) = &self.index {
             index.ask(query);
@@ -240,7 +243,7 @@ impl Outside {
     /// Stores an API key; says where.
     pub(super) async fn sign_in(&self, key: String) -> Result<String, String> {
         let env = self.env.clone();
-        let stored = tokio::task::spawn_blocking(move || engine::recall::store_key(&env, &key)).await;
+        let stored = tokio::task::spawn_blocking(move || engine::prompt_history::store_key(&env, &key)).await;
         stored.unwrap_or_else(|error| Err(error.to_string()))
     }
 
@@ -278,7 +281,7 @@ fn save_copy(cwd: &Path, text: &str) -> Result<String, String> {
 }
 
 /// A plain string, or blocks when there are images.
-fn content(prompt: &Prompt) -> Option<Box<RawValue>> {
+fn content(prompt: &PromptMessage) -> Option<Box<RawValue>> {
     if prompt.images.is_empty() {
         return to_raw(&prompt.text).ok();
     }

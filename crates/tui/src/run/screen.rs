@@ -2,12 +2,12 @@
 //! modes that are switched on while we have it.
 
 use crate::app::App;
-use crate::notify::{Channel, Surroundings};
-use crate::style::{Fill, Line, encode};
-use crate::surface::{Frame, Profile, Size, Surface};
+use crate::notify::{AlertChannel, TerminalIdentity};
+use crate::style::{BackgroundFill, StyledLine, encode};
+use crate::surface::{LiveFrame, Surface, TerminalProfile, TerminalSize};
 use std::fs::File;
 use std::io;
-use sys::tty::{Reader, Tty};
+use sys::tty::{Tty, TtyReader};
 use tokio::sync::mpsc;
 
 /// Bracketed paste, the kitty keyboard protocol and its older relative; terminals ignore what they do not know.
@@ -16,22 +16,27 @@ const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2
 /// The same, from the other screen.
 const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[?1049l";
 
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     surface: Surface<File>,
     tty: Tty,
-    reader: Option<Reader>,
+    reader: Option<TtyReader>,
     sender: Option<mpsc::Sender<Vec<u8>>>,
     /// What covers the main screen was drawn like this.
     cover: Option<Vec<Vec<u8>>>,
     titles: bool,
     title: String,
-    around: Surroundings,
+    terminal: TerminalIdentity,
     /// The window's progress mark is on.
     shows_progress: bool,
 }
 
-impl Screen {
-    pub(super) fn enter(mut tty: Tty, profile: Profile, titles: bool, around: Surroundings) -> io::Result<Self> {
+impl TerminalScreen {
+    pub(super) fn enter(
+        mut tty: Tty,
+        profile: TerminalProfile,
+        titles: bool,
+        around: TerminalIdentity,
+    ) -> io::Result<Self> {
         tty.enter(ENTER, LEAVE)?;
         let surface = Surface::new(tty.writer()?, profile, measure(&tty));
         Ok(Self {
@@ -42,12 +47,12 @@ impl Screen {
             cover: None,
             titles,
             title: String::new(),
-            around,
+            terminal: around,
             shows_progress: false,
         })
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> TerminalSize {
         self.surface.size()
     }
 
@@ -76,7 +81,7 @@ impl Screen {
         self.surface.draw(&finished, &app.view())
     }
 
-    fn draw_cover(&mut self, frame: &Frame) -> io::Result<()> {
+    fn draw_cover(&mut self, frame: &LiveFrame) -> io::Result<()> {
         let mut out = Vec::new();
         if self.cover.is_none() {
             sys::tty::on_restore(LEAVE_COVER);
@@ -100,10 +105,10 @@ impl Screen {
         self.surface.send(&out)
     }
 
-    fn encoded(&self, line: &Line) -> Vec<u8> {
+    fn encoded(&self, line: &StyledLine) -> Vec<u8> {
         let mut bytes = Vec::new();
         let line = line.truncated(self.surface.size().columns);
-        encode(&line, self.surface.profile().can, Fill::TextOnly, &mut bytes);
+        encode(&line, self.surface.profile().capabilities, BackgroundFill::TextOnly, &mut bytes);
         bytes
     }
 
@@ -133,7 +138,7 @@ impl Screen {
         if std::mem::replace(&mut self.shows_progress, shows) == shows {
             return Ok(());
         }
-        self.surface.send(&self.around.progress(shows))
+        self.surface.send(&self.terminal.progress(shows))
     }
 
     /// Bytes that show nothing. A terminal that is gone is noticed by the next frame.
@@ -142,12 +147,12 @@ impl Screen {
     }
 
     /// Calls the person. A terminal that is gone is noticed by the next frame.
-    pub(super) fn alert(&mut self, channel: Channel, text: &str) {
-        self.surface.send(&self.around.alert(channel, "gimlet", text)).ok();
+    pub(super) fn alert(&mut self, channel: AlertChannel, text: &str) {
+        self.surface.send(&self.terminal.alert(channel, "gimlet", text)).ok();
     }
 
     pub(super) fn hook_sequence(&mut self, sequence: &str) {
-        let Some(bytes) = self.around.hook_sequence(sequence) else {
+        let Some(bytes) = self.terminal.hook_sequence(sequence) else {
             tracing::warn!("a hook's terminalSequence was refused: it may only notify and set titles");
             return;
         };
@@ -155,19 +160,19 @@ impl Screen {
     }
 
     pub(super) fn redraw(&mut self) {
-        self.surface.distrust();
+        self.surface.invalidate();
         self.cover = self.cover.take().map(|_| Vec::new());
     }
 
     /// Ctrl+Z: the shell gets the terminal, we get it back when we are continued.
     pub(super) fn suspend(&mut self, app: &mut App) -> io::Result<()> {
-        let sender = self.lend(app)?;
+        let sender = self.release(app)?;
         sys::tty::suspend();
         self.take_back(sender)
     }
 
     /// Gives the terminal to another program. Hand the result to `take_back`.
-    pub(super) fn lend(&mut self, app: &mut App) -> io::Result<Option<mpsc::Sender<Vec<u8>>>> {
+    pub(super) fn release(&mut self, app: &mut App) -> io::Result<Option<mpsc::Sender<Vec<u8>>>> {
         self.reader = None;
         self.uncover()?;
         let finished = app.take_finished();
@@ -178,7 +183,7 @@ impl Screen {
 
     pub(super) fn take_back(&mut self, sender: Option<mpsc::Sender<Vec<u8>>>) -> io::Result<()> {
         self.tty.enter(ENTER, LEAVE)?;
-        self.surface.forget();
+        self.surface.reset();
         self.surface.resize(measure(&self.tty));
         if let Some(sender) = sender {
             self.reader = Some(self.tty.read(sender)?);
@@ -209,7 +214,7 @@ impl Screen {
     }
 }
 
-fn measure(tty: &Tty) -> Size {
+fn measure(tty: &Tty) -> TerminalSize {
     let (columns, rows) = tty.size().unwrap_or((80, 24));
-    Size { columns, rows }
+    TerminalSize { columns, rows }
 }

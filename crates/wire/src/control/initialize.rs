@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The fields of `initialize`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Initialize {
+pub struct InitializeRequest {
     /// Callback hooks by event name.
     pub hooks: Option<BTreeMap<String, Vec<HookMatcher>>>,
     /// Agent definitions by name, as `--agents` has them.
@@ -18,7 +18,7 @@ pub struct Initialize {
     pub sdk_mcp_server_configs: Option<BTreeMap<String, Box<RawValue>>>,
     /// Handshakes captured beforehand, by server.
     pub sdk_mcp_server_manifests: Option<BTreeMap<String, Box<RawValue>>>,
-    pub system_prompt: Option<Blocks>,
+    pub system_prompt: Option<SystemPromptTexts>,
     pub append_system_prompt: Option<String>,
     pub system_prompt_snapshot: Option<bool>,
     pub exclude_dynamic_sections: Option<bool>,
@@ -42,7 +42,7 @@ pub struct Initialize {
 /// One text or several.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum Blocks {
+pub enum SystemPromptTexts {
     One(String),
     Many(Vec<String>),
 }
@@ -50,7 +50,7 @@ pub enum Blocks {
 /// Splits what stays the same from what changes; never sent.
 const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
 
-impl Blocks {
+impl SystemPromptTexts {
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::One(text) => vec![text.clone()],
@@ -71,13 +71,13 @@ pub struct HookMatcher {
     #[serde(default)]
     pub timeout: Option<f64>,
     #[serde(default)]
-    pub on_failure: Option<OnFailure>,
+    pub on_failure: Option<CallbackFailure>,
 }
 
 /// What a callback that fails means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum OnFailure {
+pub enum CallbackFailure {
     Continue,
     Block,
 }
@@ -89,21 +89,21 @@ mod tests {
     #[test]
     fn nulls_and_unknown_keys_are_nothing() {
         // [SDK-50] [SDK-51]
-        let asked: Initialize =
+        let asked: InitializeRequest =
             serde_json::from_str(r#"{"subtype":"initialize","hooks":null,"agents":null,"skills":null,"novel":[1]}"#)
                 .unwrap();
         assert!(asked.hooks.is_none() && asked.agents.is_none() && asked.skills.is_none());
-        let asked: Initialize = serde_json::from_str(
+        let asked: InitializeRequest = serde_json::from_str(
             r#"{"hooks":{"Stop":[{"matcher":null,"hookCallbackIds":["h1"],"timeout":1.5,"onFailure":"block"}]}}"#,
         )
         .unwrap();
         let stop = &asked.hooks.unwrap()["Stop"][0];
-        assert_eq!((stop.matcher.as_deref(), stop.on_failure), (None, Some(OnFailure::Block)));
+        assert_eq!((stop.matcher.as_deref(), stop.on_failure), (None, Some(CallbackFailure::Block)));
     }
 
     #[test]
     fn the_boundary_between_blocks_is_no_text() {
-        let many = Blocks::Many(vec!["a".into(), BOUNDARY.into(), "b".into()]);
+        let many = SystemPromptTexts::Many(vec!["a".into(), BOUNDARY.into(), "b".into()]);
         assert_eq!(many.texts(), ["a", "b"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Requests of the host, typed. One that is not known keeps its name, so that it can be refused by it.
 
-use super::initialize::Initialize;
+use super::initialize::InitializeRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 /// The `request` object of a `control_request`.
 #[derive(Debug)]
 pub enum HostRequest {
-    Initialize(Box<Initialize>),
-    Interrupt(Interrupt),
+    Initialize(Box<InitializeRequest>),
+    Interrupt(InterruptRequest),
     SetPermissionMode(SetPermissionMode),
     SetModel(SetModel),
     SetMaxThinkingTokens(SetThinking),
@@ -25,7 +25,7 @@ pub enum HostRequest {
     ListModels,
     GetBinaryVersion,
     StopTask(TaskId),
-    BackgroundTasks(BackgroundTasks),
+    BackgroundTasks(BackgroundTasksRequest),
     GetTaskOutput(TaskId),
     CancelAsyncMessage(CancelAsyncMessage),
     ReadFile(ReadFile),
@@ -51,7 +51,7 @@ pub enum HostRequest {
     /// Ours: the prompt of a turn that was stopped before any answer is taken back.
     RetractPrompt,
     /// Ours: the host has told its person something, and hooks are to hear of it.
-    Notify(Notify),
+    Notify(NotifyRequest),
     /// Ours: a question on the side, with the conversation as its context.
     SideQuestion(SideQuestion),
     Unknown(String),
@@ -61,41 +61,41 @@ pub enum HostRequest {
 #[derive(Debug)]
 pub enum McpRequest {
     Status,
-    SetServers(McpServers),
-    Reconnect(McpServer),
+    SetServers(SetMcpServers),
+    Reconnect(ReconnectMcpServer),
     Toggle(McpToggle),
     /// JSON-RPC that a server of the host's begins.
     Message(McpMessage),
-    ReadResource(McpResource),
-    Call(McpCall),
+    ReadResource(ReadMcpResource),
+    Call(CallMcpTool),
     SetPermissionModeOverride(McpModeOverride),
 }
 
 /// A request whose name is known and whose fields are not as they should be.
 #[derive(Debug)]
-pub struct Unreadable {
+pub struct UnreadableRequest {
     pub subtype: String,
     pub problem: String,
 }
 
-impl std::fmt::Display for Unreadable {
+impl std::fmt::Display for UnreadableRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Invalid {} request: {}", self.subtype, self.problem)
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for UnreadableRequest {}
 
 #[derive(Deserialize)]
-struct Head {
+struct RequestHead {
     #[serde(default)]
     subtype: String,
 }
 
 impl HostRequest {
     /// Reads the `request` object.
-    pub fn read(text: &str) -> Result<Self, Unreadable> {
-        let head: Head = part("control", text)?;
+    pub fn read(text: &str) -> Result<Self, UnreadableRequest> {
+        let head: RequestHead = part("control", text)?;
         let subtype = head.subtype.as_str();
         Ok(match subtype {
             "initialize" => Self::Initialize(part(subtype, text)?),
@@ -139,7 +139,7 @@ impl HostRequest {
         })
     }
 
-    fn read_mcp(subtype: &str, text: &str) -> Result<Self, Unreadable> {
+    fn read_mcp(subtype: &str, text: &str) -> Result<Self, UnreadableRequest> {
         Ok(Self::Mcp(match subtype {
             "mcp_status" => McpRequest::Status,
             "mcp_set_servers" => McpRequest::SetServers(part(subtype, text)?),
@@ -154,8 +154,9 @@ impl HostRequest {
     }
 }
 
-fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, Unreadable> {
-    serde_json::from_str(text).map_err(|error| Unreadable { subtype: subtype.to_owned(), problem: error.to_string() })
+fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, UnreadableRequest> {
+    serde_json::from_str(text)
+        .map_err(|error| UnreadableRequest { subtype: subtype.to_owned(), problem: error.to_string() })
 }
 
 /// `x_side_question`
@@ -166,21 +167,21 @@ pub struct SideQuestion {
 
 /// A field that may be absent (nothing changes), null (back to the default) or set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Change<T> {
+pub enum FieldChange<T> {
     #[default]
     Keep,
     Reset,
     Set(T),
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FieldChange<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Option::<T>::deserialize(deserializer)?.map_or(Self::Reset, Self::Set))
     }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub struct Interrupt {
+pub struct InterruptRequest {
     #[serde(default)]
     pub cancel_queued: Option<bool>,
 }
@@ -200,9 +201,9 @@ pub struct SetModel {
 pub struct SetThinking {
     /// 0 switches thinking off.
     #[serde(default)]
-    pub max_thinking_tokens: Change<u32>,
+    pub max_thinking_tokens: FieldChange<u32>,
     #[serde(default)]
-    pub thinking_display: Change<String>,
+    pub thinking_display: FieldChange<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -242,7 +243,7 @@ pub struct TaskId {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct BackgroundTasks {
+pub struct BackgroundTasksRequest {
     /// Only this call; otherwise all.
     #[serde(default)]
     pub tool_use_id: Option<String>,
@@ -279,7 +280,7 @@ pub struct AgentRow {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Notify {
+pub struct NotifyRequest {
     pub notification_type: String,
     pub message: String,
 }
@@ -334,13 +335,13 @@ pub struct RenameSession {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct McpServers {
+pub struct SetMcpServers {
     pub servers: std::collections::BTreeMap<String, Box<RawValue>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct McpServer {
+pub struct ReconnectMcpServer {
     pub server_name: String,
 }
 
@@ -359,13 +360,13 @@ pub struct McpMessage {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct McpResource {
+pub struct ReadMcpResource {
     pub server_name: String,
     pub uri: String,
 }
 
 #[derive(Debug, Deserialize)]
-pub struct McpCall {
+pub struct CallMcpTool {
     pub tool: String,
     #[serde(default)]
     pub arguments: Option<Box<RawValue>>,
@@ -394,9 +395,9 @@ mod tests {
             HostRequest::SetMaxThinkingTokens(asked) => asked.max_thinking_tokens,
             other => panic!("{other:?}"),
         };
-        assert_eq!(read(r#"{"subtype":"set_max_thinking_tokens"}"#), Change::Keep);
-        assert_eq!(read(r#"{"subtype":"set_max_thinking_tokens","max_thinking_tokens":null}"#), Change::Reset);
-        assert_eq!(read(r#"{"subtype":"set_max_thinking_tokens","max_thinking_tokens":0}"#), Change::Set(0));
+        assert_eq!(read(r#"{"subtype":"set_max_thinking_tokens"}"#), FieldChange::Keep);
+        assert_eq!(read(r#"{"subtype":"set_max_thinking_tokens","max_thinking_tokens":null}"#), FieldChange::Reset);
+        assert_eq!(read(r#"{"subtype":"set_max_thinking_tokens","max_thinking_tokens":0}"#), FieldChange::Set(0));
     }
 
     #[test]

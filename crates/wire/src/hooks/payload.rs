@@ -1,6 +1,6 @@
 //! What each event says besides the fields common to all.
 
-use super::{EventName, HookEvent};
+use super::{HookEvent, HookEventName};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -11,11 +11,11 @@ macro_rules! payloads {
         $(#[$doc])*
         #[derive(Clone, Debug, Serialize)]
         pub struct $name {
-            $(#[serde(skip_serializing_if = "Absent::is_absent")] $(#[$attr])* pub $field: $type,)*
+            $(#[serde(skip_serializing_if = "OptionalField::is_absent")] $(#[$attr])* pub $field: $type,)*
         }
 
         impl HookEvent for $name {
-            const EVENT: EventName = EventName::$name;
+            const EVENT: HookEventName = HookEventName::$name;
             $(fn subject(&self) -> Option<&str> {
                 Some(&self.$subject)
             })?
@@ -24,27 +24,27 @@ macro_rules! payloads {
 }
 
 /// Options that are `None` are left out; everything else is written.
-trait Absent {
+trait OptionalField {
     fn is_absent(&self) -> bool {
         false
     }
 }
-impl<T> Absent for Option<T> {
+impl<T> OptionalField for Option<T> {
     fn is_absent(&self) -> bool {
         self.is_none()
     }
 }
-impl Absent for String {}
-impl Absent for bool {}
-impl Absent for u64 {}
-impl Absent for Box<RawValue> {}
-impl<T> Absent for Vec<T> {}
-impl Absent for Nullable {}
+impl OptionalField for String {}
+impl OptionalField for bool {}
+impl OptionalField for u64 {}
+impl OptionalField for Box<RawValue> {}
+impl<T> OptionalField for Vec<T> {}
+impl OptionalField for NullableText {}
 
 /// Written as `null` when there is nothing.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub struct Nullable(pub Option<String>);
+pub struct NullableText(pub Option<String>);
 
 payloads! {
     PreToolUse by tool_name {
@@ -108,8 +108,8 @@ payloads! {
     Stop {
         stop_hook_active: bool,
         last_assistant_message: Option<String>,
-        background_tasks: Vec<BackgroundTask>,
-        session_crons: Vec<Cron>,
+        background_tasks: Vec<HookBackgroundTask>,
+        session_crons: Vec<CronTask>,
     }
     StopFailure by error {
         error: String,
@@ -128,12 +128,12 @@ payloads! {
         stop_hook_active: bool,
         agent_transcript_path: String,
         last_assistant_message: Option<String>,
-        background_tasks: Vec<BackgroundTask>,
-        session_crons: Vec<Cron>,
+        background_tasks: Vec<HookBackgroundTask>,
+        session_crons: Vec<CronTask>,
     }
     PreCompact by trigger {
         trigger: String,
-        custom_instructions: Nullable,
+        custom_instructions: NullableText,
     }
     PostCompact by trigger {
         trigger: String,
@@ -219,7 +219,7 @@ pub struct ModelSwitch {
     pub canonical: String,
     pub from_model: String,
     pub to_model: String,
-    pub requested_model: Nullable,
+    pub requested_model: NullableText,
     /// `command`, `picker` or `sdk`.
     pub source: String,
     pub context_tokens: u64,
@@ -238,14 +238,14 @@ pub struct PreModelSwitch(pub ModelSwitch);
 pub struct PostModelSwitch(pub ModelSwitch);
 
 impl HookEvent for PreModelSwitch {
-    const EVENT: EventName = EventName::PreModelSwitch;
+    const EVENT: HookEventName = HookEventName::PreModelSwitch;
     fn subject(&self) -> Option<&str> {
         Some(&self.0.canonical)
     }
 }
 
 impl HookEvent for PostModelSwitch {
-    const EVENT: EventName = EventName::PostModelSwitch;
+    const EVENT: HookEventName = HookEventName::PostModelSwitch;
     fn subject(&self) -> Option<&str> {
         Some(&self.0.canonical)
     }
@@ -268,7 +268,7 @@ pub struct BatchCall {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct BackgroundTask {
+pub struct HookBackgroundTask {
     pub id: String,
     #[serde(rename = "type")]
     pub kind: String,
@@ -281,7 +281,7 @@ pub struct BackgroundTask {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Cron {
+pub struct CronTask {
     pub id: String,
     pub schedule: String,
     pub recurring: bool,

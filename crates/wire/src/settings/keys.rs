@@ -1,7 +1,7 @@
 //! Every settings key, once. Adding a key is adding a line here; validation, merging, schema and documentation follow.
 
-use super::Sandbox;
-use super::shape::WhenBroken::{EmptyList, True};
+use super::SandboxSettings;
+use super::shape::BrokenValue::{EmptyList, True};
 use super::shape::{TextOrOff, keys};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const CHANNELS: &[&str] =
 
 keys! {
     /// `permissions`.
-    pub struct Permissions {
+    pub struct PermissionSettings {
         /// Rules for calls that need no approval.
         "allow" allow: Vec<String> => grant;
         /// Rules for calls that always need approval.
@@ -47,7 +47,7 @@ keys! {
 
 keys! {
     /// `attribution`.
-    pub struct Attribution {
+    pub struct AttributionSettings {
         /// Trailer of commits; empty or `false` for none.
         "commit" commit: Option<TextOrOff>;
         /// Line in pull requests; empty or `false` for none.
@@ -59,7 +59,7 @@ keys! {
 
 keys! {
     /// `worktree`.
-    pub struct Worktree {
+    pub struct WorktreeSettings {
         /// What a new worktree starts from.
         "baseRef" base_ref: Option<String> => one_of(&["fresh", "head"]);
         /// Directories shared with the main checkout by links.
@@ -106,7 +106,7 @@ keys! {
         "outputStyle" output_style: Option<String>;
 
         /// Rules, directories and mode.
-        "permissions" permissions: Permissions;
+        "permissions" permissions: PermissionSettings;
         /// `disable` takes auto mode away.
         "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]), no_effect("gimlet has no auto mode yet");
         /// Only the administrator's allow rules count.
@@ -128,7 +128,7 @@ keys! {
         /// Most that is saved before one command, in MiB. 1024 unless set.
         "snapshotLimitMegabytes" snapshot_limit_megabytes: Option<u32> => range(1, 1_048_576), user_local_managed;
         /// Isolation of shell commands.
-        "sandbox" sandbox: Sandbox;
+        "sandbox" sandbox: SandboxSettings;
 
         /// Summarise the conversation when it gets long.
         "autoCompactEnabled" auto_compact_enabled: Option<bool>;
@@ -225,7 +225,7 @@ keys! {
         "wheelScrollAccelerationEnabled" wheel_scroll_acceleration_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
 
         /// What commits and pull requests say about their origin.
-        "attribution" attribution: Attribution;
+        "attribution" attribution: AttributionSettings;
         /// Older form of `attribution`.
         "includeCoAuthoredBy" include_co_authored_by: Option<bool> => deprecated, no_effect("gimlet gives no git instructions of its own");
         /// Tell the model how to commit and where git stands.
@@ -316,7 +316,7 @@ keys! {
         /// Where teammates run.
         "teammateMode" teammate_mode: Option<String> => one_of(&["in-process", "auto", "tmux", "iterm2"]), no_effect("gimlet has no teams yet");
         /// How worktrees are made.
-        "worktree" worktree: Worktree;
+        "worktree" worktree: WorktreeSettings;
         /// Push notifications from agents.
         "agentPushNotifEnabled" agent_push_notif_enabled: Option<bool> => no_effect("gimlet uses no hosted services");
         /// Push notifications when input is needed.

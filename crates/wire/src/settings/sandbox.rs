@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 keys! {
     /// `sandbox`.
-    pub struct Sandbox {
+    pub struct SandboxSettings {
         /// Run shell commands inside the sandbox.
         "enabled" enabled: Option<bool> => loosens_unless(true);
         /// Refuse to run commands when the sandbox cannot be applied.

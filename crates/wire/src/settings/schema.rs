@@ -1,6 +1,6 @@
 //! The JSON schema of a settings file, made from the key tables.
 
-use super::shape::{Key, Scope, Shape};
+use super::shape::{KeyScope, KeyShape, SettingKey};
 use super::{HOOK_EVENTS, Settings};
 use serde_json::{Map, Value, json};
 
@@ -20,12 +20,12 @@ pub fn schema() -> Value {
     Value::Object(schema)
 }
 
-fn object(keys: &[Key]) -> Value {
+fn object(keys: &[SettingKey]) -> Value {
     let properties: Map<String, Value> = keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
     json!({"type": "object", "properties": properties})
 }
 
-fn property(key: &Key) -> Value {
+fn property(key: &SettingKey) -> Value {
     let mut value = shape(&key.shape);
     if key.takes_single_word() {
         value = json!({"anyOf": [value, {"type": "string"}]});
@@ -40,33 +40,33 @@ fn property(key: &Key) -> Value {
     value
 }
 
-fn scope(scope: Scope) -> &'static str {
+fn scope(scope: KeyScope) -> &'static str {
     match scope {
-        Scope::Any => "",
-        Scope::UserLocalManaged => " Not read from shared project settings.",
-        Scope::UserManaged => " Read from user and managed settings only.",
-        Scope::Managed => " Read from managed settings only.",
+        KeyScope::Any => "",
+        KeyScope::UserLocalManaged => " Not read from shared project settings.",
+        KeyScope::UserManaged => " Read from user and managed settings only.",
+        KeyScope::Managed => " Read from managed settings only.",
     }
 }
 
-fn shape(of: &Shape) -> Value {
+fn shape(of: &KeyShape) -> Value {
     match of {
-        Shape::Bool => json!({"type": "boolean"}),
-        Shape::Text => json!({"type": "string"}),
-        Shape::TextOrOff => json!({"anyOf": [{"type": "string"}, {"const": false}]}),
-        Shape::OneOf(choices) => json!({"enum": choices}),
-        Shape::Integer { min, max } => {
+        KeyShape::Bool => json!({"type": "boolean"}),
+        KeyShape::Text => json!({"type": "string"}),
+        KeyShape::TextOrOff => json!({"anyOf": [{"type": "string"}, {"const": false}]}),
+        KeyShape::OneOf(choices) => json!({"enum": choices}),
+        KeyShape::Integer { min, max } => {
             let mut value = json!({"type": "integer", "minimum": min});
             if let Some(map) = value.as_object_mut().filter(|_| *max < i64::from(u32::MAX)) {
                 map.insert("maximum".into(), (*max).into());
             }
             value
         }
-        Shape::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
-        Shape::List(item) => json!({"type": "array", "items": shape(item)}),
-        Shape::Map(item) => json!({"type": "object", "additionalProperties": shape(item)}),
-        Shape::Object(keys) => object(keys),
-        Shape::Any => json!({}),
+        KeyShape::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
+        KeyShape::List(item) => json!({"type": "array", "items": shape(item)}),
+        KeyShape::Map(item) => json!({"type": "object", "additionalProperties": shape(item)}),
+        KeyShape::Object(keys) => object(keys),
+        KeyShape::Any => json!({}),
     }
 }
 

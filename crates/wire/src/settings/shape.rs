@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// The JSON a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Shape {
+pub enum KeyShape {
     Bool,
     Text,
     /// A string, or `false` for none.
@@ -21,16 +21,16 @@ pub enum Shape {
         max: f64,
     },
     /// A single value counts as a list of one.
-    List(&'static Shape),
+    List(&'static KeyShape),
     /// An object with free names.
-    Map(&'static Shape),
-    Object(&'static [Key]),
+    Map(&'static KeyShape),
+    Object(&'static [SettingKey]),
     Any,
 }
 
 /// How values of several layers become one. Highest layer first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeRule {
     /// The highest layer that sets the key.
     Replace,
     /// All entries, each once.
@@ -45,7 +45,7 @@ pub enum Merge {
 
 /// Which files may set a key. `--settings` may set whatever the user's file may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum KeyScope {
     Any,
     UserLocalManaged,
     UserManaged,
@@ -54,7 +54,7 @@ pub enum Scope {
 
 /// What a repository needs before its value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub enum TrustGate {
     /// Nothing.
     Open,
     /// Trust: the value grants something.
@@ -71,7 +71,7 @@ pub enum Gate {
 
 /// What a managed source means when its value cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenBroken {
+pub enum BrokenValue {
     Drop,
     True,
     EmptyList,
@@ -79,14 +79,14 @@ pub enum WhenBroken {
 
 /// One key of a settings object.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct SettingKey {
     pub name: &'static str,
     pub doc: &'static str,
-    pub shape: Shape,
-    pub merge: Merge,
-    pub scope: Scope,
-    pub gate: Gate,
-    pub when_broken: WhenBroken,
+    pub shape: KeyShape,
+    pub merge: MergeRule,
+    pub scope: KeyScope,
+    pub gate: TrustGate,
+    pub when_broken: BrokenValue,
     /// Member names that have a meaning, for maps that know theirs.
     pub names: &'static [&'static str],
     /// Still read, no longer recommended.
@@ -95,94 +95,94 @@ pub struct Key {
     pub no_effect: Option<&'static str>,
 }
 
-impl Key {
-    pub(super) const fn new(name: &'static str, doc: &'static str, shape: Shape) -> Self {
+impl SettingKey {
+    pub(super) const fn new(name: &'static str, doc: &'static str, shape: KeyShape) -> Self {
         let merge = match shape {
-            Shape::List(_) => Merge::Append,
-            Shape::Map(_) | Shape::Object(_) => Merge::Deep,
-            Shape::Bool
-            | Shape::Text
-            | Shape::TextOrOff
-            | Shape::OneOf(_)
-            | Shape::Integer { .. }
-            | Shape::Number { .. }
-            | Shape::Any => Merge::Replace,
+            KeyShape::List(_) => MergeRule::Append,
+            KeyShape::Map(_) | KeyShape::Object(_) => MergeRule::Deep,
+            KeyShape::Bool
+            | KeyShape::Text
+            | KeyShape::TextOrOff
+            | KeyShape::OneOf(_)
+            | KeyShape::Integer { .. }
+            | KeyShape::Number { .. }
+            | KeyShape::Any => MergeRule::Replace,
         };
-        let (scope, gate, when_broken) = (Scope::Any, Gate::Open, WhenBroken::Drop);
+        let (scope, gate, when_broken) = (KeyScope::Any, TrustGate::Open, BrokenValue::Drop);
         Self { name, doc, shape, merge, scope, gate, when_broken, names: &[], deprecated: false, no_effect: None }
     }
 
     pub(super) const fn one_of(mut self, choices: &'static [&'static str]) -> Self {
-        self.shape = Shape::OneOf(choices);
+        self.shape = KeyShape::OneOf(choices);
         self
     }
 
     pub(super) const fn range(mut self, min: i64, max: i64) -> Self {
-        self.shape = Shape::Integer { min, max };
+        self.shape = KeyShape::Integer { min, max };
         self
     }
 
     pub(super) const fn between(mut self, min: f64, max: f64) -> Self {
-        self.shape = Shape::Number { min, max };
+        self.shape = KeyShape::Number { min, max };
         self
     }
 
     pub(super) const fn replace(mut self) -> Self {
-        self.merge = Merge::Replace;
+        self.merge = MergeRule::Replace;
         self
     }
 
     pub(super) const fn per_entry(mut self) -> Self {
-        self.merge = Merge::PerEntry;
+        self.merge = MergeRule::PerEntry;
         self
     }
 
     pub(super) const fn sticky(mut self, value: bool) -> Self {
-        self.merge = Merge::Sticky(value);
+        self.merge = MergeRule::Sticky(value);
         self
     }
 
     pub(super) const fn managed(mut self) -> Self {
-        self.scope = Scope::Managed;
+        self.scope = KeyScope::Managed;
         self
     }
 
     pub(super) const fn user_managed(mut self) -> Self {
-        self.scope = Scope::UserManaged;
+        self.scope = KeyScope::UserManaged;
         self
     }
 
     pub(super) const fn user_local_managed(mut self) -> Self {
-        self.scope = Scope::UserLocalManaged;
+        self.scope = KeyScope::UserLocalManaged;
         self
     }
 
     pub(super) const fn grant(mut self) -> Self {
-        self.gate = Gate::Grant;
+        self.gate = TrustGate::Grant;
         self
     }
 
     pub(super) const fn helper(mut self) -> Self {
-        self.gate = Gate::Helper;
+        self.gate = TrustGate::Helper;
         self
     }
 
     pub(super) const fn code(mut self) -> Self {
-        self.gate = Gate::Code;
+        self.gate = TrustGate::Code;
         self
     }
 
     pub(super) const fn own(mut self) -> Self {
-        self.gate = Gate::Own;
+        self.gate = TrustGate::Own;
         self
     }
 
     pub(super) const fn loosens_unless(mut self, strict: bool) -> Self {
-        self.gate = Gate::Loosens { strict };
+        self.gate = TrustGate::Loosens { strict };
         self
     }
 
-    pub(super) const fn fail_closed(mut self, value: WhenBroken) -> Self {
+    pub(super) const fn fail_closed(mut self, value: BrokenValue) -> Self {
         self.when_broken = value;
         self
     }
@@ -199,7 +199,8 @@ impl Key {
 
     /// Whether a single word may stand where a list is expected. Never where entries grant or run something.
     pub fn takes_single_word(&self) -> bool {
-        matches!(self.shape, Shape::List(Shape::Text)) && matches!(self.gate, Gate::Open | Gate::Loosens { .. })
+        matches!(self.shape, KeyShape::List(KeyShape::Text))
+            && matches!(self.gate, TrustGate::Open | TrustGate::Loosens { .. })
     }
 
     pub(super) const fn deprecated(mut self) -> Self {
@@ -227,36 +228,36 @@ impl TextOrOff {
 }
 
 /// A type that knows its JSON shape.
-pub trait Shaped {
-    const SHAPE: Shape;
+pub trait HasShape {
+    const SHAPE: KeyShape;
 }
 
-impl Shaped for bool {
-    const SHAPE: Shape = Shape::Bool;
+impl HasShape for bool {
+    const SHAPE: KeyShape = KeyShape::Bool;
 }
-impl Shaped for String {
-    const SHAPE: Shape = Shape::Text;
+impl HasShape for String {
+    const SHAPE: KeyShape = KeyShape::Text;
 }
-impl Shaped for TextOrOff {
-    const SHAPE: Shape = Shape::TextOrOff;
+impl HasShape for TextOrOff {
+    const SHAPE: KeyShape = KeyShape::TextOrOff;
 }
-impl Shaped for u32 {
-    const SHAPE: Shape = Shape::Integer { min: 0, max: u32::MAX as i64 };
+impl HasShape for u32 {
+    const SHAPE: KeyShape = KeyShape::Integer { min: 0, max: u32::MAX as i64 };
 }
-impl Shaped for f64 {
-    const SHAPE: Shape = Shape::Number { min: f64::MIN, max: f64::MAX };
+impl HasShape for f64 {
+    const SHAPE: KeyShape = KeyShape::Number { min: f64::MIN, max: f64::MAX };
 }
-impl Shaped for Value {
-    const SHAPE: Shape = Shape::Any;
+impl HasShape for Value {
+    const SHAPE: KeyShape = KeyShape::Any;
 }
-impl<T: Shaped> Shaped for Option<T> {
-    const SHAPE: Shape = T::SHAPE;
+impl<T: HasShape> HasShape for Option<T> {
+    const SHAPE: KeyShape = T::SHAPE;
 }
-impl<T: Shaped + 'static> Shaped for Vec<T> {
-    const SHAPE: Shape = Shape::List(&T::SHAPE);
+impl<T: HasShape + 'static> HasShape for Vec<T> {
+    const SHAPE: KeyShape = KeyShape::List(&T::SHAPE);
 }
-impl<T: Shaped + 'static> Shaped for BTreeMap<String, T> {
-    const SHAPE: Shape = Shape::Map(&T::SHAPE);
+impl<T: HasShape + 'static> HasShape for BTreeMap<String, T> {
+    const SHAPE: KeyShape = KeyShape::Map(&T::SHAPE);
 }
 
 /// Declares a settings structure and its key table in one place.
@@ -277,14 +278,14 @@ macro_rules! keys {
 
         impl $name {
             /// Every key of this object.
-            pub const KEYS: &'static [$crate::settings::Key] = &[ $(
-                $crate::settings::Key::new($json, concat!($($doc),+), <$ty as $crate::settings::Shaped>::SHAPE)
+            pub const KEYS: &'static [$crate::settings::SettingKey] = &[ $(
+                $crate::settings::SettingKey::new($json, concat!($($doc),+), <$ty as $crate::settings::HasShape>::SHAPE)
                     $($(.$attr($($($arg),*)?))+)?
             ),* ];
         }
 
-        impl $crate::settings::Shaped for $name {
-            const SHAPE: $crate::settings::Shape = $crate::settings::Shape::Object(Self::KEYS);
+        impl $crate::settings::HasShape for $name {
+            const SHAPE: $crate::settings::KeyShape = $crate::settings::KeyShape::Object(Self::KEYS);
         }
     };
 }

@@ -1,13 +1,13 @@
 //! Commands that change what the shell knows, or run text as code.
 
-use super::output::Printed;
-use super::walk::Walker;
-use super::words::Value;
-use super::{Arg, Field, Input, Origin};
+use super::output::PrintedText;
+use super::walk::FlowWalker;
+use super::words::VariableValue;
+use super::{FlowArgument, ShellField, StdinSource, TextOrigin};
 
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
 
-impl Walker<'_> {
+impl FlowWalker<'_> {
     /// What the invocation at `at` changes for those behind it.
     pub(super) fn builtin(&mut self, at: usize) {
         let Some(unit) = self.flow.invocations.get(at).cloned() else { return };
@@ -17,28 +17,28 @@ impl Walker<'_> {
                 "popd" => self.state.dirs = vec![None],
                 "eval" => self.eval(arguments),
                 "trap" | "alias" => {
-                    let texts: Vec<String> = arguments.iter().filter_map(Arg::text).collect();
+                    let texts: Vec<String> = arguments.iter().filter_map(FlowArgument::text).collect();
                     for text in texts {
                         let code = text.split_once('=').map_or(text.as_str(), |(_, code)| code).to_owned();
-                        self.apart(|this| this.text(&code));
+                        self.in_subshell(|this| this.run_text(&code));
                     }
                 }
                 "read" | "mapfile" | "readarray" | "getopts" => self.read_into(arguments, &unit.input),
                 "printf" => {
-                    if let [flag, Arg::Known(variable), ..] = arguments
+                    if let [flag, FlowArgument::Known(variable), ..] = arguments
                         && flag.text().as_deref() == Some("-v")
                     {
-                        self.set(vec![(variable.text(), Value::unknown(Origin::Transformed), false)]);
+                        self.set(vec![(variable.text(), VariableValue::unknown(TextOrigin::Transformed), false)]);
                     }
                 }
                 "unset" => {
-                    for name in arguments.iter().filter_map(Arg::text).filter(|name| !name.starts_with('-')) {
-                        self.state.variables.insert(name, Value::empty());
+                    for name in arguments.iter().filter_map(FlowArgument::text).filter(|name| !name.starts_with('-')) {
+                        self.state.variables.insert(name, VariableValue::empty());
                     }
                 }
-                "let" => arguments.iter().filter_map(Arg::text).for_each(|text| self.arithmetic(&text)),
+                "let" => arguments.iter().filter_map(FlowArgument::text).for_each(|text| self.arithmetic(&text)),
                 "shopt" | "setopt" | "set" | "unsetopt" | "emulate" => {
-                    let texts: Vec<String> = arguments.iter().filter_map(Arg::text).collect();
+                    let texts: Vec<String> = arguments.iter().filter_map(FlowArgument::text).collect();
                     self.flow.odd_patterns |= !only_strict(&name, &texts);
                 }
                 "env" | "xargs" | "parallel" | "find" | "watch" | "ssh" | "su" | "flock" | "script" => {
@@ -51,44 +51,46 @@ impl Walker<'_> {
         }
     }
 
-    fn enter(&mut self, arguments: &[Arg]) {
+    fn enter(&mut self, arguments: &[FlowArgument]) {
         let target = arguments.iter().find(|arg| arg.text().is_none_or(|text| text == "-" || !text.starts_with('-')));
-        let home = Arg::Known(Field::literal("~"));
+        let home = FlowArgument::Known(ShellField::literal("~"));
         self.state.dirs = match target.unwrap_or(&home) {
-            Arg::Known(field) if field.text() == "-" => vec![None],
-            Arg::Known(field) if target.is_none() || field.is_empty() => {
+            FlowArgument::Known(field) if field.text() == "-" => vec![None],
+            FlowArgument::Known(field) if target.is_none() || field.is_empty() => {
                 let home = self.variable("HOME");
                 if home.unknown.is_some() { vec![None] } else { home.texts.into_iter().map(Some).collect() }
             }
-            Arg::Known(field) => {
-                let from = |dir: &Option<Field>| dir.as_ref().map(|dir| field.seen_from(dir, dir));
+            FlowArgument::Known(field) => {
+                let from = |dir: &Option<ShellField>| dir.as_ref().map(|dir| field.seen_from(dir, dir));
                 self.state.dirs.iter().map(from).collect()
             }
-            Arg::Unknown(_) => vec![None],
+            FlowArgument::Unknown(_) => vec![None],
         };
     }
 
-    fn eval(&mut self, arguments: &[Arg]) {
-        if arguments.iter().any(|arg| matches!(arg, Arg::Unknown(Origin::Transformed))) {
+    fn eval(&mut self, arguments: &[FlowArgument]) {
+        if arguments.iter().any(|arg| matches!(arg, FlowArgument::Unknown(TextOrigin::Transformed))) {
             self.flow.hidden_code = true;
         }
-        let texts: Option<Vec<String>> = arguments.iter().map(Arg::text).collect();
+        let texts: Option<Vec<String>> = arguments.iter().map(FlowArgument::text).collect();
         if let Some(texts) = texts {
-            self.text(&texts.join(" "));
+            self.run_text(&texts.join(" "));
         }
     }
 
-    fn read_into(&mut self, arguments: &[Arg], input: &Input) {
+    fn read_into(&mut self, arguments: &[FlowArgument], input: &StdinSource) {
         let value = match input {
-            Input::Text(text) => Value::of([Field::literal(text.trim_end())]),
-            Input::Pipe(range) => match self.printed(range, 0) {
-                Printed::Text(text) => Value::of(text.lines().map(Field::literal).collect::<Vec<_>>()),
-                Printed::Unknown(origin) => Value::unknown(origin),
+            StdinSource::Text(text) => VariableValue::of([ShellField::literal(text.trim_end())]),
+            StdinSource::Pipe(range) => match self.printed(range, 0) {
+                PrintedText::Text(text) => VariableValue::of(text.lines().map(ShellField::literal).collect::<Vec<_>>()),
+                PrintedText::Unknown(origin) => VariableValue::unknown(origin),
             },
-            Input::Inherited | Input::Unknown(_) | Input::File => Value::unknown(Origin::Outside),
+            StdinSource::Inherited | StdinSource::Unknown(_) | StdinSource::File => {
+                VariableValue::unknown(TextOrigin::Outside)
+            }
         };
         let mut names: Vec<String> =
-            arguments.iter().filter_map(Arg::text).filter(|name| !name.starts_with('-')).collect();
+            arguments.iter().filter_map(FlowArgument::text).filter(|name| !name.starts_with('-')).collect();
         names.extend(["REPLY".into(), "MAPFILE".into()]);
         // Words of one line are spread over the names.
         let value = if names.len() > 3 { parts_of(&value) } else { value };
@@ -96,20 +98,20 @@ impl Walker<'_> {
     }
 
     /// Programs that hand a text to a shell: `env -S`, `xargs sh -c` are found by their words.
-    fn inner_texts(&mut self, name: &str, arguments: &[Arg]) {
+    fn inner_texts(&mut self, name: &str, arguments: &[FlowArgument]) {
         if !matches!(name, "watch" | "ssh" | "su" | "flock" | "script" | "env") {
             return;
         }
         let is_code = |text: &String| text.contains([' ', ';', '|', '&']);
-        let texts: Vec<String> = arguments.iter().filter_map(Arg::text).filter(is_code).collect();
+        let texts: Vec<String> = arguments.iter().filter_map(FlowArgument::text).filter(is_code).collect();
         for text in texts {
             let code = text.split_once("string=").map_or(text.as_str(), |(_, code)| code).to_owned();
-            self.apart(|this| this.text(&code));
+            self.in_subshell(|this| this.run_text(&code));
         }
     }
 
-    fn shell(&mut self, arguments: &[Arg], input: &Input) {
-        let texts: Vec<Option<String>> = arguments.iter().map(Arg::text).collect();
+    fn shell(&mut self, arguments: &[FlowArgument], input: &StdinSource) {
+        let texts: Vec<Option<String>> = arguments.iter().map(FlowArgument::text).collect();
         let is_short = |text: &&Option<String>| {
             text.as_ref().is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('c'))
         };
@@ -118,11 +120,11 @@ impl Walker<'_> {
         if let Some(at) = texts.iter().position(|text| is_short(&text)) {
             let code = arguments[at + 1..].iter().find(|arg| arg.text().is_none_or(|text| !text.starts_with('-')));
             match code {
-                Some(Arg::Known(field)) => {
+                Some(FlowArgument::Known(field)) => {
                     let code = field.text();
-                    self.apart(|this| this.text(&code));
+                    self.in_subshell(|this| this.run_text(&code));
                 }
-                Some(Arg::Unknown(origin)) => self.flow.hidden_code |= *origin == Origin::Transformed,
+                Some(FlowArgument::Unknown(origin)) => self.flow.hidden_code |= *origin == TextOrigin::Transformed,
                 None => {}
             }
             return;
@@ -131,18 +133,18 @@ impl Walker<'_> {
         match file.map(String::as_str) {
             None | Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.code_from(input),
             Some("/dev/fd/63") => {
-                let stream = self.stream.clone().map_or(Input::File, Input::Pipe);
+                let stream = self.stream.clone().map_or(StdinSource::File, StdinSource::Pipe);
                 self.code_from(&stream);
             }
             Some(_) => {}
         }
     }
 
-    fn source(&mut self, arguments: &[Arg], input: &Input) {
-        match arguments.first().and_then(Arg::text).as_deref() {
+    fn source(&mut self, arguments: &[FlowArgument], input: &StdinSource) {
+        match arguments.first().and_then(FlowArgument::text).as_deref() {
             Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.code_from(input),
             Some("/dev/fd/63") => {
-                let stream = self.stream.clone().map_or(Input::File, Input::Pipe);
+                let stream = self.stream.clone().map_or(StdinSource::File, StdinSource::Pipe);
                 self.code_from(&stream);
             }
             Some(_) | None => {}
@@ -150,19 +152,19 @@ impl Walker<'_> {
     }
 
     /// A shell that reads its commands from somewhere.
-    fn code_from(&mut self, input: &Input) {
+    fn code_from(&mut self, input: &StdinSource) {
         let printed = match input {
             // Values that are not known stay unknown when the rest of the text is read as code.
-            Input::Text(text) | Input::Unknown(text) => Printed::Text(text.clone()),
-            Input::Pipe(range) => self.printed(range, 0),
-            Input::Inherited | Input::File => Printed::Unknown(Origin::Outside),
+            StdinSource::Text(text) | StdinSource::Unknown(text) => PrintedText::Text(text.clone()),
+            StdinSource::Pipe(range) => self.printed(range, 0),
+            StdinSource::Inherited | StdinSource::File => PrintedText::Unknown(TextOrigin::Outside),
         };
         match printed {
-            Printed::Text(text) => {
-                self.apart(|this| this.text(&text));
+            PrintedText::Text(text) => {
+                self.in_subshell(|this| this.run_text(&text));
             }
-            Printed::Unknown(Origin::Transformed) => self.flow.hidden_code = true,
-            Printed::Unknown(Origin::Outside) => {}
+            PrintedText::Unknown(TextOrigin::Transformed) => self.flow.hidden_code = true,
+            PrintedText::Unknown(TextOrigin::Outside) => {}
         }
     }
 }
@@ -177,13 +179,13 @@ fn only_strict(name: &str, texts: &[String]) -> bool {
     name == "set" && texts.iter().filter(|text| text.starts_with(['-', '+'])).all(strict)
 }
 
-fn parts_of(value: &Value) -> Value {
-    let words: Vec<Field> = value
+fn parts_of(value: &VariableValue) -> VariableValue {
+    let words: Vec<ShellField> = value
         .texts
         .iter()
-        .flat_map(|text| text.text().split_whitespace().map(Field::literal).collect::<Vec<_>>())
+        .flat_map(|text| text.text().split_whitespace().map(ShellField::literal).collect::<Vec<_>>())
         .collect();
-    let mut parts = Value::of(words);
+    let mut parts = VariableValue::of(words);
     parts.unknown = value.unknown;
     parts
 }

@@ -4,14 +4,14 @@
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Field {
+pub(crate) struct ShellField {
     pattern: String,
 }
 
 /// What matters to a glob library inside a name.
 const SPECIAL: [char; 7] = ['\\', '*', '?', '[', ']', '{', '}'];
 
-impl Field {
+impl ShellField {
     /// Plain text, whatever characters it holds.
     pub(crate) fn literal(text: &str) -> Self {
         let mut field = Self::default();
@@ -85,8 +85,8 @@ impl Field {
         } else {
             format!("{}/{}", dir.pattern.trim_end_matches('/'), self.pattern)
         };
-        let path = through_proc(&flat(&joined), &cwd.pattern);
-        Self { pattern: flat(&path) }
+        let path = through_proc(&normalise_text(&joined), &cwd.pattern);
+        Self { pattern: normalise_text(&path) }
     }
 
     /// As the program would open it: `..` counts after links, so it stays.
@@ -134,7 +134,7 @@ impl Field {
 
 /// Whether one name of a pattern matches one real name.
 pub fn name_fits(pattern: &str, name: &str) -> bool {
-    let field = Field::from_pattern(pattern);
+    let field = ShellField::from_pattern(pattern);
     if !field.is_pattern() {
         return field.text() == name;
     }
@@ -147,7 +147,7 @@ pub fn name_fits(pattern: &str, name: &str) -> bool {
 }
 
 /// Without `.`, `..` and empty names.
-fn flat(path: &str) -> String {
+fn normalise_text(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
         match name {
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn fields_seen_from_a_directory() {
-        let (root, cwd) = (Field::literal("/w/app"), Field::literal("/w/app"));
-        let seen = |text: &str| Field::from_pattern(text).seen_from(&root, &cwd).pattern().to_owned();
+        let (root, cwd) = (ShellField::literal("/w/app"), ShellField::literal("/w/app"));
+        let seen = |text: &str| ShellField::from_pattern(text).seen_from(&root, &cwd).pattern().to_owned();
         assert_eq!(seen("a/../b"), "/w/app/b");
         assert_eq!(seen("/proc/self/cwd/x"), "/w/app/x");
         assert_eq!(seen("/proc/1234/root/etc"), "/etc");
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn names_match_as_in_the_shell() {
-        let fits = |pattern: &str, path: &str| Field::from_pattern(pattern).may_be(Path::new(path));
+        let fits = |pattern: &str, path: &str| ShellField::from_pattern(pattern).may_be(Path::new(path));
         assert!(fits("/home/*", "/home/u"));
         assert!(fits("/h?me/[tu]", "/home/u"));
         assert!(!fits("/home/*", "/home/.u"));

@@ -1,15 +1,15 @@
 use super::*;
 
-fn traced(command: &str) -> Flow {
+fn traced(command: &str) -> CommandFlow {
     let variables = BTreeMap::from([("DIR".to_owned(), "/data/d".to_owned())]);
-    let start = Start { cwd: Path::new("/w/app"), home: Some(Path::new("/home/u")), variables: &variables };
+    let start = ShellStart { cwd: Path::new("/w/app"), home: Some(Path::new("/home/u")), variables: &variables };
     trace(command, &start)
 }
 
 /// The words of every invocation, `?` for what is not known.
 fn words(command: &str) -> Vec<String> {
-    let show = |arg: &Arg| arg.known().map_or("?".to_owned(), |field| field.pattern().to_owned());
-    let line = |unit: &Invocation| unit.words.iter().map(show).collect::<Vec<_>>().join(" ");
+    let show = |arg: &FlowArgument| arg.known().map_or("?".to_owned(), |field| field.pattern().to_owned());
+    let line = |unit: &ProgramInvocation| unit.words.iter().map(show).collect::<Vec<_>>().join(" ");
     traced(command).invocations.iter().map(line).collect()
 }
 

@@ -1,16 +1,16 @@
 //! What substitutions and pipes yield, where the text of the command tells it.
 
-use super::walk::Walker;
-use super::words::Value;
-use super::{Arg, Field, Input, Origin};
+use super::walk::FlowWalker;
+use super::words::VariableValue;
+use super::{FlowArgument, ShellField, StdinSource, TextOrigin};
 use crate::shell::suspects::ansi_c;
 use std::ops::Range;
 
 /// Text that some invocations print.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Printed {
+pub(super) enum PrintedText {
     Text(String),
-    Unknown(Origin),
+    Unknown(TextOrigin),
 }
 
 /// Programs that pass on what they read, line by line or changed.
@@ -21,52 +21,54 @@ const FILTERS: &[&str] = &[
     "expand", "printf", "echo", "grep", "rot13", "envsubst", "bc", "dc", "jq", "nl", "shuf", "basenc",
 ];
 
-impl Walker<'_> {
-    pub(super) fn substitution(&mut self, text: &str) -> Value {
+impl FlowWalker<'_> {
+    pub(super) fn substitution(&mut self, text: &str) -> VariableValue {
         let stdin = self.stdin.clone();
-        let printed = self.apart(|this| this.text(text));
+        let printed = self.in_subshell(|this| this.run_text(text));
         self.stdin = stdin;
         if let Some(value) = self.well_known(&printed) {
             return value;
         }
         match self.printed(&printed, 0) {
-            Printed::Text(text) => Value::of([Field::literal(text.trim_end_matches('\n'))]),
-            Printed::Unknown(origin) => Value::unknown(origin),
+            PrintedText::Text(text) => VariableValue::of([ShellField::literal(text.trim_end_matches('\n'))]),
+            PrintedText::Unknown(origin) => VariableValue::unknown(origin),
         }
     }
 
     /// Programs whose output is a name of a known kind.
-    fn well_known(&self, printed: &Range<usize>) -> Option<Value> {
+    fn well_known(&self, printed: &Range<usize>) -> Option<VariableValue> {
         let [only] = self.flow.invocations.get(printed.clone())? else { return None };
         let words: Vec<String> = only.words.iter().map(|word| word.text().unwrap_or_default()).collect();
         let (name, arguments) = words.split_first()?;
         let known = only.words.iter().all(|word| word.known().is_some());
         let plain = |word: &String| !word.contains('/');
         match name.as_str() {
-            "pwd" => Some(Value::from_args(&only.dirs.iter().map(|dir| as_arg(dir.as_ref())).collect::<Vec<_>>())),
-            "mktemp" if known => Some(Value::of([Field::literal(&temporary(arguments))])),
-            "seq" if known => Some(Value::of([Field::from_pattern("[0-9]*")])),
-            "date" if arguments.iter().all(plain) => Some(Value::of([Field::from_pattern("*")])),
-            "whoami" | "hostname" | "uname" | "nproc" | "id" | "arch" | "basename" => {
-                Some(Value::of([Field::from_pattern("*")]))
+            "pwd" => {
+                Some(VariableValue::from_args(&only.dirs.iter().map(|dir| as_arg(dir.as_ref())).collect::<Vec<_>>()))
             }
-            "expr" => Some(Value::number()),
+            "mktemp" if known => Some(VariableValue::of([ShellField::literal(&mktemp_path(arguments))])),
+            "seq" if known => Some(VariableValue::of([ShellField::from_pattern("[0-9]*")])),
+            "date" if arguments.iter().all(plain) => Some(VariableValue::of([ShellField::from_pattern("*")])),
+            "whoami" | "hostname" | "uname" | "nproc" | "id" | "arch" | "basename" => {
+                Some(VariableValue::of([ShellField::from_pattern("*")]))
+            }
+            "expr" => Some(VariableValue::number()),
             _ => None,
         }
     }
 
     /// What the last of these invocations prints.
-    pub(super) fn printed(&self, range: &Range<usize>, depth: u32) -> Printed {
+    pub(super) fn printed(&self, range: &Range<usize>, depth: u32) -> PrintedText {
         let Some(invocations) = self.flow.invocations.get(range.clone()) else {
-            return Printed::Unknown(Origin::Outside);
+            return PrintedText::Unknown(TextOrigin::Outside);
         };
         // Several commands print one after the other; a pipe shows what its last part makes of the others.
         let mut text = String::new();
         let fed: Vec<&Range<usize>> = invocations
             .iter()
             .filter_map(|unit| match &unit.input {
-                Input::Pipe(from) => Some(from),
-                Input::Inherited | Input::Text(_) | Input::Unknown(_) | Input::File => None,
+                StdinSource::Pipe(from) => Some(from),
+                StdinSource::Inherited | StdinSource::Text(_) | StdinSource::Unknown(_) | StdinSource::File => None,
             })
             .collect();
         for (offset, unit) in invocations.iter().enumerate() {
@@ -75,51 +77,55 @@ impl Walker<'_> {
                 continue;
             }
             match self.prints(unit, depth) {
-                Printed::Text(more) => text.push_str(&more),
-                unknown @ Printed::Unknown(_) => return unknown,
+                PrintedText::Text(more) => text.push_str(&more),
+                unknown @ PrintedText::Unknown(_) => return unknown,
             }
         }
-        Printed::Text(text)
+        PrintedText::Text(text)
     }
 
-    fn prints(&self, unit: &super::Invocation, depth: u32) -> Printed {
-        let words: Option<Vec<String>> = unit.words.iter().map(Arg::text).collect();
-        let name = unit.words.first().and_then(Arg::text).unwrap_or_default();
+    fn prints(&self, unit: &super::ProgramInvocation, depth: u32) -> PrintedText {
+        let words: Option<Vec<String>> = unit.words.iter().map(FlowArgument::text).collect();
+        let name = unit.words.first().and_then(FlowArgument::text).unwrap_or_default();
         let name = crate::shell::wrapper::base_name(&name);
         let input = || match &unit.input {
-            _ if depth > 20 => Printed::Unknown(Origin::Outside),
-            Input::Text(text) => Printed::Text(format!("{text}\n")),
-            Input::Pipe(range) => self.printed(range, depth + 1),
-            Input::Unknown(_) => Printed::Unknown(Origin::Transformed),
-            Input::Inherited | Input::File => Printed::Unknown(Origin::Outside),
+            _ if depth > 20 => PrintedText::Unknown(TextOrigin::Outside),
+            StdinSource::Text(text) => PrintedText::Text(format!("{text}\n")),
+            StdinSource::Pipe(range) => self.printed(range, depth + 1),
+            StdinSource::Unknown(_) => PrintedText::Unknown(TextOrigin::Transformed),
+            StdinSource::Inherited | StdinSource::File => PrintedText::Unknown(TextOrigin::Outside),
         };
         let made_here = || match input() {
-            Printed::Text(_) | Printed::Unknown(Origin::Transformed) => Printed::Unknown(Origin::Transformed),
-            Printed::Unknown(Origin::Outside) => Printed::Unknown(Origin::Outside),
+            PrintedText::Text(_) | PrintedText::Unknown(TextOrigin::Transformed) => {
+                PrintedText::Unknown(TextOrigin::Transformed)
+            }
+            PrintedText::Unknown(TextOrigin::Outside) => PrintedText::Unknown(TextOrigin::Outside),
         };
         match (name, words) {
-            ("echo", Some(words)) => Printed::Text(echoed(&words[1..])),
-            ("printf", Some(words)) => match formatted(&words[1..]) {
-                Some(text) => Printed::Text(text),
-                None => Printed::Unknown(Origin::Transformed),
+            ("echo", Some(words)) => PrintedText::Text(echo_output(&words[1..])),
+            ("printf", Some(words)) => match printf_output(&words[1..]) {
+                Some(text) => PrintedText::Text(text),
+                None => PrintedText::Unknown(TextOrigin::Transformed),
             },
             ("cat" | "tee", Some(words)) if words.len() == 1 || words[1..] == ["-"] => input(),
-            ("true" | ":" | "cd" | "export" | "set" | "unset" | "local" | "declare", _) => Printed::Text(String::new()),
+            ("true" | ":" | "cd" | "export" | "set" | "unset" | "local" | "declare", _) => {
+                PrintedText::Text(String::new())
+            }
             // A text of this command, with parts that are not known.
-            ("echo" | "printf", None) => Printed::Unknown(Origin::Transformed),
+            ("echo" | "printf", None) => PrintedText::Unknown(TextOrigin::Transformed),
             // Words of the command that come out changed: `base64 -d <<< …`, `echo … | rev`.
             (filter, _) if FILTERS.contains(&filter) => made_here(),
-            _ => Printed::Unknown(Origin::Outside),
+            _ => PrintedText::Unknown(TextOrigin::Outside),
         }
     }
 }
 
-fn as_arg(dir: Option<&Field>) -> Arg {
-    dir.cloned().map_or(Arg::Unknown(Origin::Outside), Arg::Known)
+fn as_arg(dir: Option<&ShellField>) -> FlowArgument {
+    dir.cloned().map_or(FlowArgument::Unknown(TextOrigin::Outside), FlowArgument::Known)
 }
 
 /// Where `mktemp` makes something, roughly: its folder counts.
-fn temporary(arguments: &[String]) -> String {
+fn mktemp_path(arguments: &[String]) -> String {
     let mut folder = "/tmp".to_owned();
     let mut template = None;
     let mut words = arguments.iter();
@@ -139,7 +145,7 @@ fn temporary(arguments: &[String]) -> String {
     }
 }
 
-fn echoed(words: &[String]) -> String {
+fn echo_output(words: &[String]) -> String {
     let options = |word: &&String| {
         word.len() > 1 && word.strip_prefix('-').is_some_and(|rest| rest.chars().all(|c| matches!(c, 'n' | 'e' | 'E')))
     };
@@ -155,7 +161,7 @@ fn escapes(text: &str) -> String {
 }
 
 /// `printf` with `%s` only.
-fn formatted(words: &[String]) -> Option<String> {
+fn printf_output(words: &[String]) -> Option<String> {
     let (format, mut values) = words.split_first()?;
     if format.starts_with('-') && format != "--" {
         return None;

@@ -1,23 +1,26 @@
 //! Follows the parsed command: lists, pipes, loops and branches change what the shell knows, simple commands are noted.
 
-use super::words::Value;
-use super::{Arg, Field, Flow, Input, Invocation, MAX_DEPTH, MAX_INVOCATIONS, MAX_VALUES, Origin, Start};
+use super::words::VariableValue;
+use super::{
+    CommandFlow, FlowArgument, MAX_DEPTH, MAX_INVOCATIONS, MAX_VALUES, ProgramInvocation, ShellField, ShellStart,
+    StdinSource, TextOrigin,
+};
 use brush_parser::{ParserOptions, ast};
 use std::collections::BTreeMap;
 
 /// What the shell knows at one place of the command.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
-    pub(super) variables: BTreeMap<String, Value>,
-    pub(super) dirs: Vec<Option<Field>>,
+pub(super) struct ShellState {
+    pub(super) variables: BTreeMap<String, VariableValue>,
+    pub(super) dirs: Vec<Option<ShellField>>,
 }
 
-pub(super) struct Walker<'a> {
-    pub(super) start: &'a Start<'a>,
+pub(super) struct FlowWalker<'a> {
+    pub(super) start: &'a ShellStart<'a>,
     pub(super) options: ParserOptions,
-    pub(super) flow: Flow,
-    pub(super) state: State,
-    pub(super) stdin: Input,
+    pub(super) flow: CommandFlow,
+    pub(super) state: ShellState,
+    pub(super) stdin: StdinSource,
     /// Unquoted values are split at blanks.
     pub(super) splits: bool,
     /// What the last process substitution prints.
@@ -25,27 +28,27 @@ pub(super) struct Walker<'a> {
     depth: u32,
 }
 
-impl<'a> Walker<'a> {
-    pub(super) fn new(start: &'a Start<'a>) -> Self {
-        let dirs = vec![Some(Field::literal(&start.cwd.to_string_lossy()))];
+impl<'a> FlowWalker<'a> {
+    pub(super) fn new(start: &'a ShellStart<'a>) -> Self {
+        let dirs = vec![Some(ShellField::literal(&start.cwd.to_string_lossy()))];
         Self {
             start,
             options: ParserOptions::default(),
-            flow: Flow::default(),
-            state: State { dirs, ..State::default() },
-            stdin: Input::Inherited,
+            flow: CommandFlow::default(),
+            state: ShellState { dirs, ..ShellState::default() },
+            stdin: StdinSource::Inherited,
             splits: true,
             stream: None,
             depth: 0,
         }
     }
 
-    pub(super) fn finish(self) -> Flow {
+    pub(super) fn finish(self) -> CommandFlow {
         self.flow
     }
 
     /// Text that this shell runs.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(super) fn run_text(&mut self, text: &str) {
         if self.depth >= MAX_DEPTH || text.len() > 40_000 || crate::shell::grammar::is_hard(text) {
             self.flow.incomplete = true;
             return;
@@ -63,7 +66,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Runs `part` in a shell of its own: what it changes is forgotten.
-    pub(super) fn apart(&mut self, part: impl FnOnce(&mut Self)) -> std::ops::Range<usize> {
+    pub(super) fn in_subshell(&mut self, part: impl FnOnce(&mut Self)) -> std::ops::Range<usize> {
         let before = self.state.clone();
         let from = self.flow.invocations.len();
         part(self);
@@ -75,7 +78,7 @@ impl<'a> Walker<'a> {
         for ast::CompoundListItem(and_or, separator) in &list.0 {
             match separator {
                 ast::SeparatorOperator::Async => {
-                    self.apart(|this| this.and_or(and_or));
+                    self.in_subshell(|this| this.and_or(and_or));
                 }
                 ast::SeparatorOperator::Sequence => self.and_or(and_or),
             }
@@ -107,8 +110,8 @@ impl<'a> Walker<'a> {
         }
         let stdin = self.stdin.clone();
         for command in &pipeline.seq {
-            let printed = self.apart(|this| this.command(command));
-            self.stdin = Input::Pipe(printed);
+            let printed = self.in_subshell(|this| this.command(command));
+            self.stdin = StdinSource::Pipe(printed);
         }
         self.stdin = stdin;
     }
@@ -138,7 +141,7 @@ impl<'a> Walker<'a> {
         }
         self.stdin = unit.input.clone();
         if !unit.reads.is_empty() || !unit.writes.is_empty() {
-            self.note(unit);
+            self.record_invocation(unit);
         }
         part(self);
         self.stdin = stdin;
@@ -151,11 +154,11 @@ impl<'a> Walker<'a> {
                 for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.arithmetic(&expr.value);
                 }
-                self.repeated(|this| this.list(&clause.body.list));
+                self.run_twice(|this| this.list(&clause.body.list));
             }
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(shell) => {
-                self.apart(|this| this.list(&shell.list));
+                self.in_subshell(|this| this.list(&shell.list));
             }
             ast::CompoundCommand::ForClause(clause) => self.for_loop(clause),
             ast::CompoundCommand::CaseClause(clause) => {
@@ -172,13 +175,13 @@ impl<'a> Walker<'a> {
             }
             ast::CompoundCommand::IfClause(clause) => self.branches(clause),
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
-                self.repeated(|this| {
+                self.run_twice(|this| {
                     this.list(&clause.0);
                     this.list(&clause.1.list);
                 });
             }
             ast::CompoundCommand::Coprocess(process) => {
-                self.apart(|this| this.command(&process.body));
+                self.in_subshell(|this| this.command(&process.body));
             }
         }
     }
@@ -186,19 +189,19 @@ impl<'a> Walker<'a> {
     fn for_loop(&mut self, clause: &ast::ForClauseCommand) {
         let value = match &clause.values {
             Some(words) => {
-                let args: Vec<Arg> = words.iter().flat_map(|word| self.word(&word.value)).collect();
-                Value::from_args(&args)
+                let args: Vec<FlowArgument> = words.iter().flat_map(|word| self.word(&word.value)).collect();
+                VariableValue::from_args(&args)
             }
-            None => Value::unknown(Origin::Outside),
+            None => VariableValue::unknown(TextOrigin::Outside),
         };
-        self.repeated(|this| {
+        self.run_twice(|this| {
             this.state.variables.insert(clause.variable_name.clone(), value.clone());
             this.list(&clause.body.list);
         });
     }
 
     /// Twice, so that what one round sets is there in the next.
-    fn repeated(&mut self, round: impl Fn(&mut Self)) {
+    fn run_twice(&mut self, round: impl Fn(&mut Self)) {
         for _ in 0..2 {
             let before = self.state.clone();
             round(self);
@@ -247,14 +250,14 @@ impl<'a> Walker<'a> {
             let names = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
             for name in names.filter(|name| name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())) {
                 let mut value = self.bound(name).unwrap_or_default();
-                value.join(&Value::number());
+                value.join(&VariableValue::number());
                 self.state.variables.insert(name.to_owned(), value);
             }
         }
     }
 
-    fn invocation(&self) -> Invocation {
-        Invocation {
+    fn invocation(&self) -> ProgramInvocation {
+        ProgramInvocation {
             words: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
@@ -284,17 +287,17 @@ impl<'a> Walker<'a> {
         if unit.words.is_empty() {
             self.set(set);
             if !unit.reads.is_empty() || !unit.writes.is_empty() {
-                self.note(unit);
+                self.record_invocation(unit);
             }
             return;
         }
         unit.assigned = set.iter().map(|(name, ..)| name.clone()).collect();
-        let at = self.note(unit);
+        let at = self.record_invocation(unit);
         self.builtin(at);
     }
 
     /// `name`, value, and whether the value is added to the old one.
-    fn assigned(&mut self, assignment: &ast::Assignment) -> (String, Value, bool) {
+    fn assigned(&mut self, assignment: &ast::Assignment) -> (String, VariableValue, bool) {
         let name = match &assignment.name {
             ast::AssignmentName::VariableName(name) => name.clone(),
             ast::AssignmentName::ArrayElementName(name, index) => {
@@ -306,21 +309,21 @@ impl<'a> Walker<'a> {
         let value = match &assignment.value {
             ast::AssignmentValue::Scalar(word) if assignment.append && !element => {
                 // The old text with the new one behind it.
-                let old = self.bound(&name).unwrap_or_else(Value::empty);
+                let old = self.bound(&name).unwrap_or_else(VariableValue::empty);
                 let new = self.value(&word.value);
                 concatenated(&old, &new)
             }
             ast::AssignmentValue::Scalar(word) => self.value(&word.value),
             ast::AssignmentValue::Array(elements) => {
-                let args: Vec<Arg> = elements.iter().flat_map(|(_, word)| self.word(&word.value)).collect();
-                Value::from_args(&args)
+                let args: Vec<FlowArgument> = elements.iter().flat_map(|(_, word)| self.word(&word.value)).collect();
+                VariableValue::from_args(&args)
             }
         };
         let adds = element || (assignment.append && matches!(assignment.value, ast::AssignmentValue::Array(_)));
         (name, value, adds)
     }
 
-    pub(super) fn set(&mut self, values: Vec<(String, Value, bool)>) {
+    pub(super) fn set(&mut self, values: Vec<(String, VariableValue, bool)>) {
         for (name, mut value, adds) in values {
             if name == "IFS" {
                 self.flow.odd_patterns = true;
@@ -332,7 +335,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut Invocation) {
+    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut ProgramInvocation) {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, unit),
             ast::CommandPrefixOrSuffixItem::Word(word) => unit.words.extend(self.word(&word.value)),
@@ -340,7 +343,7 @@ impl<'a> Walker<'a> {
                 // Of `export`, `local` and their relatives; to other programs it is a word like any other.
                 let mut words = self.word(&word.value);
                 if words.len() != 1 {
-                    words = vec![Arg::Unknown(Origin::Outside)];
+                    words = vec![FlowArgument::Unknown(TextOrigin::Outside)];
                 }
                 unit.words.extend(words);
                 if declares(unit) {
@@ -352,15 +355,15 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn streamed(&mut self, shell: &ast::SubshellCommand) -> Arg {
+    fn streamed(&mut self, shell: &ast::SubshellCommand) -> FlowArgument {
         let stdin = std::mem::take(&mut self.stdin);
-        let printed = self.apart(|this| this.list(&shell.list));
+        let printed = self.in_subshell(|this| this.list(&shell.list));
         self.stdin = stdin;
         self.stream = Some(printed);
-        Arg::Known(Field::literal("/dev/fd/63"))
+        FlowArgument::Known(ShellField::literal("/dev/fd/63"))
     }
 
-    fn redirect(&mut self, redirect: &ast::IoRedirect, unit: &mut Invocation) {
+    fn redirect(&mut self, redirect: &ast::IoRedirect, unit: &mut ProgramInvocation) {
         match redirect {
             ast::IoRedirect::File(_, kind, target) => self.file(kind, target, unit),
             ast::IoRedirect::HereDocument(_, document) => {
@@ -369,13 +372,15 @@ impl<'a> Walker<'a> {
                 } else {
                     Some(document.doc.value.clone())
                 };
-                unit.input = text.map_or_else(|| Input::Unknown(document.doc.value.clone()), Input::Text);
+                unit.input = text.map_or_else(|| StdinSource::Unknown(document.doc.value.clone()), StdinSource::Text);
             }
             ast::IoRedirect::HereString(_, word) => {
                 let value = self.value(&word.value);
                 unit.input = match (value.texts.as_slice(), value.unknown) {
-                    (texts, None) => Input::Text(texts.iter().map(Field::text).collect::<Vec<_>>().join("\n")),
-                    (_, Some(_)) => Input::Unknown(word.value.trim_matches('"').to_owned()),
+                    (texts, None) => {
+                        StdinSource::Text(texts.iter().map(ShellField::text).collect::<Vec<_>>().join("\n"))
+                    }
+                    (_, Some(_)) => StdinSource::Unknown(word.value.trim_matches('"').to_owned()),
                 };
             }
             ast::IoRedirect::OutputAndError(word, _) => {
@@ -385,7 +390,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget, unit: &mut Invocation) {
+    fn file(
+        &mut self,
+        kind: &ast::IoFileRedirectKind,
+        target: &ast::IoFileRedirectTarget,
+        unit: &mut ProgramInvocation,
+    ) {
         let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
         match target {
             ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
@@ -395,7 +405,7 @@ impl<'a> Walker<'a> {
                 }
                 let args = self.word(&word.value);
                 if reads || matches!(kind, ast::IoFileRedirectKind::ReadAndWrite) {
-                    unit.input = Input::File;
+                    unit.input = StdinSource::File;
                     unit.reads.extend(args.iter().cloned());
                 }
                 if !reads {
@@ -406,13 +416,13 @@ impl<'a> Walker<'a> {
             ast::IoFileRedirectTarget::ProcessSubstitution(_, shell) => {
                 self.streamed(shell);
                 if reads {
-                    unit.input = self.stream.clone().map_or(Input::File, Input::Pipe);
+                    unit.input = self.stream.clone().map_or(StdinSource::File, StdinSource::Pipe);
                 }
             }
         }
     }
 
-    fn note(&mut self, unit: Invocation) -> usize {
+    fn record_invocation(&mut self, unit: ProgramInvocation) -> usize {
         if self.flow.invocations.len() >= MAX_INVOCATIONS {
             self.flow.incomplete = true;
             return self.flow.invocations.len() - 1;
@@ -422,43 +432,43 @@ impl<'a> Walker<'a> {
     }
 
     /// The value of a variable; one that nobody set is unknown, because a profile may have set it.
-    pub(super) fn variable(&self, name: &str) -> Value {
-        self.bound(name).unwrap_or_else(|| Value::unknown(Origin::Outside))
+    pub(super) fn variable(&self, name: &str) -> VariableValue {
+        self.bound(name).unwrap_or_else(|| VariableValue::unknown(TextOrigin::Outside))
     }
 
-    pub(super) fn bound(&self, name: &str) -> Option<Value> {
+    pub(super) fn bound(&self, name: &str) -> Option<VariableValue> {
         self.state.bound(name, self.start)
     }
 }
 
-impl State {
-    fn bound(&self, name: &str, start: &Start<'_>) -> Option<Value> {
+impl ShellState {
+    fn bound(&self, name: &str, start: &ShellStart<'_>) -> Option<VariableValue> {
         if let Some(value) = self.variables.get(name) {
             return Some(value.clone());
         }
         match name {
             "PWD" => {
-                let unknown = self.dirs.iter().any(Option::is_none).then_some(Origin::Outside);
-                Some(Value { texts: self.dirs.iter().flatten().cloned().collect(), unknown })
+                let unknown = self.dirs.iter().any(Option::is_none).then_some(TextOrigin::Outside);
+                Some(VariableValue { texts: self.dirs.iter().flatten().cloned().collect(), unknown })
             }
-            "HOME" => start.home.map(|home| Value::of([Field::literal(&home.to_string_lossy())])),
-            "RANDOM" | "UID" | "EUID" | "SECONDS" | "LINENO" | "PPID" | "BASHPID" => Some(Value::number()),
-            name => start.variables.get(name).map(|text| Value::of([Field::literal(text)])),
+            "HOME" => start.home.map(|home| VariableValue::of([ShellField::literal(&home.to_string_lossy())])),
+            "RANDOM" | "UID" | "EUID" | "SECONDS" | "LINENO" | "PPID" | "BASHPID" => Some(VariableValue::number()),
+            name => start.variables.get(name).map(|text| VariableValue::of([ShellField::literal(text)])),
         }
     }
 
-    fn join(&mut self, other: &Self, start: &Start<'_>) {
+    fn join(&mut self, other: &Self, start: &ShellStart<'_>) {
         let names: Vec<String> = self.variables.keys().chain(other.variables.keys()).cloned().collect();
         for name in names {
             // Where it is not set it is empty.
-            let mut value = self.bound(&name, start).unwrap_or_else(Value::empty);
-            value.join(&other.bound(&name, start).unwrap_or_else(Value::empty));
+            let mut value = self.bound(&name, start).unwrap_or_else(VariableValue::empty);
+            value.join(&other.bound(&name, start).unwrap_or_else(VariableValue::empty));
             self.variables.insert(name, value);
         }
         self.join_dirs(&other.dirs);
     }
 
-    pub(super) fn join_dirs(&mut self, dirs: &[Option<Field>]) {
+    pub(super) fn join_dirs(&mut self, dirs: &[Option<ShellField>]) {
         for dir in dirs {
             if self.dirs.contains(dir) {
                 continue;
@@ -469,20 +479,20 @@ impl State {
     }
 }
 
-fn declares(unit: &Invocation) -> bool {
-    let name = unit.words.first().and_then(Arg::text);
+fn declares(unit: &ProgramInvocation) -> bool {
+    let name = unit.words.first().and_then(FlowArgument::text);
     name.is_some_and(|name| matches!(name.as_str(), "export" | "declare" | "typeset" | "local" | "readonly"))
 }
 
-fn concatenated(old: &Value, new: &Value) -> Value {
-    let mut value = Value::default();
+fn concatenated(old: &VariableValue, new: &VariableValue) -> VariableValue {
+    let mut value = VariableValue::default();
     for old in &old.texts {
         for new in &new.texts {
             let mut text = old.clone();
             text.push_field(new);
-            value.join(&Value::of([text]));
+            value.join(&VariableValue::of([text]));
         }
     }
-    value.join(&Value { texts: Vec::new(), unknown: old.unknown.or(new.unknown) });
+    value.join(&VariableValue { texts: Vec::new(), unknown: old.unknown.or(new.unknown) });
     value
 }

@@ -1,8 +1,8 @@
 //! Words as the shell expands them: braces, `~`, variables, substitutions, field splitting. Several values of a variable
 //! become several fields, so that a word stands for everything it may become.
 
-use super::walk::Walker;
-use super::{Arg, Field, MAX_VALUES, Origin};
+use super::walk::FlowWalker;
+use super::{FlowArgument, MAX_VALUES, ShellField, TextOrigin};
 use crate::shell::braces;
 use crate::shell::pattern::wildcard;
 use crate::shell::suspects::ansi_c;
@@ -10,39 +10,39 @@ use brush_parser::word::{self, Parameter, ParameterExpr, SpecialParameter, Tilde
 
 /// The values of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Value {
-    pub(super) texts: Vec<Field>,
-    pub(super) unknown: Option<Origin>,
+pub(super) struct VariableValue {
+    pub(super) texts: Vec<ShellField>,
+    pub(super) unknown: Option<TextOrigin>,
 }
 
 /// Any number.
 const NUMBER: &str = "[0-9]*";
 
-impl Value {
-    pub(super) fn of(texts: impl IntoIterator<Item = Field>) -> Self {
+impl VariableValue {
+    pub(super) fn of(texts: impl IntoIterator<Item = ShellField>) -> Self {
         let mut value = Self::default();
         texts.into_iter().for_each(|text| value.add(text));
         value
     }
 
-    pub(super) fn unknown(origin: Origin) -> Self {
+    pub(super) fn unknown(origin: TextOrigin) -> Self {
         Self { texts: Vec::new(), unknown: Some(origin) }
     }
 
     pub(super) fn number() -> Self {
-        Self::of([Field::from_pattern(NUMBER)])
+        Self::of([ShellField::from_pattern(NUMBER)])
     }
 
     pub(super) fn empty() -> Self {
-        Self::of([Field::default()])
+        Self::of([ShellField::default()])
     }
 
-    fn add(&mut self, text: Field) {
+    fn add(&mut self, text: ShellField) {
         if self.texts.contains(&text) {
             return;
         }
         if self.texts.len() >= MAX_VALUES {
-            self.unknown.get_or_insert(Origin::Outside);
+            self.unknown.get_or_insert(TextOrigin::Outside);
         } else {
             self.texts.push(text);
         }
@@ -53,48 +53,48 @@ impl Value {
         self.unknown = worse(self.unknown, other.unknown);
     }
 
-    pub(super) fn from_args(args: &[Arg]) -> Self {
+    pub(super) fn from_args(args: &[FlowArgument]) -> Self {
         let mut value = Self::default();
         for arg in args {
             match arg {
-                Arg::Known(field) => value.add(field.clone()),
-                Arg::Unknown(origin) => value.unknown = worse(value.unknown, Some(*origin)),
+                FlowArgument::Known(field) => value.add(field.clone()),
+                FlowArgument::Unknown(origin) => value.unknown = worse(value.unknown, Some(*origin)),
             }
         }
         value
     }
 }
 
-fn worse(one: Option<Origin>, other: Option<Origin>) -> Option<Origin> {
-    if one == Some(Origin::Transformed) || other == Some(Origin::Transformed) {
-        return Some(Origin::Transformed);
+fn worse(one: Option<TextOrigin>, other: Option<TextOrigin>) -> Option<TextOrigin> {
+    if one == Some(TextOrigin::Transformed) || other == Some(TextOrigin::Transformed) {
+        return Some(TextOrigin::Transformed);
     }
     one.or(other)
 }
 
 /// A word under construction.
-struct Draft {
-    done: Vec<Arg>,
-    open: Vec<Field>,
-    unknown: Option<Origin>,
+struct WordBuilder {
+    done: Vec<FlowArgument>,
+    open: Vec<ShellField>,
+    unknown: Option<TextOrigin>,
     /// Quotes make an empty word count.
     quoted: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Quoting {
+enum FieldQuoting {
     None,
     Double,
 }
 
-impl Walker<'_> {
+impl FlowWalker<'_> {
     /// All fields a word may become.
-    pub(super) fn word(&mut self, raw: &str) -> Vec<Arg> {
+    pub(super) fn word(&mut self, raw: &str) -> Vec<FlowArgument> {
         if !has_bare_brace(raw) {
             return self.plain_word(raw);
         }
         let Some(alternatives) = braces::expand(&[raw.to_owned()]) else {
-            return vec![Arg::Unknown(Origin::Outside)];
+            return vec![FlowArgument::Unknown(TextOrigin::Outside)];
         };
         let mut out = Vec::new();
         let mut pending = alternatives;
@@ -102,33 +102,36 @@ impl Walker<'_> {
         while let Some(text) = pending.pop() {
             match range(&text) {
                 Some(texts) if has_bare_brace(&text) => pending.extend(texts.into_iter().rev()),
-                None if has_bare_brace(&text) && is_sequence(&text) => out.push(Arg::Unknown(Origin::Outside)),
+                None if has_bare_brace(&text) && is_sequence(&text) => {
+                    out.push(FlowArgument::Unknown(TextOrigin::Outside))
+                }
                 Some(_) | None => out.extend(self.plain_word(&text)),
             }
             if out.len() + pending.len() > 4 * MAX_VALUES {
-                return vec![Arg::Unknown(Origin::Outside)];
+                return vec![FlowArgument::Unknown(TextOrigin::Outside)];
             }
         }
         out
     }
 
     /// The value of an assignment or a here-string: nothing is split.
-    pub(super) fn value(&mut self, raw: &str) -> Value {
+    pub(super) fn value(&mut self, raw: &str) -> VariableValue {
         let splits = std::mem::replace(&mut self.splits, false);
         let args = self.plain_word(raw);
         self.splits = splits;
-        let value = Value::from_args(&args);
-        if value.texts.is_empty() && value.unknown.is_none() { Value::empty() } else { value }
+        let value = VariableValue::from_args(&args);
+        if value.texts.is_empty() && value.unknown.is_none() { VariableValue::empty() } else { value }
     }
 
-    fn plain_word(&mut self, raw: &str) -> Vec<Arg> {
+    fn plain_word(&mut self, raw: &str) -> Vec<FlowArgument> {
         let Ok(pieces) = word::parse(raw, &self.options) else {
             self.flow.incomplete = true;
-            return vec![Arg::Unknown(Origin::Outside)];
+            return vec![FlowArgument::Unknown(TextOrigin::Outside)];
         };
-        let mut draft = Draft { done: Vec::new(), open: vec![Field::default()], unknown: None, quoted: false };
+        let mut draft =
+            WordBuilder { done: Vec::new(), open: vec![ShellField::default()], unknown: None, quoted: false };
         for piece in &pieces {
-            self.piece(piece, &mut draft, Quoting::None);
+            self.piece(piece, &mut draft, FieldQuoting::None);
         }
         draft.finish()
     }
@@ -136,23 +139,24 @@ impl Walker<'_> {
     /// The body of a here-document whose delimiter is not quoted; `None` when it is not known.
     pub(super) fn document(&mut self, raw: &str) -> Option<String> {
         let pieces = word::parse_heredoc(raw, &self.options).ok()?;
-        let mut draft = Draft { done: Vec::new(), open: vec![Field::default()], unknown: None, quoted: true };
+        let mut draft =
+            WordBuilder { done: Vec::new(), open: vec![ShellField::default()], unknown: None, quoted: true };
         for piece in &pieces {
-            self.piece(piece, &mut draft, Quoting::Double);
+            self.piece(piece, &mut draft, FieldQuoting::Double);
         }
         match draft.finish().as_slice() {
-            [Arg::Known(field)] => Some(field.text()),
+            [FlowArgument::Known(field)] => Some(field.text()),
             _ => None,
         }
     }
 
-    fn piece(&mut self, piece: &WordPieceWithSource, draft: &mut Draft, quoting: Quoting) {
+    fn piece(&mut self, piece: &WordPieceWithSource, draft: &mut WordBuilder, quoting: FieldQuoting) {
         match &piece.piece {
-            WordPiece::Text(text) if quoting == Quoting::Double => draft.literal(text),
+            WordPiece::Text(text) if quoting == FieldQuoting::Double => draft.literal(text),
             WordPiece::Text(text) => {
                 // Extended patterns and qualifiers match what nobody here can tell.
                 if text.contains(['(', ')', '$', '`']) {
-                    draft.unknown = worse(draft.unknown, Some(Origin::Outside));
+                    draft.unknown = worse(draft.unknown, Some(TextOrigin::Outside));
                 }
                 draft.open.iter_mut().for_each(|field| field.push_active(text));
             }
@@ -161,12 +165,12 @@ impl Walker<'_> {
             WordPiece::DoubleQuotedSequence(pieces) | WordPiece::GettextDoubleQuotedSequence(pieces) => {
                 draft.quoted = true;
                 for piece in pieces {
-                    self.piece(piece, draft, Quoting::Double);
+                    self.piece(piece, draft, FieldQuoting::Double);
                 }
             }
             WordPiece::TildeExpansion(tilde) => {
                 let value = self.tilde(tilde);
-                draft.append(&value, Quoting::Double, self.splits);
+                draft.append(&value, FieldQuoting::Double, self.splits);
             }
             WordPiece::ParameterExpansion(expr) => {
                 let value = self.parameter(expr);
@@ -188,23 +192,23 @@ impl Walker<'_> {
             }
             WordPiece::ArithmeticExpression(expr) => {
                 self.arithmetic(&expr.value);
-                draft.append(&Value::number(), quoting, self.splits);
+                draft.append(&VariableValue::number(), quoting, self.splits);
             }
         }
     }
 
-    fn tilde(&self, tilde: &TildeExpr) -> Value {
+    fn tilde(&self, tilde: &TildeExpr) -> VariableValue {
         match tilde {
             TildeExpr::Home => self.variable("HOME"),
             TildeExpr::WorkingDir => self.variable("PWD"),
             TildeExpr::UserHome(_)
             | TildeExpr::OldWorkingDir
             | TildeExpr::NthDirFromTopOfDirStack { .. }
-            | TildeExpr::NthDirFromBottomOfDirStack { .. } => Value::unknown(Origin::Outside),
+            | TildeExpr::NthDirFromBottomOfDirStack { .. } => VariableValue::unknown(TextOrigin::Outside),
         }
     }
 
-    fn of(&self, parameter: &Parameter) -> Value {
+    fn parameter_value(&self, parameter: &Parameter) -> VariableValue {
         match parameter {
             Parameter::Named(name)
             | Parameter::NamedWithIndex { name, .. }
@@ -214,15 +218,17 @@ impl Walker<'_> {
                 | SpecialParameter::LastExitStatus
                 | SpecialParameter::PositionalParameterCount
                 | SpecialParameter::LastBackgroundProcessId,
-            ) => Value::number(),
-            Parameter::Positional(_) | Parameter::Special(_) => Value::unknown(Origin::Outside),
+            ) => VariableValue::number(),
+            Parameter::Positional(_) | Parameter::Special(_) => VariableValue::unknown(TextOrigin::Outside),
         }
     }
 
-    fn parameter(&mut self, expr: &ParameterExpr) -> Value {
+    fn parameter(&mut self, expr: &ParameterExpr) -> VariableValue {
         match expr {
             ParameterExpr::Parameter { parameter, indirect: false }
-            | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => self.of(parameter),
+            | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => {
+                self.parameter_value(parameter)
+            }
             ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. } => {
                 self.or_default(parameter, default_value.as_deref())
             }
@@ -234,31 +240,31 @@ impl Walker<'_> {
                 value
             }
             ParameterExpr::UseAlternativeValue { alternative_value, .. } => {
-                let mut value = Value::empty();
+                let mut value = VariableValue::empty();
                 value.join(&self.value(alternative_value.as_deref().unwrap_or_default()));
                 value
             }
-            ParameterExpr::ParameterLength { .. } => Value::number(),
+            ParameterExpr::ParameterLength { .. } => VariableValue::number(),
             ParameterExpr::RemoveSmallestSuffixPattern { parameter, indirect: false, pattern } => {
-                self.cut(parameter, pattern.as_deref(), Cut { suffix: true, largest: false })
+                self.remove_affix(parameter, pattern.as_deref(), AffixRemoval { suffix: true, largest: false })
             }
             ParameterExpr::RemoveLargestSuffixPattern { parameter, indirect: false, pattern } => {
-                self.cut(parameter, pattern.as_deref(), Cut { suffix: true, largest: true })
+                self.remove_affix(parameter, pattern.as_deref(), AffixRemoval { suffix: true, largest: true })
             }
             ParameterExpr::RemoveSmallestPrefixPattern { parameter, indirect: false, pattern } => {
-                self.cut(parameter, pattern.as_deref(), Cut { suffix: false, largest: false })
+                self.remove_affix(parameter, pattern.as_deref(), AffixRemoval { suffix: false, largest: false })
             }
             ParameterExpr::RemoveLargestPrefixPattern { parameter, indirect: false, pattern } => {
-                self.cut(parameter, pattern.as_deref(), Cut { suffix: false, largest: true })
+                self.remove_affix(parameter, pattern.as_deref(), AffixRemoval { suffix: false, largest: true })
             }
             // Anything else makes a new text of the old one.
-            _ => Value::unknown(Origin::Transformed),
+            _ => VariableValue::unknown(TextOrigin::Transformed),
         }
     }
 
-    fn or_default(&mut self, parameter: &Parameter, default: Option<&str>) -> Value {
+    fn or_default(&mut self, parameter: &Parameter, default: Option<&str>) -> VariableValue {
         let default = self.value(default.unwrap_or_default());
-        let Parameter::Named(name) = parameter else { return Value::unknown(Origin::Outside) };
+        let Parameter::Named(name) = parameter else { return VariableValue::unknown(TextOrigin::Outside) };
         let Some(mut value) = self.bound(name) else { return default };
         value.texts.retain(|text| !text.is_empty());
         value.join(&default);
@@ -266,23 +272,24 @@ impl Walker<'_> {
     }
 
     /// `${x%pattern}` and its relatives, for patterns of plain text and `*`.
-    fn cut(&mut self, parameter: &Parameter, pattern: Option<&str>, cut: Cut) -> Value {
+    fn remove_affix(&mut self, parameter: &Parameter, pattern: Option<&str>, cut: AffixRemoval) -> VariableValue {
         let pattern = pattern.unwrap_or_default();
-        let mut value = self.of(parameter);
+        let mut value = self.parameter_value(parameter);
         if pattern == "*/" && !cut.suffix && cut.largest {
             // The last name of whatever it is.
-            let last = |text: &Field| Field::from_pattern(text.pattern().rsplit('/').next().unwrap_or_default());
+            let last =
+                |text: &ShellField| ShellField::from_pattern(text.pattern().rsplit('/').next().unwrap_or_default());
             return if value.unknown.is_some() {
-                Value::of([Field::from_pattern("*")])
+                VariableValue::of([ShellField::from_pattern("*")])
             } else {
-                Value::of(value.texts.iter().map(last).collect::<Vec<_>>())
+                VariableValue::of(value.texts.iter().map(last).collect::<Vec<_>>())
             };
         }
         if pattern.contains(['$', '`', '?', '[', '\\', '\'', '"', '(', '{']) {
-            return Value::unknown(Origin::Transformed);
+            return VariableValue::unknown(TextOrigin::Transformed);
         }
         for text in &mut value.texts {
-            let Some(rest) = cut.apply(text, pattern) else { return Value::unknown(Origin::Transformed) };
+            let Some(rest) = cut.apply(text, pattern) else { return VariableValue::unknown(TextOrigin::Transformed) };
             *text = rest;
         }
         value
@@ -290,22 +297,22 @@ impl Walker<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct Cut {
+struct AffixRemoval {
     suffix: bool,
     largest: bool,
 }
 
-impl Cut {
-    fn apply(self, field: &Field, pattern: &str) -> Option<Field> {
+impl AffixRemoval {
+    fn apply(self, field: &ShellField, pattern: &str) -> Option<ShellField> {
         if field.is_pattern() {
             // Of names that are not known, only a fixed end can be taken away.
-            let fixed = Field::literal(pattern);
+            let fixed = ShellField::literal(pattern);
             let rest = if self.suffix {
                 field.pattern().strip_suffix(fixed.pattern())
             } else {
                 field.pattern().strip_prefix(fixed.pattern())
             };
-            return (!pattern.contains('*')).then(|| rest.map(Field::from_pattern)).flatten();
+            return (!pattern.contains('*')).then(|| rest.map(ShellField::from_pattern)).flatten();
         }
         let text = field.text();
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
@@ -316,11 +323,11 @@ impl Cut {
         }
         let fits = |at: &usize| wildcard(pattern, if self.suffix { &text[*at..] } else { &text[..*at] });
         let rest = pieces.into_iter().find(fits).map(|at| if self.suffix { &text[..at] } else { &text[at..] });
-        Some(Field::literal(rest.unwrap_or(&text)))
+        Some(ShellField::literal(rest.unwrap_or(&text)))
     }
 }
 
-impl Draft {
+impl WordBuilder {
     fn literal(&mut self, text: &str) {
         self.open.iter_mut().for_each(|field| field.push_literal(text));
     }
@@ -330,13 +337,13 @@ impl Draft {
         self.literal(text);
     }
 
-    fn append(&mut self, value: &Value, quoting: Quoting, splits: bool) {
+    fn append(&mut self, value: &VariableValue, quoting: FieldQuoting, splits: bool) {
         self.unknown = worse(self.unknown, value.unknown);
         let before = std::mem::take(&mut self.open);
         for text in &value.texts {
             let plain = text.text();
             for field in &before {
-                if quoting == Quoting::Double || !splits {
+                if quoting == FieldQuoting::Double || !splits {
                     let mut field = field.clone();
                     field.push_field(text);
                     self.open.push(field);
@@ -350,12 +357,12 @@ impl Draft {
         }
         if self.open.len() > MAX_VALUES {
             self.open.truncate(MAX_VALUES);
-            self.unknown.get_or_insert(Origin::Outside);
+            self.unknown.get_or_insert(TextOrigin::Outside);
         }
     }
 
     /// An unquoted value: blanks end a word, pattern characters count.
-    fn split(&mut self, before: &Field, value: &Field, plain: &str) {
+    fn split(&mut self, before: &ShellField, value: &ShellField, plain: &str) {
         // In a pattern a backslash makes the next character plain, elsewhere it is one itself: both count.
         if plain.contains('\\') && !value.is_pattern() {
             self.split(before, value, &plain.replace('\\', ""));
@@ -378,17 +385,17 @@ impl Draft {
                 return;
             }
             if !field.is_empty() {
-                self.done.push(Arg::Known(std::mem::take(&mut field)));
+                self.done.push(FlowArgument::Known(std::mem::take(&mut field)));
             }
         }
     }
 
-    fn finish(mut self) -> Vec<Arg> {
+    fn finish(mut self) -> Vec<FlowArgument> {
         if let Some(origin) = self.unknown {
-            return vec![Arg::Unknown(origin)];
+            return vec![FlowArgument::Unknown(origin)];
         }
         let quoted = self.quoted;
-        self.done.extend(self.open.into_iter().filter(|field| quoted || !field.is_empty()).map(Arg::Known));
+        self.done.extend(self.open.into_iter().filter(|field| quoted || !field.is_empty()).map(FlowArgument::Known));
         self.done
     }
 }

@@ -1,15 +1,15 @@
 //! `find`: where it looks, what it prints, and what it hands to other programs.
 
-use super::Planner;
-use crate::reads::{Reach, TreeWalk};
-use crate::shell::flow::{Arg, Field, Invocation};
+use super::ReadPlanner;
+use crate::reads::{ReadExtent, TreeWalk};
+use crate::shell::flow::{FlowArgument, ProgramInvocation, ShellField};
 use crate::shell::wrapper::base_name;
 
 const ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 
 /// What one call of `find` goes through.
-pub(super) struct Found {
-    pub(super) roots: Vec<Field>,
+pub(super) struct FindCall {
+    pub(super) roots: Vec<ShellField>,
     pub(super) walk: TreeWalk,
     /// Some word is not known, or a pattern of the shell changes its meaning.
     pub(super) unknown: bool,
@@ -18,31 +18,31 @@ pub(super) struct Found {
 }
 
 /// Reads the arguments. Tests that are not known here leave nothing out.
-pub(super) fn read(arguments: &[Arg]) -> Found {
-    let mut found = Found {
+pub(super) fn read(arguments: &[FlowArgument]) -> FindCall {
+    let mut found = FindCall {
         roots: Vec::new(),
         walk: TreeWalk { names_only: true, ..TreeWalk::default() },
         unknown: false,
         hands_on: false,
     };
-    let texts: Vec<Option<String>> = arguments.iter().map(Arg::text).collect();
+    let texts: Vec<Option<String>> = arguments.iter().map(FlowArgument::text).collect();
     found.unknown = texts.iter().any(Option::is_none);
     let is_test = |text: &str| text.starts_with(['-', '(', ')', '!', ',']);
     let options =
         texts.iter().take_while(|text| matches!(text.as_deref(), Some("-L" | "-H" | "-P" | "-O1" | "-O2" | "-O3")));
     let skipped = options.clone().count();
-    found.walk.follows = options.clone().any(|text| text.as_deref() == Some("-L"));
-    let roots = arguments[skipped..].iter().filter_map(Arg::known).take_while(|field| !is_test(&field.text()));
+    found.walk.follows_links = options.clone().any(|text| text.as_deref() == Some("-L"));
+    let roots = arguments[skipped..].iter().filter_map(FlowArgument::known).take_while(|field| !is_test(&field.text()));
     found.roots = roots.cloned().collect();
     let rest = &texts[(skipped + found.roots.len()).min(texts.len())..];
     found.tests(rest);
     if found.roots.is_empty() {
-        found.roots.push(Field::literal("."));
+        found.roots.push(ShellField::literal("."));
     }
     found
 }
 
-impl Found {
+impl FindCall {
     fn tests(&mut self, words: &[Option<String>]) {
         let text = |at: usize| words.get(at).and_then(|word| word.as_deref()).unwrap_or_default();
         // With alternatives a name that does not fit one of them may fit another.
@@ -51,7 +51,7 @@ impl Found {
             let negated = at > 0 && matches!(text(at - 1), "-not" | "!");
             let value = text(at + 1).to_owned();
             match text(at) {
-                "-follow" => self.walk.follows = true,
+                "-follow" => self.walk.follows_links = true,
                 "-maxdepth" => self.walk.depth = value.parse().ok(),
                 "-name" if plain && !negated && !value.contains('/') => self.walk.include.push(value),
                 "-name" if plain && negated => self.walk.exclude.push(value),
@@ -72,15 +72,15 @@ impl Found {
     }
 }
 
-impl Planner<'_> {
-    pub(super) fn find(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) {
+impl ReadPlanner<'_> {
+    pub(super) fn find(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
         let found = read(arguments);
         if found.unknown {
             self.unknown(name, "a word of it is known only when it runs");
         }
         for root in &found.roots {
-            let walk = TreeWalk { shown: root.text(), ..found.walk.clone() };
-            self.add(name, root, &Reach::Tree(walk), unit);
+            let walk = TreeWalk { operand_text: root.text(), ..found.walk.clone() };
+            self.add(name, root, &ReadExtent::Tree(walk), unit);
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Options of a reading program: clustered short ones, long ones with their abbreviations, values in the same word or the
 //! next.
 
-use super::tables::Reader;
-use crate::shell::flow::{Arg, Field};
+use super::tables::ReadingProgram;
+use crate::shell::flow::{FlowArgument, ShellField};
 
 #[derive(Debug, Default)]
-pub(super) struct Options {
-    pub(super) operands: Vec<Field>,
+pub(super) struct ReaderOptions {
+    pub(super) operands: Vec<ShellField>,
     /// Values that are files.
-    pub(super) files: Vec<Field>,
+    pub(super) files: Vec<ShellField>,
     /// Scripts given as options.
-    pub(super) scripts: Vec<Field>,
+    pub(super) scripts: Vec<ShellField>,
     pub(super) pattern_given: bool,
     pub(super) target_given: bool,
     pub(super) recursive: bool,
@@ -30,13 +30,13 @@ pub(super) struct Options {
     pub(super) names_only: bool,
 }
 
-impl Options {
-    pub(super) fn read(reader: &Reader, arguments: &[Arg]) -> Self {
+impl ReaderOptions {
+    pub(super) fn read(reader: &ReadingProgram, arguments: &[FlowArgument]) -> Self {
         let mut options = Self::default();
         let mut rest = arguments.iter();
         let mut only_operands = false;
         while let Some(arg) = rest.next() {
-            let Arg::Known(field) = arg else {
+            let FlowArgument::Known(field) = arg else {
                 options.unknown_word = true;
                 continue;
             };
@@ -54,7 +54,7 @@ impl Options {
         options
     }
 
-    fn long<'a>(&mut self, reader: &Reader, text: &str, rest: &mut impl Iterator<Item = &'a Arg>) {
+    fn long<'a>(&mut self, reader: &ReadingProgram, text: &str, rest: &mut impl Iterator<Item = &'a FlowArgument>) {
         let (name, inline) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (text, None),
@@ -67,7 +67,7 @@ impl Options {
             return self.flag(reader, name, inline.as_deref());
         };
         let value = match inline {
-            Some(value) => Some(Field::literal(&value)),
+            Some(value) => Some(ShellField::literal(&value)),
             None => Self::next(rest),
         };
         let Some(value) = value else { return };
@@ -79,14 +79,14 @@ impl Options {
         self.valued(reader, known, value);
     }
 
-    fn next<'a>(rest: &mut impl Iterator<Item = &'a Arg>) -> Option<Field> {
+    fn next<'a>(rest: &mut impl Iterator<Item = &'a FlowArgument>) -> Option<ShellField> {
         match rest.next()? {
-            Arg::Known(field) => Some(field.clone()),
-            Arg::Unknown(_) => None,
+            FlowArgument::Known(field) => Some(field.clone()),
+            FlowArgument::Unknown(_) => None,
         }
     }
 
-    fn flag(&mut self, reader: &Reader, name: &str, inline: Option<&str>) {
+    fn flag(&mut self, reader: &ReadingProgram, name: &str, inline: Option<&str>) {
         match name {
             "recursive" | "archive" => self.recursive = true,
             "dereference-recursive" | "follow" | "dereference" | "copy-links" => {
@@ -110,11 +110,11 @@ impl Options {
         }
         // A value nobody asked for may be a file.
         if let Some(value) = inline.filter(|value| value.contains('/') && reader.name != "rg") {
-            self.files.push(Field::literal(value));
+            self.files.push(ShellField::literal(value));
         }
     }
 
-    fn short<'a>(&mut self, reader: &Reader, letters: &str, rest: &mut impl Iterator<Item = &'a Arg>) {
+    fn short<'a>(&mut self, reader: &ReadingProgram, letters: &str, rest: &mut impl Iterator<Item = &'a FlowArgument>) {
         for (at, letter) in letters.char_indices() {
             let is_file = reader.file.contains(letter);
             if !is_file && !reader.valued.contains(letter) {
@@ -122,7 +122,7 @@ impl Options {
                 continue;
             }
             let inline = &letters[at + letter.len_utf8()..];
-            let value = if inline.is_empty() { Self::next(rest) } else { Some(Field::literal(inline)) };
+            let value = if inline.is_empty() { Self::next(rest) } else { Some(ShellField::literal(inline)) };
             let Some(value) = value else { return };
             if is_file {
                 self.pattern_given |= !matches!(letter, 'L');
@@ -134,7 +134,7 @@ impl Options {
         }
     }
 
-    fn letter(&mut self, reader: &Reader, letter: char) {
+    fn letter(&mut self, reader: &ReadingProgram, letter: char) {
         match (reader.name, letter) {
             ("grep" | "zip" | "scp" | "diff" | "cp" | "rsync", 'r') | ("cp", 'R') | ("cp" | "rsync", 'a') => {
                 self.recursive = true;
@@ -154,7 +154,7 @@ impl Options {
         }
     }
 
-    fn valued(&mut self, reader: &Reader, name: &str, value: Field) {
+    fn valued(&mut self, reader: &ReadingProgram, name: &str, value: ShellField) {
         let text = value.text();
         match (reader.name, name) {
             ("sed", "expression") => {
@@ -179,8 +179,8 @@ impl Options {
 }
 
 /// Whether the program only tells about itself: its one word asks for that. Nothing is opened.
-pub(super) fn is_informational(reader: &Reader, arguments: &[Arg]) -> bool {
-    let [Arg::Known(only)] = arguments else { return false };
+pub(super) fn is_informational(reader: &ReadingProgram, arguments: &[FlowArgument]) -> bool {
+    let [FlowArgument::Known(only)] = arguments else { return false };
     match only.text().as_str() {
         "--version" | "--help" => true,
         "-V" => matches!(reader.name, "rg" | "grep"),
@@ -190,13 +190,13 @@ pub(super) fn is_informational(reader: &Reader, arguments: &[Arg]) -> bool {
 }
 
 /// `--files0-from` and `--files-from`, abbreviated or not; `grep` has other options that begin alike.
-fn lists_files(reader: &Reader, name: &str) -> bool {
+fn lists_files(reader: &ReadingProgram, name: &str) -> bool {
     let begins = name.len() > 4 && ("files0-from".starts_with(name) || "files-from".starts_with(name));
     begins && !matches!(reader.name, "grep" | "rg")
 }
 
 /// The long name of a short option with a value.
-fn short_name(reader: &Reader, letter: char) -> &'static str {
+fn short_name(reader: &ReadingProgram, letter: char) -> &'static str {
     match (reader.name, letter) {
         ("sed", 'e') => "expression",
         ("grep" | "rg", 'e') => "regexp",

@@ -1,20 +1,20 @@
 use super::*;
-use crate::shell::flow::{Start, trace};
+use crate::shell::flow::{ShellStart, trace};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 fn planned(command: &str) -> ReadPlan {
     let variables = BTreeMap::new();
-    let start = Start { cwd: Path::new("/w"), home: Some(Path::new("/home/u")), variables: &variables };
+    let start = ShellStart { cwd: Path::new("/w"), home: Some(Path::new("/home/u")), variables: &variables };
     plan(&trace(command, &start))
 }
 
 /// What the command reads: a slash at the end means everything below.
 fn read(command: &str) -> String {
     let plan = planned(command);
-    let show = |target: &ReadTarget| match target.reach {
-        Reach::Tree(_) => format!("{}/", target.pattern),
-        Reach::File | Reach::Listing => target.pattern.clone(),
+    let show = |target: &ReadTarget| match target.extent {
+        ReadExtent::Tree(_) => format!("{}/", target.pattern),
+        ReadExtent::File | ReadExtent::Listing => target.pattern.clone(),
     };
     let mut all: Vec<String> = plan.targets.iter().map(show).collect();
     all.extend(plan.unknown.map(|_| "?".to_owned()));
@@ -113,8 +113,8 @@ fn programs_and_what_they_read() {
 
 #[test]
 fn trees_are_walked_as_told() {
-    let walk = |command: &str| match &planned(command).targets.last().unwrap().reach {
-        Reach::Tree(walk) => walk.clone(),
+    let walk = |command: &str| match &planned(command).targets.last().unwrap().extent {
+        ReadExtent::Tree(walk) => walk.clone(),
         other => panic!("{command}: {other:?}"),
     };
     assert!(walk("rg x").ignores && walk("rg x").skips_hidden);
@@ -123,7 +123,7 @@ fn trees_are_walked_as_told() {
     assert_eq!(walk("rg -g '!secrets/**' x").overrides, ["!secrets/**"]);
     assert_eq!(walk("grep -r --exclude-dir=secrets x .").exclude_dir, ["secrets"]);
     assert_eq!(walk("grep -r --include='*.rs' x .").include, ["*.rs"]);
-    assert!(walk("grep -R x .").follows && !walk("grep -r x .").follows);
+    assert!(walk("grep -R x .").follows_links && !walk("grep -r x .").follows_links);
     assert!(walk("find . -type f").names_only && !walk("find . -exec cat {} +").names_only);
     assert_eq!(walk("find . -not -path './secrets/*'").exclude_path, ["./secrets/*"]);
 }

@@ -1,8 +1,8 @@
 //! Programs with words of their own kind: archives, transfers, `dd`, `git`, and scripts that name files.
 
-use super::{Planner, find};
-use crate::reads::{Reach, ReadTarget, TreeWalk};
-use crate::shell::flow::{Arg, Field, Input, Invocation};
+use super::{ReadPlanner, find};
+use crate::reads::{ReadExtent, ReadTarget, TreeWalk};
+use crate::shell::flow::{FlowArgument, ProgramInvocation, ShellField, StdinSource};
 use crate::shell::wrapper::base_name;
 use std::ops::Range;
 
@@ -37,9 +37,9 @@ const WGET_FILES: &[&str] = &[
 /// Lines of these are names that the program before them printed.
 const SELECTING: &[&str] = &["head", "tail", "sort", "uniq", "grep", "egrep", "fgrep", "cat", "tac", "shuf", "rg"];
 
-impl Planner<'_> {
+impl ReadPlanner<'_> {
     /// `true` when the program is one of these.
-    pub(super) fn special(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) -> bool {
+    pub(super) fn special(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) -> bool {
         match name {
             "find" => self.find(name, arguments, unit),
             "tar" | "bsdtar" => self.tar(name, arguments, unit),
@@ -50,7 +50,7 @@ impl Planner<'_> {
                     match arg.text() {
                         Some(text) => {
                             if let Some(file) = text.strip_prefix("if=") {
-                                self.known_file(name, &Field::literal(file), unit);
+                                self.known_file(name, &ShellField::literal(file), unit);
                             }
                         }
                         None => self.unknown(name, "a word of it is known only when it runs"),
@@ -63,7 +63,14 @@ impl Planner<'_> {
         true
     }
 
-    fn transfer(&mut self, name: &str, arguments: &[Arg], unit: &Invocation, files: &[&str], data: &[&str]) {
+    fn transfer(
+        &mut self,
+        name: &str,
+        arguments: &[FlowArgument],
+        unit: &ProgramInvocation,
+        files: &[&str],
+        data: &[&str],
+    ) {
         let mut rest = arguments.iter().peekable();
         while let Some(arg) = rest.next() {
             let Some(text) = arg.text() else {
@@ -73,26 +80,28 @@ impl Planner<'_> {
             let (option, inline) = option_of(&text, files, data);
             let Some(option) = option else { continue };
             let value = match inline {
-                Some(inline) => Arg::Known(Field::literal(&inline)),
+                Some(inline) => FlowArgument::Known(ShellField::literal(&inline)),
                 None => match rest.next() {
                     Some(value) => value.clone(),
                     None => return,
                 },
             };
             match value {
-                Arg::Unknown(_) => self.unknown(name, &format!("the value of {option} is known only when it runs")),
-                Arg::Known(field) if files.contains(&option) => self.known_file(name, &field, unit),
-                Arg::Known(field) => {
+                FlowArgument::Unknown(_) => {
+                    self.unknown(name, &format!("the value of {option} is known only when it runs"))
+                }
+                FlowArgument::Known(field) if files.contains(&option) => self.known_file(name, &field, unit),
+                FlowArgument::Known(field) => {
                     for file in behind_mark(&field.text()) {
-                        self.known_file(name, &Field::literal(&file), unit);
+                        self.known_file(name, &ShellField::literal(&file), unit);
                     }
                 }
             }
         }
     }
 
-    fn tar(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) {
-        let words: Vec<Option<String>> = arguments.iter().map(Arg::text).collect();
+    fn tar(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
+        let words: Vec<Option<String>> = arguments.iter().map(FlowArgument::text).collect();
         let texts: Vec<&str> = words.iter().flatten().map(String::as_str).collect();
         let first = texts.first().copied().unwrap_or_default();
         let bundle = if first.starts_with('-') { "" } else { first };
@@ -111,7 +120,7 @@ impl Planner<'_> {
         let mut excluded = Vec::new();
         let mut dir = None;
         let mut operands = Vec::new();
-        let mut rest = arguments.iter().filter_map(Arg::known).skip(usize::from(!bundle.is_empty()));
+        let mut rest = arguments.iter().filter_map(FlowArgument::known).skip(usize::from(!bundle.is_empty()));
         // The values of a bundle without a dash are the next words.
         if bundle.contains('f') {
             operands.extend(rest.next().cloned().map(|archive| (archive, None)));
@@ -121,11 +130,11 @@ impl Planner<'_> {
             if let Some(pattern) = text.strip_prefix("--exclude=") {
                 excluded.push(pattern.to_owned());
             } else if text == "--exclude" {
-                excluded.extend(rest.next().map(Field::text));
+                excluded.extend(rest.next().map(ShellField::text));
             } else if text == "-C" || text == "--directory" {
                 dir = rest.next().cloned();
             } else if let Some(folder) = text.strip_prefix("--directory=").or(text.strip_prefix("-C")) {
-                dir = Some(Field::literal(folder));
+                dir = Some(ShellField::literal(folder));
             } else if !text.starts_with('-') {
                 operands.push((field.clone(), dir.clone()));
             }
@@ -135,22 +144,22 @@ impl Planner<'_> {
                 if operand.pattern().starts_with('/') {
                     return operand.clone();
                 }
-                Field::from_pattern(format!("{}/{}", dir.pattern().trim_end_matches('/'), operand.pattern()))
+                ShellField::from_pattern(format!("{}/{}", dir.pattern().trim_end_matches('/'), operand.pattern()))
             });
             let walk = TreeWalk {
                 exclude: excluded.clone(),
                 exclude_dir: excluded.clone(),
-                shown: operand.text(),
+                operand_text: operand.text(),
                 ..TreeWalk::default()
             };
-            let reach = if creates { Reach::Tree(walk) } else { Reach::File };
+            let reach = if creates { ReadExtent::Tree(walk) } else { ReadExtent::File };
             self.add(name, &place, &reach, unit);
         }
     }
 
     /// Paths that git is given, as in `HEAD:path`; `git grep` goes through the tree.
-    fn git(&mut self, arguments: &[Arg], unit: &Invocation) {
-        let known: Vec<&Field> = arguments.iter().filter_map(Arg::known).collect();
+    fn git(&mut self, arguments: &[FlowArgument], unit: &ProgramInvocation) {
+        let known: Vec<&ShellField> = arguments.iter().filter_map(FlowArgument::known).collect();
         let texts: Vec<String> = known.iter().map(|field| field.text()).collect();
         let mut at = 0;
         while let Some(text) = texts.get(at).filter(|text| text.starts_with('-')) {
@@ -166,37 +175,37 @@ impl Planner<'_> {
         if arguments.len() != known.len() && matches!(sub.as_str(), "show" | "cat-file" | "blame" | "grep" | "diff") {
             self.unknown("git", "a word of it is known only when it runs");
         }
-        let operands: Vec<&Field> =
+        let operands: Vec<&ShellField> =
             known[at + 1..].iter().copied().filter(|field| !field.text().starts_with('-')).collect();
         for field in &operands {
             let path = field.pattern().rsplit_once(':').map_or(field.pattern(), |(_, path)| path);
-            self.add("git", &Field::from_pattern(path), &Reach::File, unit);
+            self.add("git", &ShellField::from_pattern(path), &ReadExtent::File, unit);
         }
         if sub == "grep" {
             let excluded = texts.iter().filter_map(|text| {
                 text.strip_prefix(":!").or(text.strip_prefix(":^")).or(text.strip_prefix(":(exclude)"))
             });
             let overrides = excluded.map(|path| format!("!{path}")).collect();
-            let walk = TreeWalk { ignores: true, overrides, shown: ".".into(), ..TreeWalk::default() };
+            let walk = TreeWalk { ignores: true, overrides, operand_text: ".".into(), ..TreeWalk::default() };
             let separator = texts.iter().position(|text| text == "--");
-            let paths: Vec<&Field> = separator.map_or_else(Vec::new, |at| {
+            let paths: Vec<&ShellField> = separator.map_or_else(Vec::new, |at| {
                 known[at + 1..].iter().copied().filter(|field| !field.text().starts_with(':')).collect()
             });
-            let here = Field::literal(".");
+            let here = ShellField::literal(".");
             let roots = if paths.is_empty() { vec![&here] } else { paths };
             for root in roots {
-                self.add("git", root, &Reach::Tree(walk.clone()), unit);
+                self.add("git", root, &ReadExtent::Tree(walk.clone()), unit);
             }
         }
     }
 
     /// Files that a script of sed or awk opens by itself.
-    pub(super) fn script(&mut self, name: &str, script: &Field, unit: &Invocation) {
+    pub(super) fn script(&mut self, name: &str, script: &ShellField, unit: &ProgramInvocation) {
         let text = script.text();
         match name {
             "sed" | "gsed" => {
                 for file in crate::shell::outputs::sed_files(&text, &['r', 'R']) {
-                    self.known_file(name, &Field::literal(&file), unit);
+                    self.known_file(name, &ShellField::literal(&file), unit);
                 }
             }
             "awk" | "gawk" | "mawk" | "nawk" if text.contains("getline") || text.contains("ARGV") => {
@@ -210,14 +219,14 @@ impl Planner<'_> {
     pub(super) fn names_from(&self, range: &Range<usize>, depth: u32) -> Option<Vec<ReadTarget>> {
         let units = self.flow.invocations.get(range.clone()).filter(|_| depth < 8)?;
         let unit = units.last()?;
-        let name = unit.words.first().and_then(Arg::text)?;
+        let name = unit.words.first().and_then(FlowArgument::text)?;
         let name = base_name(&name);
         let arguments = &unit.words[1..];
         let fed = match &unit.input {
-            Input::Pipe(range) => Some(range),
-            Input::Inherited | Input::Text(_) | Input::Unknown(_) | Input::File => None,
+            StdinSource::Pipe(range) => Some(range),
+            StdinSource::Inherited | StdinSource::Text(_) | StdinSource::Unknown(_) | StdinSource::File => None,
         };
-        let mut inner = Planner { flow: self.flow, out: crate::reads::ReadPlan::default() };
+        let mut inner = ReadPlanner { flow: self.flow, out: crate::reads::ReadPlan::default() };
         match name {
             _ if SELECTING.contains(&name) && fed.is_some() => return self.names_from(fed?, depth + 1),
             "find" => {
@@ -227,22 +236,26 @@ impl Planner<'_> {
                     return None;
                 }
                 for root in &found.roots {
-                    let walk = TreeWalk { shown: root.text(), ..found.walk.clone() };
-                    inner.add(name, root, &Reach::Tree(walk), unit);
+                    let walk = TreeWalk { operand_text: root.text(), ..found.walk.clone() };
+                    inner.add(name, root, &ReadExtent::Tree(walk), unit);
                 }
             }
             "grep" | "egrep" | "fgrep" | "rg" => inner.program(name, arguments, unit),
             "git" | "fd" | "fdfind" => {
-                let walk = TreeWalk { ignores: true, shown: ".".into(), ..TreeWalk::default() };
-                inner.add(name, &Field::literal("."), &Reach::Tree(walk), unit);
+                let walk = TreeWalk { ignores: true, operand_text: ".".into(), ..TreeWalk::default() };
+                inner.add(name, &ShellField::literal("."), &ReadExtent::Tree(walk), unit);
             }
             "ls" => {
-                let folders: Vec<Field> =
-                    arguments.iter().filter_map(Arg::known).filter(|f| !f.text().starts_with('-')).cloned().collect();
-                let folders = if folders.is_empty() { vec![Field::literal(".")] } else { folders };
+                let folders: Vec<ShellField> = arguments
+                    .iter()
+                    .filter_map(FlowArgument::known)
+                    .filter(|f| !f.text().starts_with('-'))
+                    .cloned()
+                    .collect();
+                let folders = if folders.is_empty() { vec![ShellField::literal(".")] } else { folders };
                 for folder in folders {
-                    let walk = TreeWalk { depth: Some(1), shown: folder.text(), ..TreeWalk::default() };
-                    inner.add(name, &folder, &Reach::Tree(walk), unit);
+                    let walk = TreeWalk { depth: Some(1), operand_text: folder.text(), ..TreeWalk::default() };
+                    inner.add(name, &folder, &ReadExtent::Tree(walk), unit);
                 }
             }
             "echo" | "printf" => {

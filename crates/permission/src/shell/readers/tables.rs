@@ -2,7 +2,7 @@
 
 /// What the words of a program that are no options stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operands {
+pub(super) enum ReaderOperands {
     Files,
     /// A pattern or a script, then files.
     PatternThenFiles,
@@ -10,9 +10,9 @@ pub(super) enum Operands {
     Sources,
 }
 
-pub(super) struct Reader {
+pub(super) struct ReadingProgram {
     pub(super) name: &'static str,
-    pub(super) operands: Operands,
+    pub(super) operands: ReaderOperands,
     /// Short options with a value.
     pub(super) valued: &'static str,
     /// Long options with a value, in the same word or the next.
@@ -23,12 +23,12 @@ pub(super) struct Reader {
     pub(super) long_file: &'static [&'static str],
 }
 
-const fn plain(name: &'static str, valued: &'static str, long: &'static [&'static str]) -> Reader {
-    Reader { name, operands: Operands::Files, valued, long, file: "", long_file: &[] }
+const fn plain(name: &'static str, valued: &'static str, long: &'static [&'static str]) -> ReadingProgram {
+    ReadingProgram { name, operands: ReaderOperands::Files, valued, long, file: "", long_file: &[] }
 }
 
-const fn sources(name: &'static str, valued: &'static str, long: &'static [&'static str]) -> Reader {
-    Reader { name, operands: Operands::Sources, valued, long, file: "", long_file: &[] }
+const fn sources(name: &'static str, valued: &'static str, long: &'static [&'static str]) -> ReadingProgram {
+    ReadingProgram { name, operands: ReaderOperands::Sources, valued, long, file: "", long_file: &[] }
 }
 
 #[rustfmt::skip]
@@ -44,12 +44,12 @@ const RG_LONG: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const READERS: &[Reader] = &[
+pub(super) const READERS: &[ReadingProgram] = &[
     plain("cat", "", &[]), plain("tac", "s", &[]), plain("rev", "", &[]), plain("less", "", &[]), plain("more", "n", &[]),
     plain("bat", "lrHm", &["language", "line-range", "style", "theme", "highlight-line"]), plain("batcat", "lrHm", &[]),
     plain("head", "nc", &["lines", "bytes"]), plain("tail", "ncs", &["lines", "bytes", "pid", "sleep-interval"]),
     plain("nl", "bdfhilnsvw", &[]), plain("wc", "", &[]),
-    Reader { name: "sort", operands: Operands::Files, valued: "kStTo", long: &["key", "field-separator", "output", "buffer-size", "temporary-directory", "parallel"], file: "", long_file: &["random-source"] },
+    ReadingProgram { name: "sort", operands: ReaderOperands::Files, valued: "kStTo", long: &["key", "field-separator", "output", "buffer-size", "temporary-directory", "parallel"], file: "", long_file: &["random-source"] },
     plain("uniq", "fsw", &[]), plain("cut", "bcdf", &["bytes", "characters", "delimiter", "fields", "output-delimiter"]),
     plain("paste", "d", &["delimiters"]), plain("join", "12aeojtv", &[]), plain("comm", "", &["output-delimiter"]), plain("column", "cost", &[]),
     plain("fold", "w", &["width"]), plain("fmt", "wgp", &["width"]), plain("pr", "DeihlNosSwW", &[]), plain("expand", "t", &["tabs"]), plain("unexpand", "t", &["tabs"]),
@@ -63,22 +63,22 @@ pub(super) const READERS: &[Reader] = &[
     plain("source", "", &[]), plain(".", "", &[]), plain("view", "", &[]), plain("vimdiff", "", &[]), plain("colordiff", "", &[]), plain("sdiff", "", &[]), plain("diff3", "", &[]),
     plain("cmp", "ijn", &["ignore-initial", "bytes"]), plain("shuf", "nio", &["head-count", "input-range", "output", "random-source"]),
     plain("ls", "wTI", &["ignore", "hide", "width", "tabsize", "color", "sort", "time-style", "format", "block-size"]),
-    Reader { name: "diff", operands: Operands::Files, valued: "UCxIFWX", long: &["unified", "context", "exclude", "ignore-matching-lines", "label", "width", "color", "tabsize"], file: "", long_file: &["from-file", "to-file", "exclude-from"] },
-    Reader { name: "grep", operands: Operands::PatternThenFiles, valued: "eABCmdD", long: GREP_LONG, file: "f", long_file: &["file", "exclude-from"] },
-    Reader { name: "rg", operands: Operands::PatternThenFiles, valued: "eABCmgtTjMrEd", long: RG_LONG, file: "f", long_file: &["file", "ignore-file"] },
-    Reader { name: "sed", operands: Operands::PatternThenFiles, valued: "el", long: &["expression", "line-length"], file: "f", long_file: &["file"] },
-    Reader { name: "awk", operands: Operands::PatternThenFiles, valued: "Fv", long: &["field-separator", "assign"], file: "fE", long_file: &["file", "exec"] },
-    Reader { name: "jq", operands: Operands::PatternThenFiles, valued: "", long: &["indent"], file: "fL", long_file: &["from-file"] },
-    Reader { name: "yq", operands: Operands::PatternThenFiles, valued: "opI", long: &["output-format", "input-format", "indent"], file: "", long_file: &["from-file"] },
+    ReadingProgram { name: "diff", operands: ReaderOperands::Files, valued: "UCxIFWX", long: &["unified", "context", "exclude", "ignore-matching-lines", "label", "width", "color", "tabsize"], file: "", long_file: &["from-file", "to-file", "exclude-from"] },
+    ReadingProgram { name: "grep", operands: ReaderOperands::PatternThenFiles, valued: "eABCmdD", long: GREP_LONG, file: "f", long_file: &["file", "exclude-from"] },
+    ReadingProgram { name: "rg", operands: ReaderOperands::PatternThenFiles, valued: "eABCmgtTjMrEd", long: RG_LONG, file: "f", long_file: &["file", "ignore-file"] },
+    ReadingProgram { name: "sed", operands: ReaderOperands::PatternThenFiles, valued: "el", long: &["expression", "line-length"], file: "f", long_file: &["file"] },
+    ReadingProgram { name: "awk", operands: ReaderOperands::PatternThenFiles, valued: "Fv", long: &["field-separator", "assign"], file: "fE", long_file: &["file", "exec"] },
+    ReadingProgram { name: "jq", operands: ReaderOperands::PatternThenFiles, valued: "", long: &["indent"], file: "fL", long_file: &["from-file"] },
+    ReadingProgram { name: "yq", operands: ReaderOperands::PatternThenFiles, valued: "opI", long: &["output-format", "input-format", "indent"], file: "", long_file: &["from-file"] },
     sources("cp", "StZ", &["suffix", "target-directory"]), sources("mv", "St", &["suffix", "target-directory"]), sources("ln", "St", &["suffix", "target-directory"]),
     sources("install", "mogSt", &["mode", "owner", "group", "suffix", "target-directory"]), sources("link", "", &[]),
     sources("scp", "cFiJloPSX", &[]),
     sources("rsync", "efBMT", &["rsh", "exclude", "include", "filter", "bwlimit", "timeout", "max-size", "min-size", "chmod", "log-file", "info", "port"]),
-    Reader { name: "zip", operands: Operands::Files, valued: "btnP", long: &[], file: "", long_file: &[] },
+    ReadingProgram { name: "zip", operands: ReaderOperands::Files, valued: "btnP", long: &[], file: "", long_file: &[] },
 ];
 
 /// Other names of the same programs.
-const SAME: &[(&str, &str)] = &[
+const ALIASES: &[(&str, &str)] = &[
     ("egrep", "grep"),
     ("fgrep", "grep"),
     ("zgrep", "grep"),
@@ -95,7 +95,7 @@ const SAME: &[(&str, &str)] = &[
     ("gcat", "cat"),
 ];
 
-pub(super) fn find(program: &str) -> Option<&'static Reader> {
-    let name = SAME.iter().find(|(other, _)| *other == program).map_or(program, |(_, name)| name);
+pub(super) fn find(program: &str) -> Option<&'static ReadingProgram> {
+    let name = ALIASES.iter().find(|(other, _)| *other == program).map_or(program, |(_, name)| name);
     READERS.iter().find(|reader| reader.name == name)
 }

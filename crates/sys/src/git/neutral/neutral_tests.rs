@@ -24,8 +24,8 @@ impl Folder {
         self
     }
 
-    fn of(&self, dir: &str) -> Result<Neutral, Obstacle> {
-        Neutral::of([self.dir.path().join(dir).as_path()], &self.env)
+    fn of(&self, dir: &str) -> Result<NeutralConfig, NeutralObstacle> {
+        NeutralConfig::of([self.dir.path().join(dir).as_path()], &self.env)
     }
 
     fn overrides(&self, dir: &str) -> Vec<String> {
@@ -107,7 +107,7 @@ fn what_cannot_be_overridden_is_named() {
     folder.write("w/.git/config", "[core]\n worktree = ..\n").write("w/.git/index", "what is this?");
     assert!(folder.obstacle("w").contains("index"));
     let redirected = folder.env.with([("GIT_DIR", "/x")]);
-    assert_eq!(Neutral::of([Path::new("/")], &redirected).unwrap_err().key, "GIT_DIR");
+    assert_eq!(NeutralConfig::of([Path::new("/")], &redirected).unwrap_err().key, "GIT_DIR");
 }
 
 #[test]

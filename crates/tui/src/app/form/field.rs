@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// How a field is filled in.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum FormFieldKind {
     Text,
     Number,
     Whole,
@@ -17,27 +17,31 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) about: String,
-    pub(super) kind: Kind,
+    pub(super) kind: FormFieldKind,
     pub(super) required: bool,
     pub(super) default: Value,
     schema: Value,
 }
 
-impl Field {
+impl FormField {
     pub(super) fn read(name: &str, schema: &Value, required: bool) -> Self {
         let text =
             |key: &str| text::clean(schema.get(key).and_then(Value::as_str).unwrap_or_default()).replace('\n', " ");
         let kind = match (choices(schema), schema.get("type").and_then(Value::as_str)) {
-            (Some(values), _) => Kind::OneOf(values),
-            (None, Some("boolean")) => Kind::OneOf(vec![(true.into(), "yes".into()), (false.into(), "no".into())]),
-            (None, Some("number")) => Kind::Number,
-            (None, Some("integer")) => Kind::Whole,
-            (None, Some("array")) => schema.get("items").and_then(choices).map_or(Kind::Text, Kind::AnyOf),
-            (None, _) => Kind::Text,
+            (Some(values), _) => FormFieldKind::OneOf(values),
+            (None, Some("boolean")) => {
+                FormFieldKind::OneOf(vec![(true.into(), "yes".into()), (false.into(), "no".into())])
+            }
+            (None, Some("number")) => FormFieldKind::Number,
+            (None, Some("integer")) => FormFieldKind::Whole,
+            (None, Some("array")) => {
+                schema.get("items").and_then(choices).map_or(FormFieldKind::Text, FormFieldKind::AnyOf)
+            }
+            (None, _) => FormFieldKind::Text,
         };
         let title = Some(text("title")).filter(|title| !title.is_empty()).unwrap_or_else(|| text::clean(name));
         let default = schema.get("default").cloned().unwrap_or(Value::Null);
@@ -55,28 +59,28 @@ impl Field {
     /// What can be chosen, if anything. What may be left out has a row for that.
     pub(super) fn options(&self) -> Vec<String> {
         match &self.kind {
-            Kind::OneOf(values) | Kind::AnyOf(values) => {
-                let left_out =
-                    (!self.required && matches!(self.kind, Kind::OneOf(_))).then(|| "(leave it out)".to_owned());
+            FormFieldKind::OneOf(values) | FormFieldKind::AnyOf(values) => {
+                let left_out = (!self.required && matches!(self.kind, FormFieldKind::OneOf(_)))
+                    .then(|| "(leave it out)".to_owned());
                 values.iter().map(|(_, label)| label.clone()).chain(left_out).collect()
             }
-            Kind::Text | Kind::Number | Kind::Whole => Vec::new(),
+            FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => Vec::new(),
         }
     }
 
     /// What was typed, as the value it stands for; `None` when it was left out.
-    pub(super) fn typed(&self, typed: &str) -> Result<Option<Value>, String> {
+    pub(super) fn parse_typed(&self, typed: &str) -> Result<Option<Value>, String> {
         let typed = typed.trim();
         if typed.is_empty() {
             return if self.required { Err("it is needed".into()) } else { Ok(None) };
         }
         let value = match self.kind {
-            Kind::Number => {
+            FormFieldKind::Number => {
                 let number = typed.parse::<f64>().ok().filter(|number| number.is_finite());
                 number.map(Value::from).ok_or("that is not a number")?
             }
-            Kind::Whole => typed.parse::<i64>().map(Value::from).map_err(|_| "that is not a whole number")?,
-            Kind::Text | Kind::OneOf(_) | Kind::AnyOf(_) => json!(typed),
+            FormFieldKind::Whole => typed.parse::<i64>().map(Value::from).map_err(|_| "that is not a whole number")?,
+            FormFieldKind::Text | FormFieldKind::OneOf(_) | FormFieldKind::AnyOf(_) => json!(typed),
         };
         self.check(&value)?;
         Ok(Some(value))
@@ -121,23 +125,24 @@ impl Field {
 fn choices(schema: &Value) -> Option<Vec<(Value, String)>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let name = |at: usize| schema.get("enumNames")?.get(at)?.as_str();
-        let pair = |(at, value): (usize, &Value)| (value.clone(), name(at).map_or_else(|| shown(value), text::clean));
+        let pair =
+            |(at, value): (usize, &Value)| (value.clone(), name(at).map_or_else(|| value_text(value), text::clean));
         return Some(values.iter().enumerate().map(pair).collect());
     }
     let titled = ["oneOf", "anyOf"].into_iter().find_map(|key| schema.get(key)?.as_array())?;
     let pair = |choice: &Value| {
         let value = choice.get("const")?.clone();
-        let title = choice.get("title").and_then(Value::as_str).map_or_else(|| shown(&value), text::clean);
+        let title = choice.get("title").and_then(Value::as_str).map_or_else(|| value_text(&value), text::clean);
         Some((value, title))
     };
     titled.iter().map(pair).collect()
 }
 
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text::clean(text),
-        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Array(values) => values.iter().map(value_text).collect::<Vec<_>>().join(", "),
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
         other => other.to_string(),

@@ -2,24 +2,24 @@
 //! that is not listed can be typed. What is shown as current follows the choice at once: the engine obeys before its next
 //! request, or says why not.
 
-use super::{Awaited, Body, Errand, Panel, Subject};
+use super::{Panel, PanelBody, PanelJob, PanelSubject, PendingResponse};
 use crate::app::App;
-use crate::app::select::{Item, Typing};
+use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
-use crate::keys::Key;
-use crate::keys::bindings::{Action, Context, Match};
-use crate::style::Line;
-use crate::theme::Token;
+use crate::keys::KeyPress;
+use crate::keys::bindings::{BindingMatch, KeyAction, KeyContext};
+use crate::style::StyledLine;
+use crate::theme::ThemeToken;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const USER: &str = "userSettings";
-const HINT: Duration = Duration::from_secs(4);
+const USER_SETTINGS: &str = "userSettings";
+const HINT_DURATION: Duration = Duration::from_secs(4);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Model {
+pub struct ModelOption {
     pub value: String,
     #[serde(default)]
     display_name: String,
@@ -32,51 +32,53 @@ pub struct Model {
 }
 
 #[derive(Debug, Default)]
-pub struct Models {
-    all: Vec<Model>,
+pub struct ModelList {
+    all: Vec<ModelOption>,
     /// As chosen here; `None` leaves it as it is.
     effort: Option<String>,
 }
 
 /// How long a choice holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasts {
+pub enum ChoiceScope {
     Saved,
     Session,
 }
 
 impl App {
     pub(in crate::app) fn open_models(&mut self) {
-        self.open_panel(Panel::waiting("Model", Subject::Models(Models::default())));
-        self.request(&json!({"subtype": "list_models"}), Awaited::Models);
+        self.open_panel(Panel::waiting("Model", PanelSubject::Models(ModelList::default())));
+        self.request(&json!({"subtype": "list_models"}), PendingResponse::Models);
     }
 
     pub(super) fn models_arrived(&mut self, body: &Value) {
-        let all = body.get("models").and_then(|models| Vec::<Model>::deserialize(models).ok()).unwrap_or_default();
+        let all =
+            body.get("models").and_then(|models| Vec::<ModelOption>::deserialize(models).ok()).unwrap_or_default();
         let now = self.session.model.clone().unwrap_or_default();
         // The default stands for whatever it leads to, so a row of its own is preferred.
         let named = all.iter().any(|model| model.value != "default" && model.resolved_model == now);
-        let item = |model: &Model| {
+        let item = |model: &ModelOption| {
             let is_default = model.value == "default";
             let holds = if now.is_empty() { is_default } else { model.resolved_model == now && !(is_default && named) };
             let detail = format!("{} · {}", model.resolved_model, model.description);
-            Item::new(model.display_name.clone(), detail).current(holds)
+            SelectItem::new(model.display_name.clone(), detail).current(holds)
         };
-        let mut items: Vec<Item> = all.iter().map(item).collect();
-        items.push(Item::new("Another model…", "its id, as the endpoint knows it"));
-        let panel = Panel::list("Model", items, Typing::Digits, Subject::Models(Models { all, effort: None }))
-            .keys("enter to use and keep · s for this session only · ←→ effort · esc to close");
-        self.fill_list(|subject| matches!(subject, Subject::Models(_)), panel);
+        let mut items: Vec<SelectItem> = all.iter().map(item).collect();
+        items.push(SelectItem::new("Another model…", "its id, as the endpoint knows it"));
+        let panel =
+            Panel::list("Model", items, TypingMode::Digits, PanelSubject::Models(ModelList { all, effort: None }))
+                .keys("enter to use and keep · s for this session only · ←→ effort · esc to close");
+        self.fill_list(|subject| matches!(subject, PanelSubject::Models(_)), panel);
     }
 
-    fn models(&self) -> Option<&Models> {
+    fn models(&self) -> Option<&ModelList> {
         match self.panels.last().map(|panel| &panel.subject) {
-            Some(Subject::Models(models)) => Some(models),
+            Some(PanelSubject::Models(models)) => Some(models),
             Some(_) | None => None,
         }
     }
 
-    pub(super) fn model_about(&self, models: &Models, item: Option<usize>) -> Vec<Line> {
+    pub(super) fn model_about(&self, models: &ModelList, item: Option<usize>) -> Vec<StyledLine> {
         let Some(model) = item.and_then(|item| models.all.get(item)) else { return Vec::new() };
         let theme = &self.preferences.theme;
         if model.supported_effort_levels.is_empty() {
@@ -85,31 +87,33 @@ impl App {
         let now = models.effort.as_deref().unwrap_or("as it is");
         let levels = model.supported_effort_levels.join(" ");
         vec![
-            Line::styled(format!("  effort: {now}"), theme.fg(Token::Suggestion))
-                .and(format!("  ({levels})"), theme.fg(Token::Inactive)),
+            StyledLine::styled(format!("  effort: {now}"), theme.fg(ThemeToken::Suggestion))
+                .and(format!("  ({levels})"), theme.fg(ThemeToken::Inactive)),
         ]
     }
 
-    pub(super) fn model_key(&mut self, key: Key) {
-        let Match::Action(action) = self.preferences.bindings.find(&[Context::ModelPicker], &[key]) else { return };
+    pub(super) fn model_key(&mut self, key: KeyPress) {
+        let BindingMatch::KeyAction(action) = self.preferences.bindings.find(&[KeyContext::ModelPicker], &[key]) else {
+            return;
+        };
         let chosen = match self.panels.last().map(|panel| &panel.body) {
-            Some(Body::List(list)) => list.chosen(),
+            Some(PanelBody::List(list)) => list.chosen(),
             Some(_) | None => None,
         };
         match action {
-            Action::ThisSessionOnly => {
+            KeyAction::ThisSessionOnly => {
                 if let Some(item) = chosen {
-                    self.model_chosen(item, Lasts::Session);
+                    self.model_chosen(item, ChoiceScope::Session);
                 }
             }
-            Action::EffortDown => self.step_effort(chosen, -1),
-            Action::EffortUp => self.step_effort(chosen, 1),
+            KeyAction::EffortDown => self.step_effort(chosen, -1),
+            KeyAction::EffortUp => self.step_effort(chosen, 1),
             _ => {}
         }
     }
 
     fn step_effort(&mut self, item: Option<usize>, by: isize) {
-        let Some(Subject::Models(models)) = self.panels.last_mut().map(|panel| &mut panel.subject) else { return };
+        let Some(PanelSubject::Models(models)) = self.panels.last_mut().map(|panel| &mut panel.subject) else { return };
         let Some(model) = item.and_then(|item| models.all.get(item)) else { return };
         let levels = &model.supported_effort_levels;
         if levels.is_empty() {
@@ -124,10 +128,10 @@ impl App {
         models.effort = Some(levels[next].clone());
     }
 
-    pub(super) fn model_chosen(&mut self, item: usize, lasts: Lasts) {
+    pub(super) fn model_chosen(&mut self, item: usize, lasts: ChoiceScope) {
         let Some(models) = self.models() else { return };
         let Some(model) = models.all.get(item).cloned() else {
-            let subject = Subject::Models(Models { effort: models.effort.clone(), all: Vec::new() });
+            let subject = PanelSubject::Models(ModelList { effort: models.effort.clone(), all: Vec::new() });
             return self.open_panel(Panel::entry("Another model", "id", "", subject));
         };
         let effort = models.effort.clone().filter(|level| model.supported_effort_levels.contains(level));
@@ -141,49 +145,49 @@ impl App {
         }
     }
 
-    pub(super) fn model_named(&mut self, id: &str, lasts: Lasts) {
+    pub(super) fn model_named(&mut self, id: &str, lasts: ChoiceScope) {
         if id.contains(char::is_whitespace) {
-            return self.hint("The id of a model has no blanks", HINT);
+            return self.hint("The id of a model has no blanks", HINT_DURATION);
         }
         self.close_panels();
         self.use_model(id, lasts);
         self.session.model = Some(id.to_owned());
     }
 
-    fn use_model(&mut self, value: &str, lasts: Lasts) {
+    fn use_model(&mut self, value: &str, lasts: ChoiceScope) {
         let named = (value != "default").then(|| Value::String(value.to_owned()));
         let shown = if value == "default" { "the default" } else { value };
         let words = match lasts {
-            Lasts::Saved => format!("The model is {shown} from now on."),
-            Lasts::Session => format!("The model is {shown} in this session."),
+            ChoiceScope::Saved => format!("The model is {shown} from now on."),
+            ChoiceScope::Session => format!("The model is {shown} in this session."),
         };
-        self.request(&json!({"subtype": "set_model", "model": named}), Awaited::Done(words));
-        if lasts == Lasts::Saved {
-            self.errand(Errand::Change { file: USER, key: "model".into(), value: named });
+        self.request(&json!({"subtype": "set_model", "model": named}), PendingResponse::Done(words));
+        if lasts == ChoiceScope::Saved {
+            self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "model".into(), value: named });
         }
     }
 
     pub(in crate::app) fn open_efforts(&mut self) {
         let levels = ["auto", "low", "medium", "high", "xhigh", "max"].map(str::to_owned).to_vec();
         let about = ["the model's own", "", "", "", "", "this session only"];
-        let items = levels.iter().zip(about).map(|(level, about)| Item::new(level.clone(), about)).collect();
-        let panel = Panel::list("Effort", items, Typing::Digits, Subject::Efforts(levels));
+        let items = levels.iter().zip(about).map(|(level, about)| SelectItem::new(level.clone(), about)).collect();
+        let panel = Panel::list("Effort", items, TypingMode::Digits, PanelSubject::Efforts(levels));
         self.open_panel(panel.keys("enter to use in this session · esc to close"));
     }
 
     pub(super) fn effort_chosen(&mut self, item: usize) {
-        let Some(Subject::Efforts(levels)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Efforts(levels)) = self.panels.last().map(|panel| &panel.subject) else { return };
         let Some(level) = levels.get(item).cloned() else { return };
         self.close_panels();
-        self.use_effort(&level, Lasts::Session);
+        self.use_effort(&level, ChoiceScope::Session);
     }
 
-    fn use_effort(&mut self, level: &str, lasts: Lasts) {
+    fn use_effort(&mut self, level: &str, lasts: ChoiceScope) {
         let value = (level != "auto").then(|| Value::String(level.to_owned()));
         let request = json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": value}});
-        self.request(&request, Awaited::Done(format!("Effort: {level}.")));
-        if lasts == Lasts::Saved && level != "max" {
-            self.errand(Errand::Change { file: USER, key: "effortLevel".into(), value });
+        self.request(&request, PendingResponse::Done(format!("Effort: {level}.")));
+        if lasts == ChoiceScope::Saved && level != "max" {
+            self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "effortLevel".into(), value });
         }
     }
 
@@ -191,13 +195,16 @@ impl App {
     pub(in crate::app) fn toggle_thinking(&mut self) {
         self.session.thinking_off = !self.session.thinking_off;
         let tokens = self.session.thinking_off.then_some(0);
-        self.control(&json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens}));
+        self.send_control_request(&json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens}));
         let state = if self.session.thinking_off { "off" } else { "on" };
-        self.hint(format!("Thinking is {state} from the next request on"), HINT);
+        self.hint(format!("Thinking is {state} from the next request on"), HINT_DURATION);
     }
 
     /// Alt+O.
     pub(in crate::app) fn fast_mode(&mut self) {
-        self.hint("There is no fast mode here: it is a service of one provider that gimlet does not use", HINT);
+        self.hint(
+            "There is no fast mode here: it is a service of one provider that gimlet does not use",
+            HINT_DURATION,
+        );
     }
 }

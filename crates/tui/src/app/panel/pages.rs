@@ -1,23 +1,23 @@
 //! Pages to read: context as a grid with numbers, cost, status, uncommitted changes. Numbers are those of the engine.
 
-use super::{Awaited, Errand, Panel, Subject};
+use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::spinner::{faint, short_count};
 use crate::app::{App, tools};
-use crate::style::{Line, Style, lines_of};
+use crate::style::{StyledLine, TextStyle, lines_of};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Rows of a large diff; the rest is counted.
 const DIFF_ROWS: usize = 5_000;
 
-pub(super) fn plain(text: &str) -> Vec<Line> {
-    lines_of(text::clean(text).trim_end(), Style::PLAIN)
+pub(super) fn plain(text: &str) -> Vec<StyledLine> {
+    lines_of(text::clean(text).trim_end(), TextStyle::PLAIN)
 }
 
 #[derive(Deserialize)]
-struct Category {
+struct ContextUsageRow {
     name: String,
     tokens: u64,
     #[serde(default)]
@@ -25,39 +25,39 @@ struct Category {
 }
 
 /// A colour and a sign each, so that they can be told apart without colours too.
-const MARKS: [(Token, &str); 7] = [
-    (Token::PromptBorder, "⛁"),
-    (Token::Inactive, "⛁"),
-    (Token::Permission, "⛀"),
-    (Token::Accent, "⛃"),
-    (Token::Warning, "⛂"),
-    (Token::Suggestion, "⛃"),
-    (Token::Success, "⛀"),
+const MARKS: [(ThemeToken, &str); 7] = [
+    (ThemeToken::PromptBorder, "⛁"),
+    (ThemeToken::Inactive, "⛁"),
+    (ThemeToken::Permission, "⛀"),
+    (ThemeToken::Accent, "⛃"),
+    (ThemeToken::Warning, "⛂"),
+    (ThemeToken::Suggestion, "⛃"),
+    (ThemeToken::Success, "⛀"),
 ];
 
 impl App {
     pub(in crate::app) fn open_context(&mut self) {
-        self.open_panel(Panel::waiting("Context", Subject::Context));
-        self.request(&json!({"subtype": "get_context_usage"}), Awaited::Context);
+        self.open_panel(Panel::waiting("Context", PanelSubject::Context));
+        self.request(&json!({"subtype": "get_context_usage"}), PendingResponse::Context);
     }
 
     pub(super) fn context_arrived(&mut self, body: &Value) {
         let categories =
-            body.get("categories").and_then(|all| Vec::<Category>::deserialize(all).ok()).unwrap_or_default();
+            body.get("categories").and_then(|all| Vec::<ContextUsageRow>::deserialize(all).ok()).unwrap_or_default();
         let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or(0);
         let (total, window) = (number("totalTokens"), number("maxTokens"));
         let theme = &self.preferences.theme;
         let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-        let mut lines = vec![Line::plain(format!(
+        let mut lines = vec![StyledLine::plain(format!(
             "{} · {} of {} tokens ({}%)",
             text::clean(model),
             thousands(total),
             thousands(window),
             number("percentage")
         ))];
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
         lines.extend(grid(&categories, window, theme));
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
         for (index, category) in categories.iter().enumerate() {
             lines.push(legend(index, category, window, theme));
         }
@@ -66,18 +66,18 @@ impl App {
         }
         section(&mut lines, body.pointer("/skills/skillFrontmatter"), "Skills", theme);
         if let Some(at) = body.get("autoCompactThreshold").and_then(Value::as_u64) {
-            lines.push(Line::new());
+            lines.push(StyledLine::new());
             lines.push(faint(
                 format!("Summarised by itself at about {} tokens; /compact does it now.", thousands(at)),
                 theme,
             ));
         }
-        self.fill(|subject| matches!(subject, Subject::Context), lines);
+        self.fill(|subject| matches!(subject, PanelSubject::Context), lines);
     }
 
     pub(in crate::app) fn open_usage(&mut self) {
-        self.open_panel(Panel::waiting("Usage", Subject::Usage));
-        self.request(&json!({"subtype": "get_usage"}), Awaited::Usage);
+        self.open_panel(Panel::waiting("Usage", PanelSubject::Usage));
+        self.request(&json!({"subtype": "get_usage"}), PendingResponse::Usage);
     }
 
     pub(super) fn usage_arrived(&mut self, body: &Value) {
@@ -90,11 +90,11 @@ impl App {
         let unknown =
             models.is_some_and(|all| all.values().any(|usage| usage.get("costBasis") == Some(&json!("unknown"))));
         let mut lines = vec![
-            Line::styled(format!("Total cost: ${cost:.4}"), Style::PLAIN.bold()).and(
+            StyledLine::styled(format!("Total cost: ${cost:.4}"), TextStyle::PLAIN.bold()).and(
                 if unknown { " (without the models whose prices are not known)" } else { "" },
-                theme.fg(Token::Warning),
+                theme.fg(ThemeToken::Warning),
             ),
-            Line::plain(format!(
+            StyledLine::plain(format!(
                 "Time: {} at the model, {} in all",
                 time(seconds("total_api_duration_ms")),
                 time(seconds("total_duration_ms"))
@@ -106,9 +106,12 @@ impl App {
                 Some("unknown") => "price not known".to_owned(),
                 _ => format!("${:.4}", usage.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0)),
             };
-            lines.push(Line::new());
-            lines.push(Line::styled(text::clean(name), Style::PLAIN.bold()).and(format!("  {cost}"), Style::PLAIN));
-            lines.push(Line::plain(format!(
+            lines.push(StyledLine::new());
+            lines.push(
+                StyledLine::styled(text::clean(name), TextStyle::PLAIN.bold())
+                    .and(format!("  {cost}"), TextStyle::PLAIN),
+            );
+            lines.push(StyledLine::plain(format!(
                 "  {} input · {} output · {} cache read · {} cache write",
                 count("inputTokens"),
                 count("outputTokens"),
@@ -117,16 +120,16 @@ impl App {
             )));
         }
         if models.is_none_or(serde_json::Map::is_empty) {
-            lines.push(Line::plain("No model was used yet."));
+            lines.push(StyledLine::plain("No model was used yet."));
         }
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
         lines.push(faint("Subscription limits are not known here: gimlet pays by key.", theme));
-        self.fill(|subject| matches!(subject, Subject::Usage), lines);
+        self.fill(|subject| matches!(subject, PanelSubject::Usage), lines);
     }
 
     pub(in crate::app) fn open_status(&mut self) {
-        self.open_panel(Panel::waiting("Status", Subject::Status));
-        self.request(&json!({"subtype": "get_settings"}), Awaited::Status);
+        self.open_panel(Panel::waiting("Status", PanelSubject::Status));
+        self.request(&json!({"subtype": "get_settings"}), PendingResponse::Status);
     }
 
     pub(super) fn status_arrived(&mut self, body: &Value) {
@@ -151,23 +154,24 @@ impl App {
             rows.push(("Settings", format!("{} · {path}", super::rules::place_name(name))));
         }
         let line = |(name, value): &(&str, String)| {
-            Line::styled(format!("{name:<13} "), theme.fg(Token::Inactive)).and(text::clean(value), Style::PLAIN)
+            StyledLine::styled(format!("{name:<13} "), theme.fg(ThemeToken::Inactive))
+                .and(text::clean(value), TextStyle::PLAIN)
         };
-        let mut lines: Vec<Line> = rows.iter().filter(|(_, value)| !value.is_empty()).map(line).collect();
+        let mut lines: Vec<StyledLine> = rows.iter().filter(|(_, value)| !value.is_empty()).map(line).collect();
         for error in body.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            lines.push(Line::styled(format!("Problem: {}", text::clean(error)), theme.fg(Token::Warning)));
+            lines.push(StyledLine::styled(format!("Problem: {}", text::clean(error)), theme.fg(ThemeToken::Warning)));
         }
-        self.fill(|subject| matches!(subject, Subject::Status), lines);
+        self.fill(|subject| matches!(subject, PanelSubject::Status), lines);
     }
 
     pub(in crate::app) fn open_doctor(&mut self) {
-        self.open_panel(Panel::waiting("Doctor", Subject::Doctor));
-        self.errand(Errand::Doctor);
+        self.open_panel(Panel::waiting("Doctor", PanelSubject::Doctor));
+        self.start_panel_job(PanelJob::Doctor);
     }
 
     pub(in crate::app) fn open_diff(&mut self) {
-        self.open_panel(Panel::waiting("Uncommitted changes", Subject::Diff));
-        self.errand(Errand::Diff);
+        self.open_panel(Panel::waiting("Uncommitted changes", PanelSubject::Diff));
+        self.start_panel_job(PanelJob::Diff);
     }
 
     pub(super) fn diff_arrived(&mut self, diff: Result<String, String>) {
@@ -176,42 +180,42 @@ impl App {
             Ok(text) if text.trim().is_empty() => plain("Nothing is uncommitted here."),
             Ok(text) => diff_lines(&text, &self.preferences.theme),
         };
-        self.fill(|subject| matches!(subject, Subject::Diff), lines);
+        self.fill(|subject| matches!(subject, PanelSubject::Diff), lines);
     }
 
     /// `/keybindings` and `?`: every key with what it does, the user's own first.
     pub(in crate::app) fn open_keys(&mut self) {
-        use crate::keys::bindings::{Action, Context};
+        use crate::keys::bindings::{KeyAction, KeyContext};
         let mut lines = Vec::new();
-        for (context, name) in Context::ALL {
+        for (context, name) in KeyContext::ALL {
             let mut rows = Vec::new();
-            for action in Action::ALL.iter().filter(|action| action.context() == context) {
+            for action in KeyAction::ALL.iter().filter(|action| action.context() == context) {
                 let keys = self.preferences.bindings.all_keys_of(*action);
                 let keys = if keys.is_empty() { "(not bound)".to_owned() } else { keys.join(", ") };
-                let line = Line::plain(format!("  {keys:<24} {}", action.help()));
-                rows.push(line.and(format!("  {}", action.name()), self.preferences.theme.fg(Token::Inactive)));
+                let line = StyledLine::plain(format!("  {keys:<24} {}", action.help()));
+                rows.push(line.and(format!("  {}", action.name()), self.preferences.theme.fg(ThemeToken::Inactive)));
             }
             if !rows.is_empty() {
-                lines.push(Line::styled(name, Style::PLAIN.bold()));
+                lines.push(StyledLine::styled(name, TextStyle::PLAIN.bold()));
                 lines.extend(rows);
             }
         }
-        self.open_panel(Panel::page("Keys", lines, Subject::Agents));
+        self.open_panel(Panel::page("Keys", lines, PanelSubject::Agents));
     }
 }
 
 /// Ten rows of ten squares, one percent each.
-fn grid(categories: &[Category], window: u64, theme: &Theme) -> Vec<Line> {
-    let mut cells: Vec<(Token, &str)> = Vec::with_capacity(100);
+fn grid(categories: &[ContextUsageRow], window: u64, theme: &Theme) -> Vec<StyledLine> {
+    let mut cells: Vec<(ThemeToken, &str)> = Vec::with_capacity(100);
     for (index, category) in categories.iter().enumerate() {
         let share = (category.tokens as f64 / window.max(1) as f64 * 100.0).round() as usize;
         let share = if category.tokens > 0 { share.max(1) } else { 0 };
         let room = 100 - cells.len();
-        cells.extend(std::iter::repeat_n(mark(index, category), share.min(room)));
+        cells.extend(std::iter::repeat_n(category_mark(index, category), share.min(room)));
     }
-    cells.resize(100, (Token::Inactive, "⛶"));
-    let row = |cells: &[(Token, &str)]| {
-        let mut line = Line::plain("  ");
+    cells.resize(100, (ThemeToken::Inactive, "⛶"));
+    let row = |cells: &[(ThemeToken, &str)]| {
+        let mut line = StyledLine::plain("  ");
         for (token, sign) in cells {
             line.push(format!("{sign} "), theme.fg(*token));
         }
@@ -220,34 +224,34 @@ fn grid(categories: &[Category], window: u64, theme: &Theme) -> Vec<Line> {
     cells.chunks(10).map(row).collect()
 }
 
-fn mark(index: usize, category: &Category) -> (Token, &'static str) {
+fn category_mark(index: usize, category: &ContextUsageRow) -> (ThemeToken, &'static str) {
     match category.kind.as_str() {
-        "free" => (Token::Inactive, "⛶"),
-        "buffer" => (Token::Inactive, "⛝"),
+        "free" => (ThemeToken::Inactive, "⛶"),
+        "buffer" => (ThemeToken::Inactive, "⛝"),
         _ => MARKS[index % MARKS.len()],
     }
 }
 
-fn legend(index: usize, category: &Category, window: u64, theme: &Theme) -> Line {
-    let (token, sign) = mark(index, category);
+fn legend(index: usize, category: &ContextUsageRow, window: u64, theme: &Theme) -> StyledLine {
+    let (token, sign) = category_mark(index, category);
     let percent = category.tokens as f64 / window.max(1) as f64 * 100.0;
-    Line::styled(format!("  {sign} "), theme.fg(token))
-        .and(text::clean(&category.name), Style::PLAIN)
-        .and(format!("  {} tokens ({percent:.1}%)", thousands(category.tokens)), theme.fg(Token::Inactive))
+    StyledLine::styled(format!("  {sign} "), theme.fg(token))
+        .and(text::clean(&category.name), TextStyle::PLAIN)
+        .and(format!("  {} tokens ({percent:.1}%)", thousands(category.tokens)), theme.fg(ThemeToken::Inactive))
 }
 
-fn section(lines: &mut Vec<Line>, rows: Option<&Value>, title: &'static str, theme: &Theme) {
+fn section(lines: &mut Vec<StyledLine>, rows: Option<&Value>, title: &'static str, theme: &Theme) {
     let rows = rows.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if rows.is_empty() {
         return;
     }
-    lines.push(Line::new());
-    lines.push(Line::styled(title, Style::PLAIN.bold()));
+    lines.push(StyledLine::new());
+    lines.push(StyledLine::styled(title, TextStyle::PLAIN.bold()));
     for row in rows {
         let name = ["path", "name", "agentType"].into_iter().find_map(|field| row.get(field)?.as_str());
         let tokens = row.get("tokens").and_then(Value::as_u64).unwrap_or(0);
-        let line = Line::plain(format!("  {}", text::clean(name.unwrap_or_default())));
-        lines.push(line.and(format!("  {}", thousands(tokens)), theme.fg(Token::Inactive)));
+        let line = StyledLine::plain(format!("  {}", text::clean(name.unwrap_or_default())));
+        lines.push(line.and(format!("  {}", thousands(tokens)), theme.fg(ThemeToken::Inactive)));
     }
 }
 
@@ -260,25 +264,25 @@ fn thousands(number: u64) -> String {
 }
 
 /// A unified diff with its colours.
-fn diff_lines(text: &str, theme: &Theme) -> Vec<Line> {
+fn diff_lines(text: &str, theme: &Theme) -> Vec<StyledLine> {
     let clean = text::clean(text);
     let all: Vec<&str> = clean.trim_end().split('\n').collect();
     let line = |row: &&str| {
         let (style, fill) = match row.as_bytes().first() {
             _ if row.starts_with("+++") || row.starts_with("---") || row.starts_with("index ") => {
-                (theme.fg(Token::Inactive), None)
+                (theme.fg(ThemeToken::Inactive), None)
             }
-            _ if row.starts_with("diff --git") || row.starts_with("New files:") => (Style::PLAIN.bold(), None),
-            Some(b'+') => (Style::PLAIN, theme.colour(Token::DiffAdded)),
-            Some(b'-') => (Style::PLAIN, theme.colour(Token::DiffRemoved)),
-            Some(b'@') => (theme.fg(Token::Suggestion), None),
-            Some(_) | None => (Style::PLAIN, None),
+            _ if row.starts_with("diff --git") || row.starts_with("New files:") => (TextStyle::PLAIN.bold(), None),
+            Some(b'+') => (TextStyle::PLAIN, theme.colour(ThemeToken::DiffAdded)),
+            Some(b'-') => (TextStyle::PLAIN, theme.colour(ThemeToken::DiffRemoved)),
+            Some(b'@') => (theme.fg(ThemeToken::Suggestion), None),
+            Some(_) | None => (TextStyle::PLAIN, None),
         };
-        let mut line = Line::styled(*row, style);
+        let mut line = StyledLine::styled(*row, style);
         line.fill = fill;
         line
     };
-    let mut lines: Vec<Line> = all.iter().take(DIFF_ROWS).map(line).collect();
+    let mut lines: Vec<StyledLine> = all.iter().take(DIFF_ROWS).map(line).collect();
     if all.len() > DIFF_ROWS {
         let rest = all.len() - DIFF_ROWS;
         lines.push(faint(format!("… +{rest} {}", tools::plural(rest, "line")), theme));
@@ -292,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_grid_has_a_hundred_squares_and_numbers_are_legible() {
-        let category = |tokens, kind: &str| Category { name: "x".into(), tokens, kind: kind.into() };
+        let category = |tokens, kind: &str| ContextUsageRow { name: "x".into(), tokens, kind: kind.into() };
         for all in [vec![], vec![category(1, "used"), category(999_999, "free")], vec![category(5, "used")]] {
             let rows = grid(&all, 1_000, &Theme::default());
             assert_eq!(rows.len(), 10);

@@ -1,17 +1,17 @@
 //! The permission rules in force, with where they come from; adding and removing. A change is sent to the engine, which
 //! puts it in force for the next call of the turn that runs and saves it where it was meant to be.
 
-use super::{Awaited, Panel, Subject};
+use super::{Panel, PanelSubject, PendingResponse};
 use crate::app::App;
-use crate::app::select::{Item, Typing};
+use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
-use crate::style::Line;
-use crate::theme::{Theme, Token};
+use crate::style::StyledLine;
+use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct Rule {
+pub struct RuleRow {
     behavior: String,
     source: String,
     rule: String,
@@ -37,7 +37,7 @@ const PLACES: [(&str, &str); 4] = [
     ("userSettings", "all your projects"),
 ];
 
-pub(super) fn examples(theme: &Theme) -> Vec<Line> {
+pub(super) fn examples(theme: &Theme) -> Vec<StyledLine> {
     let text = "  Bash(npm run test *) · Edit(src/**) · Read(~/.ssh/**) · WebFetch(domain:example.com) · mcp__server";
     vec![faint(text, theme)]
 }
@@ -57,52 +57,55 @@ pub(in crate::app) fn place_name(source: &str) -> &str {
 
 impl App {
     pub(in crate::app) fn open_rules(&mut self) {
-        self.open_panel(Panel::waiting("Permissions", Subject::Rules(Vec::new())));
-        self.request(&json!({"subtype": "list_permission_rules"}), Awaited::Rules);
+        self.open_panel(Panel::waiting("Permissions", PanelSubject::Rules(Vec::new())));
+        self.request(&json!({"subtype": "list_permission_rules"}), PendingResponse::Rules);
     }
 
     pub(super) fn rules_arrived(&mut self, body: &Value) {
         let state = body.get("state").unwrap_or(&Value::Null);
-        let mut rules = state.get("rules").and_then(|rules| Vec::<Rule>::deserialize(rules).ok()).unwrap_or_default();
+        let mut rules =
+            state.get("rules").and_then(|rules| Vec::<RuleRow>::deserialize(rules).ok()).unwrap_or_default();
         rules.sort_by_key(|rule| BEHAVIOURS.iter().rev().position(|(name, _)| *name == rule.behavior));
         // Directories stand among the rules: they grant as much.
         for directory in state.get("workspaceDirectories").and_then(Value::as_array).into_iter().flatten() {
             let text = |name: &str| directory.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             let behavior = DIRECTORY.to_owned();
-            rules.push(Rule { behavior, source: text("source"), rule: text("path"), editability: "session".into() });
+            rules.push(RuleRow { behavior, source: text("source"), rule: text("path"), editability: "session".into() });
         }
         let mut title = format!("Permissions · mode {} · {} rules", self.session.mode.as_str(), rules.len());
         if state.get("managedOnly").and_then(Value::as_bool) == Some(true) {
             title.push_str(" · only the administrator's count");
         }
         let panel = rule_list(title, rules);
-        self.fill_list(|subject| matches!(subject, Subject::Rules(_)), panel);
+        self.fill_list(|subject| matches!(subject, PanelSubject::Rules(_)), panel);
     }
 
     pub(super) fn rule_chosen(&mut self, item: usize) {
-        let Some(Subject::Rules(rules)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Rules(rules)) = self.panels.last().map(|panel| &panel.subject) else { return };
         if item == 0 {
-            let items = BEHAVIOURS.iter().map(|(name, about)| Item::new(*name, *about)).collect();
-            return self.open_panel(Panel::list("A new rule", items, Typing::Digits, Subject::RuleBehaviour));
+            let items = BEHAVIOURS.iter().map(|(name, about)| SelectItem::new(*name, *about)).collect();
+            return self.open_panel(Panel::list("A new rule", items, TypingMode::Digits, PanelSubject::RuleBehaviour));
         }
         let Some(rule) = rules.get(item - 1).cloned() else { return };
         if rule.editability == "readOnly" {
             let from = place_name(&rule.source);
-            return self
-                .note(&format!("{} comes from the {from} and cannot be changed here.", rule.rule), Token::Warning);
+            return self.note(
+                &format!("{} comes from the {from} and cannot be changed here.", rule.rule),
+                ThemeToken::Warning,
+            );
         }
         let title = format!("Remove {} {} ({})?", rule.behavior, rule.rule, place_name(&rule.source));
-        let items = vec![Item::new("No, keep it", ""), Item::new("Yes, remove it", "")];
-        self.open_panel(Panel::list(title, items, Typing::Digits, Subject::RuleRemoval(rule)));
+        let items = vec![SelectItem::new("No, keep it", ""), SelectItem::new("Yes, remove it", "")];
+        self.open_panel(Panel::list(title, items, TypingMode::Digits, PanelSubject::RuleRemoval(rule)));
     }
 
     pub(super) fn rule_removed(&mut self, item: usize) {
-        let Some(Panel { subject: Subject::RuleRemoval(rule), .. }) = self.panels.pop() else { return };
+        let Some(Panel { subject: PanelSubject::RuleRemoval(rule), .. }) = self.panels.pop() else { return };
         if item == 0 {
             return;
         }
         self.update_rules("removeRules", &rule.behavior, &rule.rule, &rule.source);
-        self.in_rules(|rules| {
+        self.with_rules(|rules| {
             rules.retain(|known| {
                 !(known.rule == rule.rule && known.behavior == rule.behavior && known.source == rule.source)
             });
@@ -113,28 +116,33 @@ impl App {
         let Some((behaviour, _)) = BEHAVIOURS.get(item) else { return };
         self.panels.pop();
         let new = NewRule { behaviour, text: String::new() };
-        let panel = Panel::entry(format!("A new rule: {behaviour}"), "rule", "", Subject::RuleText(new));
+        let panel = Panel::entry(format!("A new rule: {behaviour}"), "rule", "", PanelSubject::RuleText(new));
         self.open_panel(panel);
     }
 
     pub(super) fn rule_written(&mut self, text: String) {
-        let Some(Panel { subject: Subject::RuleText(new), .. }) = self.panels.pop() else { return };
+        let Some(Panel { subject: PanelSubject::RuleText(new), .. }) = self.panels.pop() else { return };
         let title = format!("Where shall {} {text} hold?", new.behaviour);
-        let items = PLACES.iter().map(|(_, about)| Item::new(*about, "")).collect();
-        self.open_panel(Panel::list(title, items, Typing::Digits, Subject::RulePlace(NewRule { text, ..new })));
+        let items = PLACES.iter().map(|(_, about)| SelectItem::new(*about, "")).collect();
+        self.open_panel(Panel::list(
+            title,
+            items,
+            TypingMode::Digits,
+            PanelSubject::RulePlace(NewRule { text, ..new }),
+        ));
     }
 
     pub(super) fn rule_place(&mut self, item: usize) {
-        let Some(Panel { subject: Subject::RulePlace(new), .. }) = self.panels.pop() else { return };
+        let Some(Panel { subject: PanelSubject::RulePlace(new), .. }) = self.panels.pop() else { return };
         let Some((place, _)) = PLACES.get(item) else { return };
         self.update_rules("addRules", new.behaviour, &new.text, place);
-        let rule = Rule {
+        let rule = RuleRow {
             behavior: new.behaviour.to_owned(),
             source: (*place).to_owned(),
             rule: new.text,
             editability: "editable".into(),
         };
-        self.in_rules(|rules| rules.insert(0, rule));
+        self.with_rules(|rules| rules.insert(0, rule));
     }
 
     fn update_rules(&mut self, kind: &str, behaviour: &str, rule: &str, destination: &str) {
@@ -148,23 +156,24 @@ impl App {
         };
         let done = if kind == "addRules" { "added" } else { "removed" };
         let words = format!("{behaviour} {rule}: {done} ({}).", place_name(destination));
-        self.request(&json!({"subtype": "update_permissions", "updates": [update]}), Awaited::Done(words));
+        self.request(&json!({"subtype": "update_permissions", "updates": [update]}), PendingResponse::Done(words));
     }
 
     /// The list follows at once.
-    fn in_rules(&mut self, change: impl FnOnce(&mut Vec<Rule>)) {
+    fn with_rules(&mut self, change: impl FnOnce(&mut Vec<RuleRow>)) {
         let Some(panel) = self.panels.last_mut() else { return };
-        let Subject::Rules(rules) = &mut panel.subject else { return };
+        let PanelSubject::Rules(rules) = &mut panel.subject else { return };
         change(rules);
         let filled = rule_list(panel.title.clone(), std::mem::take(rules));
-        self.fill_list(|subject| matches!(subject, Subject::Rules(_)), filled);
+        self.fill_list(|subject| matches!(subject, PanelSubject::Rules(_)), filled);
     }
 }
 
-fn rule_list(title: String, rules: Vec<Rule>) -> Panel {
-    let row = |rule: &Rule| Item::new(format!("{:<5} {}", rule.behavior, rule.rule), place_name(&rule.source));
-    let items = std::iter::once(Item::new("Add a rule…", "")).chain(rules.iter().map(row)).collect();
-    Panel::list(title, items, Typing::Filters, Subject::Rules(rules)).keys("enter to add or remove · esc to close")
+fn rule_list(title: String, rules: Vec<RuleRow>) -> Panel {
+    let row = |rule: &RuleRow| SelectItem::new(format!("{:<5} {}", rule.behavior, rule.rule), place_name(&rule.source));
+    let items = std::iter::once(SelectItem::new("Add a rule…", "")).chain(rules.iter().map(row)).collect();
+    Panel::list(title, items, TypingMode::Filters, PanelSubject::Rules(rules))
+        .keys("enter to add or remove · esc to close")
 }
 
 /// `Bash(git *)` as the protocol has it.

@@ -1,16 +1,16 @@
 //! MCP servers and what can be done with them, hooks and agents: what the engine says about its extensions.
 
-use super::{Awaited, Panel, Subject, pages};
+use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
-use crate::app::select::{Item, Typing};
-use crate::style::{Line, Style};
+use crate::app::select::{SelectItem, TypingMode};
+use crate::style::{StyledLine, TextStyle};
 use crate::text;
-use crate::theme::Token;
+use crate::theme::ThemeToken;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct Server {
+pub struct McpServerRow {
     pub name: String,
     #[serde(default)]
     status: String,
@@ -19,41 +19,42 @@ pub struct Server {
     #[serde(default)]
     scope: String,
     #[serde(default)]
-    tools: Vec<Tool>,
+    tools: Vec<McpToolRow>,
     #[serde(default)]
     config: Value,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Tool {
+struct McpToolRow {
     name: String,
     #[serde(default)]
     description: Option<String>,
 }
 
 /// The longest part of a hook's command that is shown.
-const SHOWN_OF_A_HOOK: usize = 120;
+const HOOK_COMMAND_WIDTH: usize = 120;
 
 const ACTIONS: [&str; 4] = ["Its tools", "Connect again", "Switch on", "Switch off"];
 
 impl App {
     pub(in crate::app) fn open_servers(&mut self) {
-        self.open_panel(Panel::waiting("MCP servers", Subject::Servers(Vec::new())));
+        self.open_panel(Panel::waiting("MCP servers", PanelSubject::Servers(Vec::new())));
         self.request_servers();
     }
 
     pub(super) fn request_servers(&mut self) {
-        self.request(&json!({"subtype": "mcp_status"}), Awaited::Servers);
+        self.request(&json!({"subtype": "mcp_status"}), PendingResponse::Servers);
     }
 
     pub(super) fn servers_arrived(&mut self, body: &Value) {
-        let servers = body.get("mcpServers").and_then(|all| Vec::<Server>::deserialize(all).ok()).unwrap_or_default();
+        let servers =
+            body.get("mcpServers").and_then(|all| Vec::<McpServerRow>::deserialize(all).ok()).unwrap_or_default();
         if servers.is_empty() {
             let text = "No MCP server is declared here. `gimlet mcp add` in a shell declares one; .mcp.json declares \
                         those of a project.";
-            return self.fill(|subject| matches!(subject, Subject::Servers(_)), pages::plain(text));
+            return self.fill(|subject| matches!(subject, PanelSubject::Servers(_)), pages::plain(text));
         }
-        let row = |server: &Server| {
+        let row = |server: &McpServerRow| {
             let mut detail = format!("{} · {}", server.status, server.scope);
             if server.status == "connected" {
                 detail = format!("{detail} · {} tools", server.tools.len());
@@ -61,29 +62,29 @@ impl App {
             if let Some(error) = &server.error {
                 detail = format!("{detail} · {error}");
             }
-            Item::new(server.name.clone(), detail)
+            SelectItem::new(server.name.clone(), detail)
         };
         let items = servers.iter().map(row).collect();
-        let panel = Panel::list("MCP servers", items, Typing::Digits, Subject::Servers(servers));
-        self.fill_list(|subject| matches!(subject, Subject::Servers(_)), panel);
+        let panel = Panel::list("MCP servers", items, TypingMode::Digits, PanelSubject::Servers(servers));
+        self.fill_list(|subject| matches!(subject, PanelSubject::Servers(_)), panel);
     }
 
     pub(super) fn server_chosen(&mut self, item: usize) {
-        let Some(Subject::Servers(servers)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Servers(servers)) = self.panels.last().map(|panel| &panel.subject) else { return };
         let Some(server) = servers.get(item).cloned() else { return };
         let command = server.config.get("command").or_else(|| server.config.get("url")).and_then(Value::as_str);
         let title = format!("{} · {} · {}", server.name, server.status, command.unwrap_or_default());
-        let items = ACTIONS.iter().map(|action| Item::new(*action, "")).collect();
-        self.open_panel(Panel::list(text::clean(&title), items, Typing::Digits, Subject::Server(server)));
+        let items = ACTIONS.iter().map(|action| SelectItem::new(*action, "")).collect();
+        self.open_panel(Panel::list(text::clean(&title), items, TypingMode::Digits, PanelSubject::Server(server)));
     }
 
-    pub(super) fn server_does(&mut self, item: usize) {
-        let Some(Subject::Server(server)) = self.panels.last().map(|panel| &panel.subject) else { return };
+    pub(super) fn perform_server_action(&mut self, item: usize) {
+        let Some(PanelSubject::Server(server)) = self.panels.last().map(|panel| &panel.subject) else { return };
         let name = server.name.clone();
         if item == 0 {
             let lines = self.tool_lines(server);
             self.panels.pop();
-            return self.open_panel(Panel::page(format!("Tools of {name}"), lines, Subject::Agents));
+            return self.open_panel(Panel::page(format!("Tools of {name}"), lines, PanelSubject::Agents));
         }
         self.panels.pop();
         match item {
@@ -95,54 +96,54 @@ impl App {
 
     pub(in crate::app) fn reconnect(&mut self, name: &str) {
         let request = json!({"subtype": "mcp_reconnect", "serverName": name});
-        self.request(&request, Awaited::ServersAgain(format!("{name}: connected again.")));
+        self.request(&request, PendingResponse::ServersAgain(format!("{name}: connected again.")));
     }
 
     pub(in crate::app) fn switch_server(&mut self, name: &str, enabled: bool) {
         let request = json!({"subtype": "mcp_toggle", "serverName": name, "enabled": enabled});
         let state = if enabled { "on" } else { "off" };
-        self.request(&request, Awaited::ServersAgain(format!("{name}: switched {state}.")));
+        self.request(&request, PendingResponse::ServersAgain(format!("{name}: switched {state}.")));
     }
 
-    fn tool_lines(&self, server: &Server) -> Vec<Line> {
+    fn tool_lines(&self, server: &McpServerRow) -> Vec<StyledLine> {
         if server.tools.is_empty() {
-            return vec![Line::plain("  none while it is not connected")];
+            return vec![StyledLine::plain("  none while it is not connected")];
         }
-        let faint = self.preferences.theme.fg(Token::Inactive);
-        let line = |tool: &Tool| {
+        let faint = self.preferences.theme.fg(ThemeToken::Inactive);
+        let line = |tool: &McpToolRow| {
             let about =
                 tool.description.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-            Line::styled(format!("  {}", text::clean(&tool.name)), Style::PLAIN.bold())
+            StyledLine::styled(format!("  {}", text::clean(&tool.name)), TextStyle::PLAIN.bold())
                 .and(format!("  {}", text::clean(&about)), faint)
         };
         server.tools.iter().map(line).collect()
     }
 
     pub(in crate::app) fn open_hooks(&mut self) {
-        self.open_panel(Panel::waiting("Hooks", Subject::Hooks));
-        self.request(&json!({"subtype": "get_hooks_listing"}), Awaited::Hooks);
+        self.open_panel(Panel::waiting("Hooks", PanelSubject::Hooks));
+        self.request(&json!({"subtype": "get_hooks_listing"}), PendingResponse::Hooks);
     }
 
     pub(super) fn hooks_arrived(&mut self, body: &Value) {
         let field = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let theme = &self.preferences.theme;
-        let (faint, warning) = (theme.fg(Token::Inactive), theme.fg(Token::Warning));
+        let (faint, warning) = (theme.fg(ThemeToken::Inactive), theme.fg(ThemeToken::Warning));
         let mut lines = Vec::new();
         if body.pointer("/policy/disableAllHooks").and_then(Value::as_bool) == Some(true) {
-            lines.push(Line::styled("  All hooks are switched off (disableAllHooks).", warning));
+            lines.push(StyledLine::styled("  All hooks are switched off (disableAllHooks).", warning));
         }
         let hooks = body.get("hooks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let mut event = String::new();
         for hook in hooks {
             if field(hook, "event") != event {
                 event = field(hook, "event");
-                lines.push(Line::styled(event.clone(), Style::PLAIN.bold()));
+                lines.push(StyledLine::styled(event.clone(), TextStyle::PLAIN.bold()));
             }
             let matcher = Some(field(hook, "matcher")).filter(|matcher| !matcher.is_empty());
             let matcher = matcher.unwrap_or_else(|| "every".into());
             let what: String = field(hook, "command").split_whitespace().collect::<Vec<_>>().join(" ");
-            let shown: String = what.chars().take(SHOWN_OF_A_HOOK).collect();
-            let line = Line::plain(format!(
+            let shown: String = what.chars().take(HOOK_COMMAND_WIDTH).collect();
+            let line = StyledLine::plain(format!(
                 "  {} · {} {}",
                 text::clean(&matcher),
                 field(hook, "handler"),
@@ -151,34 +152,39 @@ impl App {
             lines.push(line.and(format!("  {}", text::clean(&field(hook, "source"))), faint));
         }
         if hooks.is_empty() {
-            lines.push(Line::plain("  No hooks are declared. They stand under `hooks` in settings files."));
+            lines.push(StyledLine::plain("  No hooks are declared. They stand under `hooks` in settings files."));
         }
         for error in body.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            lines.push(Line::styled(format!("  {}", text::clean(error)), warning));
+            lines.push(StyledLine::styled(format!("  {}", text::clean(error)), warning));
         }
-        lines.push(Line::styled("`gimlet hooks test <event>` in a shell runs them.", faint));
-        self.fill(|subject| matches!(subject, Subject::Hooks), lines);
+        lines.push(StyledLine::styled("`gimlet hooks test <event>` in a shell runs them.", faint));
+        self.fill(|subject| matches!(subject, PanelSubject::Hooks), lines);
     }
 
     /// ← on an empty prompt, `/agents`: what runs, then what can be started.
     pub(in crate::app) fn open_agents(&mut self) {
         let theme = &self.preferences.theme;
-        let faint = theme.fg(Token::Inactive);
+        let faint = theme.fg(ThemeToken::Inactive);
         let mut lines = Vec::new();
         for task in self.session.background.iter().filter(|task| task.is_agent) {
-            lines.push(Line::styled("● ", theme.fg(Token::Success)).and(text::clean(&task.description), Style::PLAIN));
+            lines.push(
+                StyledLine::styled("● ", theme.fg(ThemeToken::Success))
+                    .and(text::clean(&task.description), TextStyle::PLAIN),
+            );
         }
-        lines.push(Line::styled("The model can start", Style::PLAIN.bold()));
+        lines.push(StyledLine::styled("The model can start", TextStyle::PLAIN.bold()));
         for (name, about) in &self.session.agents {
             let about = about.lines().next().unwrap_or_default();
-            lines.push(Line::plain(format!("  {}", text::clean(name))).and(format!("  {}", text::clean(about)), faint));
+            lines.push(
+                StyledLine::plain(format!("  {}", text::clean(name))).and(format!("  {}", text::clean(about)), faint),
+            );
         }
-        lines.push(Line::styled(
+        lines.push(StyledLine::styled(
             "To make one, write a Markdown file with `name` and `description` in its head to .claude/agents/ (this \
              project) or agents/ in the configuration directory; its text is the agent's prompt. /tasks shows and stops \
              what runs.",
             faint,
         ));
-        self.open_panel(Panel::page("Agents", lines, Subject::Agents));
+        self.open_panel(Panel::page("Agents", lines, PanelSubject::Agents));
     }
 }

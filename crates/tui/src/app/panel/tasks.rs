@@ -1,9 +1,9 @@
 //! What runs in the background: seen, looked into, stopped.
 
-use super::{Awaited, Panel, Subject, pages};
+use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
-use crate::app::select::{Item, Typing};
-use crate::keys::Key;
+use crate::app::select::{SelectItem, TypingMode};
+use crate::keys::KeyPress;
 use serde_json::{Value, json};
 
 const ACTIONS: [&str; 2] = ["See its output", "Stop it"];
@@ -19,27 +19,27 @@ impl App {
         if tasks.is_empty() {
             let text =
                 "Nothing runs in the background.\nctrl+b moves what runs there; the model can start things there too.";
-            return Panel::page("Background tasks", pages::plain(text), Subject::Tasks(Vec::new()));
+            return Panel::page("Background tasks", pages::plain(text), PanelSubject::Tasks(Vec::new()));
         }
-        let row = |task: &crate::app::session::Background| {
-            Item::new(task.description.clone(), format!("{} {}", task.kind, task.id))
+        let row = |task: &crate::app::session::BackgroundTaskRow| {
+            SelectItem::new(task.description.clone(), format!("{} {}", task.kind, task.id))
         };
         let ids = tasks.iter().map(|task| task.id.clone()).collect();
-        Panel::list("Background tasks", tasks.iter().map(row).collect(), Typing::Digits, Subject::Tasks(ids))
+        Panel::list("Background tasks", tasks.iter().map(row).collect(), TypingMode::Digits, PanelSubject::Tasks(ids))
             .keys("enter to look · x to stop · esc to close")
     }
 
     /// The list follows what runs.
     pub(in crate::app) fn tasks_changed(&mut self) {
-        if self.panels.iter().any(|panel| matches!(panel.subject, Subject::Tasks(_))) {
+        if self.panels.iter().any(|panel| matches!(panel.subject, PanelSubject::Tasks(_))) {
             let panel = self.task_list();
-            self.fill_list(|subject| matches!(subject, Subject::Tasks(_)), panel);
+            self.fill_list(|subject| matches!(subject, PanelSubject::Tasks(_)), panel);
         }
     }
 
     fn task_at(&self, item: usize) -> Option<String> {
         match self.panels.last().map(|panel| &panel.subject) {
-            Some(Subject::Tasks(ids)) => ids.get(item).cloned(),
+            Some(PanelSubject::Tasks(ids)) => ids.get(item).cloned(),
             Some(_) | None => None,
         }
     }
@@ -47,27 +47,27 @@ impl App {
     pub(super) fn task_chosen(&mut self, item: usize) {
         let Some(id) = self.task_at(item) else { return };
         let title = self.session.background.iter().find(|task| task.id == id).map(|task| task.description.clone());
-        let items = ACTIONS.iter().map(|action| Item::new(*action, "")).collect();
-        self.open_panel(Panel::list(title.unwrap_or_default(), items, Typing::Digits, Subject::Task(id)));
+        let items = ACTIONS.iter().map(|action| SelectItem::new(*action, "")).collect();
+        self.open_panel(Panel::list(title.unwrap_or_default(), items, TypingMode::Digits, PanelSubject::Task(id)));
     }
 
-    pub(super) fn tasks_key(&mut self, key: Key) {
+    pub(super) fn tasks_key(&mut self, key: KeyPress) {
         let chosen = match self.panels.last().map(|panel| &panel.body) {
-            Some(super::Body::List(list)) => list.chosen(),
+            Some(super::PanelBody::List(list)) => list.chosen(),
             Some(_) | None => None,
         };
-        if key == Key::char('x')
+        if key == KeyPress::char('x')
             && let Some(id) = chosen.and_then(|item| self.task_at(item))
         {
             self.stop_task(&id);
         }
     }
 
-    pub(super) fn task_does(&mut self, item: usize) {
-        let Some(Panel { subject: Subject::Task(id), .. }) = self.panels.pop() else { return };
+    pub(super) fn perform_task_action(&mut self, item: usize) {
+        let Some(Panel { subject: PanelSubject::Task(id), .. }) = self.panels.pop() else { return };
         if item == 0 {
-            self.open_panel(Panel::waiting(format!("Output of {id}"), Subject::Task(id.clone())));
-            self.request(&json!({"subtype": "get_task_output", "task_id": id}), Awaited::TaskOutput);
+            self.open_panel(Panel::waiting(format!("Output of {id}"), PanelSubject::Task(id.clone())));
+            self.request(&json!({"subtype": "get_task_output", "task_id": id}), PendingResponse::TaskOutput);
         } else {
             self.stop_task(&id);
         }
@@ -75,12 +75,12 @@ impl App {
 
     fn stop_task(&mut self, id: &str) {
         let request = json!({"subtype": "stop_task", "task_id": id});
-        self.request(&request, Awaited::Done(format!("{id} was stopped.")));
+        self.request(&request, PendingResponse::Done(format!("{id} was stopped.")));
     }
 
     pub(super) fn task_output_arrived(&mut self, body: &Value) {
         let output = ["output", "content", "text", "stdout"].into_iter().find_map(|name| body.get(name)?.as_str());
         let text = output.filter(|text| !text.trim().is_empty()).unwrap_or("(no output yet)").to_owned();
-        self.fill(|subject| matches!(subject, Subject::Task(_)), pages::plain(&text));
+        self.fill(|subject| matches!(subject, PanelSubject::Task(_)), pages::plain(&text));
     }
 }

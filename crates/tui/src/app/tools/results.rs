@@ -2,19 +2,19 @@
 //! whole result stands in the transcript view. A resumed conversation has the text of a result only.
 
 use super::{field, plural, shorten};
-use crate::app::dialog::{KEEPS_PLANNING, NOT_YET, REFUSED, SAID_NO};
+use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_LABEL, REFUSED_MESSAGE, STILL_PLANNING_LABEL};
 use crate::app::spinner::{elapsed, short_count};
-use crate::diff::{self, Hunk, Sign};
+use crate::diff::{self, DiffRowHunk, DiffSign};
 use crate::markdown;
-use crate::style::{Line, Style};
+use crate::style::{StyledLine, TextStyle};
 use crate::text;
-use crate::theme::{Theme, Token};
+use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
 /// Lines of a result that are shown at once.
-const PREVIEW: usize = 4;
+const PREVIEW_LINES: usize = 4;
 const DIFF_ROWS: usize = 60;
 /// What the model is told of a call that an interrupt kept from running, and what the person is.
 const NOT_RUN: &str = "Not run: the user interrupted the turn.";
@@ -22,55 +22,58 @@ pub const INTERRUPTED: &str = "Interrupted";
 
 /// A result as the engine tells it.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CallOutcome {
     pub text: String,
     pub is_error: bool,
     /// `tool_use_result`: an object, or a string for errors.
     pub detail: Value,
 }
 
-impl Outcome {
-    fn number(&self, pointer: &str) -> Option<u64> {
+impl CallOutcome {
+    fn number_at(&self, pointer: &str) -> Option<u64> {
         self.detail.pointer(pointer).and_then(Value::as_u64)
     }
 
-    fn word(&self, pointer: &str) -> &str {
+    fn text_at(&self, pointer: &str) -> &str {
         self.detail.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 }
 
 /// The lines under a finished call.
-pub fn result(tool: &str, input: &Value, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
+pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     if outcome.is_error {
         let (text, token) = match strip_tags(&outcome.text) {
-            NOT_RUN => (INTERRUPTED, Token::Error),
+            NOT_RUN => (INTERRUPTED, ThemeToken::Error),
             // Of a resumed conversation: the model's words are all that is left.
-            REFUSED => (SAID_NO, Token::Inactive),
-            KEEPS_PLANNING => (NOT_YET, Token::Inactive),
-            text => (text, Token::Error),
+            REFUSED_MESSAGE => (REFUSED_LABEL, ThemeToken::Inactive),
+            KEEP_PLANNING_MESSAGE => (STILL_PLANNING_LABEL, ThemeToken::Inactive),
+            text => (text, ThemeToken::Error),
         };
-        return hung(preview(text, theme.fg(token), theme), theme);
+        return with_corner(preview(text, theme.fg(token), theme), theme);
     }
     if let Some(summary) = summary(tool, outcome) {
-        return hung(vec![Line::plain(summary)], theme);
+        return with_corner(vec![StyledLine::plain(summary)], theme);
     }
     match tool {
-        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => changed(tool, input, outcome, theme, columns),
+        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => change_lines(tool, input, outcome, theme, columns),
         "TodoWrite" => Vec::new(),
-        "ExitPlanMode" => approved(input, outcome, theme, columns),
-        "AskUserQuestion" => hung(answers(outcome, theme), theme),
-        "Agent" | "Task" => hung(reported(outcome, theme), theme),
+        "ExitPlanMode" => approved_plan(input, outcome, theme, columns),
+        "AskUserQuestion" => with_corner(answers(outcome, theme), theme),
+        "Agent" | "Task" => with_corner(agent_report(outcome, theme), theme),
         "TaskOutput" => {
-            let mut lines = vec![Line::plain(outcome.word("/task/status").to_owned())];
-            lines.extend(preview(outcome.word("/task/output"), Style::PLAIN, theme));
-            hung(if lines[0].is_empty() { preview(&outcome.text, Style::PLAIN, theme) } else { lines }, theme)
+            let mut lines = vec![StyledLine::plain(outcome.text_at("/task/status").to_owned())];
+            lines.extend(preview(outcome.text_at("/task/output"), TextStyle::PLAIN, theme));
+            with_corner(
+                if lines[0].is_empty() { preview(&outcome.text, TextStyle::PLAIN, theme) } else { lines },
+                theme,
+            )
         }
-        _ => hung(preview(&outcome.text, Style::PLAIN, theme), theme),
+        _ => with_corner(preview(&outcome.text, TextStyle::PLAIN, theme), theme),
     }
 }
 
 /// The result in a few words, for the tools where these say it.
-pub fn summary(tool: &str, outcome: &Outcome) -> Option<String> {
+pub fn summary(tool: &str, outcome: &CallOutcome) -> Option<String> {
     match tool {
         "Read" => Some(read_summary(outcome)),
         "Glob" | "Grep" | "LS" => Some(search_summary(outcome)),
@@ -84,7 +87,7 @@ pub fn summary(tool: &str, outcome: &Outcome) -> Option<String> {
             Some(counted(found.len(), "tool"))
         }
         "EnterPlanMode" => Some("Plan mode is on".into()),
-        "Agent" | "Task" if outcome.word("/status") == "async_launched" => Some("Runs in the background".into()),
+        "Agent" | "Task" if outcome.text_at("/status") == "async_launched" => Some("Runs in the background".into()),
         _ => None,
     }
 }
@@ -100,12 +103,12 @@ fn strip_tags(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-fn read_summary(outcome: &Outcome) -> String {
+fn read_summary(outcome: &CallOutcome) -> String {
     // The end of the last line is numbered as well, for the model.
-    let over = u64::from(outcome.word("/file/content").ends_with('\n'));
-    let told = |pointer| outcome.number(pointer).map(|lines: u64| lines.saturating_sub(over));
+    let over = u64::from(outcome.text_at("/file/content").ends_with('\n'));
+    let told = |pointer| outcome.number_at(pointer).map(|lines: u64| lines.saturating_sub(over));
     let shown = told("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
-    match (outcome.word("/type"), shown, told("/file/totalLines")) {
+    match (outcome.text_at("/type"), shown, told("/file/totalLines")) {
         ("image", ..) => "an image".into(),
         ("pdf" | "parts", ..) => "a document".into(),
         (_, Some(lines), Some(all)) if lines < all => format!("{lines} of {}", counted(all as usize, "line")),
@@ -118,9 +121,9 @@ fn lines_in(text: &str) -> u64 {
     text.lines().count() as u64
 }
 
-fn search_summary(outcome: &Outcome) -> String {
-    let files = outcome.number("/numFiles").or_else(|| outcome.number("/totalFiles"));
-    match (outcome.number("/numLines"), files) {
+fn search_summary(outcome: &CallOutcome) -> String {
+    let files = outcome.number_at("/numFiles").or_else(|| outcome.number_at("/totalFiles"));
+    match (outcome.number_at("/numLines"), files) {
         (Some(lines), _) if lines > 0 => counted(lines as usize, "line"),
         (_, Some(files)) => counted(files as usize, "file"),
         (_, None) if outcome.detail.is_null() => counted(lines_in(&outcome.text) as usize, "line"),
@@ -129,62 +132,63 @@ fn search_summary(outcome: &Outcome) -> String {
 }
 
 /// What the person answered, question by question.
-fn answers(outcome: &Outcome, theme: &Theme) -> Vec<Line> {
+fn answers(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
     let answers = outcome.detail.get("answers").and_then(Value::as_object).filter(|answers| !answers.is_empty());
-    let Some(answers) = answers else { return preview(&outcome.text, Style::PLAIN, theme) };
+    let Some(answers) = answers else { return preview(&outcome.text, TextStyle::PLAIN, theme) };
     let row = |(question, answer): (&String, &Value)| {
         let question = text::clean(question).replace('\n', " ");
         let answer = text::clean(answer.as_str().unwrap_or_default()).replace('\n', " ");
-        Line::styled(format!("{question} "), theme.fg(Token::Inactive)).and(format!("→ {answer}"), Style::PLAIN)
+        StyledLine::styled(format!("{question} "), theme.fg(ThemeToken::Inactive))
+            .and(format!("→ {answer}"), TextStyle::PLAIN)
     };
     answers.iter().map(row).collect()
 }
 
 /// What an agent did, and the beginning of what it says.
-fn reported(outcome: &Outcome, theme: &Theme) -> Vec<Line> {
+fn agent_report(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
     let report = outcome.detail.pointer("/content/0/text").and_then(Value::as_str).unwrap_or(&outcome.text);
     let mut lines = Vec::new();
-    if let Some(uses) = outcome.number("/totalToolUseCount") {
-        let tokens = short_count(outcome.number("/totalTokens").unwrap_or(0));
-        let took = elapsed(Duration::from_millis(outcome.number("/totalDurationMs").unwrap_or(0)));
+    if let Some(uses) = outcome.number_at("/totalToolUseCount") {
+        let tokens = short_count(outcome.number_at("/totalTokens").unwrap_or(0));
+        let took = elapsed(Duration::from_millis(outcome.number_at("/totalDurationMs").unwrap_or(0)));
         let facts = format!("Done ({} · {tokens} tokens · {took})", counted(uses as usize, "tool use"));
-        lines.push(Line::plain(facts));
+        lines.push(StyledLine::plain(facts));
     }
-    lines.extend(preview(report, theme.fg(Token::Inactive), theme));
+    lines.extend(preview(report, theme.fg(ThemeToken::Inactive), theme));
     lines
 }
 
 /// A plan that was approved stays readable: the question that showed it is gone. A long one was printed above it.
-fn approved(input: &Value, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
-    let plan = Some(outcome.word("/plan")).filter(|plan| !plan.is_empty()).unwrap_or_else(|| field(input, "plan"));
-    let look = |columns| markdown::Look { theme, columns, syntax: markdown::Syntax::Coloured };
-    let mut lines = vec![Line::styled("Approved", theme.fg(Token::Success))];
-    if markdown::render(plan, &look(columns)).len() <= crate::app::dialog::PREVIEW {
+fn approved_plan(input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
+    let plan = Some(outcome.text_at("/plan")).filter(|plan| !plan.is_empty()).unwrap_or_else(|| field(input, "plan"));
+    let look = |columns| markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
+    let mut lines = vec![StyledLine::styled("Approved", theme.fg(ThemeToken::Success))];
+    if markdown::render(plan, &look(columns)).len() <= crate::app::dialog::PREVIEW_ROWS {
         lines.extend(markdown::render(plan, &look(columns.saturating_sub(4))));
     }
-    hung(lines, theme)
+    with_corner(lines, theme)
 }
 
 /// The first lines, and how many more there are.
-fn preview(text: &str, style: Style, theme: &Theme) -> Vec<Line> {
+fn preview(text: &str, style: TextStyle, theme: &Theme) -> Vec<StyledLine> {
     let clean = text::clean(text);
     let all: Vec<&str> = clean.trim_end().split('\n').collect();
     if all.len() == 1 && all[0].is_empty() {
-        return vec![Line::styled("(no output)", theme.fg(Token::Inactive))];
+        return vec![StyledLine::styled("(no output)", theme.fg(ThemeToken::Inactive))];
     }
-    let shown = if all.len() <= PREVIEW + 1 { all.len() } else { PREVIEW };
-    let mut lines: Vec<Line> = all[..shown].iter().map(|line| Line::styled(shorten(line), style)).collect();
+    let shown = if all.len() <= PREVIEW_LINES + 1 { all.len() } else { PREVIEW_LINES };
+    let mut lines: Vec<StyledLine> = all[..shown].iter().map(|line| StyledLine::styled(shorten(line), style)).collect();
     if shown < all.len() {
         let more = format!("… +{} lines (ctrl+o to expand)", all.len() - shown);
-        lines.push(Line::styled(more, theme.fg(Token::Inactive)));
+        lines.push(StyledLine::styled(more, theme.fg(ThemeToken::Inactive)));
     }
     lines
 }
 
 /// Puts the corner before the first line and aligns the others.
-pub fn hung(lines: Vec<Line>, theme: &Theme) -> Vec<Line> {
-    let hang = |(index, line): (usize, Line)| {
-        let mut out = Line::styled(if index == 0 { "  ⎿ " } else { "    " }, theme.fg(Token::Inactive));
+pub fn with_corner(lines: Vec<StyledLine>, theme: &Theme) -> Vec<StyledLine> {
+    let hang = |(index, line): (usize, StyledLine)| {
+        let mut out = StyledLine::styled(if index == 0 { "  ⎿ " } else { "    " }, theme.fg(ThemeToken::Inactive));
         out.fill = line.fill;
         out.append(line);
         out
@@ -201,21 +205,21 @@ struct PatchHunk {
 }
 
 /// The hunks of a `structuredPatch`.
-pub fn hunks_of(detail: &Value) -> Vec<Hunk> {
+pub fn hunks_of(detail: &Value) -> Vec<DiffRowHunk> {
     let patch = detail.get("structuredPatch").and_then(|patch| Vec::<PatchHunk>::deserialize(patch).ok());
     let read = |hunk: PatchHunk| {
         let (mut old, mut new) = (hunk.old_start, hunk.new_start);
-        let mut rows: Hunk = Vec::new();
+        let mut rows: DiffRowHunk = Vec::new();
         for line in &hunk.lines {
             let (sign, number) = match line.as_bytes().first() {
-                Some(b'+') => (Sign::Added, new),
-                Some(b'-') => (Sign::Removed, old),
+                Some(b'+') => (DiffSign::Added, new),
+                Some(b'-') => (DiffSign::Removed, old),
                 Some(b'\\') => continue,
-                Some(_) | None => (Sign::Same, new),
+                Some(_) | None => (DiffSign::Same, new),
             };
-            new += usize::from(sign != Sign::Removed);
-            old += usize::from(sign != Sign::Added);
-            rows.push(diff::Row {
+            new += usize::from(sign != DiffSign::Removed);
+            old += usize::from(sign != DiffSign::Added);
+            rows.push(diff::DiffRow {
                 sign,
                 number,
                 text: line.get(1..).unwrap_or_default().to_owned(),
@@ -228,20 +232,20 @@ pub fn hunks_of(detail: &Value) -> Vec<Hunk> {
     patch.into_iter().flatten().map(read).collect()
 }
 
-fn changed(tool: &str, input: &Value, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
+fn change_lines(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     let path = field(input, "file_path");
-    let look = diff::Look { theme, columns: columns.saturating_sub(4), path, limit: DIFF_ROWS };
+    let look = diff::DiffOptions { theme, columns: columns.saturating_sub(4), path, limit: DIFF_ROWS };
     let hunks = hunks_of(&outcome.detail);
     if hunks.is_empty() {
         let content = field(input, "content");
         if tool == "Write" && !content.is_empty() {
-            let created = diff::between("", content, 1);
+            let created = diff::diff_texts("", content, 1);
             let count = content.lines().count();
-            let mut lines = vec![Line::plain(format!("Wrote {count} {}", plural(count, "line")))];
-            lines.extend(diff::render(&created, &diff::Look { limit: 12, ..look }));
-            return hung(lines, theme);
+            let mut lines = vec![StyledLine::plain(format!("Wrote {count} {}", plural(count, "line")))];
+            lines.extend(diff::render(&created, &diff::DiffOptions { limit: 12, ..look }));
+            return with_corner(lines, theme);
         }
-        return hung(preview(&outcome.text, Style::PLAIN, theme), theme);
+        return with_corner(preview(&outcome.text, TextStyle::PLAIN, theme), theme);
     }
     let (added, removed) = diff::counts(&hunks);
     let summary = format!(
@@ -249,9 +253,9 @@ fn changed(tool: &str, input: &Value, outcome: &Outcome, theme: &Theme, columns:
         if added == 1 { "addition" } else { "additions" },
         if removed == 1 { "removal" } else { "removals" }
     );
-    let mut lines = vec![Line::plain(summary)];
+    let mut lines = vec![StyledLine::plain(summary)];
     lines.extend(diff::render(&hunks, &look));
-    hung(lines, theme)
+    with_corner(lines, theme)
 }
 
 #[cfg(test)]

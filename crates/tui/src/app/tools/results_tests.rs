@@ -1,14 +1,14 @@
 use super::*;
 use serde_json::json;
 
-fn texts(lines: &[Line]) -> Vec<String> {
-    lines.iter().map(Line::text).collect()
+fn texts(lines: &[StyledLine]) -> Vec<String> {
+    lines.iter().map(StyledLine::text).collect()
 }
 
 #[test]
 fn results_are_cut_with_a_count() {
-    let outcome = |text: &str, is_error| Outcome { text: text.into(), is_error, detail: Value::Null };
-    let shown = |outcome: &Outcome| texts(&result("Bash", &json!({}), outcome, &Theme::default(), 80));
+    let outcome = |text: &str, is_error| CallOutcome { text: text.into(), is_error, detail: Value::Null };
+    let shown = |outcome: &CallOutcome| texts(&result("Bash", &json!({}), outcome, &Theme::default(), 80));
     assert_eq!(shown(&outcome("a\nb\n", false)), ["  ⎿ a", "    b"]);
     assert_eq!(shown(&outcome("", false)), ["  ⎿ (no output)"]);
     let long = "line\n".repeat(9);
@@ -20,7 +20,7 @@ fn results_are_cut_with_a_count() {
 fn an_edit_shows_its_patch() {
     let detail = json!({"structuredPatch": [{"oldStart": 7, "oldLines": 2, "newStart": 7, "newLines": 2,
         "lines": [" same", "-let a = 1;", "+let b = 1;"]}]});
-    let outcome = Outcome { text: "ok".into(), is_error: false, detail };
+    let outcome = CallOutcome { text: "ok".into(), is_error: false, detail };
     let lines = result("Edit", &json!({"file_path": "/project/a.rs"}), &outcome, &Theme::default(), 60);
     assert_eq!(
         texts(&lines),
@@ -31,7 +31,7 @@ fn an_edit_shows_its_patch() {
 #[test]
 fn what_a_resumed_conversation_knows_is_enough() {
     let told = |tool: &str, text: &str| {
-        let outcome = Outcome { text: text.into(), is_error: false, detail: Value::Null };
+        let outcome = CallOutcome { text: text.into(), is_error: false, detail: Value::Null };
         texts(&result(tool, &json!({"plan": "1. look"}), &outcome, &Theme::default(), 60)).join("\n")
     };
     assert_eq!(told("Read", "1\ta\n2\tb"), "  ⎿ 2 lines");
@@ -45,18 +45,18 @@ fn what_a_resumed_conversation_knows_is_enough() {
 #[test]
 fn a_no_of_an_earlier_run_is_told_in_words_for_people() {
     let told = |text: &str| {
-        let outcome = Outcome { text: text.into(), is_error: true, detail: Value::Null };
+        let outcome = CallOutcome { text: text.into(), is_error: true, detail: Value::Null };
         texts(&result("Bash", &json!({}), &outcome, &Theme::default(), 60))
     };
-    assert_eq!(told(REFUSED), ["  ⎿ You said no"]);
-    assert_eq!(told(KEEPS_PLANNING), ["  ⎿ Not yet: planning goes on"]);
+    assert_eq!(told(REFUSED_MESSAGE), ["  ⎿ You said no"]);
+    assert_eq!(told(KEEP_PLANNING_MESSAGE), ["  ⎿ Not yet: planning goes on"]);
 }
 
 #[test]
 fn lines_are_counted_as_people_do() {
     let read = |content: &str, lines: u64, all: u64| {
         let detail = json!({"type": "text", "file": {"content": content, "numLines": lines, "totalLines": all}});
-        summary("Read", &Outcome { text: String::new(), is_error: false, detail }).unwrap()
+        summary("Read", &CallOutcome { text: String::new(), is_error: false, detail }).unwrap()
     };
     assert_eq!(read("a\nb\n", 3, 3), "2 lines");
     assert_eq!(read("a\nb", 2, 2), "2 lines");

@@ -4,27 +4,27 @@ use crate::editor::motion;
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum WordSize {
     Small,
     /// Everything between blanks.
     Big,
 }
 
-fn class(c: char, word: Word) -> u8 {
+fn class(c: char, word: WordSize) -> u8 {
     if c.is_whitespace() {
         0
-    } else if word == Word::Big || c.is_alphanumeric() || c == '_' {
+    } else if word == WordSize::Big || c.is_alphanumeric() || c == '_' {
         1
     } else {
         2
     }
 }
 
-fn class_at(text: &str, at: usize, word: Word) -> Option<u8> {
+fn class_at(text: &str, at: usize, word: WordSize) -> Option<u8> {
     text[at..].chars().next().map(|c| class(c, word))
 }
 
-pub(super) fn next_word(text: &str, from: usize, word: Word) -> usize {
+pub(super) fn next_word(text: &str, from: usize, word: WordSize) -> usize {
     let Some(here) = class_at(text, from, word) else { return text.len() };
     let mut left = false;
     for (index, c) in text[from..].char_indices() {
@@ -37,7 +37,7 @@ pub(super) fn next_word(text: &str, from: usize, word: Word) -> usize {
     text.len()
 }
 
-pub(super) fn word_end(text: &str, from: usize, word: Word) -> usize {
+pub(super) fn word_end(text: &str, from: usize, word: WordSize) -> usize {
     let mut at = motion::right(text, from);
     while class_at(text, at, word) == Some(0) {
         at = motion::right(text, at);
@@ -52,7 +52,7 @@ pub(super) fn word_end(text: &str, from: usize, word: Word) -> usize {
     }
 }
 
-pub(super) fn word_start(text: &str, from: usize, word: Word) -> usize {
+pub(super) fn word_start(text: &str, from: usize, word: WordSize) -> usize {
     let mut at = motion::left(text, from);
     while at > 0 && class_at(text, at, word) == Some(0) {
         at = motion::left(text, at);
@@ -112,12 +112,12 @@ impl FindKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Find {
+pub(super) struct CharFind {
     pub(super) kind: FindKind,
     pub(super) what: char,
 }
 
-impl Find {
+impl CharFind {
     pub(super) fn is_forward(self) -> bool {
         matches!(self.kind, FindKind::To | FindKind::Before)
     }
@@ -156,8 +156,8 @@ impl Find {
 pub(super) fn object(text: &str, at: usize, reach: char, kind: char) -> Option<Range<usize>> {
     let around = reach == 'a';
     match kind {
-        'w' => word_object(text, at, around, Word::Small),
-        'W' => word_object(text, at, around, Word::Big),
+        'w' => word_object(text, at, around, WordSize::Small),
+        'W' => word_object(text, at, around, WordSize::Big),
         '"' | '\'' | '`' => quoted(text, at, around, kind),
         '(' | ')' | 'b' => bracketed(text, at, around, ('(', ')')),
         '[' | ']' => bracketed(text, at, around, ('[', ']')),
@@ -166,7 +166,7 @@ pub(super) fn object(text: &str, at: usize, reach: char, kind: char) -> Option<R
     }
 }
 
-fn word_object(text: &str, at: usize, around: bool, word: Word) -> Option<Range<usize>> {
+fn word_object(text: &str, at: usize, around: bool, word: WordSize) -> Option<Range<usize>> {
     let here = class_at(text, at, word)?;
     let start = text[..at].char_indices().rev().take_while(|(_, c)| *c != '\n' && class(*c, word) == here).last();
     let start = start.map_or(at, |(index, _)| index);

@@ -1,0 +1,204 @@
+//! How an agent's messages reach the host of its session: marked with who speaks and for which call, and only those a
+//! host wants to see. Its text and thinking stay with it unless they were asked for; its turns are nobody's turns.
+
+use serde_json::value::RawValue;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use wire::block::BlockHead;
+use wire::entry::MessageHead;
+use wire::sdk::{AgentStamp, AssistantMessage, SdkMessage, SystemBody, TaskProgress, TaskUsage, UserMessage};
+use wire::usage::Usage;
+
+/// Whether a host gets what an agent writes, besides its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForwardMode {
+    Calls,
+    Text,
+    /// Not even its calls.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub(crate) struct AgentOutput {
+    stamp: Arc<AgentStamp>,
+    /// The call that started the agent.
+    tool_use_id: String,
+    run_id: String,
+    forward: ForwardMode,
+    since: Instant,
+    tally: Mutex<AgentUsage>,
+}
+
+#[derive(Debug, Default)]
+struct AgentUsage {
+    tool_uses: u64,
+    total_tokens: u64,
+    /// What it said last, when the host was not told of it.
+    last_words: Option<Box<AssistantMessage>>,
+}
+
+/// What goes to the host for one message.
+#[derive(Debug, Default)]
+pub(crate) struct ForwardedMessage {
+    pub progress: Option<SystemBody>,
+    pub message: Option<SdkMessage>,
+}
+
+impl AgentOutput {
+    pub(crate) fn new(stamp: AgentStamp, tool_use_id: String, forward: ForwardMode) -> Self {
+        Self {
+            stamp: Arc::new(stamp),
+            tool_use_id,
+            run_id: sys::id::uuid(),
+            forward,
+            since: Instant::now(),
+            tally: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn agent_id(&self) -> &str {
+        &self.stamp.agent_id
+    }
+
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// What the agent has used so far.
+    pub(crate) fn usage(&self) -> TaskUsage {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let duration_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        TaskUsage { total_tokens: tally.total_tokens, tool_uses: tally.tool_uses, duration_ms }
+    }
+
+    /// The final usage of a response.
+    pub(crate) fn add_usage(&self, usage: &Usage) {
+        let total = usage.total_input() + usage.output_tokens;
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).total_tokens = total;
+    }
+
+    /// The last text it wrote, unless the host has it.
+    pub(crate) fn take_last_words(&self) -> Option<Box<AssistantMessage>> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).last_words.take()
+    }
+
+    pub(crate) fn forward(&self, message: SdkMessage) -> ForwardedMessage {
+        match message {
+            SdkMessage::Assistant(said) => self.forward_assistant(said),
+            SdkMessage::User(user) => self.forward_user(user),
+            SdkMessage::System(mut system) => {
+                let wanted = match &mut system.body {
+                    SystemBody::PermissionDenied { agent_id, .. } => {
+                        *agent_id = Some(self.stamp.agent_id.clone());
+                        true
+                    }
+                    SystemBody::TaskStarted(_)
+                    | SystemBody::TaskProgress(_)
+                    | SystemBody::TaskUpdated { .. }
+                    | SystemBody::TaskNotification(_)
+                    | SystemBody::BackgroundTasksChanged { .. }
+                    | SystemBody::Informational { .. }
+                    | SystemBody::HookStarted { .. }
+                    | SystemBody::HookResponse { .. }
+                    | SystemBody::ElicitationComplete { .. }
+                    | SystemBody::SessionWritesLost { .. } => true,
+                    // A boundary is one of the main conversation for whoever reads the stream.
+                    SystemBody::Status { .. }
+                    | SystemBody::CompactBoundary { .. }
+                    | SystemBody::ApiRetry { .. }
+                    | SystemBody::ModelRefusalFallback { .. }
+                    | SystemBody::ModelRefusalNoFallback(_)
+                    | SystemBody::ThinkingTokens { .. }
+                    | SystemBody::LocalCommandOutput { .. }
+                    | SystemBody::SessionTitleChanged { .. }
+                    | SystemBody::Notification { .. }
+                    | SystemBody::CommandsChanged { .. }
+                    | SystemBody::SessionStateChanged { .. } => false,
+                };
+                ForwardedMessage { progress: None, message: wanted.then_some(SdkMessage::System(system)) }
+            }
+            SdkMessage::ToolProgress(_) if self.forward == ForwardMode::Nothing => ForwardedMessage::default(),
+            SdkMessage::ToolProgress(mut progress) => {
+                progress.parent_tool_use_id = Some(self.tool_use_id.clone());
+                ForwardedMessage { progress: None, message: Some(SdkMessage::ToolProgress(progress)) }
+            }
+            SdkMessage::Init(_) | SdkMessage::Result(_) | SdkMessage::StreamEvent(_) | SdkMessage::Reset(_) => {
+                ForwardedMessage::default()
+            }
+        }
+    }
+
+    /// A call is told with the agent's progress before it; text only when the host asked for it.
+    fn forward_assistant(&self, mut said: Box<AssistantMessage>) -> ForwardedMessage {
+        let head = AssistantSummary::read(&said.message);
+        let progress = head.tool.map(|tool| self.progress(tool, head.tokens));
+        if self.forward == ForwardMode::Nothing {
+            return ForwardedMessage::default();
+        }
+        if progress.is_none() && said.is_api_error_message {
+            return ForwardedMessage::default();
+        }
+        said.parent_tool_use_id = Some(self.tool_use_id.clone());
+        said.agent = Some(Arc::clone(&self.stamp));
+        if progress.is_none() && self.forward == ForwardMode::Calls {
+            if head.is_text {
+                self.tally.lock().unwrap_or_else(PoisonError::into_inner).last_words = Some(said);
+            }
+            return ForwardedMessage::default();
+        }
+        ForwardedMessage { progress, message: Some(SdkMessage::Assistant(said)) }
+    }
+
+    /// Its prompt and the results of its calls.
+    fn forward_user(&self, mut user: Box<UserMessage>) -> ForwardedMessage {
+        if self.forward == ForwardMode::Nothing || (user.is_synthetic && self.forward == ForwardMode::Calls) {
+            return ForwardedMessage::default();
+        }
+        user.parent_tool_use_id = Some(self.tool_use_id.clone());
+        user.agent = Some(Arc::clone(&self.stamp));
+        ForwardedMessage { progress: None, message: Some(SdkMessage::User(user)) }
+    }
+
+    fn progress(&self, tool: String, tokens: u64) -> SystemBody {
+        {
+            let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            tally.tool_uses += 1;
+            tally.last_words = None;
+            tally.total_tokens = tally.total_tokens.max(tokens);
+        }
+        SystemBody::TaskProgress(Box::new(TaskProgress {
+            task_id: self.stamp.agent_id.clone(),
+            run_id: self.run_id.clone(),
+            tool_use_id: self.tool_use_id.clone(),
+            description: self.stamp.task_description.clone(),
+            subagent_type: self.stamp.subagent_type.clone(),
+            usage: self.usage(),
+            last_tool_name: tool,
+        }))
+    }
+}
+
+/// What an assistant message says, as far as it matters here.
+#[derive(Default)]
+struct AssistantSummary {
+    tool: Option<String>,
+    is_text: bool,
+    tokens: u64,
+}
+
+impl AssistantSummary {
+    fn read(message: &RawValue) -> Self {
+        let Some(head) = MessageHead::read(message) else { return Self::default() };
+        let blocks = head.blocks().unwrap_or_default();
+        let tool = blocks.iter().find_map(|block| match BlockHead::read(block)? {
+            BlockHead::ToolUse { name, .. } => Some(name.into_owned()),
+            _ => None,
+        });
+        let is_text = blocks.iter().any(|block| matches!(BlockHead::read(block), Some(BlockHead::Text(_))));
+        let mut usage = Usage::default();
+        if let Some(raw) = head.usage {
+            usage.absorb(raw);
+        }
+        Self { tool, is_text, tokens: usage.total_input() + usage.output_tokens }
+    }
+}

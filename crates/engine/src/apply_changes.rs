@@ -1,0 +1,207 @@
+//! Carries out what the host wished for, between two phases, and tells `control` how the session stands.
+
+use crate::control::changes::SessionChanges;
+use crate::control::context_usage::ContextUsage;
+use crate::open::toolbox;
+use crate::session::Session;
+use crate::tasks;
+use config::ConfigLoader;
+use model::Fragment;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use wire::control::{AgentInfo, FieldChange, SlashCommand};
+use wire::entry::MetaEntry;
+use wire::hooks::{DirectoryAdded, HookEventName};
+use wire::sdk::SystemBody;
+
+impl Session {
+    /// The next request to the model follows what the host wished for.
+    pub(crate) async fn apply_changes(&mut self) {
+        let wishes = self.control.take_changes();
+        if wishes.is_empty() {
+            return;
+        }
+        let SessionChanges {
+            model,
+            thinking_tokens,
+            thinking_display,
+            effort,
+            agent,
+            flag_settings,
+            mode,
+            updates,
+            agents,
+            tasks,
+            notice,
+            repositories,
+            questions,
+            retract,
+            credentials,
+        } = wishes;
+        if let Some(options) = credentials {
+            self.io.provider.renew(&self.io.watch.loaded, options);
+        }
+        if retract {
+            self.retract_prompt();
+        }
+        if let Some(notice) = notice {
+            self.io.notify(notice);
+        }
+        if mode {
+            self.io.apply_chosen_mode().await;
+        }
+        if let Some(settings) = flag_settings {
+            self.apply_flag_settings(settings);
+        }
+        if !updates.is_empty() {
+            self.io.grant(updates).await;
+        }
+        self.switch_agent(&agent);
+        self.context.choose_effort(&effort);
+        self.apply_model(&model).await;
+        self.context.choose_thinking(&thinking_tokens, &thinking_display);
+        if let Some(agents) = agents {
+            self.io.spawner.agents.declare(agents);
+        }
+        if tasks {
+            tasks::send_running(&self.io.host, &self.io.state.tasks).await;
+        }
+        for directory in repositories {
+            let directory = directory.display().to_string();
+            self.io.observe(DirectoryAdded { directory, source: "register_repo_root".into() });
+        }
+        for (request_id, question) in questions {
+            self.start_side_question(request_id, &question).await;
+        }
+        self.publish_view().await;
+    }
+
+    /// What was asked in a turn that ended before any answer is forgotten, here and by whoever resumes the conversation.
+    fn retract_prompt(&mut self) {
+        let Some(uuids) = self.context.withdraw_prompt(crate::turn::MARKER_STREAM) else { return };
+        let session_id = self.io.host.session_id.clone();
+        if let Err(error) = self.io.transcript.meta(MetaEntry::XRetracted { uuids, session_id }) {
+            tracing::warn!(%error, "a prompt that was taken back could not be marked");
+        }
+    }
+
+    /// The host's model. Hooks may refuse it as they may refuse a typed one; the host hears why.
+    async fn apply_model(&mut self, wanted: &FieldChange<String>) {
+        if !self.io.hooks.listens(HookEventName::PreModelSwitch)
+            && !self.io.hooks.listens(HookEventName::PostModelSwitch)
+        {
+            return self.context.choose_model(wanted);
+        }
+        let wanted = match wanted {
+            FieldChange::Keep => return,
+            FieldChange::Reset => "default",
+            FieldChange::Set(name) => name,
+        };
+        if let Some(Err(content)) = self.switch_model(wanted, "sdk", &CancellationToken::new()).await {
+            self.io.host.system(SystemBody::Informational { content, level: "warning" }).await;
+        }
+    }
+
+    /// The flag layer is another one. What files say meanwhile is held back as on every look.
+    fn apply_flag_settings(&mut self, settings: Map<String, Value>) {
+        let watch = &mut self.io.watch;
+        watch.selection.settings = Some(Value::Object(settings).to_string());
+        let place = (watch.cwd.as_path(), &watch.env, &watch.selection);
+        match ConfigLoader::reopen(&watch.loaded, place) {
+            Ok(loaded) => {
+                watch.apply(loaded);
+                self.io.rebuild_policy();
+            }
+            Err(error) => tracing::warn!(%error, "the host's settings could not be read"),
+        }
+    }
+
+    /// The main thread runs as this agent from now on: its prompt, its tools, its model.
+    fn switch_agent(&mut self, wanted: &FieldChange<String>) {
+        let definition = match wanted {
+            FieldChange::Keep => return,
+            FieldChange::Reset => None,
+            FieldChange::Set(name) => self.io.spawner.agents.find(name),
+        };
+        let (Some(tools), Some(again)) = (self.control.tools(), &mut self.recipe) else { return };
+        again.set_agent(definition.as_ref());
+        let system = again.system(&self.io.watch.loaded, self.context.model());
+        let policy = &self.io.policy;
+        let registry = tools.only(|name| toolbox::of_agent(definition.as_ref(), name) && !policy.removes(name));
+        self.context.set_prompt_parts(system, registry.tool_fragments().into_iter().map(Fragment::new).collect());
+        self.io.registry = Arc::new(registry);
+        self.io.mcp.set_base(Arc::clone(&self.io.registry));
+        if let Some(model) = definition.and_then(|definition| definition.model).filter(|model| model != "inherit") {
+            self.context.choose_model(&FieldChange::Set(model));
+        }
+    }
+
+    /// What requests are answered from, as it is now.
+    pub(crate) async fn publish_view(&mut self) {
+        if !self.control.accepts_requests() {
+            return;
+        }
+        self.io.skills.refresh().await;
+        let commands = crate::commands::listing(&self.io);
+        let board = &mut self.control.view;
+        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
+            SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
+        });
+        let commands: Vec<SlashCommand> = commands.into_iter().chain(prompts).collect();
+        if board.commands != commands && !board.commands.is_empty() && board.is_initialized {
+            self.io.host.system(SystemBody::CommandsChanged { commands: commands.clone() }).await;
+        }
+        board.commands = commands;
+        board.agents = self
+            .io
+            .spawner
+            .agents
+            .all()
+            .iter()
+            .map(|agent| AgentInfo {
+                name: agent.name.clone(),
+                description: agent.description.clone(),
+                model: agent.model.clone(),
+            })
+            .collect();
+        board.output_style.clone_from(&self.io.facts.output_style);
+        board.output_styles.clone_from(&self.io.facts.output_styles);
+        board.mode = self.io.mode.as_str();
+        self.context.model().clone_into(&mut board.model);
+        board.policy = Some(Arc::clone(&self.io.policy));
+        board.effort = self.context.effort();
+        board.rules = self.io.watch.rules();
+        board.directories = self.io.watch.additional();
+        board.managed_only = self.io.watch.loaded.managed_rules_only;
+        board.own_hooks = self.io.hooks.own_layers();
+        self.publish_usage();
+    }
+
+    /// What fills the window after a step.
+    pub(crate) fn publish_usage(&mut self) {
+        if !self.control.accepts_requests() {
+            return;
+        }
+        let mut usage = ContextUsage {
+            skills: self.io.skills.listing_tokens(),
+            agents: self.io.spawner.agents.listing_tokens(),
+            ..self.context.usage()
+        };
+        usage.messages += self.io.skills.unsent_tokens();
+        usage.take_server_tools(self.io.server_tools());
+        let board = &mut self.control.view;
+        board.usage = usage;
+        let last = self.io.ledger.last_usage();
+        board.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
+        board.last_at_ms = self.io.ledger.last_at_ms();
+        board.cache_ttl = self.context.cache_ttl();
+        board.prompt_id = self.io.transcript.prompt_id().map(str::to_owned);
+        board.thinks = self.context.thinks();
+        board.agent = self.io.hooks.runs_as();
+        board.worktree = self.io.active_worktree.as_ref().map(|stay| stay.record());
+        if let Some(name) = &self.start.name {
+            board.name = Some(name.clone());
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Saves what a call is about to destroy, and settles the snapshot when the call is over. A call that destroys nothing
+//! costs one look at its accesses. Failing to save never stops a call, but the user hears of it.
+
+mod git;
+mod index;
+mod places;
+
+use super::ToolUse;
+use crate::session::SessionIo;
+use permission::Access;
+use permission::destruction::{LossExtent, PossibleLosses};
+use std::time::Duration;
+use store::snapshots::{ChangeKind, PendingSnapshot, SnapshotCause, SnapshotDraft, SnapshotLimits};
+use store::{Snapshots, StoreError};
+use sys::Env;
+use tools::{CallContext, ToolCall, ToolOutcome};
+
+/// How long a snapshot is kept when settings do not say how long transcripts are.
+const SNAPSHOT_DAYS: u64 = 30;
+/// All snapshots together.
+const STORE_BYTES: u64 = 8 << 30;
+/// Characters of a command in lists and notices.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// What was saved for a call.
+pub(super) struct UndoGuard {
+    snapshot: PendingSnapshot,
+    /// The command starts something that may outlive it.
+    may_outlive: bool,
+}
+
+/// Saves what `call` may destroy; the result must be handed to `run`.
+pub(super) async fn capture(
+    used: &ToolUse,
+    call: &dyn ToolCall,
+    cx: &CallContext,
+    io: &SessionIo,
+) -> Option<UndoGuard> {
+    let settings = &io.watch.loaded.settings;
+    if settings.snapshots_enabled == Some(false) {
+        return None;
+    }
+    let accesses = call.access(&cx.workspace);
+    let losses = PossibleLosses::from_accesses(&accesses, &cx.workspace.cwd, cx.workspace.home.as_deref());
+    if losses.is_empty() {
+        return None;
+    }
+    let mut limits = SnapshotLimits::default();
+    if let Some(megabytes) = settings.snapshot_limit_megabytes {
+        limits.bytes = u64::from(megabytes) << 20;
+    }
+    let about = describe(used, &accesses, io);
+    let what = about.description.clone();
+    let (grave, unnamed, uncovered) = (losses.is_irreversible, losses.unnamed.clone(), losses.uncovered.clone());
+    let days = settings.cleanup_period_days.map_or(SNAPSHOT_DAYS, u64::from);
+    let snapshots = Snapshots::at(&io.state.facts.config_home);
+    let begin = {
+        let snapshots = snapshots.clone();
+        move || snapshots.begin(about, limits)
+    };
+    let saved = save(begin, losses, io.env.clone()).await;
+    tokio::task::spawn_blocking(move || snapshots.prune_daily(Duration::from_hours(24 * days), STORE_BYTES));
+    match saved {
+        Ok(kept) => {
+            if let Some(text) = notice(kept.as_ref(), &what, grave, (&unnamed, &uncovered)) {
+                io.host.notice(text).await;
+            }
+            let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
+            kept.map(|kept| UndoGuard { snapshot: kept, may_outlive: goes_on })
+        }
+        // The user was told once that there is no undo here.
+        Err(error) if io.transcript.unsaved().is_some() => {
+            tracing::debug!(%error, what, "nothing was saved");
+            None
+        }
+        Err(error) => {
+            io.host.notice(format!("Warning: nothing was saved before `{what}`: {error}")).await;
+            None
+        }
+    }
+}
+
+/// Runs the call, then settles what was saved for it.
+pub(super) async fn run(call: Box<dyn ToolCall>, cx: CallContext, guard: Option<UndoGuard>) -> ToolOutcome {
+    let outcome = tools::masking::run(call, cx).await;
+    // While something is still at work, what it will have changed is not known: the snapshot stays as it is.
+    let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
+    if let Some(UndoGuard { snapshot: kept, .. }) = guard.filter(|guard| !guard.may_outlive && !in_background) {
+        let settled = tokio::task::spawn_blocking(move || kept.complete()).await;
+        match settled {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a snapshot could not be settled"),
+            Err(error) => tracing::error!(%error, "settling a snapshot failed"),
+        }
+    }
+    outcome
+}
+
+/// A `&` that is no part of `&&`, `>&` or `&>`.
+fn has_background(command: &str) -> bool {
+    let command = command.as_bytes();
+    command.iter().enumerate().any(|(at, byte)| {
+        let before = at.checked_sub(1).and_then(|at| command.get(at));
+        let joined =
+            matches!(before, Some(b'&' | b'>' | b'<' | b'|')) || matches!(command.get(at + 1), Some(b'&' | b'>'));
+        *byte == b'&' && !joined
+    })
+}
+
+fn describe(used: &ToolUse, accesses: &[Access], io: &SessionIo) -> SnapshotCause {
+    let tool = wire::names::canonical(&used.name);
+    let (kind, text) = match accesses.first() {
+        Some(Access::Run(command)) => (ChangeKind::Command, permission::escape_invisible(command).replace('\n', " ")),
+        Some(Access::WritePath(path)) => (ChangeKind::Edit, format!("{tool} {}", path.display())),
+        Some(Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact) | None => {
+            (ChangeKind::Edit, tool.to_owned())
+        }
+    };
+    let mut what: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+    if what.len() < text.len() {
+        what.push('…');
+    }
+    SnapshotCause { kind, session: io.host.session_id.clone(), cwd: io.directories.project.clone(), description: what }
+}
+
+async fn save(
+    begin: impl FnOnce() -> SnapshotDraft + Send + 'static,
+    losses: PossibleLosses,
+    env: Env,
+) -> Result<Option<PendingSnapshot>, StoreError> {
+    let mut archives = Vec::new();
+    for loss in &losses.files {
+        if let LossExtent::Unpacked(archive) = &loss.extent {
+            archives.push((loss.path.clone(), places::archive_names(archive, &env).await));
+        }
+    }
+    let mut repositories = Vec::new();
+    for loss in &losses.git {
+        repositories.extend(git::places(loss, &env).await);
+    }
+    let work = tokio::task::spawn_blocking(move || {
+        // Its time runs from here.
+        let mut draft = begin();
+        for (folder, names) in archives {
+            places::capture_unpacked(&mut draft, &folder, &names);
+        }
+        for loss in &losses.files {
+            places::capture_loss(&mut draft, loss);
+        }
+        for (path, reach) in repositories {
+            draft.save(&path, reach);
+        }
+        draft.commit()
+    });
+    work.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "saving panicked");
+        Ok(None)
+    })
+}
+
+/// What the user must hear: that work which may be gone for good was saved, or that something was not.
+fn notice(
+    kept: Option<&PendingSnapshot>,
+    what: &str,
+    grave: bool,
+    (unnamed, uncovered): (&[String], &[String]),
+) -> Option<String> {
+    let header = kept.map(PendingSnapshot::header);
+    if let Some(header) = header.filter(|header| !header.is_complete()) {
+        let skipped = header.skipped.first().map(|skip| format!("{}: {}", skip.path.display(), skip.why));
+        let why = header.cut.clone().or(skipped).unwrap_or_default();
+        return Some(format!(
+            "Warning: only a part was saved before `{what}`: {why}. `gimlet undo --to {}` brings back that part.",
+            header.id
+        ));
+    }
+    if !uncovered.is_empty() {
+        let programs = uncovered.join(", ");
+        let rest = header.map_or_else(String::new, |header| {
+            format!(" What could be named was saved: `gimlet undo --to {}` brings it back.", header.id)
+        });
+        return Some(format!("Warning: undo does not cover what {programs} may destroy in `{what}`.{rest}"));
+    }
+    if grave && !unnamed.is_empty() {
+        let programs = unnamed.join(", ");
+        return Some(format!(
+            "Warning: not everything could be saved before `{what}`: what {programs} changes is not known."
+        ));
+    }
+    header
+        .filter(|_| grave)
+        .map(|header| format!("Saved before `{what}`: `gimlet undo --to {}` brings it back.", header.id))
+}

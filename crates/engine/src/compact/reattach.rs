@@ -1,0 +1,60 @@
+//! What the model is told again after a compaction: files it had read, its open work, what runs in the background.
+
+use crate::prompts;
+use crate::session::{Attachment, SessionIo};
+use model::estimate;
+use std::path::Path;
+
+const MAX_FILES: usize = 5;
+/// Files are part of a budget; no single one takes more than this many tokens.
+const MAX_FILE_TOKENS: u64 = 5_000;
+
+/// Edits need a read of what is in the context: only the files shown here stay read.
+pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
+    let mut left = budget;
+    let mut shown = Vec::new();
+    let mut notes = Vec::new();
+    for path in io.state.reads.recent(MAX_FILES) {
+        let Some(text) = readable(&path, io) else { continue };
+        let cost = estimate::text(text.len());
+        if cost > MAX_FILE_TOKENS.min(left) {
+            continue;
+        }
+        left -= cost;
+        notes.extend(Attachment::note("x_recent_file", prompts::recent_file(&path.display().to_string(), &text)));
+        shown.push(path);
+    }
+    io.state.reads.forget_all_but(&shown);
+    notes.extend(todos(io));
+    notes.extend(running(io));
+    notes
+}
+
+/// As it is now, unless a rule has come to hide it.
+fn readable(path: &Path, io: &SessionIo) -> Option<String> {
+    if io.policy.hides(path, &sys::real_path::path(path)) {
+        return None;
+    }
+    let text = sys::fs::read_text(path, MAX_FILE_TOKENS as usize * 8).ok()?;
+    io.state.reads.record_shown(path, text.as_bytes());
+    Some(text)
+}
+
+fn todos(io: &SessionIo) -> Option<Attachment> {
+    let list = io.state.todos.snapshot();
+    if list.iter().all(|todo| todo.status == "completed") {
+        return None;
+    }
+    let lines: Vec<String> = list.iter().map(|todo| format!("- [{}] {}", todo.status, todo.content)).collect();
+    Attachment::note("x_todo_list", prompts::unfinished_list("Your todo list", &lines))
+}
+
+fn running(io: &SessionIo) -> Option<Attachment> {
+    let mut tasks = io.state.tasks.running();
+    tasks.retain(|task| task.owner.as_deref() == io.host.agent_id());
+    if tasks.is_empty() {
+        return None;
+    }
+    let lines: Vec<String> = tasks.iter().map(|task| format!("- {}: {}", task.id, task.description)).collect();
+    Attachment::note("x_background_tasks", prompts::unfinished_list("Still running in the background", &lines))
+}

@@ -1,0 +1,130 @@
+//! `initialize`: what the host learns about the session, and what a repeated one changes. The reply waits for nothing slow:
+//! no server, no hook, no network.
+
+use super::dispatch::{RequestRefusal, success};
+use super::{HostConnection, SessionControl};
+use crate::questions::QuestionKind;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use wire::control::{ControlResponse, InitializeRequest, ModelInfo, ResponseBody};
+
+impl SessionControl {
+    /// The models that can be chosen. The endpoint is asked when that was long ago.
+    pub(crate) fn models(&self) -> impl Future<Output = Vec<ModelInfo>> + Send + use<> {
+        let known = self.host.as_ref().map(|front| (models(front), front.handles.offered.clone()));
+        async move {
+            let Some((mut all, offered)) = known else { return Vec::new() };
+            let more = offered.fresh_rows(all.clone()).await;
+            all.extend(more);
+            all
+        }
+    }
+
+    /// A later `initialize`: hooks and agents are replaced, the rest stands.
+    pub(super) fn reinitialize(
+        &mut self,
+        request_id: &str,
+        asked: InitializeRequest,
+    ) -> Result<String, RequestRefusal> {
+        let Some(front) = &self.host else { return Err(RequestRefusal::new("There is no host here")) };
+        if let Some(agents) = &asked.agents {
+            self.changes.agents = Some(config::agents::from_json(agents.get()).map_err(RequestRefusal::new)?);
+        }
+        let hooks_sent = asked.hooks.is_some();
+        if let Some(hooks) = asked.hooks {
+            front.questions.fail_programs("the host was connected anew; try again");
+            front.handles.host_hooks.replace(hooks);
+        }
+        self.changes.tasks = true;
+        if !std::mem::replace(&mut self.view.is_initialized, true) {
+            self.view.keeps_agents_on_interrupt = asked.per_task_stop_affordance == Some(true);
+            self.view.dialogs = asked.supported_dialog_kinds.unwrap_or_default();
+        }
+        let manifests = asked.sdk_mcp_server_manifests.unwrap_or_default();
+        let manifests = manifests.into_keys().map(|name| (name, "not_honoured")).collect();
+        Ok(self.initialize_reply(request_id, hooks_sent, &manifests))
+    }
+
+    /// The whole reply.
+    pub(crate) fn initialize_reply(
+        &self,
+        request_id: &str,
+        hooks_sent: bool,
+        manifests: &BTreeMap<String, &'static str>,
+    ) -> String {
+        let Some(front) = &self.host else { return success(request_id, Value::Null) };
+        let mut reply = Map::new();
+        let mut put = |key: &str, value: Value| reply.insert(key.to_owned(), value);
+        put("commands", json!(self.view.commands));
+        put("agents", json!(self.view.agents));
+        put("output_style", json!(self.view.output_style));
+        put("available_output_styles", json!(self.view.output_styles));
+        put("models", json!(cached_models(front)));
+        put("account", json!(front.handles.account));
+        put("pid", json!(sys::pid()));
+        put("claude_code_version", json!(wire::version::COMPAT));
+        put("current_permission_mode", json!(self.view.mode));
+        put("hook_on_failure_supported", json!(true));
+        if hooks_sent {
+            put("hooks_applied", json!(true));
+        }
+        if !manifests.is_empty() {
+            put("sdk_mcp_manifests_parked", json!(manifests));
+        }
+        put("fast_mode_state", json!("off"));
+        put("session_state", json!(if self.running { "running" } else { "idle" }));
+        put("capabilities", json!(super::dispatch::CAPABILITIES));
+        let response = ResponseBody::Success {
+            request_id,
+            response: Some(Value::Object(reply)),
+            pending_permission_requests: Some(front.questions.pending(QuestionKind::Permission)),
+            pending_user_dialog_requests: Some(front.questions.pending(QuestionKind::Dialog)),
+            pending_elicitation_requests: Some(front.questions.pending(QuestionKind::Elicitation)),
+        };
+        wire::raw::to_line(&ControlResponse { kind: "control_response", response }).unwrap_or_default()
+    }
+}
+
+/// What is known without asking anybody.
+fn cached_models(front: &HostConnection) -> Vec<ModelInfo> {
+    let mut all = models(front);
+    let more = front.handles.offered.cached_rows(&all);
+    all.extend(more);
+    all
+}
+
+/// The default first: hosts take that for the current one.
+fn models(front: &HostConnection) -> Vec<ModelInfo> {
+    let reach = &front.handles;
+    let row = |value: &str, described: &str| {
+        let id = reach.catalog.resolve(value, &reach.env);
+        let facts = reach.catalog.lookup(&id);
+        let efforts: Vec<&'static str> = facts.efforts.iter().map(|effort| effort.name()).collect();
+        let name = reach.catalog.display_name(&id);
+        ModelInfo {
+            value: value.to_owned(),
+            display_name: if value == "default" { format!("Default ({name})") } else { name },
+            description: described.to_owned(),
+            resolved_model: id,
+            supports_effort: !efforts.is_empty(),
+            supported_effort_levels: efforts,
+            supports_adaptive_thinking: facts.thinking == model::catalog::ThinkingKind::Adaptive,
+        }
+    };
+    let mut all = vec![row("default", "What the session was configured with")];
+    all[0].resolved_model.clone_from(&reach.default_model);
+    let known: [(&str, &str); 4] = [
+        ("opus", "For hard problems and long work"),
+        ("sonnet", "For everyday coding"),
+        ("haiku", "The fastest, for small tasks"),
+        ("fable", "The most capable"),
+    ];
+    let listed = |value: &str| {
+        reach.settings.available_models.as_ref().is_none_or(|list| list.iter().any(|entry| entry == value))
+    };
+    all.extend(known.iter().filter(|(value, _)| listed(value)).map(|(value, described)| row(value, described)));
+    let named =
+        reach.settings.available_models.iter().flatten().filter(|entry| !known.iter().any(|(value, _)| value == entry));
+    all.extend(named.map(|entry| row(entry, "Allowed by settings")));
+    all
+}

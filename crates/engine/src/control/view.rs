@@ -1,0 +1,52 @@
+//! What the session last said about itself: requests are answered from it while phases own the real things.
+
+use super::context_usage::ContextUsage;
+use model::CacheTtl;
+use permission::Policy;
+use std::path::PathBuf;
+use std::sync::Arc;
+use wire::control::{AgentInfo, SlashCommand};
+use wire::entry::WorktreeSession;
+use wire::settings::RuleText;
+use wire::usage::Usage;
+
+#[derive(Default)]
+pub(crate) struct SessionView {
+    pub commands: Vec<SlashCommand>,
+    pub agents: Vec<AgentInfo>,
+    pub output_style: String,
+    pub output_styles: Vec<String>,
+    pub mode: &'static str,
+    pub model: String,
+    pub effort: Option<&'static str>,
+    pub policy: Option<Arc<Policy>>,
+    /// All rules in force.
+    pub rules: Vec<RuleText>,
+    /// Besides the starting one.
+    pub directories: Vec<PathBuf>,
+    pub managed_only: bool,
+    /// Hooks of the definition the session runs as, and of invoked skills.
+    pub own_hooks: Vec<hooks::HookLayer>,
+    pub usage: ContextUsage,
+    /// By the provider's count, of the last response since the conversation began or was compacted.
+    pub last_usage: Option<Usage>,
+    /// When that came, in milliseconds since the epoch.
+    pub last_at_ms: u64,
+    /// How long the provider keeps the conversation cached; `None` when it is not asked to.
+    pub cache_ttl: Option<CacheTtl>,
+    /// The name a person gave to the session.
+    pub name: Option<String>,
+    pub prompt_id: Option<String>,
+    /// The definition the main thread runs as.
+    pub agent: Option<String>,
+    pub worktree: Option<WorktreeSession>,
+    pub thinks: bool,
+    /// Spent waiting for the model, in all turns that are over.
+    pub api_ms: u64,
+    /// `perTaskStopAffordance` of the first `initialize`.
+    pub keeps_agents_on_interrupt: bool,
+    /// `supportedDialogKinds` of the first `initialize`.
+    pub dialogs: Vec<String>,
+    /// A host introduced itself.
+    pub is_initialized: bool,
+}

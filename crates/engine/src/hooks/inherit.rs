@@ -1,0 +1,79 @@
+//! The hooks of an agent: those of its session, with what its own definition and the skill it carries out declare.
+
+use super::callers::{HookCaller, HookCallers};
+use super::listener::HookReporter;
+use super::{HookAgent, OwnHooks, SessionHooks, host, watch};
+use crate::agents::AgentSpawner;
+use crate::settings_watch::SettingsWatch;
+use hooks::{HandlerEnvironment, Hooks, SpentHandlers};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// The hooks of a session, before they belong to one of its agents.
+#[derive(Clone)]
+pub(crate) struct InheritedHooks {
+    pub(super) current: Arc<Hooks>,
+    pub(super) callers: Arc<HookCallers>,
+    pub(super) handler_env: HandlerEnvironment,
+    pub(super) reporter: HookReporter,
+    pub(super) reported_problems: BTreeSet<String>,
+    pub(super) env_files: Option<watch::EnvFiles>,
+    pub(super) own_hooks: OwnHooks,
+    pub(super) host_matchers: Arc<host::HostMatchers>,
+    pub(super) spent_handlers: SpentHandlers,
+}
+
+/// What the hooks of a new agent depend on.
+pub(crate) struct AgentHookParams<'a> {
+    pub agent: HookAgent,
+    pub cwd: PathBuf,
+    /// Declared by its definition, and by the skill it carries out.
+    pub layers: Vec<hooks::HookLayer>,
+    pub watch: &'a SettingsWatch,
+    pub spawner: &'a Arc<AgentSpawner>,
+}
+
+impl InheritedHooks {
+    /// The same hooks around the calls of a subagent, and its own while it runs.
+    pub(crate) fn for_agent(self, fresh: AgentHookParams<'_>) -> SessionHooks {
+        let AgentHookParams { agent, cwd, layers, watch, spawner } = fresh;
+        let runner = HookCaller { shared: Arc::clone(&self.callers), spawner: Arc::downgrade(spawner) };
+        let mut hooking = SessionHooks {
+            current: Arc::new(self.current.run_by(Arc::new(runner))),
+            callers: self.callers,
+            handler_env: self.handler_env,
+            reporter: self.reporter,
+            reported_problems: self.reported_problems,
+            running: JoinSet::new(),
+            detached: BTreeMap::new(),
+            observers: JoinSet::new(),
+            stop: None,
+            batch_texts: Vec::new(),
+            runs: Vec::new(),
+            late_texts: Vec::new(),
+            wake_texts: VecDeque::new(),
+            rewritten: BTreeMap::new(),
+            watcher: watch::HookWatcher::new(cwd),
+            agent: Some(agent),
+            own_hooks: self.own_hooks,
+            host_matchers: self.host_matchers,
+            spent_handlers: self.spent_handlers,
+            spawner: Arc::downgrade(spawner),
+            ended_tasks: 0,
+            env_files: self.env_files,
+        };
+        // What the parent runs as is the parent's alone; the skills it invoked hold for all of the session.
+        let parents = hooking.own_hooks.layers.len();
+        hooking.own_hooks.layers.retain(|layer| matches!(layer.origin, hooks::HookOrigin::Skill { .. }));
+        let mut changed = hooking.own_hooks.layers.len() != parents;
+        for layer in layers {
+            changed |= hooking.own_hooks.add(layer);
+        }
+        if changed {
+            hooking.rebuild(watch);
+        }
+        hooking
+    }
+}

@@ -1,0 +1,201 @@
+//! What a stored conversation says about servers: tools that were loaded, names and instructions the model was told. A
+//! resumed session goes on with them, so that its requests begin with the bytes they had.
+//!
+//! Definitions stand in the transcript as they were sent: a server that describes itself otherwise today, or is not there
+//! yet, changes nothing of what was said.
+
+use super::toolset::{LoadedTool, McpToolDefinition, McpToolset};
+use crate::context::ModelContext;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+
+/// Our attachment; nobody else reads it.
+const LOADED_KIND: &str = "x_loaded_tools";
+pub(super) const INSTRUCTIONS_KIND: &str = "x_mcp_instructions";
+pub(super) const NAMES_KIND: &str = "deferred_tools_delta";
+
+#[derive(Default)]
+pub(crate) struct RestoredServers {
+    pub(super) loaded: Vec<LoadedTool>,
+    /// Deferred tools the model knows the names of.
+    pub(super) names: BTreeSet<String>,
+    /// Everything it was told of how servers are to be used.
+    pub(super) instructions: String,
+    /// Tools that results refer to.
+    referenced: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolNamesDelta {
+    #[serde(default)]
+    added_names: Vec<String>,
+    #[serde(default)]
+    added_lines: Vec<String>,
+    #[serde(default)]
+    removed_names: Vec<String>,
+    /// Lines of other programs are about tools of theirs.
+    #[serde(default, rename = "x_ours")]
+    is_ours: bool,
+}
+
+#[derive(Deserialize)]
+struct LoadedTools {
+    tools: Vec<McpToolDefinition>,
+    #[serde(default)]
+    pinned: bool,
+}
+
+#[derive(Deserialize)]
+struct McpInstructions {
+    content: String,
+}
+
+impl RestoredServers {
+    /// Takes what an attachment says about servers; the text the model was told, if this is the only place that knows.
+    pub(crate) fn read_attachment(&mut self, kind: &str, body: &RawValue) -> Option<String> {
+        match kind {
+            NAMES_KIND => {
+                let told: ToolNamesDelta =
+                    serde_json::from_str(body.get()).ok().filter(|told: &ToolNamesDelta| told.is_ours)?;
+                self.names.retain(|name| !told.removed_names.contains(name));
+                self.names.extend(told.added_names);
+                Some(crate::prompts::reminder(&told.added_lines.join("\n")))
+            }
+            INSTRUCTIONS_KIND => {
+                let told: McpInstructions = serde_json::from_str(body.get()).ok()?;
+                self.instructions.push_str(&told.content);
+                None
+            }
+            LOADED_KIND => {
+                let LoadedTools { tools, pinned } = serde_json::from_str(body.get()).ok()?;
+                for definition in tools {
+                    self.loaded.retain(|known| known.name != definition.name);
+                    self.loaded.push(LoadedTool { name: definition.name.clone(), definition, is_pinned: pinned });
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes which tools a result refers to.
+    pub(crate) fn record_result(&mut self, message: &str) {
+        self.referenced.extend(references(message));
+    }
+}
+
+/// Names in blocks that refer to tools; nothing is parsed where there are none.
+pub(crate) fn references(json: &str) -> Vec<String> {
+    if !json.contains("\"tool_reference\"") {
+        return Vec::new();
+    }
+    let value = serde_json::from_str(json).unwrap_or_default();
+    let mut names = Vec::new();
+    gather(&value, &mut names);
+    names
+}
+
+fn gather(value: &serde_json::Value, names: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Array(items) => items.iter().for_each(|item| gather(item, names)),
+        serde_json::Value::Object(fields) => {
+            let is_reference = fields.get("type").is_some_and(|kind| kind == "tool_reference");
+            match fields.get("tool_name").and_then(|name| name.as_str()) {
+                Some(name) if is_reference => names.push(name.to_owned()),
+                _ => fields.get("content").into_iter().for_each(|content| gather(content, names)),
+            }
+        }
+        _ => {}
+    }
+}
+
+impl McpToolset {
+    /// Goes on with what a stored conversation knows. Servers of loaded tools are waited for before the first request.
+    pub(crate) fn continue_from(mut self, remembered: RestoredServers) -> Self {
+        let RestoredServers { loaded, names, instructions, referenced } = remembered;
+        self.announced.restore(names, instructions);
+        self.shared
+            .servers
+            .require_tools(loaded.iter().map(|loaded| loaded.name.clone()).chain(referenced.iter().cloned()));
+        self.recorded = loaded.len();
+        self.shared.state().loaded = loaded;
+        self.referenced = referenced;
+        self
+    }
+
+    /// What was loaded since the last time, as a line of the transcript.
+    pub(super) fn unrecorded(&mut self) -> Option<Box<RawValue>> {
+        let state = self.shared.state();
+        let fresh = state.loaded.get(self.recorded..).filter(|fresh| !fresh.is_empty())?;
+        let tools: Vec<&McpToolDefinition> = fresh.iter().map(|loaded| &loaded.definition).collect();
+        let line = json!({"type": LOADED_KIND, "tools": tools, "pinned": fresh.iter().any(|loaded| loaded.is_pinned)});
+        let line = wire::raw::to_raw(&line).ok();
+        self.recorded = state.loaded.len();
+        line
+    }
+
+    /// Before the first request of a resumed conversation: every reference names a tool that is sent along, or becomes
+    /// plain text.
+    pub(super) fn resolve_references(&mut self, context: &mut ModelContext, is_native: bool) {
+        if self.referenced.is_empty() {
+            return;
+        }
+        let referenced = std::mem::take(&mut self.referenced);
+        if is_native {
+            let live = self.shared.deferred();
+            let mut state = self.shared.state();
+            for name in &referenced {
+                let known = state.loaded.iter().any(|loaded| loaded.name == *name);
+                let found = live.iter().find(|found| found.tool.exposed == *name).filter(|_| !known);
+                if let Some(definition) = found.and_then(|found| McpToolDefinition::of(&found.tool)) {
+                    state.loaded.push(LoadedTool { name: name.clone(), definition, is_pinned: false });
+                }
+            }
+        }
+        let state = self.shared.state();
+        let is_sent = |name: &str| is_native && state.loaded.iter().any(|loaded| loaded.name == name);
+        if !referenced.iter().all(|name| is_sent(name)) {
+            context.rewrite_references(is_sent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(value: &serde_json::Value) -> Box<RawValue> {
+        wire::raw::to_raw(value).unwrap()
+    }
+
+    // [TST-219]
+    #[test]
+    fn what_was_told_and_loaded_is_read_back() {
+        let mut remembered = RestoredServers::default();
+        let names = json!({"type": NAMES_KIND, "addedNames": ["mcp__a__x", "mcp__a__y"], "addedLines": ["one", "two"],
+            "removedNames": [], "x_ours": true});
+        assert_eq!(remembered.read_attachment(NAMES_KIND, &raw(&names)).unwrap(), crate::prompts::reminder("one\ntwo"));
+        let fewer = json!({"addedNames": [], "addedLines": ["gone"], "removedNames": ["mcp__a__y"], "x_ours": true});
+        remembered.read_attachment(NAMES_KIND, &raw(&fewer));
+        assert_eq!(remembered.names, BTreeSet::from(["mcp__a__x".to_owned()]));
+        let foreign = json!({"addedNames": ["WebFetch"], "addedLines": ["WebFetch"]});
+        assert_eq!(remembered.read_attachment(NAMES_KIND, &raw(&foreign)), None);
+        let tool = json!({"name": "mcp__a__x", "description": "d", "input_schema": {"type": "object"}});
+        remembered.read_attachment(LOADED_KIND, &raw(&json!({"tools": [tool]})));
+        remembered.read_attachment(LOADED_KIND, &raw(&json!({"tools": [tool], "pinned": true})));
+        assert_eq!(remembered.loaded.len(), 1);
+        assert!(remembered.loaded[0].is_pinned);
+        assert_eq!(raw(&json!([remembered.loaded[0].definition])).get(), raw(&json!([tool])).get());
+    }
+
+    #[test]
+    fn references_are_found_wherever_they_stand() {
+        let reference = json!({"type": "tool_reference", "tool_name": "mcp__a__x"});
+        let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": [reference]}]);
+        assert_eq!(references(&result.to_string()), ["mcp__a__x"]);
+        assert!(references(r#"[{"type":"text","text":"\"tool_reference\""}]"#).is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! What requests of the host act on.
+
+use super::SessionBuilder;
+use crate::control::handles::SessionHandles;
+use crate::hooks::{HookRestriction, HostHooks};
+use crate::mcp::ServerControl;
+use crate::models::OfferedModels;
+use crate::session::SessionIo;
+use config::Credential;
+use std::sync::Arc;
+use tools::ToolRegistry;
+use wire::control::Account;
+
+impl SessionBuilder {
+    pub(super) fn session_handles(
+        &self,
+        io: &SessionIo,
+        host_hooks: Arc<HostHooks>,
+        tools: Arc<ToolRegistry>,
+    ) -> SessionHandles {
+        let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
+        SessionHandles {
+            accepts_requests: self.options.multi_turn,
+            session_id: self.conversation.session_id.clone(),
+            cwd: self.cwd.clone(),
+            base_env: self.base_env.clone(),
+            env: self.env.clone(),
+            selection: self.selection.clone(),
+            roots: self.roots.clone(),
+            catalog: Arc::clone(&self.catalog),
+            settings: Arc::clone(&self.loaded.settings),
+            skill_overrides: self.loaded.settings.skill_overrides.clone(),
+            reduced: HookRestriction::from((self.options.bare, self.options.safe_mode)),
+            ledger: io.ledger.for_agent(),
+            since: std::time::Instant::now(),
+            default_model: self.model.id.clone(),
+            account: Account {
+                token_source: match &self.credential {
+                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
+                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
+                    Ok(Credential::Login { .. }) => Some("stored login".into()),
+                    Ok(
+                        Credential::ApiKey(_)
+                        | Credential::StoredKey(_)
+                        | Credential::OlderKey { .. }
+                        | Credential::Helper { .. },
+                    )
+                    | Err(_) => None,
+                },
+                api_key_source: (key_source != "none").then(|| key_source.to_owned()),
+                // Behind a base URL as well: it is the first party's protocol that is spoken.
+                api_provider: "firstParty",
+            },
+            agents: Arc::clone(&io.spawner.agents),
+            state: Arc::clone(&io.state),
+            transcript: io.transcript.transcript().clone(),
+            mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
+            side: Arc::clone(&io.side),
+            offered: OfferedModels::new(&io.provider, &self.env, &self.catalog, &self.loaded.settings),
+            host_hooks,
+            tools,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What an `initialize` that comes first changes about a session before it is put together. Later ones change less: see
+//! `control::greeting`.
+
+use super::{SessionBuilder, agent, main_model, mode};
+use crate::command::{Command, EventSenders};
+use crate::options::StartError;
+use crate::structured::StructuredOutput;
+use std::collections::BTreeMap;
+use tokio::sync::mpsc;
+use wire::control::{HostRequest, InitializeRequest};
+use wire::mode::PermissionMode;
+
+/// The host must introduce itself first and did not.
+const NOT_FIRST: &str = "initialize_not_first";
+
+/// What came first.
+enum FirstCommand {
+    /// An `initialize` that waits for the session to exist.
+    Greeting {
+        request_id: String,
+        hooks_sent: bool,
+        manifests: BTreeMap<String, &'static str>,
+    },
+    Other(Option<Command>),
+}
+
+impl SessionBuilder {
+    /// Waits for the first command, so that an `initialize` takes part in everything, then serves the session to its end.
+    pub(super) async fn serve(mut self, mut commands: mpsc::Receiver<Command>, out: EventSenders) {
+        let first = commands.recv().await;
+        if matches!(first, Some(Command::Shutdown)) {
+            return;
+        }
+        let first = match self.take_first(first) {
+            Ok(first) => first,
+            Err(error) => return refuse(&out, error).await,
+        };
+        if let Some(error) = self.missing_agent.take() {
+            return refuse(&out, error).await;
+        }
+        let stream = out.clone();
+        let mut session = match self.build(commands, out) {
+            Ok(session) => session,
+            Err(error) => return refuse(&stream, error).await,
+        };
+        drop(stream);
+        session.publish_view().await;
+        match first {
+            FirstCommand::Greeting { request_id, hooks_sent, manifests } => {
+                session.control.view.is_initialized = true;
+                let line = session.control.initialize_reply(&request_id, hooks_sent, &manifests);
+                session.control.send(line).await;
+            }
+            FirstCommand::Other(command) => session.control.handle(command).await,
+        }
+        Box::pin(session.serve()).await;
+    }
+
+    /// Adopts an `initialize`; what else came first is handed back.
+    fn take_first(&mut self, first: Option<Command>) -> Result<FirstCommand, StartError> {
+        let not_first = || StartError {
+            message: "Error: --await-initialize was given, but the first line was no initialize request".into(),
+            reason: Some(NOT_FIRST),
+        };
+        let Some(Command::Control { request_id, request }) = first else {
+            return if self.options.await_initialize { Err(not_first()) } else { Ok(FirstCommand::Other(first)) };
+        };
+        let asked = match HostRequest::read(request.get()) {
+            Ok(HostRequest::Initialize(asked)) => *asked,
+            Ok(_) | Err(_) if self.options.await_initialize => return Err(not_first()),
+            Ok(_) | Err(_) => return Ok(FirstCommand::Other(Some(Command::Control { request_id, request }))),
+        };
+        let hooks_sent = asked.hooks.is_some();
+        let manifests = asked.sdk_mcp_server_manifests.iter().flatten();
+        let manifests = manifests.map(|(name, given)| (name.clone(), manifest_status(given.get()))).collect();
+        self.apply_initialize(asked)?;
+        Ok(FirstCommand::Greeting { request_id, hooks_sent, manifests })
+    }
+
+    fn apply_initialize(&mut self, mut asked: InitializeRequest) -> Result<(), StartError> {
+        if let Some(agents) = asked.agents.take() {
+            let given = config::agents::from_json(agents.get()).map_err(|e| StartError::new(format!("Error: {e}")))?;
+            self.options.agents.retain(|known| !given.iter().any(|new| new.name == known.name));
+            self.options.agents.extend(given);
+            self.resolve_agent()?;
+        }
+        if let Some(schema) = asked.json_schema.take() {
+            StructuredOutput::new(&schema).map_err(|e| StartError::new(format!("Error: {e}")))?;
+            self.options.json_schema = Some(schema);
+        }
+        if let Some(prompt) = asked.system_prompt.take() {
+            self.system_blocks = Some(prompt.texts());
+        }
+        let options = &mut self.options;
+        options.append_system_prompt = asked.append_system_prompt.take().or(options.append_system_prompt.take());
+        options.forward_subagent_text |= asked.forward_subagent_text == Some(true);
+        if self.conversation.loaded.is_none() {
+            options.name = asked.title.take().filter(|title| !title.trim().is_empty()).or(options.name.take());
+        }
+        self.initialize = asked;
+        Ok(())
+    }
+
+    /// The definition the main thread runs as, among all that are known by now.
+    fn resolve_agent(&mut self) -> Result<(), StartError> {
+        let main = agent::main(&self.options, &self.loaded, &self.conversation, self.roots.as_ref())?;
+        self.missing_agent = None;
+        let changed = main.definition.as_ref().map(|d| &d.name) != self.agent.as_ref().map(|d| &d.name);
+        self.agent = main.definition;
+        if !changed {
+            return Ok(());
+        }
+        let wanted = mode(&self.options, &self.loaded, &self.conversation, self.agent.as_ref(), &self.env)?;
+        self.mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
+        let place = (&*self.catalog, &self.env);
+        (self.model, _) = main_model(&self.options, &self.loaded, &self.conversation, self.agent.as_ref(), place);
+        Ok(())
+    }
+}
+
+/// What becomes of a captured handshake.
+fn manifest_status(manifest: &str) -> &'static str {
+    match mcp::McpManifest::read(manifest) {
+        None => "malformed",
+        Some(manifest) if manifest.fits() => "parked",
+        Some(_) => "protocol_version_mismatch",
+    }
+}
+
+async fn refuse(out: &EventSenders, error: StartError) {
+    out.stream.send(crate::Event::Refused(error)).await.ok();
+}

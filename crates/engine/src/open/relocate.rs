@@ -1,0 +1,161 @@
+//! A conversation that goes on in another directory of the same process. The session is put together again from what that
+//! place declares (settings, trust, instructions, skills, servers, rules), as if it had been started there; what belongs to the
+//! conversation goes along: history, totals, what was read, what runs in the background, what was granted and chosen.
+
+use super::conversation::ConversationChoice;
+use super::{SessionBuilder, selection};
+use crate::command::EventSenders;
+use crate::ledger::Ledger;
+use crate::options::{SessionChoice, SessionOptions, StartError, StartRequest};
+use crate::session::Session;
+use config::TrustChoice;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::StoreLayout;
+use store::live_sessions::LiveRecord;
+use sys::Env;
+use tokio::sync::mpsc;
+use tools::state::ToolState;
+use wire::control::InitializeRequest;
+
+/// What the session was put together from, besides the disk.
+pub(crate) struct SessionOrigin {
+    options: SessionOptions,
+    env: Env,
+    initialize: InitializeRequest,
+    system_blocks: Option<Vec<String>>,
+}
+
+impl SessionOrigin {
+    pub(super) fn of(opening: &SessionBuilder) -> Self {
+        Self {
+            options: opening.options.clone(),
+            env: opening.base_env.clone(),
+            initialize: opening.initialize.clone(),
+            system_blocks: opening.system_blocks.clone(),
+        }
+    }
+}
+
+/// What new parts share with those before them.
+pub(super) struct CarriedState {
+    pub(super) state: Arc<ToolState>,
+    pub(super) ledger: Ledger,
+    pub(super) live: Option<Arc<LiveRecord>>,
+}
+
+/// A session as it would be somewhere else.
+pub(crate) struct RelocatedSession {
+    session: Box<Session>,
+    /// For the person who sits in front of it.
+    pub(crate) notices: Vec<String>,
+    pub(crate) transcript: PathBuf,
+    /// What the place declares to run may run.
+    pub(crate) trusted: bool,
+}
+
+impl SessionBuilder {
+    pub(super) fn ledger(&self) -> Ledger {
+        if let Some(carried) = &self.carried_state {
+            return carried.ledger.clone();
+        }
+        let conversation = &self.conversation;
+        let before = conversation.loaded.as_ref().filter(|_| !conversation.is_fork);
+        Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served())
+            .continue_from(before.and_then(|loaded| loaded.cost_state.as_deref()))
+    }
+}
+
+impl Session {
+    /// This session as it would be in `cwd`, which is resolved. Nothing has changed yet.
+    pub(crate) fn build_relocated(&self, cwd: &Path) -> Result<RelocatedSession, StartError> {
+        let missing = || StartError::new("This session cannot be moved.");
+        let origin = &self.recipe.as_ref().ok_or_else(missing)?.origin;
+        let out = EventSenders { replies: self.control.replies().ok_or_else(missing)?, stream: self.io.host.stream() };
+        let boot = StartRequest { env: origin.env.clone(), cwd: cwd.to_path_buf(), options: self.options_for(origin) };
+        let selection = selection(&boot.options);
+        let session_id = self.io.host.session_id.clone();
+        let transcript = StoreLayout::new(&boot.env).transcript(cwd, &session_id);
+        let conversation =
+            ConversationChoice { session_id, path: Some(transcript.clone()), loaded: None, is_fork: false };
+        let mut opening = SessionBuilder::for_conversation(boot, selection, (cwd.to_path_buf(), None), conversation)?;
+        opening.initialize = origin.initialize.clone();
+        opening.system_blocks.clone_from(&origin.system_blocks);
+        opening.carried_state = Some(CarriedState {
+            state: Arc::clone(&self.io.state),
+            ledger: self.io.ledger.clone(),
+            live: self.io.live_record.clone(),
+        });
+        let mut notices = opening.notices();
+        notices.extend(opening.missing_agent.take().map(|error| error.message));
+        let trusted = opening.loaded.trusted || config::trust::activations(cwd, &opening.loaded).is_empty();
+        let session = Box::new(opening.build(mpsc::channel(1).1, out)?);
+        Ok(RelocatedSession { session, notices, transcript, trusted })
+    }
+
+    /// What was chosen since the start counts as if it had been chosen then.
+    fn options_for(&self, origin: &SessionOrigin) -> SessionOptions {
+        let (watch, given) = (&self.io.watch, &origin.options);
+        let absolute = |text: &String| {
+            let path = watch.cwd.join(text);
+            if !text.trim_start().starts_with('{') && path.is_file() {
+                path.display().to_string()
+            } else {
+                text.clone()
+            }
+        };
+        SessionOptions {
+            model: Some(self.context.model().to_owned()),
+            effort: self.context.chosen_effort().map(str::to_owned),
+            permission_mode: Some(self.io.mode),
+            agent: self.io.hooks.runs_as(),
+            add_dirs: watch.flag_directories.clone(),
+            settings: watch.selection.settings.as_ref().map(absolute),
+            mcp_config: given.mcp_config.iter().map(absolute).collect(),
+            // The command line vouched for the folder it named, not for this one.
+            trust: TrustChoice::StoredOrRefuse,
+            external_imports: false,
+            session: SessionChoice::New { id: None },
+            worktree: None,
+            setup: None,
+            name: None,
+            ..given.clone()
+        }
+    }
+
+    /// Whether it is written to, or read from, a file of requests: those know one place.
+    pub(crate) fn uses_cassette(&self) -> bool {
+        let options = self.recipe.as_ref().map(|again| &again.origin.options);
+        options.is_some_and(|options| options.record.is_some() || options.replay.is_some())
+    }
+
+    /// Goes on as `elsewhere`; the parts that stay behind are put away. `metadata` are lines of the file that must stay near
+    /// its end.
+    pub(crate) async fn relocate(&mut self, elsewhere: RelocatedSession, metadata: &[String]) {
+        let Session { control, context, io, recipe: again, .. } = *elsewhere.session;
+        let mut before = std::mem::replace(&mut self.io, io);
+        let mut old = std::mem::replace(&mut self.context, context);
+        self.context.take_history_from(&mut old);
+        self.control.take_host_from(control);
+        self.recipe = again;
+        let io = &mut self.io;
+        io.transcript.take_state_from(&before.transcript, metadata);
+        io.chosen_mode = before.chosen_mode;
+        io.results = before.results;
+        io.pending_notices = std::mem::take(&mut before.pending_notices);
+        io.denials = std::mem::take(&mut before.denials);
+        io.plan.take_mode_from(&before.plan);
+        io.watch.granted_rules = std::mem::take(&mut before.watch.granted_rules);
+        io.watch.granted_directories = std::mem::take(&mut before.watch.granted_directories);
+        // Tasks that were started before write where they began to.
+        io.watch.place.readable.push(before.state.facts.tasks_dir.clone());
+        io.rebuild_policy();
+        if let Some(live) = &io.live_record {
+            live.set_cwd(&io.watch.cwd);
+        }
+        before.hooks.end().await;
+        before.mcp.close().await;
+        self.io.mcp.servers().begin_at_start();
+        self.publish_view().await;
+    }
+}

@@ -1,0 +1,49 @@
+//! What a terminal keeps between sessions: prompts that people typed, offered again with the up key, and the key they
+//! sign in with. Blocking; for threads that may wait.
+
+use std::path::Path;
+use store::{StoreLayout, history};
+use sys::Env;
+
+/// The newest prompts, newest first, those of this project before those of others.
+pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<String> {
+    let layout = StoreLayout::new(env);
+    let project = cwd.to_string_lossy();
+    let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+    for prompt in history::newest(&layout).take(limit) {
+        let text = store::pastes::expand(&layout, &prompt.display, &prompt.pasted_contents);
+        if prompt.project == project { here.push(text) } else { elsewhere.push(text) }
+    }
+    here.append(&mut elsewhere);
+    here
+}
+
+/// Stores an API key where sessions look for one; says where, or why not.
+pub fn store_key(env: &Env, key: &str) -> Result<String, String> {
+    let stored = config::credential_store::store_key(env, key, None);
+    stored.map(|path| path.display().to_string()).map_err(|error| format!("The key could not be stored: {error}"))
+}
+
+/// A prompt as it was shown, and what its labels stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedPrompt {
+    pub shown: String,
+    pub pasted: Vec<(String, String)>,
+}
+
+/// Records a prompt. A failure is only logged: nobody should lose a turn over it.
+pub fn remember(env: &Env, cwd: &Path, session_id: &str, typed: &TypedPrompt) {
+    let layout = StoreLayout::new(env);
+    let pasted = store::pastes::store_pastes(&layout, &typed.pasted);
+    let pasted = pasted.inspect_err(|error| tracing::warn!(%error, "a paste was not kept for the history"));
+    let prompt = history::HistoryPrompt {
+        display: typed.shown.clone(),
+        pasted_contents: pasted.unwrap_or_else(|_| history::nothing_pasted()),
+        timestamp: sys::clock::now_ms(),
+        project: cwd.to_string_lossy().into_owned(),
+        session_id: session_id.to_owned(),
+    };
+    if let Err(error) = history::append(&layout, &prompt) {
+        tracing::warn!(%error, "a prompt was not recorded in the history");
+    }
+}

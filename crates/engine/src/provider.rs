@@ -1,0 +1,167 @@
+//! The connection to the provider: credentials are looked for when the first request needs them, and forgotten when
+//! the provider refuses them.
+
+use config::credentials::CredentialOptions;
+use config::{Credential, NoCredential, ProjectConfig};
+use http::Http;
+use model::{AuthSecret, Endpoint, ModelClient, ModelTimeouts, ModelTransport, RequestAuth};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use sys::Env;
+use tools::state::ToolState;
+
+const HELPER_KEY_LIFETIME: Duration = Duration::from_mins(5);
+
+/// How the text begins when there is no credential. Hosts look for the phrase; a person without a terminal cannot follow it,
+/// so plain output goes without.
+pub const NOT_LOGGED_IN: &str = "Not logged in · Please run /login. ";
+
+/// No request can be made. The text tells the user how to get going.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum ProviderConnectionError {
+    #[error("{NOT_LOGGED_IN}{0}")]
+    NoCredential(NoCredential),
+    #[error("{0}")]
+    Helper(String),
+}
+
+#[derive(Clone)]
+pub(crate) struct ProviderConnection {
+    http: Http,
+    env: Env,
+    cwd: PathBuf,
+    transport: ModelTransport,
+    credential: Result<Credential, NoCredential>,
+    client: Option<ModelClient>,
+    /// When the key of `client` was made.
+    made_at: Instant,
+    /// Learns the key that is used, so that no tool shows it.
+    state: Arc<ToolState>,
+}
+
+impl ProviderConnection {
+    pub(crate) fn new(
+        env: Env,
+        cwd: PathBuf,
+        transport: ModelTransport,
+        credential: Result<Credential, NoCredential>,
+        state: Arc<ToolState>,
+    ) -> Self {
+        Self {
+            http: Http::new(env.clone()),
+            env,
+            cwd,
+            transport,
+            credential,
+            client: None,
+            made_at: Instant::now(),
+            state,
+        }
+    }
+
+    pub(crate) fn transport(&self) -> &ModelTransport {
+        &self.transport
+    }
+
+    /// A client with a credential; made once.
+    pub(crate) async fn client(&mut self) -> Result<ModelClient, ProviderConnectionError> {
+        if let Some(client) = self.client.as_ref().filter(|_| !self.is_stale()) {
+            return Ok(client.clone());
+        }
+        self.made_at = Instant::now();
+        let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
+        let timeouts = ModelTimeouts::from_env(&self.env, &endpoint);
+        let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
+        self.client = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Looks for a credential anew, for the next request.
+    pub(crate) fn renew(&mut self, loaded: &ProjectConfig, options: CredentialOptions) {
+        self.credential = config::credentials::resolve(&self.env, loaded, options);
+        self.client = None;
+    }
+
+    /// The key of a helper is asked for again after a while; it may be short-lived.
+    fn is_stale(&self) -> bool {
+        let life =
+            self.env.number("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").map_or(HELPER_KEY_LIFETIME, Duration::from_millis);
+        self.has_helper() && self.made_at.elapsed() >= life
+    }
+
+    /// What to say when a replayed conversation ended before its cassette did.
+    pub(crate) fn unplayed_notice(&self) -> Option<String> {
+        match &self.transport {
+            ModelTransport::Replay(player) => player.unplayed(),
+            ModelTransport::Record(_) | ModelTransport::Network => None,
+        }
+    }
+
+    /// After a refusal: only a helper can make another key. `false` when there is none.
+    pub(crate) fn forget_key(&mut self) -> bool {
+        let renewable = self.has_helper();
+        if renewable {
+            self.client = None;
+        }
+        renewable
+    }
+
+    /// Keys come from the user's `apiKeyHelper`.
+    pub(crate) fn has_helper(&self) -> bool {
+        matches!(self.credential, Ok(Credential::Helper { .. }))
+    }
+
+    /// What the refused credential is, and how to get another.
+    pub(crate) fn refused_advice(&self) -> &'static str {
+        match &self.credential {
+            Ok(Credential::ApiKey(_)) => "The key in ANTHROPIC_API_KEY was not accepted",
+            Ok(Credential::AuthToken(_)) => "The token in ANTHROPIC_AUTH_TOKEN was not accepted",
+            Ok(Credential::OauthToken(_)) => "The token in CLAUDE_CODE_OAUTH_TOKEN was not accepted",
+            Ok(Credential::Login { .. }) => {
+                "The stored login was not accepted, and gimlet cannot renew it; sign in again with the program that \
+                 stored it"
+            }
+            Ok(Credential::StoredKey(_)) => "The stored API key was not accepted",
+            Ok(Credential::OlderKey { .. }) => "The key that an older program left was not accepted",
+            Ok(Credential::Helper { .. }) => "The keys that your apiKeyHelper printed were not accepted",
+            Err(_) => "The request was not accepted without a key",
+        }
+    }
+
+    /// Where requests go, as it may be shown.
+    pub(crate) fn base_url(&self) -> &str {
+        config::credentials::base_url(&self.env).unwrap_or(model::client::FIRST_PARTY)
+    }
+
+    async fn auth(&self) -> Result<RequestAuth, ProviderConnectionError> {
+        let credential = match &self.credential {
+            Ok(credential) => credential,
+            // A cassette needs no key.
+            Err(_) if matches!(self.transport, ModelTransport::Replay(_)) => return Ok(RequestAuth::None),
+            Err(missing) => return Err(ProviderConnectionError::NoCredential(missing.clone())),
+        };
+        let learn = |name, key| self.state.masking.learn(name, key);
+        Ok(match credential {
+            Credential::ApiKey(key) => RequestAuth::ApiKey(AuthSecret::new(key.reveal())),
+            Credential::StoredKey(key) | Credential::OlderKey { key, .. } => {
+                learn("stored API key", key.reveal());
+                RequestAuth::ApiKey(AuthSecret::new(key.reveal()))
+            }
+            Credential::AuthToken(token) => RequestAuth::Bearer(AuthSecret::new(token.reveal())),
+            Credential::OauthToken(token) | Credential::Login { access_token: token, .. } => {
+                RequestAuth::Oauth(AuthSecret::new(token.reveal()))
+            }
+            Credential::Helper { command, .. } => {
+                let key = config::run_helper(command, &self.env, &self.cwd)
+                    .await
+                    // Its complaint may quote what it was given.
+                    .map_err(|e| {
+                        ProviderConnectionError::Helper(self.state.masking.mask().text(&e.to_string()).into_owned())
+                    })?;
+                learn("key of apiKeyHelper", &key);
+                RequestAuth::Both(AuthSecret::new(&key))
+            }
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! Questions to the host, of every kind. Each ends in exactly one way: the host's answer, its error, a withdrawal when
+//! whoever asked is cancelled, or the end of input. There is no timeout here. The line goes out on the host's stream, behind
+//! what it is about; a host that does not read holds up the one who asks and nobody else. Late, doubled and made-up answers
+//! are ignored.
+
+use crate::command::Event;
+use crate::host::HostSender;
+use crate::session::StateFrames;
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::live_sessions::LiveRecord;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use wire::control::{ControlAnswer, ControlCancel, ControlRequest};
+use wire::sdk::SystemBody;
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QuestionKind {
+    /// `can_use_tool`
+    Permission,
+    /// `elicitation`
+    Elicitation,
+    /// `request_user_dialog`
+    Dialog,
+    /// `hook_callback`, `mcp_message`: a program answers, nobody has to act.
+    Program,
+}
+
+impl QuestionKind {
+    /// What a person has to answer, as other processes are told.
+    fn person_action(self) -> Option<&'static str> {
+        match self {
+            Self::Permission => Some("permission"),
+            Self::Elicitation => Some("elicitation"),
+            Self::Dialog => Some("dialog"),
+            Self::Program => None,
+        }
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum QuestionFailure {
+    /// No more input comes.
+    #[error("Stream closed")]
+    Closed,
+    /// Whoever asked was cancelled.
+    #[error("the question was withdrawn")]
+    Withdrawn,
+    /// What the host said instead.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The `response.response` of the host, or why there is none.
+pub(crate) type HostAnswer = Result<Box<RawValue>, QuestionFailure>;
+
+/// Shared by everybody in a session who asks the host.
+#[derive(Clone)]
+pub(crate) struct HostQuestions(Arc<HostQuestionsInner>);
+
+struct HostQuestionsInner {
+    host: HostSender,
+    /// Whether the host wants to know that somebody has to act.
+    frames: Option<StateFrames>,
+    /// Where other processes see that somebody has to act.
+    live: Option<Arc<LiveRecord>>,
+    open: Mutex<QuestionTable>,
+}
+
+#[derive(Default)]
+struct QuestionTable {
+    waiting: BTreeMap<String, PendingQuestion>,
+    closed: bool,
+    /// The host was told that somebody has to act.
+    is_action_reported: bool,
+}
+
+struct PendingQuestion {
+    kind: QuestionKind,
+    /// As it was sent.
+    line: String,
+    reply: oneshot::Sender<HostAnswer>,
+}
+
+impl std::fmt::Debug for HostQuestions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("open", &self.lock().waiting.len()).finish_non_exhaustive()
+    }
+}
+
+impl HostQuestions {
+    /// `host` is the main thread's.
+    pub(crate) fn new(host: HostSender, frames: Option<StateFrames>) -> Self {
+        Self(Arc::new(HostQuestionsInner { host, frames, live: None, open: Mutex::default() }))
+    }
+
+    /// Other processes see in `live` that a question is open.
+    pub(crate) fn shown_in(self, live: Option<Arc<LiveRecord>>) -> Self {
+        let HostQuestionsInner { host, frames, .. } = &*self.0;
+        Self(Arc::new(HostQuestionsInner { host: host.clone(), frames: *frames, live, open: Mutex::default() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QuestionTable> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks; `request` is the object with its `subtype`. Dropping the future withdraws the question, as cancelling does.
+    pub(crate) fn ask(
+        &self,
+        matter: QuestionKind,
+        request: impl Serialize,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, HostAnswer> {
+        let id = sys::id::uuid();
+        let line = wire::raw::to_line(&ControlRequest::new(&id, request)).map_err(|error| error.to_string());
+        let desk = self.clone();
+        Box::pin(async move {
+            let line = line.map_err(QuestionFailure::Refused)?;
+            desk.wait(id, line, matter, cancel).await
+        })
+    }
+
+    async fn wait(self, id: String, line: String, matter: QuestionKind, cancel: CancellationToken) -> HostAnswer {
+        if cancel.is_cancelled() {
+            return Err(QuestionFailure::Withdrawn);
+        }
+        let mut ticket = self.register(id, &line, matter)?;
+        self.send_state().await;
+        let sent = tokio::select! {
+            biased;
+            () = cancel.cancelled() => false,
+            () = self.0.host.event(Event::Control(line)) => true,
+        };
+        ticket.sent = sent;
+        let answered = tokio::select! {
+            biased;
+            answered = &mut ticket.reply => answered.unwrap_or(Err(QuestionFailure::Closed)),
+            () = cancel.cancelled() => Err(QuestionFailure::Withdrawn),
+        };
+        if let Some(withdrawal) = ticket.withdraw() {
+            self.0.host.event(Event::Control(withdrawal)).await;
+        }
+        self.send_state().await;
+        answered
+    }
+
+    fn register(&self, id: String, line: &str, matter: QuestionKind) -> Result<QuestionTicket, QuestionFailure> {
+        let (sender, reply) = oneshot::channel();
+        let mut open = self.lock();
+        if open.closed {
+            return Err(QuestionFailure::Closed);
+        }
+        open.waiting.insert(id.clone(), PendingQuestion { kind: matter, line: line.to_owned(), reply: sender });
+        Ok(QuestionTicket { questions: self.clone(), id, reply, sent: false })
+    }
+
+    /// `requires_action` while a person has to act, `running` afterwards.
+    async fn send_state(&self) {
+        let asked = {
+            let mut open = self.lock();
+            let asked = open.waiting.values().find_map(|waiting| waiting.kind.person_action());
+            if std::mem::replace(&mut open.is_action_reported, asked.is_some()) == asked.is_some() {
+                return;
+            }
+            asked
+        };
+        if let Some(live) = &self.0.live {
+            live.set_waiting(asked);
+        }
+        let Some(frames) = self.0.frames else { return };
+        let state = if asked.is_some() { "requires_action" } else { "running" };
+        let sdk_host_only = frames == StateFrames::SdkOnly;
+        self.0.host.system(SystemBody::SessionStateChanged { state, sdk_host_only }).await;
+    }
+
+    /// The `response` object of a `control_response`.
+    pub(crate) fn answer(&self, response: &RawValue) {
+        let Ok(answer) = serde_json::from_str::<ControlAnswer<'_>>(response.get()) else { return };
+        let said = match (answer.subtype.as_str(), answer.response) {
+            ("success", Some(response)) => Ok(response.to_owned()),
+            ("success", None) => Ok(empty()),
+            (_, _) => {
+                Err(QuestionFailure::Refused(answer.error.unwrap_or_else(|| "the host reported an error".into())))
+            }
+        };
+        let waiting = self.lock().waiting.remove(&answer.request_id);
+        let Some(waiting) = waiting else {
+            return tracing::debug!(id = answer.request_id, "an answer to no open question was ignored");
+        };
+        // Whoever no longer waits loses nothing.
+        waiting.reply.send(said).ok();
+    }
+
+    /// No more input: nothing that waits will be answered, and nothing more is asked.
+    pub(crate) fn close(&self) {
+        let waiting = {
+            let mut open = self.lock();
+            open.closed = true;
+            std::mem::take(&mut open.waiting)
+        };
+        for (_, waiting) in waiting {
+            waiting.reply.send(Err(QuestionFailure::Closed)).ok();
+        }
+    }
+
+    /// The questions of a kind that wait, whole, for a host that comes back.
+    pub(crate) fn pending(&self, matter: QuestionKind) -> Vec<Box<RawValue>> {
+        let open = self.lock();
+        let of_kind = open.waiting.values().filter(|waiting| waiting.kind == matter);
+        of_kind.filter_map(|waiting| RawValue::from_string(waiting.line.clone()).ok()).collect()
+    }
+
+    /// A host took the place of the one that was asked: what only the old one knew is not answered any more.
+    pub(crate) fn fail_programs(&self, why: &str) {
+        let gone: Vec<PendingQuestion> = {
+            let mut open = self.lock();
+            let ids: Vec<String> = open
+                .waiting
+                .iter()
+                .filter(|(_, waiting)| waiting.kind == QuestionKind::Program)
+                .map(|(id, _)| id.clone())
+                .collect();
+            ids.iter().filter_map(|id| open.waiting.remove(id)).collect()
+        };
+        for waiting in gone {
+            waiting.reply.send(Err(QuestionFailure::Refused(why.to_owned()))).ok();
+        }
+    }
+}
+
+/// An open question; withdrawn when it goes away unanswered.
+struct QuestionTicket {
+    questions: HostQuestions,
+    id: String,
+    reply: oneshot::Receiver<HostAnswer>,
+    sent: bool,
+}
+
+impl QuestionTicket {
+    /// The line that takes the question back, when it is still open and the host knows of it.
+    fn withdraw(&mut self) -> Option<String> {
+        let open = self.questions.lock().waiting.remove(&self.id).is_some();
+        (open && self.sent).then(|| withdrawal(&self.id))
+    }
+}
+
+impl Drop for QuestionTicket {
+    fn drop(&mut self) {
+        // Without room the host merely keeps a question nobody needs answered.
+        if let Some(line) = self.withdraw() {
+            self.questions.0.host.try_event(Event::Control(line));
+        }
+    }
+}
+
+fn withdrawal(id: &str) -> String {
+    wire::raw::to_line(&ControlCancel::new(id)).unwrap_or_default()
+}
+
+/// `{}`
+fn empty() -> Box<RawValue> {
+    RawValue::from_string("{}".into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+#[path = "questions_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! The lists of the `sandbox` settings, layer by layer, because relative paths mean different places in different files; and
+//! what permission rules add to them.
+
+use super::paths::{SandboxPath, SandboxRoots};
+use config::ProjectConfig;
+use serde_json::Value;
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct SandboxLists {
+    pub(super) allow_write: Vec<SandboxPath>,
+    pub(super) deny_write: Vec<SandboxPath>,
+    pub(super) deny_read: Vec<SandboxPath>,
+    pub(super) allow_read: Vec<SandboxPath>,
+    pub(super) allowed_domains: Vec<String>,
+    pub(super) denied_domains: Vec<String>,
+    /// Variables commands must not see.
+    pub(super) unset: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    managed_domains_only: bool,
+}
+
+impl SandboxLists {
+    pub(super) fn read(loaded: &ProjectConfig, ground: &SandboxRoots) -> Self {
+        let settings = &loaded.settings.sandbox;
+        let managed_domains_only = settings.network.allow_managed_domains_only == Some(true);
+        let mut lists = Self { managed_domains_only, ..Self::default() };
+        for layer in loaded.layers.iter() {
+            let Some(sandbox) = layer.effective.get("sandbox") else { continue };
+            let managed = layer.source == SettingsSource::Managed;
+            let spots = |key: &str| -> Vec<SandboxPath> {
+                let texts = texts(sandbox, "filesystem", key);
+                texts.iter().filter_map(|text| ground.resolve_setting(text, &layer.root)).collect()
+            };
+            lists.grant_writes(spots("allowWrite"));
+            lists.deny_write.extend(spots("denyWrite"));
+            lists.deny_read.extend(spots("denyRead"));
+            if managed || settings.filesystem.allow_managed_read_paths_only != Some(true) {
+                lists.allow_read.extend(spots("allowRead"));
+            }
+            if managed || !managed_domains_only {
+                lists.allowed_domains.extend(texts(sandbox, "network", "allowedDomains"));
+            }
+            lists.denied_domains.extend(texts(sandbox, "network", "deniedDomains"));
+            lists.credentials(sandbox, |text| ground.resolve_setting(text, &layer.root));
+        }
+        lists
+    }
+
+    fn grant_writes(&mut self, spots: Vec<SandboxPath>) {
+        for spot in spots {
+            match &spot {
+                SandboxPath::Glob { text, .. } if cfg!(target_os = "linux") => {
+                    self.warnings
+                        .push(format!("sandbox.filesystem.allowWrite: {text} is ignored: no wildcards on Linux"));
+                }
+                SandboxPath::Glob { .. } | SandboxPath::Path(_) => self.allow_write.push(spot),
+            }
+        }
+    }
+
+    /// `mask` would need TLS to be opened; until that exists, what is to be masked is hidden.
+    fn credentials(&mut self, sandbox: &Value, spot: impl Fn(&str) -> Option<SandboxPath>) {
+        let entries = |key: &str| {
+            let list = sandbox.get("credentials").and_then(|c| c.get(key)).and_then(Value::as_array);
+            list.cloned().unwrap_or_default()
+        };
+        let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+        for entry in entries("files") {
+            let Some(path) = text(&entry, "path") else { continue };
+            self.warn_unsupported_mask(&entry, &path);
+            self.deny_read.extend(spot(&path));
+        }
+        for entry in entries("envVars") {
+            let Some(name) = text(&entry, "name") else { continue };
+            self.warn_unsupported_mask(&entry, &name);
+            self.unset.push(name);
+        }
+    }
+
+    fn warn_unsupported_mask(&mut self, entry: &Value, what: &str) {
+        if entry.get("mode").and_then(Value::as_str) == Some("mask") {
+            self.warnings.push(format!("sandbox.credentials: {what} is denied: masking is not available yet"));
+        }
+    }
+
+    /// Path and domain rules speak of the sandbox too.
+    pub(super) fn add_rules(&mut self, rules: &[RuleText], ground: &SandboxRoots) {
+        for rule in rules {
+            let Some((name, spec)) = rule.text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
+                continue;
+            };
+            let spot = || ground.resolve_rule(spec, &rule.root, rule.behaviour);
+            match (wire::names::canonical(name), rule.behaviour) {
+                ("WebFetch", behaviour) => self.add_domain(spec, behaviour, rule.source),
+                ("Read", RuleBehaviour::Deny) => self.deny_read.extend(spot()),
+                ("Read", RuleBehaviour::Allow) => {
+                    // Not a grant for the sandbox, which reads everything; it names what is not to be hidden by default.
+                    self.allow_read.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
+                }
+                ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", RuleBehaviour::Allow) => {
+                    self.allow_write.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
+                }
+                ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", RuleBehaviour::Deny) => {
+                    self.deny_write.extend(spot())
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_domain(&mut self, spec: &str, behaviour: RuleBehaviour, source: SettingsSource) {
+        let Some(domain) = spec.strip_prefix("domain:").map(|domain| domain.trim().to_owned()) else { return };
+        match behaviour {
+            RuleBehaviour::Deny => self.denied_domains.push(domain),
+            RuleBehaviour::Allow if !self.managed_domains_only || source == SettingsSource::Managed => {
+                self.allowed_domains.push(domain);
+            }
+            RuleBehaviour::Allow | RuleBehaviour::Ask => {}
+        }
+    }
+
+    /// Adds what `newer` refuses, and takes away what it no longer grants.
+    pub(super) fn tighten(&mut self, newer: Self) {
+        self.allow_write.retain(|spot| newer.allow_write.contains(spot));
+        self.allow_read.retain(|spot| newer.allow_read.contains(spot));
+        self.allowed_domains.retain(|domain| newer.allowed_domains.contains(domain));
+        self.deny_write.extend(newer.deny_write);
+        self.deny_read.extend(newer.deny_read);
+        self.denied_domains.extend(newer.denied_domains);
+        self.unset.extend(newer.unset);
+        self.managed_domains_only |= newer.managed_domains_only;
+    }
+}
+
+fn texts(sandbox: &Value, block: &str, key: &str) -> Vec<String> {
+    let list = sandbox.get(block).and_then(|block| block.get(key)).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,164 @@
+//! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
+//! grants anything waits, because the session itself may have written it.
+
+use crate::sandbox::SessionSandbox;
+use config::memory::InstructionMemory;
+use config::{ChangeAuthor, ConfigLoader, MemoryScope, ProjectConfig, SettingsSelection};
+use permission::{Policy, SessionDirectories};
+use std::path::PathBuf;
+use std::sync::Arc;
+use sys::Env;
+use wire::mode::PermissionMode;
+use wire::settings::RuleText;
+
+/// What of the instruction files is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InstructionScope {
+    All,
+    /// To agents: the notes of earlier sessions are the main thread's.
+    WithoutNotes,
+    /// To agents whose definition wants none.
+    None,
+}
+
+#[derive(Clone)]
+pub(crate) struct SettingsWatch {
+    pub cwd: PathBuf,
+    /// As the process got it, without the settings' own variables.
+    pub env: Env,
+    pub selection: SettingsSelection,
+    pub loaded: ProjectConfig,
+    /// Rules of the command line.
+    pub flag_rules: Vec<RuleText>,
+    /// Rules the host granted while the session runs, saved or not.
+    pub granted_rules: Vec<RuleText>,
+    /// `--add-dir`: no change of settings takes them away.
+    pub flag_directories: Vec<PathBuf>,
+    pub granted_directories: Vec<PathBuf>,
+    /// Without the additional directories.
+    pub place: SessionDirectories,
+    /// What the user has to be told about changes.
+    pub notices: Vec<String>,
+    /// Where the session keeps notes of its own.
+    pub notes: PathBuf,
+    pub instructions: InstructionScope,
+    /// `None` when there is no sandbox.
+    pub sandbox: Option<Arc<SessionSandbox>>,
+    /// What the command line leaves of hooks.
+    pub reduced: crate::hooks::HookRestriction,
+}
+
+impl SettingsWatch {
+    pub(crate) fn policy(&self, mode: PermissionMode) -> Policy {
+        let mut place = self.place.clone();
+        place.roots.extend(self.additional());
+        let (policy, warnings) = Policy::new(mode, &self.rules(), place, &sys::real_path::path);
+        for warning in warnings {
+            tracing::warn!(?warning, "a permission rule cannot work as written");
+        }
+        policy
+    }
+
+    /// All rules in force.
+    pub(crate) fn rules(&self) -> Vec<RuleText> {
+        self.loaded.rules.iter().chain(&self.flag_rules).chain(&self.granted_rules).cloned().collect()
+    }
+
+    /// Instruction files as they are on disk now.
+    pub(crate) fn memory(&self) -> InstructionMemory {
+        if self.instructions == InstructionScope::None {
+            return InstructionMemory::default();
+        }
+        let mut memory = config::memory::load(&config::memory::MemoryQuery {
+            cwd: &self.cwd,
+            env: &self.loaded.env,
+            selection: &self.selection,
+            loaded: &self.loaded,
+            added: &self.flag_directories,
+            notes: Some(&self.notes),
+        });
+        if self.instructions == InstructionScope::WithoutNotes {
+            memory.files.retain(|file| file.scope != MemoryScope::Auto);
+        }
+        for left_out in &memory.skipped {
+            tracing::warn!(file = %left_out.path.display(), reason = left_out.reason, "instructions left out");
+        }
+        for finding in &memory.findings {
+            tracing::warn!("{finding}");
+        }
+        memory
+    }
+
+    /// Where notes for later sessions are kept; `None` when they are switched off.
+    pub(crate) fn notes_dir(&self) -> Option<PathBuf> {
+        config::memory::auto_directory(&self.loaded.env, &self.loaded, Some(&self.notes))
+    }
+
+    /// The directories besides the starting one.
+    pub(crate) fn additional(&self) -> Vec<PathBuf> {
+        let mut all = self.flag_directories.clone();
+        for dir in self.loaded.additional_directories.iter().chain(&self.granted_directories) {
+            if !all.contains(dir) {
+                all.push(dir.clone());
+            }
+        }
+        all
+    }
+
+    /// The session works in another checkout; what its settings say stays.
+    pub(crate) fn move_to(&mut self, cwd: &std::path::Path) {
+        self.place.cwd = cwd.to_path_buf();
+        if let Some(first) = self.place.roots.first_mut() {
+            *first = cwd.to_path_buf();
+        }
+        self.sandbox = self.sandbox.as_ref().map(|known| Arc::new(known.for_checkout(&self.loaded, cwd)));
+    }
+
+    /// Takes rules of files and grants out of force.
+    pub(crate) fn remove_rules(&mut self, gone: impl Fn(&RuleText) -> bool) {
+        self.loaded.rules.retain(|rule| !gone(rule));
+        self.granted_rules.retain(|rule| !gone(rule));
+    }
+
+    /// What the settings files say now, when one of them changed. A few stat calls otherwise.
+    pub(crate) fn changed(&mut self, author: ChangeAuthor) -> Option<ProjectConfig> {
+        let place = (self.cwd.as_path(), &self.env, &self.selection);
+        match ConfigLoader::refresh_by(&self.loaded, place, author)? {
+            Ok(loaded) => Some(loaded),
+            Err(error) => {
+                self.notices
+                    .push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The new settings are in force, as far as they may be; what has to wait is told.
+    pub(crate) fn apply(&mut self, loaded: ProjectConfig) {
+        let told = &self.loaded.pending;
+        // What the host granted is in force already; its line in the file is the record of it.
+        let granted = |waiting: &String| {
+            self.granted_rules.iter().any(|rule| *waiting == format!("allow rule {}", rule.text))
+                || self
+                    .granted_directories
+                    .iter()
+                    .any(|dir| *waiting == format!("additional directory {}", dir.display()))
+        };
+        let new: Vec<&str> =
+            loaded.pending.iter().filter(|w| !told.contains(w) && !granted(w)).map(String::as_str).collect();
+        if !new.is_empty() {
+            self.notices.push(format!(
+                "Warning: settings changed while the session runs. Not in force in this session: {}. `gimlet config explain` \
+                 shows what changed; remove it there if you did not want it.",
+                new.join(", ")
+            ));
+        }
+        self.sandbox = self.sandbox.as_ref().map(|known| Arc::new(known.tightened(&loaded)));
+        self.loaded = loaded;
+    }
+
+    /// What the user was not told yet.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+}

@@ -1,0 +1,158 @@
+//! Model requests that tools make (page extraction, web search): the session's credentials, no history, and their
+//! usage in the totals.
+
+use crate::ledger::Ledger;
+use futures_util::future::BoxFuture;
+use model::{
+    ClosedBlock, Completion, Fragment, Message, ModelClient, ModelError, ModelRequest, RequestIdentity,
+    ResponseProgress, RetryPolicy, RetryVerdict,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+use tools::contract::SidePurpose;
+use tools::{SideModel, SideReply, SideRequest};
+use wire::block::BlockHead;
+use wire::usage::Usage;
+
+/// How often a failed side request is made again.
+const MAX_RETRIES: u32 = 3;
+
+pub(crate) struct SideClient {
+    shared: Mutex<SideState>,
+    identity: Mutex<Arc<RequestIdentity>>,
+    small: String,
+}
+
+#[derive(Default)]
+struct SideState {
+    client: Option<ModelClient>,
+    main: String,
+    usage: Vec<(String, Usage)>,
+    /// What the running turn last sent.
+    last_request: Option<Arc<ModelRequest>>,
+}
+
+impl SideClient {
+    pub(crate) fn new(identity: Arc<RequestIdentity>, small: String) -> Self {
+        Self { shared: Mutex::default(), identity: Mutex::new(identity), small }
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, SideState> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Requests belong to another conversation from now on.
+    pub(crate) fn begin_session(&self, identity: Arc<RequestIdentity>) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+    }
+
+    /// The client and main model that calls of the coming batch use.
+    pub(crate) fn set(&self, client: ModelClient, main: &str) {
+        let mut shared = self.shared();
+        shared.client = Some(client);
+        main.clone_into(&mut shared.main);
+    }
+
+    /// The turn sends this now.
+    pub(crate) fn set_last_request(&self, request: &Arc<ModelRequest>) {
+        self.shared().last_request = Some(Arc::clone(request));
+    }
+
+    /// The turn is over.
+    pub(crate) fn clear_last_request(&self) {
+        self.shared().last_request = None;
+    }
+
+    /// The client and the last request of the turn that runs.
+    pub(crate) fn last_request(&self) -> Option<(ModelClient, Arc<ModelRequest>)> {
+        let shared = self.shared();
+        Some((shared.client.clone()?, shared.last_request.clone()?))
+    }
+
+    /// Asks with a whole request; the text of the answer.
+    pub(crate) async fn complete(&self, client: &ModelClient, request: &ModelRequest) -> Result<String, String> {
+        let done = complete(client, request).await.map_err(|error| error.to_string())?;
+        let answered = if done.assembly.model.is_empty() { request.model.clone() } else { done.assembly.model };
+        self.shared().usage.push((answered, done.assembly.usage));
+        let text = reply(done.blocks).text.trim().to_owned();
+        if text.is_empty() {
+            Err("There was no answer; a question on the side cannot use tools.".into())
+        } else {
+            Ok(text)
+        }
+    }
+
+    /// Moves what side requests used into the ledger.
+    pub(crate) fn drain_usage(&self, ledger: &mut Ledger) {
+        for (model, usage) in std::mem::take(&mut self.shared().usage) {
+            ledger.record_side(&model, &usage);
+        }
+    }
+
+    async fn run(&self, request: SideRequest) -> Result<SideReply, String> {
+        self.ask_model(None, request).await
+    }
+
+    /// As `ask`, of the model with this id.
+    pub(crate) async fn ask_model(&self, named: Option<String>, request: SideRequest) -> Result<SideReply, String> {
+        let (client, main) = {
+            let shared = self.shared();
+            (shared.client.clone().ok_or("no model connection is open")?, shared.main.clone())
+        };
+        let identity = Arc::clone(&self.identity.lock().unwrap_or_else(PoisonError::into_inner));
+        let model = named.unwrap_or_else(|| match request.purpose {
+            SidePurpose::Small => self.small.clone(),
+            SidePurpose::Main => main,
+        });
+        let body = ModelRequest {
+            system: request.system.iter().map(|s| Fragment::text(s)).collect(),
+            tools: request.server_tools.into_iter().map(Fragment::new).collect(),
+            messages: vec![Message::user_text(&request.prompt)],
+            ..ModelRequest::new(&model, request.max_tokens.into(), identity)
+        };
+        let completed = tokio::time::timeout(request.timeout, complete(&client, &body)).await;
+        let done = completed.map_err(|_| "the model did not answer in time".to_owned())?.map_err(|e| e.to_string())?;
+        let answered = if done.assembly.model.is_empty() { model } else { done.assembly.model };
+        self.shared().usage.push((answered, done.assembly.usage));
+        Ok(reply(done.blocks))
+    }
+}
+
+/// A side request has no effects, so a failed one is simply made again, a few times.
+async fn complete(client: &ModelClient, request: &ModelRequest) -> Result<Completion, ModelError> {
+    let mut policy = RetryPolicy::default();
+    policy.max_retries = MAX_RETRIES;
+    loop {
+        let error = match client.complete(request).await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        match policy.next(&error, ResponseProgress::Nothing) {
+            RetryVerdict::Retry { delay, .. } => tokio::time::sleep(delay).await,
+            RetryVerdict::Reissue => {}
+            RetryVerdict::KeepCompleted
+            | RetryVerdict::Complete
+            | RetryVerdict::Compact
+            | RetryVerdict::LowerMaxTokens(_)
+            | RetryVerdict::Disable(_)
+            | RetryVerdict::Reauthenticate
+            | RetryVerdict::GiveUp => return Err(error),
+        }
+    }
+}
+
+fn reply(closed: Vec<ClosedBlock>) -> SideReply {
+    let texts: Vec<String> = closed
+        .iter()
+        .filter_map(|c| match BlockHead::read(&c.block)? {
+            BlockHead::Text(text) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect();
+    SideReply { text: texts.join("\n"), blocks: closed.into_iter().map(|c| c.block).collect() }
+}
+
+impl SideModel for SideClient {
+    fn ask(&self, request: SideRequest) -> BoxFuture<'_, Result<SideReply, String>> {
+        Box::pin(self.run(request))
+    }
+}

@@ -1,0 +1,97 @@
+//! How what was taught enters the conversation: as lines of the transcript and messages to the model, in one order, so that a
+//! resumed request has the same bytes.
+
+use super::FileTouch;
+use super::invoke::SkillInvocation;
+use super::slash::{self, SkillRequest};
+use crate::session::{Attachment, Session, synthetic, user_message};
+use crate::transcript_writer::PromptSource;
+use store::StoreError;
+use tokio_util::sync::CancellationToken;
+use wire::sdk::SdkMessage;
+
+impl Session {
+    /// Loads the skills that the prompt named. The inner error is why they were not loaded.
+    pub(crate) async fn load_typed(
+        &mut self,
+        plan: Option<SkillRequest>,
+        token: &CancellationToken,
+    ) -> Result<Result<(), String>, StoreError> {
+        let Some(plan) = plan else { return self.load_prompt().await };
+        let outcome = slash::load(self, plan, token).await?;
+        if let Err(why) = &outcome {
+            let text = format!("<local-command-stderr>{why}</local-command-stderr>");
+            self.inject(&text, PromptSource::Marker).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Adds what skills say, and lets what they declare hold.
+    pub(crate) async fn add_invocations(&mut self, loaded: Vec<SkillInvocation>) -> Result<(), StoreError> {
+        for invocation in loaded {
+            self.count_use(&invocation.skill.name);
+            let text = self.io.skills.text_to_send(&invocation);
+            let layer = invocation.hooks();
+            let SkillInvocation { skill, files, rules, tool_use_id, .. } = invocation;
+            self.add_skill_text(&text, tool_use_id).await?;
+            for file in files {
+                let Some(attachment) = Attachment::file(&file) else { continue };
+                self.attach(attachment)?;
+            }
+            self.io.grant_skill(rules);
+            if let Some(layer) = layer {
+                self.io.hooks.add(layer, &self.io.watch);
+            }
+            let allowed = self.io.watch.loaded.settings.available_models.as_deref();
+            self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
+        }
+        Ok(())
+    }
+
+    fn count_use(&self, name: &str) {
+        let (env, name) = (self.io.watch.env.clone(), name.to_owned());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = config::state::count_skill_use(&env, &name, sys::clock::now_ms()) {
+                tracing::debug!(%error, "the use of a skill could not be counted");
+            }
+        });
+    }
+
+    pub(crate) async fn add_skill_text(&mut self, text: &str, tool_use_id: Option<String>) -> Result<(), StoreError> {
+        let content = serde_json::json!([{"type": "text", "text": text}]);
+        let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
+        let message = user_message(&content);
+        let written = self.io.transcript.skill(message.clone(), tool_use_id)?;
+        self.context.push_text(text, written.uuid.clone());
+        self.io.host.send(SdkMessage::User(Box::new(synthetic(message, written, &self.io.host)))).await;
+        Ok(())
+    }
+
+    /// Before a step: skills that came, changed or went since the model was last told.
+    pub(crate) async fn send_skill_changes(&mut self) -> Result<(), StoreError> {
+        self.io.skills.refresh().await;
+        self.send_listing().await
+    }
+
+    async fn send_listing(&mut self) -> Result<(), StoreError> {
+        let Some((attachment, warning)) = self.io.skills.due_listing() else { return Ok(()) };
+        self.attach(attachment)?;
+        if let Some(warning) = warning {
+            self.io.host.notice(warning).await;
+        }
+        Ok(())
+    }
+
+    /// After calls: the skills they loaded, and the instructions that hold for the files they touched.
+    pub(crate) async fn after_calls(&mut self, touched: &[FileTouch]) -> Result<(), StoreError> {
+        let loaded = self.io.skills.take_loaded();
+        self.add_invocations(loaded).await?;
+        for file in self.io.skills.touch(touched).await {
+            self.io.report_instruction(&file);
+            if let Some(attachment) = Attachment::nested_memory(&file) {
+                self.attach(attachment)?;
+            }
+        }
+        Ok(())
+    }
+}

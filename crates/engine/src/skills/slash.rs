@@ -1,0 +1,254 @@
+//! `/name arguments` in a prompt. A name nobody declared is an ordinary text. Up to six may stand at the beginning of one
+//! message; each gets the words after the last.
+
+use super::invoke::{InvocationContext, SkillInvocation, invoke};
+use crate::agents;
+use crate::calls;
+use crate::command::Prompt;
+use crate::commands;
+use crate::hooks::ExpansionPayload;
+use crate::session::{Session, SessionIo, plain_text};
+use crate::transcript_writer::PromptSource;
+use config::roots::DefinitionScope;
+use config::skills::{Skill, SkillContext, Skills};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
+use tokio_util::sync::CancellationToken;
+use wire::block::BlockHead;
+
+/// Skills one message may begin with.
+const MAX_STACKED: usize = 6;
+
+/// What a prompt asks to load.
+#[derive(Debug)]
+pub(crate) struct SkillRequest {
+    pub skills: Vec<Skill>,
+    pub arguments: String,
+    /// How the prompt stands in the transcript.
+    pub content: Box<RawValue>,
+    /// The text of a command of ours, in the place of a skill's.
+    pub body: Option<(&'static str, String)>,
+}
+
+/// What hooks are told of a typed command.
+pub(crate) struct TypedExpansion {
+    name: String,
+    arguments: String,
+    source: &'static str,
+    prompt: String,
+}
+
+impl TypedExpansion {
+    pub(crate) fn payload(&self) -> ExpansionPayload<'_> {
+        ExpansionPayload { name: &self.name, arguments: &self.arguments, source: self.source, prompt: &self.prompt }
+    }
+}
+
+impl SkillRequest {
+    pub(crate) fn expansion(&self, typed: &RawValue) -> TypedExpansion {
+        let (name, source) = match (self.skills.first(), &self.body) {
+            (Some(skill), _) => (skill.name.clone(), source_of(skill.scope)),
+            (None, Some((name, _))) => ((*name).to_owned(), "builtin"),
+            (None, None) => (String::new(), "builtin"),
+        };
+        TypedExpansion { name, arguments: self.arguments.clone(), source, prompt: plain_text(typed) }
+    }
+}
+
+fn source_of(scope: DefinitionScope) -> &'static str {
+    match scope {
+        DefinitionScope::Managed => "policy",
+        DefinitionScope::CommandLine => "flag",
+        DefinitionScope::User => "user",
+        DefinitionScope::Project | DefinitionScope::Added | DefinitionScope::Nested => "project",
+    }
+}
+
+/// A command of ours that stands for a prompt.
+pub(crate) fn built_in(prompt: &Prompt, io: &SessionIo) -> Option<SkillRequest> {
+    let (text, rest) = first_text(&prompt.content)?;
+    let (name, arguments, body) = commands::expansion(&text, io)?;
+    let content = tagged(&[name], &arguments, &rest)?;
+    Some(SkillRequest { skills: Vec::new(), arguments, content, body: Some((name, body)) })
+}
+
+/// `None` for a prompt that is to be sent as it is.
+pub(crate) fn parse_skills(skills: &Skills, content: &RawValue) -> Option<SkillRequest> {
+    let (text, rest) = first_text(content)?;
+    let mut found: Vec<Skill> = Vec::new();
+    let mut left = text.trim_start();
+    while found.len() < MAX_STACKED
+        && let Some((name, after)) = command(left)
+        && let Some(skill) = skills.find(name).filter(|skill| skill.is_user_visible())
+    {
+        found.push(skill.clone());
+        left = after;
+    }
+    let names = found.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>();
+    if names.is_empty() {
+        return None;
+    }
+    let arguments = left.trim().to_owned();
+    let content = tagged(&names, &arguments, &rest)?;
+    Some(SkillRequest { skills: found, arguments, content, body: None })
+}
+
+/// The name after a slash, and the text after it.
+fn command(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, after) = rest.split_at(end);
+    (!name.is_empty()).then(|| (name, after.trim_start_matches([' ', '\t'])))
+}
+
+/// The text a prompt begins with, and the blocks that come after it.
+fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
+    let raw = content.get();
+    if raw.starts_with('"') {
+        return raw.starts_with("\"/").then(|| serde_json::from_str(raw).ok()).flatten().map(|text| (text, Vec::new()));
+    }
+    let mut blocks: Vec<Box<RawValue>> = serde_json::from_str(raw).ok()?;
+    let at = blocks.iter().position(|block| matches!(BlockHead::read(block), Some(BlockHead::Text(_))))?;
+    let Some(BlockHead::Text(text)) = BlockHead::read(&blocks[at]) else { return None };
+    let text = text.into_owned();
+    blocks.remove(at);
+    text.starts_with('/').then_some((text, blocks))
+}
+
+/// The form that readers of transcripts know.
+fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
+    let (first, more) = names.split_first()?;
+    let stacked: String = more.iter().flat_map(|name| ["/", name, " "]).collect();
+    let arguments = stacked + arguments;
+    let mut text = format!("<command-name>/{first}</command-name>\n<command-message>{first}</command-message>");
+    if !arguments.is_empty() {
+        text.push_str("\n<command-args>");
+        text.push_str(&arguments);
+        text.push_str("</command-args>");
+    }
+    let text = wire::raw::to_raw(&text).ok()?;
+    if rest.is_empty() {
+        return Some(text);
+    }
+    let blocks: Vec<&str> = rest.iter().map(|block| block.get()).collect();
+    let joined = format!(r#"[{{"type":"text","text":{}}},{}]"#, text.get(), blocks.join(","));
+    RawValue::from_string(joined).ok()
+}
+
+/// Loads what the prompt asked for. `Err` is why nothing was loaded, for the user.
+pub(crate) async fn load(
+    session: &mut Session,
+    plan: SkillRequest,
+    token: &CancellationToken,
+) -> Result<Result<(), String>, StoreError> {
+    if let Some((_, body)) = &plan.body {
+        session.add_skill_text(body, None).await?;
+        return Ok(Ok(()));
+    }
+    let mut loaded: Vec<SkillInvocation> = Vec::new();
+    for skill in plan.skills {
+        let cx = match calls::context_for(&session.io, "slash", token.child_token()).await {
+            Ok(cx) => cx,
+            Err(error) => return Ok(Err(format!("The sandbox could not be set up: {error}"))),
+        };
+        let scene = InvocationContext {
+            facts: Arc::clone(&session.io.skills.facts),
+            policy: Arc::clone(&session.io.policy),
+            cx,
+        };
+        let variants: Vec<String> =
+            session.io.skills.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
+        let rendering = invoke(skill, &plan.arguments, &scene);
+        match session.control.during(rendering).await {
+            Some(Ok(invocation)) if invocation.skill.context == SkillContext::Fork => {
+                let name = invocation.skill.name.clone();
+                match run_fork(session, invocation, scene).await {
+                    Some(Ok(report)) => {
+                        let text = crate::prompts::forked_skill(&name, &report);
+                        session.inject(&text, PromptSource::Meta).await?;
+                    }
+                    Some(Err(why)) => return Ok(Err(why)),
+                    None => return Ok(Ok(())),
+                }
+            }
+            Some(Ok(mut invocation)) => {
+                invocation.text.push_str(&crate::prompts::skill_variants(&variants));
+                loaded.push(invocation);
+            }
+            Some(Err(why)) => return Ok(Err(why)),
+            None => return Ok(Ok(())),
+        }
+    }
+    session.add_invocations(loaded).await?;
+    Ok(Ok(()))
+}
+
+/// The skill as an agent: its report, or why there is none. `None` when the process must stop.
+async fn run_fork(
+    session: &mut Session,
+    invocation: SkillInvocation,
+    scene: InvocationContext,
+) -> Option<Result<String, String>> {
+    let Session { control, context, io, .. } = session;
+    io.spawner.publish_parent(io, context);
+    let fork = invocation.into_fork();
+    let done = control.during(agents::run_forked_skill(&io.spawner, fork, &scene.policy, scene.cx)).await?;
+    Some(match done {
+        Ok(outcome) if outcome.is_error => Err(outcome.content.text().into_owned()),
+        Ok(outcome) => Ok(outcome.content.text().into_owned()),
+        Err(why) => Err(why),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn skills(names: &[&str]) -> (tempfile::TempDir, Skills) {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path().join(".claude");
+        for name in names {
+            std::fs::create_dir_all(home.join("skills").join(name)).unwrap();
+            std::fs::write(home.join("skills").join(name).join("SKILL.md"), "x").unwrap();
+        }
+        let mut roots = config::roots::DefinitionRoots::default();
+        let scope = config::roots::DefinitionScope::User;
+        roots.roots.push(config::roots::DefinitionRoot { dir: home, scope, skill_code: true, agent_code: true });
+        let skills = Skills::load(&roots, &[], &std::collections::BTreeMap::new());
+        (temp, skills)
+    }
+
+    // [EXT-145]
+    #[test]
+    fn several_may_be_stacked() {
+        let (_temp, skills) = skills(&["a", "b", "c"]);
+        let planned = |text: &str| {
+            let plan = parse_skills(&skills, &raw(&serde_json::to_string(text).unwrap()))?;
+            let names: Vec<String> = plan.skills.iter().map(|skill| skill.name.clone()).collect();
+            Some((names.join(" "), plan.arguments))
+        };
+        assert_eq!(planned("/a /b do it"), Some(("a b".into(), "do it".into())));
+        assert_eq!(planned("/a two\nlines"), Some(("a".into(), "two\nlines".into())));
+        assert_eq!(planned("/a /x"), Some(("a".into(), "/x".into())));
+        assert_eq!(planned("/a /b /c /a /b /c /a"), Some(("a b c a b c".into(), "/a".into())));
+        for text in ["/x", "say /a", "/", "/a/b", "//a", ""] {
+            assert_eq!(planned(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_blocks_of_the_prompt_stay() {
+        let (_temp, skills) = skills(&["a"]);
+        let blocks = r#"[{"type":"image","source":{}},{"type":"text","text":"/a x"}]"#;
+        let plan = parse_skills(&skills, &raw(blocks)).unwrap();
+        assert_eq!(
+            plan.content.get(),
+            r#"[{"type":"text","text":"<command-name>/a</command-name>\n<command-message>a</command-message>\n<command-args>x</command-args>"},{"type":"image","source":{}}]"#
+        );
+    }
+}

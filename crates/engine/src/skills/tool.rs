@@ -1,0 +1,109 @@
+//! The Skill tool: the model loads a skill. The body goes into the conversation as a message of its own; the result only
+//! says that it did. A skill with `context: fork` is the task of an agent instead, and the result is its report.
+
+use super::invoke::{InvocationContext, invoke};
+use super::{SharedSkills, SkillFacts};
+use crate::agents;
+use config::skills::{Skill, SkillContext};
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::sync::{Arc, PoisonError};
+use tools::contract::ToolSpec;
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput, ToolOutcome, Workspace};
+
+pub(crate) const NAME: &str = "Skill";
+
+static SPEC: ToolSpec =
+    ToolSpec::of(NAME, include_str!("../prompts/skill.md"), include_str!("../prompts/skill.schema.json"));
+
+pub(crate) struct SkillTool {
+    shared: SharedSkills,
+    facts: Arc<SkillFacts>,
+}
+
+impl SkillTool {
+    pub(super) fn new(shared: SharedSkills, fixed: Arc<SkillFacts>) -> Self {
+        Self { shared, facts: fixed }
+    }
+}
+
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of(NAME, input)?;
+        let name = input.string("skill")?;
+        let args = input.opt_string("args")?.unwrap_or_default();
+        let (skills, fixed) = {
+            let shelf = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            (Arc::clone(&shelf.skills), shelf.facts.clone().unwrap_or_else(|| Arc::clone(&self.facts)))
+        };
+        // Models write the slash too.
+        let name = name.trim().trim_start_matches('/');
+        let Some(skill) = skills.find(name).filter(|skill| skill.visibility != config::skills::SkillVisibility::Off)
+        else {
+            return Err(InputError(format!("Unknown skill: {name}. Use one of the listed names.")));
+        };
+        if !skill.is_listed() {
+            return Err(InputError(format!(
+                "The skill {name} can only be started by the user, by typing /{name}. Do not imitate it; tell the user if it \
+                 would help."
+            )));
+        }
+        Ok(Box::new(SkillCall { skill: skill.clone(), args, shared: Arc::clone(&self.shared), facts: fixed }))
+    }
+}
+
+struct SkillCall {
+    skill: Skill,
+    args: String,
+    shared: SharedSkills,
+    facts: Arc<SkillFacts>,
+}
+
+impl ToolCall for SkillCall {
+    /// Words alone need no leave; rules about the skill hold in any case.
+    fn access(&self, _at: &Workspace) -> Vec<Access> {
+        vec![if self.skill.is_plain() { Access::Harmless } else { Access::Use }]
+    }
+
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
+    }
+
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.load(cx).await })
+    }
+}
+
+impl SkillCall {
+    async fn load(self, cx: CallContext) -> ToolOutcome {
+        let (policy, spawner) = {
+            let shelf = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            (shelf.policy.clone(), shelf.spawner.clone())
+        };
+        let (Some(policy), Some(spawner)) = (policy, spawner) else {
+            return ToolOutcome::failed("The skill could not be loaded: no rules are in force yet.");
+        };
+        let id = cx.id.clone();
+        let scene = InvocationContext { facts: self.facts, policy, cx };
+        let name = self.skill.name.clone();
+        match invoke(self.skill, &self.args, &scene).await {
+            Ok(invocation) if invocation.skill.context == SkillContext::Fork => {
+                let done = agents::run_forked_skill(&spawner, invocation.into_fork(), &scene.policy, scene.cx).await;
+                done.unwrap_or_else(ToolOutcome::failed)
+            }
+            Ok(mut invocation) => {
+                invocation.tool_use_id = Some(id);
+                self.shared.lock().unwrap_or_else(PoisonError::into_inner).loaded.push(invocation);
+                let structured = wire::raw::to_raw(&json!({"success": true, "commandName": name})).ok();
+                ToolOutcome::text(format!("Skill {name} is loaded; its instructions follow."), structured)
+            }
+            Err(why) => ToolOutcome::failed(why),
+        }
+    }
+}

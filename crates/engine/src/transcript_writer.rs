@@ -1,0 +1,509 @@
+//! Writes the session's transcript: builds each line with its place in the tree, hands it to the store, remembers the
+//! leaf. Nothing here waits for the disk except `flush`.
+
+use serde_json::value::RawValue;
+use store::{Persistence, StoreError, Transcript, WriteFailure};
+use sys::{clock, id};
+pub(crate) use wire::entry::RefusalMark;
+use wire::entry::{
+    AssistantEntry, AttachmentEntry, Attribution, BlockMarks, CallMarks, EntryTail, MetaEntry, SystemEntry,
+    TranscriptEntry, TurnPosition, UserEntry,
+};
+use wire::mode::PermissionMode;
+
+pub(crate) struct TranscriptWriter {
+    transcript: Transcript,
+    persist: Persistence,
+    tail: EntryTail,
+    /// Whose lines these are, when it is not the main thread.
+    agent_id: Option<String>,
+    leaf: Option<String>,
+    prompt_id: Option<String>,
+    /// The id of a prompt that is not written yet.
+    is_prompt_announced: bool,
+    /// `note_kind` was done.
+    has_kind: bool,
+    /// Where the next prompt stands in the session.
+    position: TurnPosition,
+    /// The failure the user was last told of.
+    reported_failure: Option<WriteFailure>,
+    /// The file held this conversation before this process wrote to it.
+    was_saved: bool,
+    /// Hears of what is written.
+    mirror: Option<store::LineObserver>,
+}
+
+/// A line that was appended: what the host's twin of it needs.
+pub(crate) struct WrittenLine {
+    pub uuid: String,
+    pub timestamp: String,
+}
+
+/// A prompt or injected text.
+pub(crate) struct UserLine<'a> {
+    pub message: Box<RawValue>,
+    pub uuid: Option<String>,
+    pub mode: PermissionMode,
+    pub source: &'a PromptSource,
+    /// Who asked, when it is a prompt.
+    pub origin: &'static str,
+}
+
+/// Where a user line came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PromptSource {
+    /// Submitted by the host: opens a new prompt group.
+    Host,
+    /// What an agent was asked to do: opens a new prompt group in its own file.
+    Task,
+    /// Written by us, part of the running turn, hidden from people.
+    Meta,
+    /// The same, but the host hears of it: it keeps the turn going.
+    Nudge,
+    /// A background task has ended. Nobody's consent to anything.
+    Notice,
+    /// Written by us and shown (the interrupt marker).
+    Marker,
+    /// A command that ran here, and what it printed.
+    Local,
+}
+
+/// The result of one call.
+pub(crate) struct ResultLine {
+    pub message: Box<RawValue>,
+    pub structured: Box<RawValue>,
+    /// The assistant line that made the call: parent of this one.
+    pub assistant_uuid: String,
+    pub marks: CallMarks,
+    pub mcp_meta: Option<Box<RawValue>>,
+}
+
+/// One block of a response, not yet written: lines wait for the final usage.
+pub(crate) struct AssistantLine {
+    pub message: Box<RawValue>,
+    /// `None` on a message of our own.
+    pub block: Option<BlockMarks>,
+    pub attribution: Attribution,
+    pub uuid: String,
+    pub timestamp: String,
+    pub request_id: Option<String>,
+    pub effort: Option<&'static str>,
+    pub error: Option<ApiErrorLine>,
+    pub aborted: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct ApiErrorLine {
+    pub category: &'static str,
+    pub status: Option<u16>,
+    pub refusal: Option<RefusalMark>,
+}
+
+/// What to do about a configuration folder that cannot be written.
+pub(crate) const SAVE_HINT: &str = "To go on without saving, use --no-session-persistence; to save elsewhere, set CLAUDE_CONFIG_DIR to a folder that can \
+     be written.";
+
+fn notice_origin() -> Box<RawValue> {
+    RawValue::from_string(r#"{"kind":"task-notification"}"#.into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// What a compaction writes.
+pub(crate) struct BoundaryLine {
+    pub metadata: serde_json::Value,
+    pub summary: Box<RawValue>,
+    pub summary_uuid: String,
+    /// The last kept message; `None`: nothing was kept.
+    pub leaf: Option<String>,
+}
+
+impl TranscriptWriter {
+    pub(crate) fn persists(&self) -> Persistence {
+        self.persist
+    }
+
+    /// Lines from now on are written somewhere else.
+    pub(crate) fn move_to(&mut self, cwd: &std::path::Path) {
+        self.tail.cwd = cwd.display().to_string();
+        let branch = sys::git::branch(cwd);
+        self.tail.git_branch = if branch.is_empty() { "HEAD".into() } else { branch };
+    }
+
+    pub(crate) fn new(transcript: Transcript, persist: Persistence, tail: EntryTail, leaf: Option<String>) -> Self {
+        Self {
+            transcript,
+            persist,
+            tail,
+            agent_id: None,
+            was_saved: leaf.is_some(),
+            leaf,
+            prompt_id: None,
+            is_prompt_announced: false,
+            has_kind: false,
+            position: TurnPosition::default(),
+            reported_failure: None,
+            mirror: None,
+        }
+    }
+
+    /// The lines of another conversation go to a file of their own.
+    pub(crate) fn begin_session(&mut self, path: &std::path::Path, session_id: &str) {
+        let tail = EntryTail { session_id: session_id.to_owned(), slug: None, ..self.tail.clone() };
+        let mirror = self.mirror.take();
+        let transcript = Transcript::open(path.to_path_buf(), self.persist).with_observer(mirror.clone());
+        *self = Self::new(transcript, self.persist, tail, None).mirrored(mirror);
+    }
+
+    /// The same conversation in a file at another place, which holds `metadata` near its end.
+    pub(crate) fn take_state_from(&mut self, before: &Self, metadata: &[String]) {
+        self.leaf.clone_from(&before.leaf);
+        self.was_saved = before.was_saved || before.transcript.has_saved();
+        self.prompt_id.clone_from(&before.prompt_id);
+        self.is_prompt_announced = before.is_prompt_announced;
+        (self.has_kind, self.position) = (before.has_kind, before.position);
+        self.tail.slug.clone_from(&before.tail.slug);
+        self.transcript.remember(metadata);
+    }
+
+    /// Hosts that keep copies hear of the whole file under its new name.
+    pub(crate) async fn mirror_all(&self) {
+        let (Some(tap), Some(path)) = (self.mirror.clone(), self.file()) else { return };
+        let path = path.to_path_buf();
+        tokio::task::spawn_blocking(move || crate::mirror::mirror_file(&tap, &path)).await.ok();
+    }
+
+    /// Every line is a side chain of the session, marked with the agent that wrote it.
+    pub(crate) fn for_agent(self, agent_id: &str) -> Self {
+        Self { agent_id: Some(agent_id.to_owned()), ..self }
+    }
+
+    /// `tap` also hears of the history of a fork, which is not written line by line.
+    pub(crate) fn mirrored(self, tap: Option<store::LineObserver>) -> Self {
+        Self { mirror: tap, ..self }
+    }
+
+    /// The name of the conversation's plan stands on every line from now on.
+    pub(crate) fn set_slug(&mut self, slug: &str) {
+        self.tail.slug = Some(slug.to_owned());
+    }
+
+    pub(crate) fn leaf(&self) -> Option<&str> {
+        self.leaf.as_deref()
+    }
+
+    /// The id of the prompt that is served.
+    pub(crate) fn prompt_id(&self) -> Option<&str> {
+        self.prompt_id.as_deref()
+    }
+
+    /// Names the next prompt before it is written: hooks are told of it first.
+    pub(crate) fn announce_prompt(&mut self) {
+        self.prompt_id = Some(id::uuid());
+        self.is_prompt_announced = true;
+    }
+
+    /// Starts this session's file with the history of another.
+    pub(crate) fn fork(&mut self, source: &store::LoadedConversation, session_id: &str) -> Result<(), StoreError> {
+        match self.persist {
+            Persistence::Yes => store::fork::fork(source, session_id, self.transcript.path())?,
+            Persistence::No => return Ok(()),
+        }
+        self.was_saved = true;
+        if let Some(tap) = self.mirror.clone() {
+            // A tap may wait for the host, and this is the runtime.
+            let path = self.transcript.path().to_path_buf();
+            std::thread::spawn(move || crate::mirror::mirror_file(&tap, &path)).join().ok();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The position behind the last turn of the conversation that is taken up.
+    pub(crate) fn following(self, last: Option<TurnPosition>) -> Self {
+        let next =
+            |last: TurnPosition| TurnPosition { prompt_index: last.prompt_index + 1, turn_index: last.turn_index + 1 };
+        Self { position: last.map(next).unwrap_or_default(), ..self }
+    }
+
+    /// A turn begins that no prompt opened.
+    pub(crate) fn count_turn(&mut self) {
+        self.position.turn_index += 1;
+    }
+
+    /// Where a turn that this line opens stands; the next one stands behind it.
+    fn take_position(&mut self, source: PromptSource) -> Option<TurnPosition> {
+        let taken = self.position;
+        match source {
+            PromptSource::Host => {
+                self.position = TurnPosition { prompt_index: taken.prompt_index + 1, turn_index: taken.turn_index + 1 };
+                Some(taken)
+            }
+            PromptSource::Notice
+            | PromptSource::Task
+            | PromptSource::Meta
+            | PromptSource::Nudge
+            | PromptSource::Marker
+            | PromptSource::Local => None,
+        }
+    }
+
+    pub(crate) fn user(&mut self, line: UserLine<'_>) -> Result<WrittenLine, StoreError> {
+        let turn_position = self.take_position(*line.source);
+        let is_prompt = *line.source == PromptSource::Host;
+        let opens_group = is_prompt || *line.source == PromptSource::Task;
+        if opens_group && !std::mem::take(&mut self.is_prompt_announced) {
+            self.prompt_id = Some(id::uuid());
+        }
+        let entry = UserEntry {
+            is_meta: matches!(line.source, PromptSource::Meta | PromptSource::Nudge | PromptSource::Notice),
+            origin: (*line.source == PromptSource::Notice).then(notice_origin),
+            permission_mode: is_prompt.then(|| line.mode.as_str()),
+            prompt_source: is_prompt.then_some("sdk"),
+            turn_origin: is_prompt.then_some(line.origin),
+            turn_position,
+            ..self.blank_user(line.message, line.uuid)
+        };
+        self.push_user(entry)
+    }
+
+    /// The body of a skill, with the call that loaded it.
+    pub(crate) fn skill(
+        &mut self,
+        message: Box<RawValue>,
+        tool_use_id: Option<String>,
+    ) -> Result<WrittenLine, StoreError> {
+        let entry = UserEntry { is_meta: true, source_tool_use_id: tool_use_id, ..self.blank_user(message, None) };
+        self.push_user(entry)
+    }
+
+    pub(crate) fn result(&mut self, line: ResultLine) -> Result<WrittenLine, StoreError> {
+        let entry = UserEntry {
+            parent_uuid: Some(line.assistant_uuid.clone()),
+            tool_use_result: Some(line.structured),
+            call: (line.marks != CallMarks::default()).then_some(line.marks),
+            mcp_meta: line.mcp_meta,
+            source_tool_assistant_uuid: Some(line.assistant_uuid),
+            ..self.blank_user(line.message, None)
+        };
+        self.push_user(entry)
+    }
+
+    fn blank_user(&self, message: Box<RawValue>, uuid: Option<String>) -> UserEntry {
+        UserEntry {
+            parent_uuid: self.leaf.clone(),
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
+            prompt_id: self.prompt_id.clone(),
+            kind: "user",
+            message,
+            is_meta: false,
+            is_compact_summary: false,
+            is_visible_in_transcript_only: false,
+            uuid: uuid.unwrap_or_else(id::uuid),
+            timestamp: clock::now_iso(),
+            permission_mode: None,
+            prompt_source: None,
+            origin: None,
+            turn_origin: None,
+            turn_position: None,
+            tool_use_result: None,
+            call: None,
+            mcp_meta: None,
+            source_tool_assistant_uuid: None,
+            source_tool_use_id: None,
+            tail: self.tail.clone(),
+        }
+    }
+
+    fn push_user(&mut self, entry: UserEntry) -> Result<WrittenLine, StoreError> {
+        let written = WrittenLine { uuid: entry.uuid.clone(), timestamp: entry.timestamp.clone() };
+        self.push(&[TranscriptEntry::User(Box::new(entry))])?;
+        Ok(written)
+    }
+
+    /// All lines of a response in one write, each the parent of the next.
+    pub(crate) fn assistant(&mut self, lines: Vec<AssistantLine>) -> Result<(), StoreError> {
+        let mut parent = self.leaf.clone();
+        let mut entries = Vec::with_capacity(lines.len());
+        for line in lines {
+            let uuid = line.uuid.clone();
+            entries.push(TranscriptEntry::Assistant(Box::new(AssistantEntry {
+                parent_uuid: parent.replace(uuid),
+                is_sidechain: self.agent_id.is_some(),
+                agent_id: self.agent_id.clone(),
+                message: line.message,
+                block: line.block,
+                request_id: line.request_id,
+                kind: "assistant",
+                uuid: line.uuid,
+                timestamp: line.timestamp,
+                effort: line.effort,
+                is_api_error_message: line.error.is_some(),
+                error: line.error.as_ref().map(|e| e.category),
+                api_error_status: line.error.as_ref().and_then(|e| e.status),
+                refusal: line.error.and_then(|e| e.refusal),
+                aborted: line.aborted,
+                is_aborted_mid_stream: line.aborted,
+                attribution: line.attribution,
+                tail: self.tail.clone(),
+            })));
+        }
+        self.push(&entries)
+    }
+
+    /// The transcript's file, when there is one.
+    pub(crate) fn file(&self) -> Option<&std::path::Path> {
+        matches!(self.persist, Persistence::Yes).then(|| self.transcript.path())
+    }
+
+    /// The end of what is sent so far, and the summary that stands for it. What follows continues the kept messages.
+    pub(crate) fn boundary(&mut self, line: BoundaryLine) -> Result<WrittenLine, StoreError> {
+        let mut fields = serde_json::Map::new();
+        fields.insert("content".into(), "Conversation compacted".into());
+        fields.insert("isMeta".into(), false.into());
+        fields.insert("level".into(), "info".into());
+        fields.insert("compactMetadata".into(), line.metadata);
+        let boundary = SystemEntry {
+            parent_uuid: None,
+            logical_parent_uuid: self.leaf.clone(),
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
+            kind: "system",
+            subtype: "compact_boundary",
+            fields,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        let summary = UserEntry {
+            parent_uuid: Some(boundary.uuid.clone()),
+            is_compact_summary: true,
+            is_visible_in_transcript_only: true,
+            ..self.blank_user(line.summary, Some(line.summary_uuid))
+        };
+        let written = WrittenLine { uuid: summary.uuid.clone(), timestamp: summary.timestamp.clone() };
+        self.push(&[TranscriptEntry::System(Box::new(boundary)), TranscriptEntry::User(Box::new(summary))])?;
+        if line.leaf.is_some() {
+            self.leaf = line.leaf;
+        }
+        Ok(written)
+    }
+
+    /// Returns the line's uuid.
+    pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<String, StoreError> {
+        let entry = AttachmentEntry {
+            parent_uuid: self.leaf.clone(),
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
+            kind: "attachment",
+            attachment,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        let uuid = entry.uuid.clone();
+        self.push(&[TranscriptEntry::Attachment(Box::new(entry))])?;
+        Ok(uuid)
+    }
+
+    pub(crate) fn system(
+        &mut self,
+        subtype: &'static str,
+        fields: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), StoreError> {
+        let entry = SystemEntry {
+            parent_uuid: self.leaf.clone(),
+            logical_parent_uuid: None,
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
+            kind: "system",
+            subtype,
+            fields,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        self.push(&[TranscriptEntry::System(Box::new(entry))])
+    }
+
+    pub(crate) fn meta(&mut self, entry: MetaEntry) -> Result<(), StoreError> {
+        self.push(&[TranscriptEntry::Meta(entry)])
+    }
+
+    /// That this is a conversation like any other, once per process: readers tell kinds of sessions apart by it.
+    pub(crate) fn note_kind(&mut self) -> Result<(), StoreError> {
+        if std::mem::replace(&mut self.has_kind, true) {
+            return Ok(());
+        }
+        self.meta(MetaEntry::Mode { mode: "normal".into(), session_id: self.tail.session_id.clone() })
+    }
+
+    /// What the session is called: among sessions, and for whoever sends messages to it.
+    pub(crate) fn name(&mut self, name: String, session_id: String) -> Result<(), StoreError> {
+        let title = MetaEntry::CustomTitle { custom_title: name.clone(), session_id: session_id.clone() };
+        let agent = MetaEntry::AgentName { agent_name: name, session_id };
+        self.push(&[TranscriptEntry::Meta(title), TranscriptEntry::Meta(agent)])
+    }
+
+    fn push(&mut self, entries: &[TranscriptEntry]) -> Result<(), StoreError> {
+        let mut lines = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match entry.to_line() {
+                Ok(line) => lines.push(line),
+                // Our own types always serialise; a bug here must not lose the rest of the turn.
+                Err(error) => tracing::error!(%error, "a transcript line could not be serialised"),
+            }
+        }
+        if let Some(uuid) = entries.iter().rev().find_map(TranscriptEntry::uuid) {
+            self.leaf = Some(uuid.to_owned());
+        }
+        self.transcript.append(lines)
+    }
+
+    /// What the user should hear about a failing disk: once, and again only after it had recovered.
+    pub(crate) fn take_warning(&mut self) -> Option<String> {
+        let unsaved = self.unsaved();
+        let failure = self.transcript.health().borrow().clone().filter(|f| f.warn || unsaved.is_some());
+        let is_fresh = failure.is_some() && self.reported_failure != failure;
+        // The session of an agent tells it for both.
+        let is_silent = unsaved.is_some() && self.agent_id.is_some();
+        let text = unsaved.or_else(|| failure.as_ref().map(ToString::to_string));
+        self.reported_failure = failure;
+        text.filter(|_| is_fresh && !is_silent)
+    }
+
+    /// Why nothing of this conversation could be saved so far, with what that means; `None` when something is saved, or
+    /// nothing has failed.
+    pub(crate) fn unsaved(&self) -> Option<String> {
+        if self.persist == Persistence::No || self.was_saved || self.transcript.has_saved() {
+            return None;
+        }
+        let failure = self.transcript.health().borrow().clone()?;
+        Some(format!(
+            "Transcript writes are failing ({} — {}) · this session is not saved: it cannot be resumed, and undo and \
+             checkpoints are off. {SAVE_HINT} Not writable: {}",
+            failure.cause,
+            failure.code,
+            self.transcript.path().display()
+        ))
+    }
+
+    /// Everything appended so far is in the file; or nothing ever was, and the session goes on without one. An error when
+    /// a conversation that was being saved no longer is: nothing may run unrecorded then.
+    pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
+        match self.flush().await {
+            Err(_) if self.unsaved().is_some() => {
+                self.transcript.allow_loss();
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Everything appended so far is in the file, or the reason why not.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        self.transcript.flush().await
+    }
+}

@@ -1,0 +1,323 @@
+//! EnterWorktree and ExitWorktree. The calls make, check and remove; the session itself moves once the call has ended. Work
+//! is thrown away only when the call says so, and then it is kept aside first.
+
+use super::active::{WorktreeRight, removal_objection};
+use super::{ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify};
+use crate::agents::{AgentSpawner, WorktreeContext};
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use tools::input::ToolInput;
+use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+
+pub(crate) struct EnterWorktree {
+    spec: ToolSpec,
+    spawner: Arc<AgentSpawner>,
+}
+
+pub(crate) struct ExitWorktree {
+    spec: ToolSpec,
+    spawner: Arc<AgentSpawner>,
+}
+
+impl EnterWorktree {
+    pub(crate) const NAME: &'static str = "EnterWorktree";
+
+    pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
+        let spec = ToolSpec::of(Self::NAME, include_str!("enter.md"), include_str!("enter.schema.json"));
+        Self { spec, spawner }
+    }
+}
+
+impl ExitWorktree {
+    pub(crate) const NAME: &'static str = "ExitWorktree";
+
+    pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
+        let spec = ToolSpec::of(Self::NAME, include_str!("exit.md"), include_str!("exit.schema.json"));
+        Self { spec, spawner }
+    }
+}
+
+impl Tool for EnterWorktree {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of(Self::NAME, input)?;
+        let name = input.opt_string("name")?.filter(|name| !name.is_empty());
+        let path = input.opt_string("path")?.filter(|path| !path.is_empty());
+        if name.is_some() && path.is_some() {
+            return Err(input.refuse("path", "give either a name or a path"));
+        }
+        let target = match path {
+            Some(path) => EnterTarget::Existing(path),
+            None => EnterTarget::Named(
+                WorktreeName::parse(&name.unwrap_or_default())
+                    .ok()
+                    .filter(|name| name.request.is_none())
+                    .ok_or_else(|| input.refuse("name", "use letters, digits, dots, dashes, underscores and /"))?,
+            ),
+        };
+        Ok(Box::new(EnterWorktreeCall { target, spawner: Arc::clone(&self.spawner) }))
+    }
+}
+
+impl Tool for ExitWorktree {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
+        let input = ToolInput::of(Self::NAME, input)?;
+        let action = input.opt_choice("action", &["keep", "remove"])?.ok_or_else(|| input.missing("action"))?;
+        let discards = input.opt_bool("discard_changes")?.unwrap_or(false);
+        let fate = match (action, discards) {
+            ("remove", true) => ExitAction::Discard,
+            ("remove", false) => ExitAction::Remove,
+            _ => ExitAction::Keep,
+        };
+        Ok(Box::new(ExitWorktreeCall { fate, spawner: Arc::clone(&self.spawner) }))
+    }
+}
+
+enum EnterTarget {
+    Named(WorktreeName),
+    Existing(String),
+}
+
+struct EnterWorktreeCall {
+    target: EnterTarget,
+    spawner: Arc<AgentSpawner>,
+}
+
+impl ToolCall for EnterWorktreeCall {
+    /// Whatever lies outside our own folder of worktrees is somebody else's, and asked about.
+    fn access(&self, at: &Workspace) -> Vec<Access> {
+        let harmless = match &self.target {
+            EnterTarget::Named(_) => true,
+            EnterTarget::Existing(path) => is_ours(&at.absolute(path), &at.project),
+        };
+        vec![if harmless { Access::Harmless } else { Access::Use }]
+    }
+
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
+    }
+
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.enter(&cx).await.unwrap_or_else(ToolOutcome::failed) })
+    }
+}
+
+fn is_ours(path: &Path, project: &Path) -> bool {
+    project.ancestors().any(|dir| {
+        let folder = dir.join(".claude/worktrees");
+        path != folder && path.starts_with(folder)
+    })
+}
+
+impl EnterWorktreeCall {
+    async fn enter(self, cx: &CallContext) -> Result<ToolOutcome, String> {
+        let standing = self.spawner.worktree_context()?;
+        if standing.is_guarded {
+            return Err("A worktree is already in use here. Leave it with ExitWorktree first.".into());
+        }
+        let stay = match self.target {
+            EnterTarget::Named(name) => create_new(&standing, name, cx).await?,
+            EnterTarget::Existing(path) => open_path(&standing, &cx.workspace.absolute(&path), cx)?,
+        };
+        let (path, branch) = (stay.worktree.path.clone(), stay.worktree.branch.clone());
+        let on = branch.as_ref().map(|branch| format!(" on branch {branch}")).unwrap_or_default();
+        let message = format!(
+            "The session works in the worktree {}{on} now, started from {}. Paths and commands belong to it; the main \
+             checkout cannot be changed. Leave with ExitWorktree.",
+            path.display(),
+            stay.worktree.started_from()
+        );
+        let mut structured = json!({"worktreePath": path.display().to_string()});
+        if let Some(branch) = branch {
+            structured["worktreeBranch"] = branch.into();
+        }
+        structured["message"] = message.clone().into();
+        self.spawner.request_move(WorktreeMove::Into(Arc::new(stay)));
+        Ok(ToolOutcome::text(message, wire::raw::to_raw(&structured).ok()))
+    }
+}
+
+async fn create_new(
+    standing: &WorktreeContext,
+    name: WorktreeName,
+    cx: &CallContext,
+) -> Result<ActiveWorktree, String> {
+    let order = WorktreeRequest {
+        project: &standing.project_dir,
+        name,
+        holder: WorktreeHolder::Session(&cx.state.facts.session_id),
+        settings: &standing.settings,
+        remote: standing.remote,
+        env: &standing.env,
+        hooks: Some(&standing.hooks),
+    };
+    let worktree = Worktree::create(order).await?;
+    Ok(ActiveWorktree { worktree, previous_dir: standing.project_dir.clone(), right: WorktreeRight::Made })
+}
+
+fn open_path(standing: &WorktreeContext, path: &Path, cx: &CallContext) -> Result<ActiveWorktree, String> {
+    let refused = |why: &str| format!("Refusing to use {} as an isolation worktree: {why}.", path.display());
+    let root = sys::git::root(&standing.project_dir).ok_or_else(|| refused("this session is in no repository"))?;
+    let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
+    if sys::real_path::path(path) != path {
+        return Err(refused("a link leads to it"));
+    }
+    verify(path, &main).map_err(|why| refused(&why))?;
+    let branch = sys::git::branch(path);
+    let branch = Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD"));
+    let worktree = Worktree::reopen(path.to_path_buf(), branch, String::new(), &standing.env);
+    let worktree = worktree.ok_or_else(|| refused("the repository does not list it as a worktree"))?;
+    worktree.lock(WorktreeHolder::Session(&cx.state.facts.session_id))?;
+    Ok(ActiveWorktree { worktree, previous_dir: standing.project_dir.clone(), right: WorktreeRight::Lent })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ExitAction {
+    Keep,
+    Remove,
+    Discard,
+}
+
+struct ExitWorktreeCall {
+    fate: ExitAction,
+    spawner: Arc<AgentSpawner>,
+}
+
+impl ToolCall for ExitWorktreeCall {
+    fn access(&self, _at: &Workspace) -> Vec<Access> {
+        vec![Access::Harmless]
+    }
+
+    fn concurrency(&self) -> CallConcurrency {
+        CallConcurrency::Exclusive
+    }
+
+    fn run(self: Box<Self>, _cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.leave().await.unwrap_or_else(ToolOutcome::failed) })
+    }
+}
+
+impl ExitWorktreeCall {
+    async fn leave(self) -> Result<ToolOutcome, String> {
+        let standing = self.spawner.worktree_context()?;
+        let Some(stay) = &standing.active_worktree else {
+            return Err("No worktree was entered here with EnterWorktree, so there is none to leave.".into());
+        };
+        let path = stay.worktree.path.display().to_string();
+        let from =
+            if stay.previous_dir.is_dir() { stay.previous_dir.clone() } else { sys::real_path::path(Path::new("/")) };
+        let gone = match self.fate {
+            ExitAction::Keep => {
+                stay.worktree.unlock();
+                None
+            }
+            ExitAction::Remove | ExitAction::Discard => Some(self.remove(stay, &standing).await?),
+        };
+        let mut message = match &gone {
+            None => format!("Left the worktree {path}; it stays as it is."),
+            Some(_) => format!("Removed the worktree {path}."),
+        };
+        if let Some(reference) = gone.as_ref().and_then(|gone| gone.reference.as_ref()) {
+            write!(
+                message,
+                " What it held is kept as {reference} (git worktree add <path> {reference} brings it back)."
+            )
+            .ok();
+        }
+        write!(message, " The session works in {} again.", from.display()).ok();
+        self.spawner.request_move(WorktreeMove::Back(from.clone()));
+        Ok(ToolOutcome::text(
+            message.clone(),
+            wire::raw::to_raw(&self.structured(stay, &from, gone.as_ref(), &message)).ok(),
+        ))
+    }
+
+    fn structured(
+        &self,
+        stay: &ActiveWorktree,
+        from: &Path,
+        gone: Option<&RemovedWorktree>,
+        message: &str,
+    ) -> serde_json::Value {
+        let mut fields = json!({
+            "action": if self.fate == ExitAction::Keep { "keep" } else { "remove" },
+            "originalCwd": from.display().to_string(),
+            "worktreePath": stay.worktree.path.display().to_string(),
+        });
+        if let Some(branch) = &stay.worktree.branch {
+            fields["worktreeBranch"] = branch.clone().into();
+        }
+        if let Some(gone) = gone.filter(|gone| gone.reference.is_some()) {
+            fields["discardedFiles"] = gone.work.files.into();
+            fields["discardedCommits"] = gone.work.commits.into();
+        }
+        fields["message"] = message.into();
+        fields
+    }
+
+    async fn remove(&self, stay: &ActiveWorktree, standing: &WorktreeContext) -> Result<RemovedWorktree, String> {
+        let path = stay.worktree.path.display();
+        if stay.right == WorktreeRight::Lent {
+            return Err(format!(
+                "The worktree {path} was not made by this session, so it is not removed. Leave it with action keep."
+            ));
+        }
+        let work = stay.worktree.unsaved_work().await;
+        let objection = removal_objection(&work);
+        let mut reference = None;
+        match (objection, self.fate) {
+            (Some(why), ExitAction::Remove | ExitAction::Keep) => {
+                return Err(format!(
+                    "The worktree {path} is not removed: {why}. Commit and merge or push it, leave it with action keep, or \
+                     ask the user whether it may be lost and then set discard_changes."
+                ));
+            }
+            (Some(_), ExitAction::Discard) => {
+                let kept = stay.worktree.save_to_reference().await;
+                reference = Some(kept.map_err(|why| format!("The worktree {path} is not removed: {why}."))?);
+            }
+            (None, _) => {}
+        }
+        stay.worktree.remove(Some(&standing.hooks)).await?;
+        Ok(RemovedWorktree { work: work.unwrap_or_default(), reference })
+    }
+}
+
+/// What was removed.
+struct RemovedWorktree {
+    work: super::unsaved_work::UnsavedWork,
+    /// Where it is kept.
+    reference: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn only_our_own_folder_is_entered_unasked() {
+        let project = PathBuf::from("/r/sub");
+        for (path, ours) in [
+            ("/r/.claude/worktrees/a", true),
+            ("/r/sub/.claude/worktrees/a", true),
+            ("/r/.claude/worktrees", false),
+            ("/elsewhere/.claude/worktrees/a", false),
+            ("/r/tree", false),
+        ] {
+            assert_eq!(is_ours(Path::new(path), &project), ours, "{path}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use super::*;
+use crate::shell::flow::{ShellStart, trace};
+use std::collections::BTreeMap;
+
+fn verdict(command: &str) -> &'static str {
+    let variables =
+        BTreeMap::from([("WORK".to_owned(), "/w/app".to_owned()), ("OUT".to_owned(), "/w/app/out".to_owned())]);
+    let start = ShellStart { cwd: Path::new("/w/app"), home: Some(Path::new("/home/u")), variables: &variables };
+    let roots = [PathBuf::from("/w/app")];
+    let store = Path::new("/home/u/.claude/snapshots");
+    let precious = ProtectedDirectories {
+        cwd: start.cwd,
+        home: start.home,
+        roots: &roots,
+        undo_store: Some(store),
+        real_undo_store: Some(store),
+    };
+    // `h` is a link to the home directory.
+    let real = |path: &Path| match path.strip_prefix("/w/app/h") {
+        Ok(rest) => Some(crate::path::normalise(&Path::new("/home/u").join(rest))),
+        Err(_) => Some(path.to_path_buf()),
+    };
+    match judge(&trace(command, &start), &precious, &real) {
+        RemovalVerdict::Fine => "fine",
+        RemovalVerdict::Ask(_) => "ask",
+        RemovalVerdict::Refuse => "refuse",
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn removals_that_take_undo_away_are_refused() {
+    // [F-A7] SC-E07
+    for command in [
+        "rm -rf ~", "rm -rf \"$HOME\"", "rm -rf /home/u/", "X=~; rm -rf $X", "X=$HOME; rm -rf \"$X\"", "for d in ~ x; do rm -rf $d; done",
+        "echo 'rm -rf ~' | sh", "bash <<< 'rm -rf ~'", "bash <<'E'\nrm -rf ~\nE", "eval 'rm -rf ~'", "printf '%s' 'rm -rf ~' | bash", "cd && rm -rf ../u",
+        "rm -rf ~/.claude", "rm -rf ~/.claude/*", "rm -rf ~/.claude/snapshots", "rm -rf ~/.claude/snapshots/blobs", "rm -rf ~/.*", "rm -rf /home/*",
+        "rm -rf /h?me/u", "find ~ -delete", "cd ~ && rm -rf /proc/self/cwd", "rm -rf /proc/self/root/home/u", "rm -rf h/.claude", "rm -rf h/../u", "mv ~/.claude /tmp/x",
+        "echo ~ | xargs rm -rf", "rm -rf {~,x}", "rm -rf ${X:-$HOME}", "$(echo rm) -rf ~", "X=rm; $X -rf ~", "read d <<< ~; rm -rf \"$d\"", "rm -rf ../../home/u",
+        "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home",
+    ] {
+        assert_eq!(verdict(command), "refuse", "{command}");
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn unknown_and_critical_removals_are_asked_about() {
+    // [F-A7] SC-E08
+    for command in [
+        "rm -rf $X", "rm -rf \"$X/build\"", "rm -rf $(cat list)", "cat list | xargs rm", "rm -rf \"$WORK\"", "rm -rf ~/*", "rm -rf $X/*", "rm -rf /proc/self/cwd",
+        "echo cm0gLXJmIH4= | base64 -d | sh", "base64 -d <<< cm0= | bash", "eval \"$(echo x | rev)\"", "rm -rf ..", "echo \"rm -rf $X\" | sh", "while read f; do rm \"$f\"; done < list",
+        "true && X=build; rm -rf \"$X\"/", "(X=build); rm -rf $X/", "X=build true; rm -rf $X", "rm -rf h/*", "shopt -s dotglob; rm -rf src/*", "bash <<E\nrm -rf $X\nE", "cd $X && rm -rf y",
+        "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..",
+    ] {
+        assert_ne!(verdict(command), "fine", "{command}");
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn ordinary_removals_are_quiet() {
+    // [F-A7]
+    for command in [
+        "rm -rf target", "rm x", "rm -rf ./build/*", "rm -rf /tmp/x/y", "rm -rf ~/old/thing", "X=build; rm -rf $X", "X=build; rm -rf \"$X\"/*", "D=/w/app/out && rm -rf \"$D\"",
+        "rm -rf \"$OUT\"", "rm -rf \"$WORK\"/target", "for f in a b; do rm -rf $f; done", "for f in *.tmp; do rm \"$f\"; done", "T=$(mktemp -d); cd $T && touch x; rm -rf \"$T\"",
+        "find . -name x -delete", "find src -delete", "cd src && rm -rf *", "ls | xargs rm", "rm -rf *.o", "rm -f file$(date +%F).log", "for i in 1 2 3; do rm f$i; done",
+        "find . -name '*.pyc' | xargs rm -f", "git ls-files -o | xargs rm", "curl https://x/i.sh | sh", "npm test | tee log", "echo hi | cat", "bash script.sh", "eval \"$(ssh-agent)\"",
+        "echo 'ls' | sh", "mv a b", "mv $X y", "bash -c 'make clean'", "rm -rf \"${X:-build}\"", "export D=build; rm -rf \"$D\"", "rm -rf node_modules && npm ci", "rm -rf $PWD/target",
+        "for f in *.c; do rm \"${f%.c}.o\"; done", "for ((i=0;i<3;i++)); do rm f$i; done", "echo rm -rf ~", "git commit -m 'rm -rf ~'", "bash <<E\nmake $X\nE",
+    ] {
+        assert_eq!(verdict(command), "fine", "{command}");
+    }
+}

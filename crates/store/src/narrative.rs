@@ -1,0 +1,203 @@
+//! What was said in a transcript, line by line, for people who read or search it. Side chains, the program's own notes, ids,
+//! signatures and image data are not part of it. Files are read in pieces, whatever their size.
+
+use crate::backward::BackwardLines;
+use crate::error::StoreError;
+use crate::head::{LineHead, LineMessageHead, LinePart};
+use serde_json::value::RawValue;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// Lines longer than this are not shown.
+const LINE_LIMIT: usize = 64 << 20;
+/// How far back the end of a conversation is looked for.
+const TAIL: usize = 4 << 20;
+
+/// One thing that was said or done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NarrativeItem<'a> {
+    User(&'a str),
+    Assistant(&'a str),
+    /// The tool and its input as JSON.
+    Call {
+        tool: &'a str,
+        input: &'a str,
+    },
+    Result {
+        text: &'a str,
+        is_error: bool,
+    },
+    Image,
+    /// A summary or the session's title.
+    Summary(&'a str),
+}
+
+/// Tells what `line` holds, in order.
+pub(crate) fn walk(head: &LineHead<'_>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
+    match head.kind.as_str() {
+        Some("user" | "assistant") if head.is_meta.0 || head.is_sidechain.0 => {}
+        Some("user") if head.is_compact_summary.0 => message(head.message, &mut |moment| {
+            if let NarrativeItem::User(text) = moment {
+                tell(NarrativeItem::Summary(text));
+            }
+        }),
+        Some("user") => message(head.message, tell),
+        Some("assistant") => message(head.message, &mut |moment| {
+            tell(match moment {
+                NarrativeItem::User(text) => NarrativeItem::Assistant(text),
+                other => other,
+            });
+        }),
+        Some("attachment") => {
+            let queued = head.attachment.and_then(|raw| serde_json::from_str::<LinePart<'_>>(raw.get()).ok());
+            if let Some(queued) = queued.filter(|part| part.kind.as_str() == Some("queued_command")) {
+                content(queued.prompt, tell);
+            }
+        }
+        Some("summary") => emit_text(head.summary.as_str(), tell),
+        Some("custom-title") => emit_text(head.custom_title.as_str(), tell),
+        Some("ai-title") => emit_text(head.ai_title.as_str(), tell),
+        _ => {}
+    }
+}
+
+fn emit_text(text: Option<&str>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
+    if let Some(text) = text {
+        tell(NarrativeItem::Summary(text));
+    }
+}
+
+fn message(raw: Option<&RawValue>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
+    let said = raw.and_then(|raw| serde_json::from_str::<LineMessageHead<'_>>(raw.get()).ok());
+    content(said.and_then(|said| said.content), tell);
+}
+
+/// A string, or blocks: text, calls and their results.
+fn content(raw: Option<&RawValue>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
+    let Some(raw) = raw else { return };
+    if raw.get().starts_with('"') {
+        if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+            tell(NarrativeItem::User(&text));
+        }
+        return;
+    }
+    let Ok(parts) = serde_json::from_str::<Vec<LinePart<'_>>>(raw.get()) else { return };
+    for part in parts {
+        match part.kind.as_str() {
+            Some("text") => {
+                if let Some(text) = part.text.as_str() {
+                    tell(NarrativeItem::User(text));
+                }
+            }
+            Some("image") => tell(NarrativeItem::Image),
+            Some("tool_result") => content(part.content, &mut |moment| {
+                tell(match moment {
+                    NarrativeItem::User(text) => NarrativeItem::Result { text, is_error: part.is_error.0 },
+                    other => other,
+                });
+            }),
+            Some("tool_use") => {
+                let tool = part.name.as_str().unwrap_or_default();
+                tell(NarrativeItem::Call { tool, input: part.input.map_or("{}", RawValue::get) });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One line of the file, as it stands there.
+#[derive(Clone, Copy, Debug)]
+pub struct TranscriptLine<'a> {
+    pub raw: &'a str,
+    pub timestamp: Option<&'a str>,
+}
+
+/// Reads a whole transcript in the order it was written. `line` hears of each line before its moments are told.
+pub fn read(
+    path: &Path,
+    line: &mut dyn FnMut(TranscriptLine<'_>) -> std::io::Result<()>,
+    tell: &mut dyn FnMut(NarrativeItem<'_>),
+) -> Result<(), StoreError> {
+    let fail = |e| StoreError::read(path, e);
+    let mut file = BufReader::with_capacity(256 << 10, File::open(path).map_err(fail)?);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        if file.read_until(b'\n', &mut bytes).map_err(fail)? == 0 {
+            return Ok(());
+        }
+        let raw = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        if raw.len() > LINE_LIMIT {
+            continue;
+        }
+        let (Some(head), Ok(raw)) = (LineHead::read(raw), std::str::from_utf8(raw)) else { continue };
+        line(TranscriptLine { raw, timestamp: head.timestamp.as_str() }).map_err(fail)?;
+        walk(&head, tell);
+    }
+}
+
+/// The last moments of a conversation, oldest first. `pick` turns a moment into what is kept, or leaves it out.
+pub fn last<T>(path: &Path, count: usize, pick: impl Fn(NarrativeItem<'_>) -> Option<T>) -> Result<Vec<T>, StoreError> {
+    let fail = |e| StoreError::read(path, e);
+    let file = File::open(path).map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut lines = BackwardLines::new(&file, length);
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while kept.len() < count
+        && seen < TAIL
+        && let Some((_, line)) = lines.next_line().map_err(fail)?
+    {
+        seen += line.len();
+        let Some(head) = LineHead::read(line) else { continue };
+        let mut here = Vec::new();
+        walk(&head, &mut |moment| here.extend(pick(moment)));
+        kept.extend(here.into_iter().rev());
+    }
+    kept.truncate(count);
+    kept.reverse();
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = r#"{"type":"mode","mode":"normal"}
+{"type":"user","timestamp":"T1","message":{"role":"user","content":"hello"}}
+{"type":"user","isMeta":true,"message":{"role":"user","content":"note"}}
+{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"hi"},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}
+{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":[{"type":"text","text":"no"},{"type":"image","source":{}}]}]}}
+{"type":"user","isCompactSummary":true,"message":{"content":"so far"}}
+torn {"type":"us
+"#;
+
+    fn shown(moment: NarrativeItem<'_>) -> String {
+        match moment {
+            NarrativeItem::User(text) => format!("> {text}"),
+            NarrativeItem::Assistant(text) => text.to_owned(),
+            NarrativeItem::Call { tool, input } => format!("{tool} {input}"),
+            NarrativeItem::Result { text, is_error } => format!("{text} {is_error}"),
+            NarrativeItem::Image => "image".into(),
+            NarrativeItem::Summary(text) => format!("= {text}"),
+        }
+    }
+
+    #[test]
+    fn a_transcript_is_told_forwards_and_from_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        std::fs::write(&path, LINES).unwrap();
+        let all = ["> hello", "hi", r#"Bash {"command":"ls"}"#, "no true", "image", "= so far"];
+        let (mut told, mut lines) = (Vec::new(), 0);
+        let mut count = |_: TranscriptLine<'_>| {
+            lines += 1;
+            Ok(())
+        };
+        read(&path, &mut count, &mut |moment| told.push(shown(moment))).unwrap();
+        assert_eq!(told, all);
+        assert_eq!(lines, 6, "what is no line is left out");
+        assert_eq!(last(&path, 100, |moment| Some(shown(moment))).unwrap(), all);
+        assert_eq!(last(&path, 2, |moment| Some(shown(moment))).unwrap(), all[4..]);
+    }
+}

@@ -1,0 +1,75 @@
+//! What killed processes left in the temporary folders. A session locks its folder while it lives; one whose lock file
+//! is there and held by nobody belongs to a process that is gone, and is removed with all it holds. Folders without such
+//! a file (of sessions that ended by themselves, or of other programs) are left alone. No link is followed.
+
+use crate::layout::StoreLayout;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Folders looked at in one go.
+const MAX_REMOVED: usize = 20_000;
+
+/// Removes the folders of dead sessions, except those of `own`, which may just be taken up again. Returns how many were
+/// removed. Blocking.
+pub fn sweep(layout: &StoreLayout, own: &str) -> usize {
+    let projects = layout.temp_roots().flat_map(folders).collect::<Vec<_>>();
+    let mut removed = 0;
+    for project in projects.iter().take(MAX_REMOVED) {
+        for session in folders(project).into_iter().take(MAX_REMOVED) {
+            if session.file_name().is_some_and(|name| name != own) && remove_dead(&session) {
+                removed += 1;
+            }
+        }
+        // Succeeds only when it is empty.
+        std::fs::remove_dir(project).ok();
+    }
+    removed
+}
+
+fn remove_dead(session: &Path) -> bool {
+    let lock = session.join(sys::fs::LOCK_FILE_NAME);
+    let is_file = std::fs::symlink_metadata(&lock).is_ok_and(|meta| meta.is_file());
+    if !is_file {
+        return false;
+    }
+    let Ok(held) = sys::fs::lock(&lock, Duration::ZERO) else { return false };
+    let removed = std::fs::remove_dir_all(session).is_ok();
+    drop(held);
+    removed
+}
+
+fn folders(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sys::Env;
+
+    // [F-C1]
+    #[test]
+    fn only_folders_of_dead_sessions_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let temp = dir.path().join("tmp");
+        std::fs::create_dir(&temp).unwrap();
+        let (home, temp) = (dir.path().to_str().unwrap(), temp.to_str().unwrap());
+        let layout = StoreLayout::new(&Env::default().with([("HOME", home), ("CLAUDE_CODE_TMPDIR", temp)]));
+        let make = |session: &str, marked: bool| {
+            let tasks = layout.create_tasks_dir(Path::new("/nowhere"), session).unwrap();
+            std::fs::write(tasks.join("b1.output"), "text").unwrap();
+            if marked {
+                std::fs::write(tasks.with_file_name(sys::fs::LOCK_FILE_NAME), "").unwrap();
+            }
+            tasks
+        };
+        let (dead, ended, own, live) = (make("D", true), make("E", false), make("O", true), make("L", true));
+        let held = sys::fs::lock(&live.with_file_name(sys::fs::LOCK_FILE_NAME), Duration::ZERO).unwrap();
+        assert_eq!(sweep(&layout, "O"), 1);
+        assert!(!dead.parent().unwrap().exists());
+        assert!(ended.exists() && own.exists() && live.exists());
+        drop(held);
+        assert_eq!(sweep(&layout, ""), 2);
+    }
+}

@@ -1,0 +1,96 @@
+//! Where a path really leads. Links are followed as far as the path exists; the rest is kept as written.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+/// Folders that are remembered before it starts afresh.
+const MAX_REMEMBERED: usize = 4096;
+
+/// The real location of an absolute path, also for a file that does not exist yet: the nearest existing parent is
+/// resolved, and a dangling link is followed to where a write through it would land.
+pub fn path(given: &Path) -> PathBuf {
+    follow(given, 40)
+}
+
+/// The real location of files that are no links themselves, as a walk meets them: each folder is resolved once. What it
+/// remembers is not checked again, so it must not outlive the walk.
+#[derive(Debug, Default)]
+pub struct ResolvedFolders {
+    known: RwLock<HashMap<OsString, PathBuf>>,
+}
+
+impl ResolvedFolders {
+    pub fn file(&self, given: &Path) -> PathBuf {
+        let (Some(parent), Some(name)) = (given.parent(), given.file_name()) else { return path(given) };
+        if let Some(real) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(parent.as_os_str()) {
+            return real.join(name);
+        }
+        let real = path(parent);
+        let whole = real.join(name);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(parent.into(), real);
+        whole
+    }
+}
+
+fn follow(given: &Path, hops: u32) -> PathBuf {
+    if let Ok(real) = std::fs::canonicalize(given) {
+        return real;
+    }
+    let (Some(parent), Some(last)) = (given.parent(), given.components().next_back()) else {
+        return given.to_path_buf();
+    };
+    let parent = follow(parent, hops);
+    let whole = match last {
+        Component::ParentDir => return parent.parent().map_or(parent.clone(), Path::to_path_buf),
+        Component::CurDir => return parent,
+        Component::Normal(name) => parent.join(name),
+        Component::Prefix(_) | Component::RootDir => return given.to_path_buf(),
+    };
+    match std::fs::read_link(&whole) {
+        Ok(target) if hops > 0 => follow(&parent.join(target), hops - 1),
+        _ => whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ResolvedFolders, path};
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn missing_files_resolve_through_their_parents_and_dangling_links() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = std::fs::canonicalize(temp.path()).unwrap();
+        std::fs::create_dir(dir.join("real")).unwrap();
+        symlink("real", dir.join("link")).unwrap();
+        symlink("link/gone", dir.join("dangling")).unwrap();
+        symlink("loop", dir.join("loop")).unwrap();
+        assert_eq!(path(&dir.join("link/new/x")), dir.join("real/new/x"));
+        assert_eq!(path(&dir.join("dangling")), dir.join("real/gone"));
+        assert_eq!(path(&dir.join("loop")), dir.join("loop"));
+    }
+
+    #[test]
+    fn files_are_found_through_their_folders() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = std::fs::canonicalize(temp.path()).unwrap();
+        std::fs::create_dir_all(dir.join("real/inner")).unwrap();
+        std::fs::write(dir.join("real/inner/file"), "").unwrap();
+        symlink("real", dir.join("link")).unwrap();
+        let folders = ResolvedFolders::default();
+        for name in ["real/inner/file", "link/inner/file", "link/inner/other", "gone/x", "real/.."] {
+            let given = dir.join(name);
+            for _ in 0..2 {
+                assert_eq!(folders.file(&given), path(&given), "{name}");
+            }
+        }
+        assert_eq!(folders.file(&dir.join("link/inner/file")), dir.join("real/inner/file"));
+        assert_eq!(folders.file("/".as_ref()), path("/".as_ref()));
+    }
+}

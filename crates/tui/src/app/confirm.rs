@@ -1,0 +1,310 @@
+//! Questions of the interface itself: may this folder run things, is bypassing understood, which of a repository's servers
+//! may start, how a large conversation goes on, whether to leave although something runs. The harmless answer is
+//! chosen at first, Esc is never a yes, and keys that were on their way do not answer.
+
+use super::dialog::KEY_GUARD_TIME;
+use super::{App, AppEffect};
+use crate::keys::{KeyCode, KeyPress};
+use crate::style::{StyledLine, TextStyle};
+use crate::surface::Caret;
+use crate::text;
+use crate::theme::{Theme, ThemeToken};
+use engine::preflight::{PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSubject};
+use std::time::Duration;
+
+/// Rows of a question's text inside it; the whole stands above when it is longer.
+const BODY_ROWS: usize = 10;
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartAnswer {
+    Trusted(Box<TrustQuestion>),
+    /// Go on, but without what was asked about.
+    Untrusted(Box<TrustQuestion>),
+    Bypassed,
+    /// `None`: another time.
+    Server(ServerQuestion, Option<ServerAnswer>),
+    Summary(SummaryChoice),
+    /// The session that was asked about does not start.
+    Declined,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SummaryChoice {
+    FromSummary,
+    AsItIs,
+}
+
+#[derive(Clone, Debug)]
+enum ConfirmSubject {
+    Entry(PreflightQuestion),
+    /// Credentials would go to the host of this number.
+    Host(Box<TrustQuestion>, usize),
+    Leave,
+}
+
+#[derive(Debug)]
+pub struct ConfirmDialog {
+    subject: ConfirmSubject,
+    chosen: usize,
+    shown_at: Duration,
+}
+
+impl ConfirmDialog {
+    fn new(asked: ConfirmSubject, now: Duration) -> Self {
+        let chosen = match &asked {
+            ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
+            | ConfirmSubject::Host(..)
+            | ConfirmSubject::Leave => 1,
+            ConfirmSubject::Entry(PreflightQuestion::Server(_)) => 2,
+            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => 0,
+        };
+        Self { subject: asked, chosen, shown_at: now }
+    }
+
+    fn choices(&self) -> Vec<&'static str> {
+        match &self.subject {
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) if asked.about == TrustSubject::Entries => {
+                vec!["Yes, use them", "No, go on without them", "No, leave"]
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Trust(_)) => {
+                vec!["Yes, I trust this folder", "No, go on and run nothing of it", "No, leave"]
+            }
+            ConfirmSubject::Host(..) => vec!["Yes, that is meant", "No"],
+            ConfirmSubject::Entry(PreflightQuestion::Bypass) => vec!["Yes, I accept that", "No, leave"],
+            ConfirmSubject::Entry(PreflightQuestion::Server(_)) => {
+                vec!["Yes, use this server", "Yes, use all servers of this project", "Not now", "No, never"]
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
+                vec!["Go on from a summary (quicker and cheaper)", "Go on with everything"]
+            }
+            ConfirmSubject::Leave => vec!["Leave and stop it", "Stay"],
+        }
+    }
+
+    fn title(&self) -> String {
+        match &self.subject {
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) if asked.about == TrustSubject::Entries => {
+                format!("Use new entries in the settings of {}?", asked.folder.display())
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) if !asked.changes.is_empty() => {
+                format!("{} has changed since you trusted it", asked.folder.display())
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) => {
+                format!("Do you trust {}?", asked.folder.display())
+            }
+            ConfirmSubject::Host(asked, at) => {
+                format!("Send your requests and credentials to {}?", text::clean(&asked.hosts[*at]))
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Bypass) => "Bypass all permission checks?".into(),
+            ConfirmSubject::Entry(PreflightQuestion::Server(_)) => "Use an MCP server of this project?".into(),
+            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => "This conversation is large and old".into(),
+            ConfirmSubject::Leave => "Something is still running".into(),
+        }
+    }
+
+    fn body(&self, background: usize) -> Vec<String> {
+        match &self.subject {
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) => trust_body(asked),
+            ConfirmSubject::Host(..) => vec!["This folder's settings say so.".into()],
+            ConfirmSubject::Entry(PreflightQuestion::Bypass) => vec![
+                "Every command runs and every file changes without a question, also what a text the model reads".into(),
+                "tells it to do. Use it only where nothing can be harmed: a container without network and secrets."
+                    .into(),
+            ],
+            ConfirmSubject::Entry(PreflightQuestion::Server(server)) => {
+                let mut lines = vec![text::clean(&server.text)];
+                if server.others > 0 {
+                    lines.push(format!("{} more after this one", server.others));
+                }
+                lines
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Summary { tokens, idle_ms }) => vec![format!(
+                "About {}k tokens, last used {} hours ago: the first answer would read all of it again.",
+                tokens / 1_000,
+                idle_ms / 3_600_000
+            )],
+            ConfirmSubject::Leave => {
+                let (count, it) =
+                    if background == 1 { ("1 task".into(), "it") } else { (format!("{background} tasks"), "them") };
+                vec![format!("{count} in the background; leaving stops {it}.")]
+            }
+        }
+    }
+
+    /// The cursor stands at the chosen answer, so that this is what a small screen shows.
+    pub(super) fn rows(&self, background: usize, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
+        let accent = theme.fg(ThemeToken::Permission);
+        let faint = theme.fg(ThemeToken::Inactive);
+        let mut rows = vec![StyledLine::styled("─".repeat(columns), accent)];
+        rows.extend(StyledLine::styled(text::clean(&self.title()), accent.bold()).wrapped(columns, 0));
+        let body = self.body(background);
+        for line in body.iter().take(BODY_ROWS) {
+            rows.extend(StyledLine::plain(format!("  {line}")).wrapped(columns, 4));
+        }
+        if body.len() > BODY_ROWS {
+            rows.push(StyledLine::styled(
+                format!("  … +{} lines; all of it stands above", body.len() - BODY_ROWS),
+                faint,
+            ));
+        }
+        let mut caret = None;
+        for (index, choice) in self.choices().iter().enumerate() {
+            let chosen = index == self.chosen;
+            if chosen {
+                caret = Some(Caret { row: rows.len(), column: 0 });
+            }
+            let mark = if chosen { "❯" } else { " " };
+            let style = if chosen { accent } else { TextStyle::PLAIN };
+            rows.extend(StyledLine::styled(format!("{mark} {}. {choice}", index + 1), style).wrapped(columns, 5));
+        }
+        rows.push(StyledLine::styled("enter to choose · esc for no", faint));
+        (rows, caret)
+    }
+}
+
+fn trust_body(asked: &TrustQuestion) -> Vec<String> {
+    if asked.about == TrustSubject::Entries {
+        return entries_body(asked);
+    }
+    let mut lines = vec!["If you say yes, this happens without further questions:".to_owned()];
+    for (title, items) in &asked.groups {
+        lines.push(format!("{title}:"));
+        lines.extend(items.iter().map(|item| {
+            let is_new = asked.changes.iter().any(|change| item.starts_with(change.as_str()));
+            format!("  {}{}", text::clean(item).replace('\n', " "), if is_new { "  ← new" } else { "" })
+        }));
+    }
+    lines
+}
+
+/// The difference to what was accepted before.
+fn entries_body(asked: &TrustQuestion) -> Vec<String> {
+    let one_line = |text: &String| text::clean(text).replace('\n', " ");
+    let mut lines = vec!["They were added after you trusted the folder, and not by gimlet:".to_owned()];
+    lines.extend(asked.replaced.iter().map(|before| format!("- {}", one_line(before))));
+    for (title, items) in &asked.groups {
+        lines.push(format!("{title}:"));
+        lines.extend(items.iter().map(|item| format!("+ {}", one_line(item))));
+    }
+    lines
+}
+
+impl App {
+    /// Something has to be answered before a session starts.
+    pub fn ask_before_start(&mut self, question: PreflightQuestion) {
+        self.open_confirm(ConfirmSubject::Entry(question));
+    }
+
+    fn open_confirm(&mut self, asked: ConfirmSubject) {
+        let gate = ConfirmDialog::new(asked, self.now);
+        let body = gate.body(self.session.background.len());
+        if body.len() > BODY_ROWS {
+            let mut lines = vec![StyledLine::styled(text::clean(&gate.title()), TextStyle::PLAIN.bold())];
+            lines.extend(body.into_iter().map(StyledLine::plain));
+            self.print_block(lines);
+        }
+        self.confirm = Some(gate);
+    }
+
+    /// Leaves, unless something runs that would be lost.
+    pub(super) fn request_exit(&mut self) {
+        if self.session.background.is_empty() {
+            self.effects.push(AppEffect::Exit);
+        } else {
+            self.open_confirm(ConfirmSubject::Leave);
+        }
+    }
+
+    /// Whether the key was meant for the question.
+    pub(super) fn confirm_dialog_key(&mut self, key: KeyPress) -> bool {
+        let Some(gate) = &mut self.confirm else { return false };
+        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
+            return false;
+        }
+        let rested = |since: Duration| self.now.saturating_sub(since) >= KEY_GUARD_TIME;
+        if key == KeyPress::ctrl('c') || key == KeyPress::ctrl('d') {
+            self.cancel_confirm();
+            return true;
+        }
+        if !rested(gate.shown_at) || !rested(self.typed_at) {
+            // Typed for something else, before the question could be read.
+            self.typed_at = self.now;
+            return true;
+        }
+        let count = gate.choices().len();
+        match (key.code, key.text().and_then(|c| c.to_digit(10))) {
+            (_, Some(digit)) if (1..=count).contains(&(digit as usize)) => self.answer_confirm(digit as usize - 1),
+            (KeyCode::Enter, _) => {
+                let chosen = gate.chosen;
+                self.answer_confirm(chosen);
+            }
+            (KeyCode::Up, _) => gate.chosen = gate.chosen.checked_sub(1).unwrap_or(count - 1),
+            (KeyCode::Down | KeyCode::Tab, _) => gate.chosen = (gate.chosen + 1) % count,
+            (KeyCode::Escape, _) => self.cancel_confirm(),
+            _ => {}
+        }
+        true
+    }
+
+    /// Esc and Ctrl+C: what changes nothing.
+    fn cancel_confirm(&mut self) {
+        let Some(gate) = self.confirm.take() else { return };
+        self.after_dialog();
+        match gate.subject {
+            ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
+            | ConfirmSubject::Host(..) => {
+                self.effects.push(AppEffect::Entry(StartAnswer::Declined));
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Server(server)) => {
+                self.effects.push(AppEffect::Entry(StartAnswer::Server(server, None)))
+            }
+            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
+                self.effects.push(AppEffect::Entry(StartAnswer::Summary(SummaryChoice::AsItIs)));
+            }
+            ConfirmSubject::Leave => {}
+        }
+    }
+
+    fn answer_confirm(&mut self, choice: usize) {
+        let Some(gate) = self.confirm.take() else { return };
+        // A question of the engine that waited behind it is seen only now.
+        self.after_dialog();
+        let answer = match (gate.subject, choice) {
+            (ConfirmSubject::Entry(PreflightQuestion::Trust(asked)), 0) => {
+                return self.confirm_hosts(Box::new(asked), 0);
+            }
+            (ConfirmSubject::Entry(PreflightQuestion::Trust(asked)), 1) => StartAnswer::Untrusted(Box::new(asked)),
+            (ConfirmSubject::Host(asked, at), 0) => return self.confirm_hosts(asked, at + 1),
+            (ConfirmSubject::Entry(PreflightQuestion::Bypass), 0) => StartAnswer::Bypassed,
+            (
+                ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
+                | ConfirmSubject::Host(..),
+                _,
+            ) => StartAnswer::Declined,
+            (ConfirmSubject::Entry(PreflightQuestion::Server(server)), at) => {
+                let answers =
+                    [Some(ServerAnswer::Approve), Some(ServerAnswer::ApproveAll), None, Some(ServerAnswer::Reject)];
+                StartAnswer::Server(server, answers.get(at).copied().flatten())
+            }
+            (ConfirmSubject::Entry(PreflightQuestion::Summary { .. }), 0) => {
+                StartAnswer::Summary(SummaryChoice::FromSummary)
+            }
+            (ConfirmSubject::Entry(PreflightQuestion::Summary { .. }), _) => {
+                StartAnswer::Summary(SummaryChoice::AsItIs)
+            }
+            (ConfirmSubject::Leave, 0) => return self.effects.push(AppEffect::Exit),
+            (ConfirmSubject::Leave, _) => return,
+        };
+        self.effects.push(AppEffect::Entry(answer));
+    }
+
+    /// A place that would receive credentials is agreed to by itself.
+    fn confirm_hosts(&mut self, asked: Box<TrustQuestion>, at: usize) {
+        if at < asked.hosts.len() {
+            self.open_confirm(ConfirmSubject::Host(asked, at));
+        } else {
+            self.effects.push(AppEffect::Entry(StartAnswer::Trusted(asked)));
+        }
+    }
+}

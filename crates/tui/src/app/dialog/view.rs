@@ -1,0 +1,275 @@
+//! A question as it is seen: its title, exactly what would run, why it is asked, and the answers with what each would save.
+
+use super::{Dialog, DialogArea, DialogChoice, DialogField, DialogLayout, PLAN_TOOL};
+use crate::app::panel::rules;
+use crate::app::session::SessionDisplay;
+use crate::app::{rule_suggestions, tools};
+use crate::diff;
+use crate::markdown;
+use crate::style::{StyledLine, TextStyle};
+use crate::text;
+use crate::theme::{Theme, ThemeToken};
+use serde_json::Value;
+
+impl Dialog {
+    /// What would run, in full.
+    pub fn preview(&self, session: &SessionDisplay, theme: &Theme, columns: usize) -> Vec<StyledLine> {
+        let look = |path| diff::DiffOptions { theme, columns, path, limit: usize::MAX };
+        match self.request.tool_name.as_str() {
+            // Spelled out by the engine: hidden characters are visible there.
+            "Bash" => {
+                let command = self.request.description.as_deref().unwrap_or_else(|| self.field_text("command"));
+                text::clean(command).split('\n').map(StyledLine::plain).collect()
+            }
+            "Edit" => diff::render(&self.edit_hunks(), &look(self.field_text("file_path"))),
+            "MultiEdit" => {
+                let edits = self.request.input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let part = |edit: &Value| {
+                    let text = |name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                    diff::diff_texts(&text("old_string"), &text("new_string"), 1)
+                };
+                let hunks: Vec<diff::DiffRowHunk> = edits.iter().flat_map(part).collect();
+                diff::render(&hunks, &look(self.field_text("file_path")))
+            }
+            PLAN_TOOL => {
+                let look = markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
+                markdown::render(self.field_text("plan"), &look)
+            }
+            "Write" => {
+                let before = self.original.as_deref().unwrap_or_default();
+                diff::render(
+                    &diff::diff_texts(before, self.field_text("content"), 1),
+                    &look(self.field_text("file_path")),
+                )
+            }
+            tool => {
+                let label = tools::label(tool, &self.request.input, session);
+                let mut lines = vec![StyledLine::plain(text::clean(&label.argument))];
+                if let Some(description) = &self.request.description {
+                    lines.extend(text::clean(description).split('\n').map(StyledLine::plain));
+                }
+                lines.retain(|line| !line.is_empty());
+                lines
+            }
+        }
+    }
+
+    /// With the file's own lines around it, when the file is known and has the text.
+    fn edit_hunks(&self) -> Vec<diff::DiffRowHunk> {
+        let (old, new) = (self.field_text("old_string"), self.field_text("new_string"));
+        match self.original.as_deref().filter(|before| !old.is_empty() && before.contains(old)) {
+            Some(before) if self.request.input.get("replace_all") == Some(&Value::Bool(true)) => {
+                diff::diff_texts(before, &before.replace(old, new), 1)
+            }
+            Some(before) => diff::diff_texts(before, &before.replacen(old, new, 1), 1),
+            None => diff::diff_texts(old, new, 1),
+        }
+    }
+
+    fn title(&self, place: &DialogArea<'_>) -> String {
+        let path = |name: &str| text::clean(place.session.short_path(self.field_text(name)));
+        let title = match self.request.tool_name.as_str() {
+            PLAN_TOOL => "The plan is ready. Do you want to go on with it?".to_owned(),
+            "Bash" => "Do you want to run this command?".to_owned(),
+            "Edit" | "MultiEdit" => format!("Do you want to edit {}?", path("file_path")),
+            "Write" if self.original.is_some() => format!("Do you want to overwrite {}?", path("file_path")),
+            "Write" => format!("Do you want to create {}?", path("file_path")),
+            "NotebookEdit" => format!("Do you want to edit {}?", path("notebook_path")),
+            "Read" => format!("Do you want to read {}?", path("file_path")),
+            tool => {
+                let name = tools::label(tool, &self.request.input, place.session).name;
+                format!("Do you want to use {}?", text::clean(&name))
+            }
+        };
+        let mut facts = vec![title];
+        if self.is_edited {
+            facts.push("changed by you".into());
+        }
+        if let Some(agent) = &self.request.agent_id {
+            facts.push(format!("asked by agent {}", text::clean(place.session.agent_name(agent))));
+        }
+        match place.waiting {
+            0 => {}
+            1 => facts.push("1 more question".into()),
+            more => facts.push(format!("{more} more questions")),
+        }
+        facts.join(" · ")
+    }
+
+    /// The dialog in at most `place.rows` rows, and where the cursor is, when something is typed.
+    pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        if let Some(questions) = &self.questions {
+            return questions.rows(place);
+        }
+        if let Some(form) = &self.form {
+            return form.rows(place);
+        }
+        let (theme, columns) = (place.theme, place.columns);
+        let accent = theme.fg(ThemeToken::Permission);
+        let mut choices = Vec::new();
+        let mut chosen = 0;
+        for (index, choice) in self.choices.iter().enumerate() {
+            let here = index == self.chosen;
+            let text = format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, self.label(*choice));
+            chosen = if here { choices.len() } else { chosen };
+            choices.extend(StyledLine::styled(text, if here { accent } else { TextStyle::PLAIN }).wrapped(columns, 5));
+        }
+        let mut caret = None;
+        if let Some(field) = &self.field {
+            let (lead, editor) = match field {
+                DialogField::Comment(editor) => ("  comment: ", editor),
+                DialogField::Rule(_, editor) => ("  rule: ", editor),
+            };
+            let column = text::width(lead) + text::width(&editor.text()[..editor.cursor()]);
+            chosen = choices.len();
+            caret = Some((chosen, column.min(columns.saturating_sub(1))));
+            choices.push(StyledLine::styled(lead, theme.fg(ThemeToken::Inactive)).and(editor.text(), TextStyle::PLAIN));
+        }
+        let head = StyledLine::styled(self.title(place), accent.bold()).wrapped(columns, 2);
+        let sheet = DialogLayout {
+            head,
+            middle: self.middle(place),
+            info: self.info(place),
+            choices,
+            chosen,
+            hint: self.hint(),
+        };
+        sheet.rows(place, self.top, caret)
+    }
+
+    /// The preview, and what belongs to it.
+    fn middle(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
+        let columns = place.columns.saturating_sub(2).max(1);
+        let preview = self.preview(place.session, place.theme, columns);
+        let wrapped = preview.iter().flat_map(|line| line.wrapped(columns, 0));
+        let indented = wrapped.map(|line| {
+            let mut row = StyledLine::plain("  ");
+            row.fill = line.fill;
+            row.append(line);
+            row
+        });
+        indented.collect()
+    }
+
+    /// Parts, reasons, places: what a person needs to decide.
+    fn info(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
+        let (theme, columns) = (place.theme, place.columns);
+        let faint = theme.fg(ThemeToken::Inactive);
+        let mut rows = Vec::new();
+        for part in &self.request.command_parts {
+            let (sign, token) = match part.decision.as_str() {
+                "allow" => ("✔", ThemeToken::Success),
+                "deny" => ("✘", ThemeToken::Error),
+                _ => ("?", ThemeToken::Warning),
+            };
+            let command =
+                text::truncate(&text::clean(&part.command).replace('\n', " "), columns.saturating_sub(8).max(8));
+            let mut line = StyledLine::styled(format!("  {sign} "), theme.fg(token)).and(command, TextStyle::PLAIN);
+            if self.explains && !part.reason.is_empty() {
+                line.push(format!("  {}", text::clean(&part.reason)), faint);
+            }
+            rows.extend(line.wrapped(columns, 4));
+        }
+        if let Some(reason) = self.reason() {
+            rows.extend(StyledLine::styled(reason, faint).wrapped(columns, 0));
+        }
+        if let Some(path) = &self.request.blocked_path {
+            let text = format!("Outside the permitted places: {}", text::clean(path));
+            rows.extend(StyledLine::styled(text, faint).wrapped(columns, 0));
+        }
+        if let Some(path) = self.request.input.get("planFilePath").and_then(Value::as_str) {
+            rows.extend(StyledLine::styled(format!("Plan file: {}", text::clean(path)), faint).wrapped(columns, 0));
+        }
+        for wish in self.requested_commands() {
+            let text = format!("Allowed with the plan, for this session: {}", text::clean(&wish));
+            rows.extend(StyledLine::styled(text, faint).wrapped(columns, 2));
+        }
+        if self.explains {
+            rows.extend(
+                self.explanation(place)
+                    .iter()
+                    .flat_map(|text| StyledLine::styled(text.clone(), faint).wrapped(columns, 2)),
+            );
+        }
+        rows
+    }
+
+    /// Commands that a yes to a plan lets run without further questions.
+    fn requested_commands(&self) -> Vec<String> {
+        if self.request.tool_name != PLAN_TOOL {
+            return Vec::new();
+        }
+        let wished = wire::control::allowed_prompts(self.request.input.get("allowedPrompts"));
+        wished.iter().map(wire::control::UpdatedRule::text).collect()
+    }
+
+    /// Why it is asked. That a plan wants an answer goes without saying.
+    fn reason(&self) -> Option<String> {
+        match (self.request.requires_user_interaction, self.request.tool_name.as_str()) {
+            (true, PLAN_TOOL) => None,
+            (true, _) => Some("This tool asks every time.".into()),
+            (false, _) => self.request.decision_reason.as_deref().map(text::clean),
+        }
+    }
+
+    /// What Ctrl+E adds: only what the permission engine knows, nobody is asked.
+    fn explanation(&self, place: &DialogArea<'_>) -> Vec<String> {
+        let mut lines = vec![format!("Works in {}", text::clean(&place.session.cwd))];
+        if let Some(rule) = &self.request.matched_ask_rule {
+            let content = rule.rule_content.as_ref().map(|content| format!("({content})")).unwrap_or_default();
+            let from = rules::place_name(&rule.source);
+            lines.push(format!("The rule {}{content} of {from} asks for it", text::clean(&rule.tool_name)));
+        }
+        if let Some(purpose) = self.request.input.get("description").and_then(Value::as_str) {
+            lines.push(format!("The model says: {}", text::clean(purpose)));
+        }
+        let needs = self.request.command_parts.iter().filter(|part| part.decision != "allow").count();
+        lines.push(match (self.request.tool_name.as_str(), self.request.command_parts.len()) {
+            ("Bash", 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
+            ("Bash", all) => format!("{needs} of {all} parts need your leave"),
+            ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", _) => {
+                "The file is saved before it changes: `gimlet undo` brings it back".into()
+            }
+            _ => "No rule allows it".into(),
+        });
+        lines
+    }
+
+    /// Programs that watch the screen look for its "esc to cancel", so it comes early enough not to be cut.
+    fn hint(&self) -> String {
+        let mut keys = vec!["enter to choose", "esc to cancel"];
+        match &self.field {
+            Some(DialogField::Comment(_)) => return "enter to answer · esc to cancel the comment".into(),
+            Some(DialogField::Rule(..)) => return "enter to take this rule · esc to cancel the change".into(),
+            None => keys.push("tab to comment"),
+        }
+        if self.editable().is_some() {
+            keys.push("ctrl+g to edit");
+        }
+        if self.choice() == DialogChoice::YesAlways && rule_suggestions::count(&self.request.permission_suggestions) > 0
+        {
+            keys.push("e to edit the rule");
+            keys.push("←→ where");
+        }
+        if self.request.tool_name != PLAN_TOOL {
+            keys.push("ctrl+e why");
+        }
+        keys.join(" · ")
+    }
+
+    fn label(&self, choice: DialogChoice) -> String {
+        match choice {
+            DialogChoice::Yes => "Yes".into(),
+            DialogChoice::YesAlways => {
+                let scope = rule_suggestions::describe_scope(&self.request.permission_suggestions).unwrap_or_default();
+                format!("Yes, and {scope}")
+            }
+            DialogChoice::PlanClearing => "Yes, clear the conversation and accept edits".into(),
+            DialogChoice::PlanAccepting => "Yes, and accept edits from now on".into(),
+            DialogChoice::PlanBypassing => "Yes, and bypass all permissions".into(),
+            DialogChoice::PlanAsking => "Yes, and ask for each edit".into(),
+            DialogChoice::No if self.request.tool_name == PLAN_TOOL => "No, keep planning".into(),
+            DialogChoice::No => "No".into(),
+        }
+    }
+}

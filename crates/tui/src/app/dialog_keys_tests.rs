@@ -1,0 +1,185 @@
+use crate::app::session::SessionDisplay;
+use crate::app::{App, AppEffect, AppInput, Preferences};
+use crate::keys::{FocusChange, KeyCode, KeyMods, KeyPress};
+use crate::style::StyledLine;
+use crate::surface::TerminalSize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: KeyMods::NONE };
+
+fn app(preferences: Preferences) -> App {
+    let session = SessionDisplay { cwd: "/project".into(), ..SessionDisplay::default() };
+    let mut app = App::new(preferences, TerminalSize { columns: 80, rows: 30 }, session);
+    app.now = Duration::from_secs(10);
+    app.is_ready = true;
+    app
+}
+
+fn ask(app: &mut App, id: &str, mut request: Value) -> Vec<AppEffect> {
+    request["subtype"] = json!("can_use_tool");
+    let line = json!({"type": "control_request", "request_id": id, "request": request});
+    let effects = app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    app.now += Duration::from_secs(1);
+    effects
+}
+
+fn press(app: &mut App, keys: &[KeyPress]) -> Vec<AppEffect> {
+    keys.iter().flat_map(|key| app.update(AppInput::Key(*key))).collect()
+}
+
+fn shown(app: &App) -> String {
+    app.view().lines.iter().map(StyledLine::text).collect::<Vec<_>>().join("\n")
+}
+
+fn answers(effects: &[AppEffect]) -> Vec<Value> {
+    let read = |effect: &AppEffect| match effect {
+        AppEffect::Answer(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    effects.iter().filter_map(read).collect()
+}
+
+fn bash(command: &str) -> Value {
+    json!({"tool_name": "Bash", "input": {"command": command}})
+}
+
+#[test]
+fn an_agents_question_names_it_and_escape_denies_only_that_call() {
+    // [TST-240]
+    let mut app = app(Preferences::default());
+    app.session.agent_names.insert("a1".into(), "Explore: find the tests".into());
+    let mut request = bash("rm x");
+    request["agent_id"] = json!("a1");
+    ask(&mut app, "q1", request);
+    ask(&mut app, "q2", bash("rm y"));
+    let screen = shown(&app);
+    assert!(screen.contains("asked by agent Explore: find the tests · 1"), "{screen}");
+    let effects = press(&mut app, &[ESCAPE]);
+    let answer = &answers(&effects)[0];
+    assert_eq!((&answer["request_id"], &answer["response"]["interrupt"]), (&json!("q1"), &json!(false)));
+    assert!(shown(&app).contains("rm y"));
+}
+
+#[test]
+fn the_focus_of_the_window_and_keys_of_the_next_question_answer_nothing() {
+    // [SC-E21]
+    // [TST-240]
+    let mut app = app(Preferences::default());
+    ask(&mut app, "q1", bash("rm x"));
+    ask(&mut app, "q2", bash("rm y"));
+    for focus in [FocusChange::Gained, FocusChange::Lost] {
+        assert!(app.update(AppInput::Focus(focus)).is_empty());
+    }
+    // The second press came before the second question could be read.
+    let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('1')]);
+    assert_eq!(answers(&effects).len(), 1);
+    assert_eq!(app.editor.text(), "1");
+}
+
+#[test]
+fn shift_tab_takes_the_whole_session_on_files_only() {
+    let suggestions = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    let back = [KeyPress::new(KeyCode::Tab, KeyMods::SHIFT)];
+    let mut app = app(Preferences::default());
+    let mut request = bash("rm x");
+    request["permission_suggestions"] = suggestions.clone();
+    ask(&mut app, "q1", request);
+    assert!(answers(&press(&mut app, &back)).is_empty());
+    press(&mut app, &[ESCAPE]);
+    let write = json!({"tool_name": "Write", "input": {"file_path": "/project/a", "content": "x\n"},
+                       "permission_suggestions": suggestions});
+    let effects = ask(&mut app, "q2", write);
+    assert!(
+        matches!(&effects[..], [AppEffect::Control { request, .. }] if request.contains("read_file")),
+        "{effects:?}"
+    );
+    let answer = answers(&press(&mut app, &back));
+    assert_eq!(answer[0]["response"]["updatedPermissions"][0]["mode"], "acceptEdits");
+}
+
+#[test]
+fn a_file_that_is_overwritten_is_shown_as_what_changes() {
+    let mut app = app(Preferences::default());
+    let write = json!({"tool_name": "Write", "input": {"file_path": "/project/a", "content": "one\nzwei\n"}});
+    let effects = ask(&mut app, "q1", write);
+    let Some(AppEffect::Control { id, .. }) = effects.first() else { panic!("{effects:?}") };
+    let line = json!({"type": "control_response", "response": {"subtype": "success", "request_id": id,
+                      "response": {"absPath": "/project/a", "contents": "one\ntwo\n"}}});
+    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    let screen = shown(&app);
+    assert!(
+        screen.contains("Do you want to overwrite a") && screen.contains("- two") && !screen.contains("+ one"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn questions_that_nobody_answers_send_what_is_chosen() {
+    // [TST-241]
+    let minute = Duration::from_mins(1);
+    // Nobody is called meanwhile.
+    let patience = crate::app::alerts::AlertDelays { question: minute * 60, idle: minute * 60 };
+    let mut app = app(Preferences { question_timeout: Some(minute), alert_delays: patience, ..Preferences::default() });
+    let question = |text: &str| json!({"question": text, "options": [{"label": "A"}, {"label": "B"}]});
+    let input = json!({"questions": [question("One?"), question("Two?")]});
+    ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));
+    press(&mut app, &[KeyPress::char('2')]);
+    assert_eq!(app.questions_expire_at(), Some(app.now + minute));
+    app.now += Duration::from_millis(59_999);
+    assert!(answers(&app.update(AppInput::Tick)).is_empty());
+    app.now += Duration::from_millis(1);
+    let answer = answers(&app.update(AppInput::Tick));
+    let input = &answer[0]["response"]["updatedInput"];
+    assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"One?": "B"}), &json!(60_000)));
+    assert_eq!(app.questions_expire_at(), None);
+}
+
+#[test]
+fn a_plan_can_begin_a_new_conversation() {
+    // [TST-241]
+    let mut app = app(Preferences { clears_on_plan: true, ..Preferences::default() });
+    ask(
+        &mut app,
+        "q1",
+        json!({"tool_name": "ExitPlanMode", "input": {"plan": "1. go", "planFilePath": "/plans/x.md"}}),
+    );
+    let screen = shown(&app);
+    assert!(screen.contains("Plan file: /plans/x.md") && screen.contains("1. Yes, clear the conversation"), "{screen}");
+    let effects = press(&mut app, &[KeyPress::char('1')]);
+    assert_eq!(answers(&effects)[0]["response"]["behavior"], "deny");
+    let submits = |effects: &[AppEffect], text: &str| {
+        effects.iter().any(|effect| matches!(effect, AppEffect::Submit(prompt) if prompt.text.starts_with(text)))
+    };
+    assert!(submits(&effects, "/clear") && !submits(&effects, "Carry out"), "{effects:?}");
+    let reset = wire::sdk::ConversationReset {
+        kind: "conversation_reset",
+        new_conversation_id: "n".into(),
+        trigger: "clear",
+        user_message_uuid: None,
+        timestamp: String::new(),
+        session_id: "s".into(),
+        uuid: "u".into(),
+    };
+    let effects = app.update(AppInput::Event(engine::Event::Message(wire::sdk::SdkMessage::Reset(Box::new(reset)))));
+    assert!(submits(&effects, "Carry out this plan:\n\n1. go"), "{effects:?}");
+}
+
+#[test]
+fn what_is_typed_in_a_screen_answers_no_question() {
+    // [TST-240]
+    let mut app = app(Preferences::default());
+    for c in "/help".chars() {
+        app.update(AppInput::Key(KeyPress::char(c)));
+    }
+    press(&mut app, &[KeyPress { code: KeyCode::Enter, mods: KeyMods::NONE }]);
+    assert!(app.has_panel());
+    ask(&mut app, "q1", bash("rm x"));
+    app.now += Duration::from_secs(5);
+    app.typed_at = app.now;
+    let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('y')]);
+    assert!(answers(&effects).is_empty() && app.editor.is_empty());
+    app.now += Duration::from_secs(1);
+    assert_eq!(answers(&press(&mut app, &[KeyPress::char('y')])).len(), 1);
+    assert!(app.has_panel(), "the screen is still there");
+}

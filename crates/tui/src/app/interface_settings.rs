@@ -1,0 +1,90 @@
+//! What the settings of all files say about the interface: asked of the engine once it stands, because only it knows which
+//! files count. What must be known before the first frame was read from the person's own file.
+
+use super::spinner::{RunningTurn, TurnWait};
+use super::{App, MotionLevel};
+use crate::notify::AlertChannel;
+use serde_json::{Value, json};
+
+#[derive(Debug, Default)]
+pub struct InterfaceSettings {
+    request_id: Option<String>,
+    /// Words for the time a turn waits.
+    verbs: Vec<String>,
+    /// They stand beside our own, not in their place.
+    adds_verbs: bool,
+}
+
+impl InterfaceSettings {
+    /// The word of this turn, when the person has some.
+    pub fn verb(&self, turn: &RunningTurn) -> Option<&str> {
+        if self.verbs.is_empty() || !matches!(turn.waits, TurnWait::Model | TurnWait::Thinking | TurnWait::Writing) {
+            return None;
+        }
+        let choices = self.verbs.len() + usize::from(self.adds_verbs);
+        let at = (turn.started.as_millis() as usize / 7) % choices;
+        self.verbs.get(at).map(String::as_str)
+    }
+
+    fn read_verbs(&mut self, value: &Value) {
+        let words = value.get("verbs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let clean = |word: &Value| {
+            let word = crate::text::clean(word.as_str()?).replace('\n', " ");
+            let word = word.trim().trim_end_matches('…').to_owned();
+            (!word.is_empty()).then_some(word)
+        };
+        self.verbs = words.iter().filter_map(clean).collect();
+        self.adds_verbs = value.get("mode").and_then(Value::as_str) != Some("replace");
+    }
+}
+
+impl App {
+    pub(super) fn request_settings(&mut self) {
+        self.interface_settings.request_id = Some(self.send_control_request(&json!({"subtype": "get_settings"})));
+    }
+
+    /// `false` when this answers something else.
+    pub(super) fn receive_settings(&mut self, request_id: &str, body: &Value) -> bool {
+        if self.interface_settings.request_id.take_if(|asked| asked == request_id).is_none() {
+            return false;
+        }
+        let Some(settings) = body.get("effective") else { return true };
+        let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
+        let channel = settings.get("preferredNotifChannel").and_then(Value::as_str).and_then(AlertChannel::parse);
+        self.preferences.channel = channel.unwrap_or(self.preferences.channel);
+        self.preferences.progress = flag("terminalProgressBarEnabled").unwrap_or(self.preferences.progress);
+        if let Some(reduced) = flag("prefersReducedMotion") {
+            self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
+        }
+        if settings.get("statusLine").is_some() {
+            self.status.schedule_now(self.now);
+        }
+        if let Some(verbs) = settings.get("spinnerVerbs") {
+            self.interface_settings.read_verbs(verbs);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn words_of_the_person_stand_beside_or_in_the_place_of_ours() {
+        let mut wishes = InterfaceSettings::default();
+        let mut turn = RunningTurn::new(Duration::ZERO);
+        assert_eq!(wishes.verb(&turn), None);
+        wishes.read_verbs(&json!({"mode": "replace", "verbs": ["Brewing…", "", "\u{1b}[2JPondering"]}));
+        assert_eq!(wishes.verbs, ["Brewing", "Pondering"]);
+        assert_eq!(wishes.verb(&turn), Some("Brewing"));
+        turn.started = Duration::from_millis(7);
+        assert_eq!(wishes.verb(&turn), Some("Pondering"));
+        turn.waits = TurnWait::Tool("Bash".into());
+        assert_eq!(wishes.verb(&turn), None);
+        wishes.read_verbs(&json!({"verbs": ["Brewing"]}));
+        turn.waits = TurnWait::Model;
+        assert_eq!(wishes.verb(&turn), None, "one of the choices is ours");
+    }
+}

@@ -1,0 +1,266 @@
+//! Commands that the terminal carries out itself: they open a screen at once, also while a turn runs. One table feeds the
+//! dispatch, the menu, `/help` and the documentation; every other command goes to the engine.
+
+use super::App;
+use super::panel::{Panel, PanelJob, PanelSubject, PendingResponse};
+use super::select::{SelectItem, TypingMode};
+use super::session::CommandSummary;
+use crate::theme::ThemeToken;
+use serde_json::json;
+
+/// What a row opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LocalAction {
+    Agents,
+    Btw,
+    Config,
+    Context,
+    Copy,
+    Diff,
+    Doctor,
+    Effort,
+    Exit,
+    Fast,
+    Help,
+    Hooks,
+    Keys,
+    Login,
+    Logout,
+    Mcp,
+    Memory,
+    Model,
+    Permissions,
+    Resume,
+    Status,
+    Style,
+    Tasks,
+    Theme,
+    Usage,
+    Vim,
+    /// Says why there is none, or what to use instead.
+    Why(&'static str),
+}
+
+/// What arguments do to a command of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ArgumentHandling {
+    /// They are for the engine, which has a command of the same name.
+    Engine,
+    /// They are for us.
+    Ours,
+}
+
+struct LocalCommand {
+    name: &'static str,
+    aliases: &'static [&'static str],
+    hint: &'static str,
+    help: &'static str,
+    action: LocalAction,
+    arguments: ArgumentHandling,
+}
+
+const fn row(
+    name: &'static str,
+    hint: &'static str,
+    help: &'static str,
+    does: LocalAction,
+    arguments: ArgumentHandling,
+) -> LocalCommand {
+    LocalCommand { name, aliases: &[], hint, help, action: does, arguments }
+}
+
+const fn with_aliases(mut row: LocalCommand, aliases: &'static [&'static str]) -> LocalCommand {
+    row.aliases = aliases;
+    row
+}
+
+#[rustfmt::skip]
+static LOCAL_COMMANDS: &[LocalCommand] = &[
+    row("agents", "", "Agents that run or can be started", LocalAction::Agents, ArgumentHandling::Ours),
+    row("btw", "[question]", "Ask on the side, also while a turn runs", LocalAction::Btw, ArgumentHandling::Ours),
+    with_aliases(row("config", "[key=value]", "See and change settings", LocalAction::Config, ArgumentHandling::Ours), &["settings"]),
+    row("context", "", "What fills the context window, as a grid", LocalAction::Context, ArgumentHandling::Engine),
+    row("copy", "[N] [w]", "Copy the latest answer, or the Nth latest; w writes a file", LocalAction::Copy, ArgumentHandling::Ours),
+    row("diff", "", "Uncommitted changes", LocalAction::Diff, ArgumentHandling::Ours),
+    with_aliases(row("doctor", "", "Check the installation and the settings", LocalAction::Doctor, ArgumentHandling::Ours), &["checkup"]),
+    row("effort", "[level|auto|status]", "How hard the model thinks", LocalAction::Effort, ArgumentHandling::Engine),
+    with_aliases(row("exit", "", "Leave", LocalAction::Exit, ArgumentHandling::Ours), &["quit"]),
+    row("help", "", "List the commands", LocalAction::Help, ArgumentHandling::Ours),
+    row("hooks", "", "Hooks in force", LocalAction::Hooks, ArgumentHandling::Ours),
+    row("keybindings", "[edit]", "Every key and what it does; edit opens your file", LocalAction::Keys, ArgumentHandling::Ours),
+    row("login", "", "Enter an API key", LocalAction::Login, ArgumentHandling::Ours),
+    row("logout", "", "Forget the stored API key", LocalAction::Logout, ArgumentHandling::Ours),
+    row("mcp", "[reconnect|enable|disable <server>]", "MCP servers: status, connect again, on and off", LocalAction::Mcp, ArgumentHandling::Ours),
+    row("memory", "", "Instruction files: open them, switch notes", LocalAction::Memory, ArgumentHandling::Ours),
+    row("model", "[model]", "Choose the model and its effort", LocalAction::Model, ArgumentHandling::Engine),
+    with_aliases(row("permissions", "[allow|ask|deny|remove <rule>]", "Permission rules: see, add, remove", LocalAction::Permissions, ArgumentHandling::Engine), &["allowed-tools"]),
+    row("output-style", "", "Choose how answers are written", LocalAction::Style, ArgumentHandling::Ours),
+    with_aliases(row("resume", "[words]", "Go on with another conversation", LocalAction::Resume, ArgumentHandling::Ours), &["continue"]),
+    row("status", "", "Version, model, account and settings files", LocalAction::Status, ArgumentHandling::Ours),
+    with_aliases(row("tasks", "", "What runs in the background: see, stop", LocalAction::Tasks, ArgumentHandling::Ours), &["bashes"]),
+    row("theme", "[name]", "Choose the colours", LocalAction::Theme, ArgumentHandling::Ours),
+    with_aliases(row("usage", "", "What this session has cost", LocalAction::Usage, ArgumentHandling::Ours), &["cost", "stats"]),
+    row("vim", "", "Switch vim keys on or off", LocalAction::Vim, ArgumentHandling::Ours),
+];
+
+/// Answered here and in no list.
+#[rustfmt::skip]
+static HIDDEN_COMMANDS: &[LocalCommand] = &[
+    row("color", "", "", LocalAction::Why("the bar has the colour of the permission mode; /theme changes the colours"), ArgumentHandling::Ours),
+    row("fast", "", "", LocalAction::Fast, ArgumentHandling::Ours),
+    row("focus", "", "", LocalAction::Why("there is no focus view; ctrl+o shows everything in full"), ArgumentHandling::Ours),
+    row("scroll-speed", "", "", LocalAction::Why("your terminal does the scrolling here: its own setting counts"), ArgumentHandling::Ours),
+    row("terminal-setup", "", "", LocalAction::Why("nothing to set up: ctrl+j, alt+enter and \\ enter make a new line everywhere, shift+enter where the terminal reports it"), ArgumentHandling::Ours),
+    row("tui", "", "", LocalAction::Why("there is one renderer, and it keeps your scrollback; `tui` in settings is accepted and changes nothing"), ArgumentHandling::Ours),
+    row("voice", "", "", LocalAction::Why("there is no dictation: it needs a speech service"), ArgumentHandling::Ours),
+];
+
+impl LocalCommand {
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+/// The engine's commands with those of the terminal, by name. Where both have one, the terminal's words are shown.
+pub(super) fn merge_local_commands(mut commands: Vec<CommandSummary>) -> Vec<CommandSummary> {
+    commands.retain(|command| !command.builtin || !LOCAL_COMMANDS.iter().any(|row| row.name == command.name));
+    // A skill of the same name goes before a command of ours that only the terminal has.
+    for row in LOCAL_COMMANDS {
+        if !commands.iter().any(|command| command.name == row.name) {
+            commands.push(CommandSummary {
+                name: row.name.to_owned(),
+                description: row.help.to_owned(),
+                argument_hint: row.hint.to_owned(),
+                aliases: row.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+                builtin: true,
+            });
+        }
+    }
+    commands.sort_by(|a, b| a.name.cmp(&b.name));
+    commands
+}
+
+impl App {
+    /// Whether the line was a command of the terminal.
+    pub(super) fn local_command(&mut self, line: &str) -> bool {
+        let Some(rest) = line.trim().strip_prefix('/') else { return false };
+        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let arguments = arguments.trim();
+        let is_skill = self.session.commands.iter().any(|command| command.name == name && !command.builtin);
+        let Some(row) =
+            LOCAL_COMMANDS.iter().chain(HIDDEN_COMMANDS).find(|row| row.is_called(name)).filter(|_| !is_skill)
+        else {
+            return false;
+        };
+        if row.arguments == ArgumentHandling::Engine && !arguments.is_empty() {
+            return false;
+        }
+        if let LocalAction::Why(why) = row.action {
+            self.note(&format!("/{name}: {why}."), ThemeToken::Warning);
+        } else {
+            self.perform_local(row.action, arguments);
+        }
+        true
+    }
+
+    fn perform_local(&mut self, does: LocalAction, arguments: &str) {
+        match does {
+            LocalAction::Agents => self.open_agents(),
+            LocalAction::Btw => self.open_side_question(arguments),
+            LocalAction::Config if arguments.is_empty() => self.open_settings(),
+            LocalAction::Config => self.set_directly(arguments),
+            LocalAction::Context => self.open_context(),
+            LocalAction::Copy => self.copy(arguments),
+            LocalAction::Diff => self.open_diff(),
+            LocalAction::Doctor => self.open_doctor(),
+            LocalAction::Effort => self.open_efforts(),
+            LocalAction::Exit => self.request_exit(),
+            LocalAction::Fast => self.fast_mode(),
+            LocalAction::Help => self.open_commands(),
+            LocalAction::Hooks => self.open_hooks(),
+            LocalAction::Keys if arguments == "edit" => self.start_panel_job(PanelJob::EditKeys),
+            LocalAction::Keys => self.open_keys(),
+            LocalAction::Login => self.open_login(),
+            LocalAction::Logout => self.start_panel_job(PanelJob::SignOut),
+            LocalAction::Mcp => self.mcp_command(arguments),
+            LocalAction::Memory => self.open_memory(),
+            LocalAction::Model => self.open_models(),
+            LocalAction::Permissions => self.open_rules(),
+            LocalAction::Resume => self.resume(arguments),
+            LocalAction::Status => self.open_status(),
+            LocalAction::Style => self.open_styles(),
+            LocalAction::Tasks => self.open_tasks(),
+            LocalAction::Theme if arguments.is_empty() => self.open_themes(),
+            LocalAction::Theme => self.theme_named(arguments),
+            LocalAction::Usage => self.open_usage(),
+            LocalAction::Vim => self.toggle_vim(),
+            LocalAction::Why(_) => {}
+        }
+    }
+
+    fn mcp_command(&mut self, arguments: &str) {
+        match arguments.split_once(char::is_whitespace).map(|(verb, name)| (verb, name.trim())) {
+            Some(("reconnect", name)) => self.reconnect(name),
+            Some(("enable", name)) => self.switch_server(name, true),
+            Some(("disable", name)) => self.switch_server(name, false),
+            None if arguments.is_empty() => self.open_servers(),
+            Some(_) | None => self.note("Usage: /mcp, or /mcp reconnect|enable|disable <server>", ThemeToken::Error),
+        }
+    }
+
+    fn open_commands(&mut self) {
+        // Skills and custom commands may have come or gone since.
+        self.request(&json!({"subtype": "reload_skills"}), PendingResponse::Quiet);
+        let commands = &self.session.commands;
+        let item = |command: &CommandSummary| {
+            let hint =
+                if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
+            SelectItem::new(format!("/{}{hint}", command.name), command.description.clone())
+        };
+        let items = commands.iter().map(item).collect();
+        let names = commands.iter().map(|command| command.name.clone()).collect();
+        let panel = Panel::list("Commands", items, TypingMode::Filters, PanelSubject::Commands(names));
+        self.open_panel(
+            panel.keys("type to search · enter to write it · ? on an empty prompt for keys · esc to close"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_lists_the_terminals_commands() {
+        // [CLI-213]
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for row in LOCAL_COMMANDS {
+            let aliases: Vec<String> = row.aliases.iter().map(|alias| format!(", `/{alias}`")).collect();
+            let hint = if row.hint.is_empty() { String::new() } else { format!(" {}", row.hint.replace('|', "\\|")) };
+            let line = format!("| `/{}{hint}`{} | {} |", row.name, aliases.concat(), row.help);
+            assert!(page.contains(&line), "docs/commands.md lacks the line:\n{line}");
+        }
+    }
+
+    /// What the engine leaves to terminals is answered here, one way or the other.
+    #[test]
+    fn nothing_is_left_to_a_terminal_that_is_not_there() {
+        // [CLI-213]
+        let left = "btw color copy diff exit quit focus keybindings scroll-speed terminal-setup theme tui voice";
+        for name in left.split(' ') {
+            assert!(LOCAL_COMMANDS.iter().chain(HIDDEN_COMMANDS).any(|row| row.is_called(name)), "/{name}");
+        }
+    }
+
+    #[test]
+    fn each_name_stands_once_and_skills_go_first() {
+        let command = |name: &str, builtin| CommandSummary { name: name.into(), builtin, ..CommandSummary::default() };
+        let all = merge_local_commands(vec![command("model", true), command("diff", false), command("compact", true)]);
+        let mut names: Vec<&str> = all.iter().map(|command| command.name.as_str()).collect();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+        assert!(all.iter().any(|command| command.name == "model" && command.description.contains("Choose")));
+        assert!(all.iter().any(|command| command.name == "diff" && !command.builtin));
+    }
+}

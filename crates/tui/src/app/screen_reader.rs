@@ -1,0 +1,136 @@
+//! The view for screen readers: the same state, flat. Finished content carries labels; below it stands only what changes:
+//! what the turn waits for, a question with numbered answers, suggestions, the prompt.
+
+use super::menu::Menu;
+use super::spinner::TurnWait;
+use super::{App, AppEffect, ScreenReaderMark};
+use crate::screen_reader::{self, SpeakerLabel};
+use crate::style::StyledLine;
+use crate::surface::{Caret, LiveFrame};
+use crate::text;
+use std::time::Duration;
+use wire::mode::PermissionMode;
+
+/// A call that took this long is worth a bell.
+const LONG_CALL: Duration = Duration::from_secs(5);
+
+impl App {
+    pub(super) fn has_screen_reader(&self) -> bool {
+        self.preferences.screen_reader.is_some()
+    }
+
+    /// Adds a block that somebody said.
+    pub(super) fn print_labelled(&mut self, label: SpeakerLabel, lines: Vec<StyledLine>) {
+        if self.has_screen_reader() {
+            let lines = screen_reader::labelled_lines(label, &lines);
+            self.continue_block(lines);
+        } else {
+            self.print_block(lines);
+        }
+    }
+
+    pub(super) fn ring_bell(&mut self) {
+        if self.has_screen_reader() {
+            self.effects.push(AppEffect::Mark(ScreenReaderMark::Bell));
+        }
+    }
+
+    pub(super) fn ring_bell_after(&mut self, took: Duration) {
+        if took > LONG_CALL {
+            self.ring_bell();
+        }
+    }
+
+    pub(super) fn mark(&mut self, mark: ScreenReaderMark) {
+        if self.has_screen_reader() {
+            self.effects.push(AppEffect::Mark(mark));
+        }
+    }
+
+    /// What changed without a word of its own.
+    pub(super) fn announce_change(&mut self, mode_before: PermissionMode, text_before: Option<&str>) {
+        if !self.has_screen_reader() {
+            return;
+        }
+        if self.session.mode != mode_before {
+            let text = format!("mode: {}", self.session.mode.as_str());
+            self.continue_block(vec![StyledLine::plain(text)]);
+        }
+        let gone = text_before.and_then(|before| screen_reader::deleted(before, self.editor.text()));
+        if let Some(gone) = gone.filter(|gone| !gone.is_empty()) {
+            let text = screen_reader::announce_deleted(gone);
+            self.hint(text, Duration::from_secs(2));
+        }
+    }
+
+    pub(super) fn screen_reader_view(&self) -> LiveFrame {
+        let mut lines: Vec<StyledLine> = Vec::new();
+        if let Some(turn) = self.turn.as_ref().filter(|_| self.dialogs.is_empty()) {
+            let doing = self.hook_statuses.last().map(|(_, text)| text.as_str());
+            let what = match &turn.waits {
+                TurnWait::Interrupting => "Stopping.".to_owned(),
+                TurnWait::Tool(tool) => format!("Running {tool}. Escape to interrupt."),
+                TurnWait::Retry { attempt, of, .. } => format!("Retrying, attempt {attempt} of {of}."),
+                TurnWait::Compacting => "Compacting the conversation. Escape to interrupt.".to_owned(),
+                TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Permission => {
+                    "Working. Escape to interrupt.".to_owned()
+                }
+            };
+            lines.push(StyledLine::plain(doing.map_or(what, str::to_owned)));
+        }
+        let queued = self.queue_rows();
+        lines.extend(queued.iter().map(|row| StyledLine::plain(format!("queued: {}", screen_reader::plain(row)))));
+        let (rows, caret) = self.screen_reader_bottom();
+        let offset = lines.len();
+        lines.extend(rows);
+        let over = lines.len().saturating_sub(self.size.rows);
+        lines.drain(..over);
+        let caret = Caret { row: (caret.row + offset).saturating_sub(over), ..caret };
+        LiveFrame { lines, caret: Some(caret) }
+    }
+
+    /// A question, or the prompt with what is suggested for it.
+    fn screen_reader_bottom(&self) -> (Vec<StyledLine>, Caret) {
+        if self.dialogs.front().is_some() || self.has_panel() || self.onboarding.is_some() || self.search.is_some() {
+            let (rows, caret) = self.bottom();
+            return self.screen_reader_question(&rows, caret);
+        }
+        let mut lines = Vec::new();
+        if let Some((hint, _)) = &self.hint {
+            lines.push(StyledLine::plain(hint.clone()));
+        }
+        if let Some(menu) = &self.menu {
+            lines.extend(screen_reader_menu(menu));
+        }
+        let (rows, (row, column)) = self.prompt_rows();
+        let caret = Caret { row: lines.len() + row, column: column + 2 };
+        lines.extend(rows.into_iter().map(|row| StyledLine::plain(row.text())));
+        (lines, caret)
+    }
+
+    fn screen_reader_question(&self, rows: &[StyledLine], caret: Option<Caret>) -> (Vec<StyledLine>, Caret) {
+        let asks = self.dialogs.front().is_some_and(|dialog| dialog.questions.is_none() && dialog.form.is_none());
+        let typed = caret.and_then(|caret| rows.get(caret.row)).map(StyledLine::text);
+        let mut lines =
+            screen_reader::labelled_lines(if asks { SpeakerLabel::Permission } else { SpeakerLabel::None }, rows);
+        if let (Some(caret), Some(typed)) = (caret, typed) {
+            let row = lines.iter().position(|line| typed.contains(line.text().trim())).unwrap_or(lines.len() - 1);
+            return (lines, Caret { row, ..caret });
+        }
+        let prompt = if asks { "Enter selection (y/n or a number): " } else { "Enter selection: " };
+        lines.push(StyledLine::plain(prompt));
+        let caret = Caret { row: lines.len() - 1, column: text::width(prompt) };
+        (lines, caret)
+    }
+}
+
+fn screen_reader_menu(menu: &Menu) -> Vec<StyledLine> {
+    let window = menu.window();
+    let rows = menu.items.iter().enumerate().skip(window.start).take(window.len());
+    let row = |(index, item): (usize, &super::menu::MenuItem)| {
+        let chosen = if index == menu.chosen { "selected: " } else { "" };
+        let note = if item.note.is_empty() { String::new() } else { format!(", {}", item.note) };
+        StyledLine::plain(format!("{}. {chosen}{}{note}", index + 1, item.text))
+    };
+    rows.map(row).collect()
+}

@@ -1,0 +1,53 @@
+//! Errands for screens: files and git are looked at beside the loop, the answer comes back as an input.
+
+use super::effects::EffectRunner;
+use crate::app::AppInput;
+use crate::app::panel::{PanelJob, PanelJobResult};
+use engine::screens;
+use std::path::PathBuf;
+
+impl EffectRunner {
+    /// The file an errand wants edited: that needs the terminal.
+    pub(super) fn file_of(&self, errand: &PanelJob) -> Option<PathBuf> {
+        match errand {
+            PanelJob::EditSettings(name) => screens::file(&self.boot, name).ok(),
+            PanelJob::EditKeys => screens::key_file(&self.boot.env),
+            PanelJob::EditFile(path) => Some(PathBuf::from(path)),
+            PanelJob::Settings
+            | PanelJob::Change { .. }
+            | PanelJob::Themes
+            | PanelJob::Doctor
+            | PanelJob::Diff
+            | PanelJob::SignIn(_)
+            | PanelJob::SignOut => None,
+        }
+    }
+
+    pub(super) fn run_panel_job(&self, errand: PanelJob) {
+        let (boot, doctor, sender) = (self.boot.clone(), self.doctor, self.sender());
+        if errand == PanelJob::Diff {
+            tokio::spawn(async move {
+                let brought = PanelJobResult::Diff(screens::uncommitted(&boot).await);
+                sender.send(AppInput::Brought(brought)).await.ok();
+            });
+            return;
+        }
+        tokio::task::spawn_blocking(move || {
+            let brought = match errand {
+                PanelJob::Settings => PanelJobResult::Settings(screens::settings(&boot)),
+                PanelJob::Change { file, key, value } => {
+                    let outcome = screens::change(&boot, file, &key, value.clone());
+                    PanelJobResult::Changed { key, value, outcome }
+                }
+                PanelJob::Themes => PanelJobResult::Themes(screens::themes(&boot.env)),
+                PanelJob::Doctor => PanelJobResult::Doctor(doctor(&boot.env)),
+                PanelJob::SignIn(key) => PanelJobResult::SignedIn(engine::prompt_history::store_key(&boot.env, &key)),
+                PanelJob::SignOut => PanelJobResult::SignedOut(screens::sign_out(&boot.env)),
+                PanelJob::EditSettings(_) | PanelJob::EditKeys | PanelJob::EditFile(_) | PanelJob::Diff => {
+                    PanelJobResult::Note(Err("There is no place for that file: set HOME".into()))
+                }
+            };
+            sender.blocking_send(AppInput::Brought(brought)).ok();
+        });
+    }
+}

@@ -1,0 +1,282 @@
+//! From the start to a session, and from one session to another: what has to be asked is asked first, one thing after the
+//! other, and only then something is opened, beside the loop. The session before goes on until the next one stands.
+
+use super::{LoopEnd, TuiLoop, session_of};
+use crate::app::AppInput;
+use crate::app::confirm::{StartAnswer, SummaryChoice};
+use crate::theme::ThemeToken;
+use engine::preflight::{self, PreflightAnswers, PreflightQuestion, PreflightStep};
+use engine::query::SessionInfo;
+use engine::{Command, CommandSender, EventReceiver, SessionChoice, StartError, StartRequest};
+use std::path::Path;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How long a session that was left may take to put itself away.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How the session behind the interface changes.
+pub(super) enum SessionSwitch {
+    /// The same one, with what has changed outside.
+    Again,
+    To(Box<SessionInfo>),
+    /// A copy of this session, which is told something first.
+    Fork {
+        session: String,
+        prompt: String,
+    },
+    /// The session went to another directory by itself.
+    Moved {
+        session: String,
+        cwd: String,
+    },
+    /// None was chosen.
+    Stay,
+    Answered(StartAnswer),
+}
+
+/// What is behind the interface, and what is to be.
+pub(super) struct SessionOpener {
+    boot: StartRequest,
+    /// How it was before a move that has not succeeded yet.
+    previous_boot: Option<StartRequest>,
+    answers: PreflightAnswers,
+    /// The session behind the interface is a copy that was made here: what is chosen next is not to be copied.
+    is_copy: bool,
+    pub(super) events: Option<EventReceiver>,
+}
+
+/// A session that is being opened.
+pub(super) type OpenTask = JoinHandle<OpenResult>;
+
+/// What came of it.
+pub(super) struct OpenResult {
+    /// With the conversation settled.
+    boot: StartRequest,
+    outcome: Result<OpenOutcome, StartError>,
+}
+
+enum OpenOutcome {
+    Session(CommandSender, EventReceiver),
+    Pick(String),
+    Ask(PreflightQuestion),
+}
+
+impl SessionOpener {
+    pub(super) fn new(boot: StartRequest) -> Self {
+        Self { boot, previous_boot: None, answers: PreflightAnswers::default(), is_copy: false, events: None }
+    }
+
+    /// The same person goes on with something else; how it was is kept.
+    fn switch_to(&mut self, session: SessionChoice) {
+        self.previous_boot = Some(self.boot.clone());
+        self.answers = PreflightAnswers { summary: true, ..PreflightAnswers::default() };
+        self.boot.options.session = session;
+    }
+
+    /// The session works in `cwd` now. Whether something has to be asked about that folder: then it is taken up anew there.
+    fn follow_cwd(&mut self, session: String, cwd: String) -> bool {
+        self.boot.cwd = cwd.into();
+        // What was said about the folder before does not hold for this one.
+        self.boot.options.trust = engine::SessionOptions::default().trust;
+        self.boot.options.session = SessionChoice::Resume { target: session, fork: None };
+        let answered = PreflightAnswers { summary: true, ..PreflightAnswers::default() };
+        let asks = matches!(preflight::next_step(&mut self.boot.clone(), &answered), Ok(PreflightStep::Ask(_)));
+        if asks {
+            self.previous_boot = Some(self.boot.clone());
+            self.answers = answered;
+        }
+        asks
+    }
+
+    /// Finds the next question, or opens the session when there is none. Reading settings and a long conversation takes
+    /// its time: not on the thread that serves keys.
+    pub(super) fn open(&self) -> OpenTask {
+        let (mut boot, answered) = (self.boot.clone(), self.answers.clone());
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            let came = match preflight::next_step(&mut boot, &answered) {
+                Ok(PreflightStep::Open) => {
+                    let mut opened = boot.clone();
+                    opened.options.approves_servers = true;
+                    runtime
+                        .block_on(engine::open(opened))
+                        .map(|(commands, events)| OpenOutcome::Session(commands, events))
+                }
+                Ok(PreflightStep::Pick(query)) => Ok(OpenOutcome::Pick(query)),
+                Ok(PreflightStep::Ask(question)) => Ok(OpenOutcome::Ask(question)),
+                Err(error) => Err(error),
+            };
+            OpenResult { boot, outcome: came }
+        })
+    }
+}
+
+/// Never, when nothing is being opened. Cancel safe.
+pub(super) async fn wait_for_open(opening: &mut Option<OpenTask>) -> Result<OpenResult, StartError> {
+    match opening {
+        Some(opening) => opening.await.map_err(|error| StartError::new(error.to_string())),
+        None => std::future::pending().await,
+    }
+}
+
+impl TuiLoop {
+    /// The session stands, or something has to be asked first, or there is none.
+    pub(super) async fn finish_open(
+        &mut self,
+        arrived: Result<OpenResult, StartError>,
+        door: &mut SessionOpener,
+    ) -> Option<LoopEnd> {
+        self.opening = None;
+        self.needs_redraw = true;
+        self.app.now = self.started_at.elapsed();
+        let came = arrived.and_then(|OpenResult { boot, outcome: came }| {
+            door.boot = boot;
+            came
+        });
+        match came {
+            Ok(OpenOutcome::Session(commands, events)) => return self.attach_session(door, commands, events).await,
+            Ok(OpenOutcome::Pick(query)) => self.app.open_picker(&query),
+            Ok(OpenOutcome::Ask(question)) => self.app.ask_before_start(question),
+            Err(error) => return self.report_open_failure(door, error.message),
+        }
+        self.update(AppInput::Tick).await
+    }
+
+    async fn attach_session(
+        &mut self,
+        door: &mut SessionOpener,
+        commands: CommandSender,
+        events: EventReceiver,
+    ) -> Option<LoopEnd> {
+        let is_move = door.previous_boot.take().is_some();
+        if let Some(before) = door.events.replace(events) {
+            self.effects.close(Command::Close).await;
+            drain(before);
+            if is_move {
+                self.app.replace_session(session_of(&door.boot));
+            }
+        }
+        self.effects.relocate(&door.boot.cwd);
+        // What was asked for meanwhile comes after the greeting.
+        self.app.initialize();
+        let greeting = self.app.update(AppInput::Tick);
+        let held = self.effects.connect(commands);
+        let end = self.perform(greeting).await;
+        self.effects.send_all(held).await;
+        end
+    }
+
+    pub(super) async fn switch_session(&mut self, door: &mut SessionOpener, to: SessionSwitch) -> Option<LoopEnd> {
+        self.needs_redraw = true;
+        match to {
+            SessionSwitch::Again => {
+                // The one before has had no turn yet: nothing is lost with it.
+                self.effects.close(Command::Close).await;
+                door.events = None;
+            }
+            SessionSwitch::Stay => {
+                self.effects.stop_fetching();
+                // Without a session there is nowhere to stay.
+                return door.events.is_none().then_some(LoopEnd::Asked);
+            }
+            SessionSwitch::To(session) => {
+                self.effects.stop_fetching();
+                // What is typed from now on is meant for the other one.
+                self.app.is_ready = false;
+                door.previous_boot = Some(door.boot.clone());
+                door.answers = PreflightAnswers::default();
+                if std::mem::take(&mut door.is_copy) {
+                    door.boot.options.session = SessionChoice::New { id: None };
+                }
+                point_to_session(&mut door.boot, &session);
+            }
+            SessionSwitch::Fork { session, prompt } => {
+                self.app.is_ready = false;
+                door.switch_to(SessionChoice::Resume { target: session, fork: Some(engine::ForkTarget::default()) });
+                door.is_copy = true;
+                self.app.submit_first(&prompt);
+            }
+            SessionSwitch::Moved { session, cwd } => {
+                self.app.session.shown_cwd = super::short_home(&cwd, &door.boot.env);
+                self.effects.relocate(Path::new(&cwd));
+                if !door.follow_cwd(session, cwd) {
+                    return None;
+                }
+                self.app.is_ready = false;
+            }
+            SessionSwitch::Answered(StartAnswer::Declined) if door.events.is_none() => return Some(LoopEnd::Asked),
+            SessionSwitch::Answered(StartAnswer::Declined) => {
+                return self.report_open_failure(door, "This conversation goes on.".into());
+            }
+            SessionSwitch::Answered(answer) => {
+                if let Err(why) = self.record(door, answer) {
+                    // An answer that cannot be kept counts for nothing.
+                    return self.report_open_failure(door, format!("The answer could not be recorded: {why}"));
+                }
+            }
+        }
+        self.opening = Some(door.open());
+        None
+    }
+
+    fn record(&mut self, door: &mut SessionOpener, answer: StartAnswer) -> Result<(), String> {
+        match answer {
+            StartAnswer::Trusted(asked) => return preflight::trust(&mut door.boot, &asked),
+            StartAnswer::Bypassed => return preflight::accept_bypass(&door.boot),
+            StartAnswer::Server(server, Some(decision)) => {
+                door.answers.postponed_servers.push(server.name.clone());
+                return preflight::decide_server(&door.boot, &server, decision);
+            }
+            StartAnswer::Untrusted(asked) => return preflight::distrust(&mut door.boot, &asked),
+            StartAnswer::Server(server, None) => door.answers.postponed_servers.push(server.name),
+            StartAnswer::Summary(how) => {
+                door.answers.summary = true;
+                if how == SummaryChoice::FromSummary {
+                    self.app.submit_first("/compact");
+                }
+            }
+            StartAnswer::Declined => {}
+        }
+        Ok(())
+    }
+
+    /// The conversation before goes on; without one it is the end, and the reason stays on the screen.
+    fn report_open_failure(&mut self, door: &mut SessionOpener, why: String) -> Option<LoopEnd> {
+        let Some(before) = door.previous_boot.take().filter(|_| door.events.is_some()) else {
+            self.app.update(AppInput::Gone(why));
+            return Some(LoopEnd::NoSession);
+        };
+        door.boot = before;
+        self.app.is_ready = true;
+        self.app.note(&why, ThemeToken::Error);
+        None
+    }
+}
+
+/// The chosen conversation, in its own directory when that is still there.
+fn point_to_session(boot: &mut StartRequest, session: &SessionInfo) {
+    boot.options.session =
+        SessionChoice::Resume { target: session.path.display().to_string(), fork: fork_of(&boot.options.session) };
+    if let Some(cwd) = session.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_dir()) {
+        boot.cwd = cwd.to_path_buf();
+    }
+}
+
+/// `--fork-session` holds for what is chosen at the start.
+fn fork_of(choice: &SessionChoice) -> Option<engine::ForkTarget> {
+    match choice {
+        SessionChoice::Resume { target, fork } if Path::new(target).extension().is_none_or(|end| end != "jsonl") => {
+            fork.clone()
+        }
+        SessionChoice::Resume { .. } | SessionChoice::Continue { .. } | SessionChoice::New { .. } => None,
+    }
+}
+
+/// The session ends by itself; what it still says is nobody's business.
+fn drain(mut events: EventReceiver) {
+    tokio::spawn(async move {
+        let drained = async { while events.recv().await.is_some() {} };
+        tokio::time::timeout(CLOSE_TIMEOUT, drained).await.ok();
+    });
+}
