@@ -4,9 +4,9 @@
 use crate::convert;
 use crate::peer::{AcpLine, AcpPeer, read_lines};
 use crate::protocol::{
-    AvailableCommand, Error, InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
-    McpServer, NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionInfo, SessionModeState, SessionOpened,
-    SessionTarget, SetSessionConfigOptionRequest, SetSessionModeRequest, initialize_response, method,
+    AvailableCommand, InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, McpServer,
+    NewSessionRequest, PromptRequest, ProtocolError, ResumeSessionRequest, SessionInfo, SessionModeState,
+    SessionOpened, SessionTarget, SetSessionConfigOptionRequest, SetSessionModeRequest, initialize_response, method,
 };
 use crate::question_form;
 use crate::session::{AcpSession, MODEL};
@@ -18,10 +18,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sys::signal::Signals;
+use sys::sync::Mutex;
 use wire::mode::PermissionMode;
 
 /// How long sessions may take to put themselves away at the end.
@@ -93,7 +94,7 @@ impl AcpAgent {
         }
         let Ok(line) = serde_json::from_str::<AcpLine<'_>>(&text) else {
             let nobody = RawValue::NULL;
-            return self.peer.answer::<Value>(nobody, Err(Error::parse_error())).await;
+            return self.peer.answer::<Value>(nobody, Err(ProtocolError::parse_error())).await;
         };
         match (&line.method, line.id) {
             (None, _) => self.peer.deliver_reply(&line),
@@ -133,13 +134,13 @@ impl AcpAgent {
             method::SESSION_SET_MODE => self.reply(id, self.set_mode(params).await).await,
             method::SESSION_SET_CONFIG_OPTION => self.reply(id, self.set_option(params).await).await,
             other => {
-                let unknown = Error::method_not_found().data(Value::from(other));
+                let unknown = ProtocolError::method_not_found().data(Value::from(other));
                 self.reply::<Value>(id, Err(unknown)).await;
             }
         }
     }
 
-    async fn reply<R: Serialize>(&self, id: &RawValue, outcome: Result<R, Error>) {
+    async fn reply<R: Serialize>(&self, id: &RawValue, outcome: Result<R, ProtocolError>) {
         self.peer.answer(id, outcome).await;
     }
 
@@ -192,10 +193,10 @@ impl AcpAgent {
     }
 
     /// The whole conversation is told before the answer.
-    async fn load(&self, request: &LoadSessionRequest) -> Result<ReadySession, Error> {
+    async fn load(&self, request: &LoadSessionRequest) -> Result<ReadySession, ProtocolError> {
         let target = request.session_id.clone();
         let past = query::conversation(&self.boot.env, &request.cwd, &target)
-            .map_err(|error| Error::session_not_found(&target).data(error.to_string()))?;
+            .map_err(|error| ProtocolError::session_not_found(&target).data(error.to_string()))?;
         let ready = self
             .open(AcpSessionRequest {
                 cwd: &request.cwd,
@@ -237,9 +238,9 @@ impl AcpAgent {
         }
     }
 
-    async fn open(&self, wanted: AcpSessionRequest<'_>) -> Result<ReadySession, Error> {
+    async fn open(&self, wanted: AcpSessionRequest<'_>) -> Result<ReadySession, ProtocolError> {
         if !wanted.cwd.is_absolute() {
-            return Err(Error::invalid_params().data(Value::from("cwd must be an absolute path")));
+            return Err(ProtocolError::invalid_params().data(Value::from("cwd must be an absolute path")));
         }
         let id = match &wanted.choice {
             SessionChoice::New { id } => id.clone().unwrap_or_default(),
@@ -247,7 +248,7 @@ impl AcpAgent {
             SessionChoice::Continue { .. } => String::new(),
         };
         if self.session(&id).is_ok() {
-            return Err(Error::invalid_params().data(Value::from("This session is open already.")));
+            return Err(ProtocolError::invalid_params().data(Value::from("This session is open already.")));
         }
         let boot = self.boot_for(&wanted);
         let modes = convert::modes(
@@ -255,10 +256,10 @@ impl AcpAgent {
             boot.options.allow_bypass,
         );
         let opened = engine::open(boot).await;
-        let pair = opened.map_err(|error| Error::invalid_params().data(Value::from(error.message)))?;
+        let pair = opened.map_err(|error| ProtocolError::invalid_params().data(Value::from(error.message)))?;
         let place = (wanted.cwd.to_owned(), self.draws_terminals.load(Ordering::Relaxed));
         let session = AcpSession::start(id.clone(), place, pair, Arc::clone(&self.peer));
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&session));
+        self.sessions.lock().insert(id, Arc::clone(&session));
         let commands = session.initialize_engine().await;
         Ok(ReadySession { session, modes, commands })
     }
@@ -278,12 +279,13 @@ impl AcpAgent {
         boot
     }
 
-    async fn list(&self, params: Option<&RawValue>) -> Result<ListSessionsResponse, Error> {
+    async fn list(&self, params: Option<&RawValue>) -> Result<ListSessionsResponse, ProtocolError> {
         let request: ListSessionsRequest = read(params)?;
         let skip: usize = request.cursor.as_deref().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
         let (env, cwd) = (self.boot.env.clone(), request.cwd.clone());
         let listing = tokio::task::spawn_blocking(move || query::sessions(&env, cwd.as_deref(), skip, PAGE_SIZE + 1));
-        let mut rows = listing.await.map_err(|error| Error::internal_error().data(Value::from(error.to_string())))?;
+        let mut rows =
+            listing.await.map_err(|error| ProtocolError::internal_error().data(Value::from(error.to_string())))?;
         let more = rows.len() > PAGE_SIZE;
         rows.truncate(PAGE_SIZE);
         let info = |row: query::SessionListItem| SessionInfo {
@@ -296,29 +298,29 @@ impl AcpAgent {
         Ok(ListSessionsResponse { sessions: rows.into_iter().map(info).collect(), next_cursor })
     }
 
-    async fn close(&self, params: Option<&RawValue>) -> Result<Value, Error> {
+    async fn close(&self, params: Option<&RawValue>) -> Result<Value, ProtocolError> {
         let request: SessionTarget = read(params)?;
         let session = self.session(&request.session_id)?;
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
+        self.sessions.lock().remove(&session.id);
         session.cancel().await;
         session.close().await;
         Ok(nothing())
     }
 
-    async fn set_mode(&self, params: Option<&RawValue>) -> Result<Value, Error> {
+    async fn set_mode(&self, params: Option<&RawValue>) -> Result<Value, ProtocolError> {
         let request: SetSessionModeRequest = read(params)?;
         self.session(&request.session_id)?.set_mode(&request.mode_id).await?;
         Ok(nothing())
     }
 
-    async fn set_option(&self, params: Option<&RawValue>) -> Result<Value, Error> {
+    async fn set_option(&self, params: Option<&RawValue>) -> Result<Value, ProtocolError> {
         let request: SetSessionConfigOptionRequest = read(params)?;
         let session = self.session(&request.session_id)?;
         let Some(value) = request.value.as_str() else {
-            return Err(Error::invalid_params().data(Value::from("This option takes one of its values.")));
+            return Err(ProtocolError::invalid_params().data(Value::from("This option takes one of its values.")));
         };
         if request.config_id != MODEL {
-            return Err(Error::invalid_params().data(Value::from("There is no such option.")));
+            return Err(ProtocolError::invalid_params().data(Value::from("There is no such option.")));
         }
         session.set_model(value).await.map(|options| json!({"configOptions": options}))
     }
@@ -334,20 +336,19 @@ impl AcpAgent {
         let outcome = session.submit(&blocks).await;
         let (peer, id) = (Arc::clone(&self.peer), id.to_owned());
         tokio::spawn(async move {
-            let outcome = outcome.await.unwrap_or_else(|_| Err(Error::internal_error()));
+            let outcome = outcome.await.unwrap_or_else(|_| Err(ProtocolError::internal_error()));
             peer.answer(&id, outcome).await;
         });
     }
 
-    fn session(&self, id: &str) -> Result<Arc<AcpSession>, Error> {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get(id).cloned().ok_or_else(|| Error::session_not_found(id))
+    fn session(&self, id: &str) -> Result<Arc<AcpSession>, ProtocolError> {
+        let sessions = self.sessions.lock();
+        sessions.get(id).cloned().ok_or_else(|| ProtocolError::session_not_found(id))
     }
 
     async fn shut_down(&self) {
         self.peer.drop_pending();
-        let sessions: Vec<Arc<AcpSession>> =
-            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, session)| session).collect();
+        let sessions: Vec<Arc<AcpSession>> = self.sessions.lock().drain().map(|(_, session)| session).collect();
         let closing = async {
             for session in &sessions {
                 session.close().await;
@@ -366,7 +367,7 @@ fn nothing() -> Value {
 }
 
 /// Parameters may be left out where a method needs none.
-fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
+fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, ProtocolError> {
     let text = params.map_or("{}", RawValue::get);
-    serde_json::from_str(text).map_err(|error| Error::invalid_params().data(Value::from(error.to_string())))
+    serde_json::from_str(text).map_err(|error| ProtocolError::invalid_params().data(Value::from(error.to_string())))
 }

@@ -1,12 +1,12 @@
 //! JSON-RPC 2.0, one object per line. Our requests are numbered; an answer to an unknown number is ignored.
 
-use crate::protocol::Error;
+use crate::protocol::ProtocolError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
-use std::sync::{Mutex, PoisonError};
+use sys::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 /// Lines on their way in or out; a full queue slows its producer.
@@ -59,7 +59,7 @@ struct AcpAnswer<'a, R> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<R>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Error>,
+    error: Option<ProtocolError>,
 }
 
 impl AcpPeer {
@@ -90,7 +90,7 @@ impl AcpPeer {
         serde_json::from_str(raw.get()).map_err(|error| format!("the client's answer cannot be read: {error}"))
     }
 
-    pub(crate) async fn answer<R: Serialize>(&self, id: &RawValue, outcome: Result<R, Error>) {
+    pub(crate) async fn answer<R: Serialize>(&self, id: &RawValue, outcome: Result<R, ProtocolError>) {
         let (result, error) = match outcome {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
@@ -101,7 +101,7 @@ impl AcpPeer {
     /// Hands an answer of the client to whoever waits for it.
     pub(crate) fn deliver_reply(&self, line: &AcpLine<'_>) {
         let Some(id) = line.id.and_then(|id| id.get().parse::<u64>().ok()) else { return };
-        let waiting = self.pending.lock().unwrap_or_else(PoisonError::into_inner).replies.remove(&id);
+        let waiting = self.pending.lock().replies.remove(&id);
         let reply = match (line.result, line.error) {
             (_, Some(error)) => Err(message_of(error)),
             (Some(result), None) => Ok(result.to_owned()),
@@ -114,12 +114,12 @@ impl AcpPeer {
 
     /// Nobody will answer any more.
     pub(crate) fn drop_pending(&self) {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).replies.clear();
+        self.pending.lock().replies.clear();
     }
 
     fn register(&self) -> (u64, oneshot::Receiver<AcpReply>) {
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.pending.lock();
         let id = waiting.next;
         waiting.next += 1;
         waiting.replies.insert(id, sender);

@@ -42,18 +42,18 @@ pub(crate) mod client_method {
 }
 
 /// Extensions by name, as `_meta` carries them.
-pub(crate) type Meta = Map<String, Value>;
+pub(crate) type MetaFields = Map<String, Value>;
 
 /// An error of JSON-RPC.
 #[derive(Debug, Serialize)]
-pub(crate) struct Error {
+pub(crate) struct ProtocolError {
     code: i32,
     message: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
 }
 
-impl Error {
+impl ProtocolError {
     fn new(code: i32, message: &'static str) -> Self {
         Self { code, message, data: None }
     }
@@ -115,7 +115,7 @@ pub(crate) struct ClientCapabilities {
     #[serde(default, deserialize_with = "or_nothing")]
     pub(crate) elicitation: Option<ElicitationCapabilities>,
     #[serde(rename = "_meta", default, deserialize_with = "or_nothing")]
-    pub(crate) meta: Option<Meta>,
+    pub(crate) meta: Option<MetaFields>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,8 +5,8 @@ use crate::convert;
 use crate::peer::AcpPeer;
 use crate::permission::AcpPermissionRequest;
 use crate::protocol::{
-    AvailableCommand, CommandInput, ContentBlock, Error, PromptResponse, SessionConfigOption, SessionConfigValue,
-    SessionUpdate, StopReason, client_method,
+    AvailableCommand, CommandInput, ContentBlock, PromptResponse, ProtocolError, SessionConfigOption,
+    SessionConfigValue, SessionUpdate, StopReason, client_method,
 };
 use crate::question_form;
 use crate::updates::{ReplayMode, UpdateBuilder};
@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use sys::sync::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use wire::sdk::{SdkMessage, TurnResult};
@@ -37,7 +38,7 @@ pub(crate) struct AcpSession {
 #[derive(Default)]
 struct OpenRequests {
     /// In the order they were submitted.
-    prompts: Vec<(String, oneshot::Sender<Result<PromptResponse, Error>>)>,
+    prompts: Vec<(String, oneshot::Sender<Result<PromptResponse, ProtocolError>>)>,
     controls: HashMap<String, oneshot::Sender<Result<Value, String>>>,
     questions: HashMap<String, AbortHandle>,
     models: Vec<AcpModel>,
@@ -104,8 +105,8 @@ impl AcpSession {
         session
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, OpenRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> sys::sync::MutexGuard<'_, OpenRequests> {
+        self.pending.lock()
     }
 
     /// Asks the engine what it offers; the commands are announced when the client knows the session.
@@ -142,23 +143,26 @@ impl AcpSession {
         }]
     }
 
-    pub(crate) async fn set_model(&self, model: &str) -> Result<Vec<SessionConfigOption>, Error> {
+    pub(crate) async fn set_model(&self, model: &str) -> Result<Vec<SessionConfigOption>, ProtocolError> {
         self.control_or_error(json!({"subtype": "set_model", "model": model})).await?;
         model.clone_into(&mut self.pending().model);
         Ok(self.config_options())
     }
 
-    pub(crate) async fn set_mode(&self, mode: &str) -> Result<(), Error> {
+    pub(crate) async fn set_mode(&self, mode: &str) -> Result<(), ProtocolError> {
         self.control_or_error(json!({"subtype": "set_permission_mode", "mode": mode})).await
     }
 
-    async fn control_or_error(&self, request: Value) -> Result<(), Error> {
+    async fn control_or_error(&self, request: Value) -> Result<(), ProtocolError> {
         let outcome = self.control(request).await;
-        outcome.map(|_| ()).map_err(|why| Error::invalid_params().data(Value::from(why)))
+        outcome.map(|_| ()).map_err(|why| ProtocolError::invalid_params().data(Value::from(why)))
     }
 
     /// Submits a prompt; the receiver gets its outcome.
-    pub(crate) async fn submit(&self, blocks: &[ContentBlock]) -> oneshot::Receiver<Result<PromptResponse, Error>> {
+    pub(crate) async fn submit(
+        &self,
+        blocks: &[ContentBlock],
+    ) -> oneshot::Receiver<Result<PromptResponse, ProtocolError>> {
         let (sender, receiver) = oneshot::channel();
         let uuid = sys::id::uuid();
         self.pending().prompts.push((uuid.clone(), sender));
@@ -257,7 +261,7 @@ impl AcpSession {
         }
     }
 
-    fn end(&self, uuid: &str, outcome: Result<PromptResponse, Error>) {
+    fn end(&self, uuid: &str, outcome: Result<PromptResponse, ProtocolError>) {
         let mut open = self.pending();
         if let Some(at) = open.prompts.iter().position(|(prompt, _)| prompt == uuid) {
             open.prompts.remove(at).1.send(outcome).ok();
@@ -336,11 +340,11 @@ fn command(head: CommandHead) -> AvailableCommand {
     AvailableCommand { name: head.name, description: head.description, input }
 }
 
-fn ended() -> Error {
-    Error::internal_error().data(Value::from("The session has ended."))
+fn ended() -> ProtocolError {
+    ProtocolError::internal_error().data(Value::from("The session has ended."))
 }
 
-fn outcome(result: &TurnResult) -> Result<PromptResponse, Error> {
+fn outcome(result: &TurnResult) -> Result<PromptResponse, ProtocolError> {
     let reason = result.terminal_reason.unwrap_or_default();
     if reason.starts_with("aborted") {
         return Ok(PromptResponse { stop_reason: StopReason::Cancelled });
@@ -356,11 +360,11 @@ fn outcome(result: &TurnResult) -> Result<PromptResponse, Error> {
 }
 
 /// A credential that is missing or refused is the client's cue to offer signing in.
-fn failure(result: &TurnResult) -> Error {
+fn failure(result: &TurnResult) -> ProtocolError {
     let told = result.result.clone().or_else(|| result.errors.as_ref().map(|errors| errors.join("\n")));
     let text = told.unwrap_or_else(|| result.subtype.to_owned());
     if result.api_error_status == Some(401) || text.contains("/login") {
-        return Error::auth_required().data(Value::from(text));
+        return ProtocolError::auth_required().data(Value::from(text));
     }
-    Error::internal_error().data(Value::from(text))
+    ProtocolError::internal_error().data(Value::from(text))
 }

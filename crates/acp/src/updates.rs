@@ -3,7 +3,7 @@
 
 use crate::call_display;
 use crate::protocol::{
-    ContentBlock, ContentChunk, Cost, Meta, PlanEntry, SessionUpdate, TaskStatus, ToolCall, ToolCallContent,
+    ContentBlock, ContentChunk, Cost, MetaFields, PlanEntry, SessionUpdate, TaskStatus, ToolCall, ToolCallContent,
     ToolCallStatus, ToolCallUpdate,
 };
 use serde::Deserialize;
@@ -235,12 +235,12 @@ impl UpdateBuilder {
     }
 }
 
-fn meta(tool: &str, parent: Option<&str>) -> Meta {
+fn meta(tool: &str, parent: Option<&str>) -> MetaFields {
     let mut own = json!({"toolName": tool});
     if let Some(parent) = parent {
         own["parentToolUseId"] = parent.into();
     }
-    Meta::from_iter([("gimlet".to_owned(), own)])
+    MetaFields::from_iter([("gimlet".to_owned(), own)])
 }
 
 fn system(body: &SystemBody) -> Option<SessionUpdate> {
@@ -289,9 +289,9 @@ fn plan_status(status: &str) -> TaskStatus {
     }
 }
 
-fn terminal_end(id: &str, outcome: &AcpToolResult) -> Meta {
+fn terminal_end(id: &str, outcome: &AcpToolResult) -> MetaFields {
     let exit = i32::from(outcome.is_error);
-    Meta::from_iter([
+    MetaFields::from_iter([
         ("terminal_output".to_owned(), json!({"terminal_id": id, "data": outcome.text()})),
         ("terminal_exit".to_owned(), json!({"terminal_id": id, "exit_code": exit, "signal": null})),
     ])

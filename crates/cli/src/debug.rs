@@ -9,8 +9,9 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use sys::Env;
+use sys::sync::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -117,10 +118,7 @@ impl Write for DebugWriter {
             // A reader that does not read loses lines; it must not stop the session.
             Self::Stderr if headless::is_writable(io::stderr().as_fd()) => io::stderr().write(bytes),
             Self::Stderr => Ok(bytes.len()),
-            Self::File(file) => match file.lock() {
-                Ok(mut file) => file.write(bytes),
-                Err(_) => Ok(bytes.len()),
-            },
+            Self::File(file) => file.lock().write(bytes),
         }
     }
 

@@ -2,16 +2,16 @@
 //! address is built in: releases come from where the user or the administrator says, and are checked before they are used.
 
 mod archive;
+mod installation;
 mod owner;
-mod place;
 mod release;
 mod settings;
 mod version;
 
-use owner::Owner;
-use place::{Installation, Installed, Record};
-use release::{Genuine, Source};
-use settings::UpdateSettings;
+use installation::{InstallRecord, Installation, InstalledRelease};
+use owner::BinaryOwner;
+use release::{ReleaseSource, SignatureState};
+use settings::UpdateConfig;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -52,9 +52,9 @@ pub(crate) fn update(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Resul
     let Some(request) = request else { return say(out, UPDATE_USAGE) };
     refuse_when_off(env)?;
     let installation = match running_owner(env)? {
-        Owner::Gimlet(installation) => installation.stopping_as(env),
-        Owner::PackageManager { name, command } => return Err(managed_by(name, &command)),
-        Owner::Nobody(binary) => {
+        BinaryOwner::Gimlet(installation) => installation.stopping_as(env),
+        BinaryOwner::PackageManager { name, command } => return Err(managed_by(name, &command)),
+        BinaryOwner::Nobody(binary) => {
             return Err(format!(
                 "Error: {} was not put there by gimlet's installer, so it is not replaced. `gimlet install` installs a release \
              that can be updated; a copy built from source is updated by building it again",
@@ -63,14 +63,14 @@ pub(crate) fn update(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Resul
         }
     };
     let current = installation.current().ok_or_else(|| no_current(&installation))?;
-    let job = Job { env, installation: &installation, out };
+    let job = UpdateJob { env, installation: &installation, out };
     match request {
         UpdateRequest::Unpin => job.unpin(),
         UpdateRequest::PinCurrent => job.pin(&current.number),
         UpdateRequest::Rollback => job.roll_back(&current),
         UpdateRequest::Fetch { pin, check, url, allow_unsigned } => {
             let record = installation.record()?;
-            let settings = UpdateSettings::read(env, &record, url, None, allow_unsigned)?;
+            let settings = UpdateConfig::read(env, &record, url, None, allow_unsigned)?;
             job.update(&current, pin, check, &settings)
         }
     }
@@ -81,22 +81,22 @@ pub(crate) fn install(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Resu
     let Some(request) = InstallRequest::parse(&words(rest))? else { return say(out, INSTALL_USAGE) };
     refuse_when_off(env)?;
     let owner = running_owner(env)?;
-    if let (Owner::PackageManager { name, command }, false, None) = (&owner, request.force, &request.prefix) {
+    if let (BinaryOwner::PackageManager { name, command }, false, None) = (&owner, request.force, &request.prefix) {
         return Err(format!("{}, or install a second copy with --force", managed_by(name, command)));
     }
     let installation = match (&request.prefix, owner) {
         (Some(prefix), _) => Installation::at(prefix),
-        (None, Owner::Gimlet(installation)) => installation,
-        (None, Owner::PackageManager { .. } | Owner::Nobody(_)) => {
+        (None, BinaryOwner::Gimlet(installation)) => installation,
+        (None, BinaryOwner::PackageManager { .. } | BinaryOwner::Nobody(_)) => {
             let home = env.home().ok_or("Error: there is no home folder: set HOME, or use --prefix")?;
             Installation::at(&home.join(".local"))
         }
     };
     let installation = installation.stopping_as(env);
-    let record = installation.record().or_else(|why| if request.force { Ok(Record::default()) } else { Err(why) })?;
-    let settings =
-        UpdateSettings::read(env, &record, request.url.clone(), request.key.clone(), request.allow_unsigned)?;
-    Job { env, installation: &installation, out }.install(&request, record, &settings)
+    let record =
+        installation.record().or_else(|why| if request.force { Ok(InstallRecord::default()) } else { Err(why) })?;
+    let settings = UpdateConfig::read(env, &record, request.url.clone(), request.key.clone(), request.allow_unsigned)?;
+    UpdateJob { env, installation: &installation, out }.install(&request, record, &settings)
 }
 
 enum UpdateRequest {
@@ -181,21 +181,21 @@ impl InstallRequest {
     }
 }
 
-type Rest<'a> = std::iter::Peekable<std::slice::Iter<'a, &'a str>>;
+type RemainingWords<'a> = std::iter::Peekable<std::slice::Iter<'a, &'a str>>;
 
-fn value(rest: &mut Rest<'_>, option: &str) -> Result<String, String> {
+fn value(rest: &mut RemainingWords<'_>, option: &str) -> Result<String, String> {
     let next = rest.next_if(|word| !word.starts_with("--"));
     next.map(|word| (*word).to_owned()).ok_or_else(|| format!("error: {option} needs a value"))
 }
 
 /// What is done to one installation.
-struct Job<'a> {
+struct UpdateJob<'a> {
     env: &'a Env,
     installation: &'a Installation,
     out: &'a mut dyn Write,
 }
 
-impl Job<'_> {
+impl UpdateJob<'_> {
     fn unpin(self) -> Result<u8, String> {
         let lock = self.installation.open()?;
         let mut record = self.installation.record()?;
@@ -217,7 +217,7 @@ impl Job<'_> {
         say(self.out, &format!("gimlet stays at {to}; `gimlet update --unpin` lets it go on"))
     }
 
-    fn roll_back(self, current: &Installed) -> Result<u8, String> {
+    fn roll_back(self, current: &InstalledRelease) -> Result<u8, String> {
         let lock = self.installation.open()?;
         let before = self.installation.before(current).ok_or_else(|| {
             format!("Error: there is no release before {}; `gimlet install VERSION` installs one", current.number)
@@ -236,10 +236,10 @@ impl Job<'_> {
 
     fn update(
         mut self,
-        current: &Installed,
+        current: &InstalledRelease,
         pin: Option<ReleaseNumber>,
         check: bool,
-        settings: &UpdateSettings,
+        settings: &UpdateConfig,
     ) -> Result<u8, String> {
         let source = settings.source(self.env)?;
         let pinned = self.installation.record()?.pin;
@@ -276,11 +276,11 @@ impl Job<'_> {
     fn install(
         mut self,
         request: &InstallRequest,
-        mut record: Record,
-        settings: &UpdateSettings,
+        mut record: InstallRecord,
+        settings: &UpdateConfig,
     ) -> Result<u8, String> {
         let source = match &request.from {
-            Some(folder) => Source::of(folder, self.env)?,
+            Some(folder) => ReleaseSource::of(folder, self.env)?,
             None => settings.source(self.env)?,
         };
         let channel = match request.target.as_deref() {
@@ -326,7 +326,7 @@ impl Job<'_> {
     }
 
     /// Downloads, checks, unpacks, tries and switches, in this order. The installation is locked.
-    fn fetch(&mut self, source: &Source, number: &ReleaseNumber, settings: &UpdateSettings) -> Result<(), String> {
+    fn fetch(&mut self, source: &ReleaseSource, number: &ReleaseNumber, settings: &UpdateConfig) -> Result<(), String> {
         let staging = self.installation.staging()?;
         let done = self.fetch_through(&staging, source, number, settings);
         std::fs::remove_dir_all(&staging).ok();
@@ -336,9 +336,9 @@ impl Job<'_> {
     fn fetch_through(
         &mut self,
         staging: &Path,
-        source: &Source,
+        source: &ReleaseSource,
         number: &ReleaseNumber,
-        settings: &UpdateSettings,
+        settings: &UpdateConfig,
     ) -> Result<(), String> {
         let archive = staging.join("archive.tar.gz");
         let name = format!("gimlet-{number}-{}-{}.tar.gz", std::env::consts::ARCH, std::env::consts::OS);
@@ -347,7 +347,7 @@ impl Job<'_> {
             source.download(number, &name, &sums, &archive).await?;
             Ok::<_, String>(genuine)
         })??;
-        if let Genuine::Unsigned(why) = genuine {
+        if let SignatureState::Unsigned(why) = genuine {
             headless::print_to_stderr(&format!("Warning: the signature of gimlet {number} was not checked: {why}"));
         }
         let added = self.installation.add(&archive, staging, number, self.env)?;
@@ -368,10 +368,10 @@ fn refuse_when_off(env: &Env) -> Result<(), String> {
     Ok(())
 }
 
-fn running_owner(env: &Env) -> Result<Owner, String> {
+fn running_owner(env: &Env) -> Result<BinaryOwner, String> {
     let binary = std::env::current_exe().and_then(std::fs::canonicalize);
     let binary = binary.map_err(|error| format!("Error: the running binary cannot be found: {error}"))?;
-    Ok(Owner::of(&binary, env))
+    Ok(BinaryOwner::of(&binary, env))
 }
 
 fn managed_by(name: &str, command: &str) -> String {

@@ -65,7 +65,7 @@ pub fn secrets(env: &Env) -> Vec<(String, crate::CredentialSecret)> {
     if let Some(key) = state::GlobalState::read(env).primary_api_key() {
         found.push(("stored API key".to_owned(), crate::CredentialSecret::new(key)));
     }
-    found.extend(crate::leftovers::secrets(env));
+    found.extend(crate::legacy_credentials::secrets(env));
     found
 }
 

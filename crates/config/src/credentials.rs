@@ -1,7 +1,7 @@
 //! Which credential a session uses. First match wins, in the documented order; nothing here touches the network or runs
 //! a helper. Values never appear in debug output.
 
-use crate::leftovers;
+use crate::legacy_credentials;
 use crate::project::ProjectConfig;
 use crate::state::GlobalState;
 use serde::Deserialize;
@@ -99,7 +99,7 @@ pub fn resolve(env: &Env, loaded: &ProjectConfig, options: CredentialOptions) ->
     if let Some(key) = required_login(loaded)
         && (env.get("ANTHROPIC_AUTH_TOKEN").is_some()
             || env.non_empty("ANTHROPIC_API_KEY").is_some()
-            || env.non_empty(leftovers::VARIABLE).is_some()
+            || env.non_empty(legacy_credentials::VARIABLE).is_some()
             || loaded.helper.is_some())
     {
         return Err(NoCredential::LoginRequired(key));
@@ -116,7 +116,7 @@ pub fn resolve(env: &Env, loaded: &ProjectConfig, options: CredentialOptions) ->
         return Ok(Credential::Helper { command: helper.command.clone(), source: helper.source });
     }
     if options.bare {
-        return leftovers::variable(env).ok_or(NoCredential::Missing);
+        return legacy_credentials::variable(env).ok_or(NoCredential::Missing);
     }
     if let Some(token) = env.non_empty("CLAUDE_CODE_OAUTH_TOKEN") {
         return Ok(Credential::OauthToken(CredentialSecret::new(token)));
@@ -154,7 +154,7 @@ fn stored(env: &Env, now_ms: u64) -> Result<Credential, NoCredential> {
     if let Some(key) = GlobalState::read(env).primary_api_key() {
         return Ok(Credential::StoredKey(CredentialSecret::new(key)));
     }
-    let older = leftovers::find(env, now_ms);
+    let older = legacy_credentials::find(env, now_ms);
     match (older.credential, expired, key_expired) {
         (Some(credential), ..) => Ok(credential),
         (None, true, _) => Err(NoCredential::Expired),

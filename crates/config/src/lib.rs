@@ -17,7 +17,7 @@ pub mod join;
 #[cfg_attr(not(target_os = "macos"), allow(dead_code, reason = "only macOS has a keychain; elsewhere its tests run"))]
 mod keychain;
 pub mod layer;
-mod leftovers;
+mod legacy_credentials;
 pub mod mcp;
 pub mod memory;
 mod merge;

@@ -38,8 +38,9 @@ use limits::AgentLimits;
 use model::{Fragment, Message};
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use sys::sync::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tools::tasks::TaskStatus;
@@ -117,34 +118,34 @@ impl AgentTable {
 
     /// What agents are made from now.
     pub(crate) fn template(&self) -> Arc<AgentTemplate> {
-        Arc::clone(&self.template.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.template.lock())
     }
 
     /// Another conversation begins: its agents are new, and made from what `change` makes of the kit.
     pub(crate) fn begin_session(&self, change: impl FnOnce(&mut AgentTemplate)) {
         let mut kit = AgentTemplate::clone(&self.template());
         change(&mut kit);
-        *self.template.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(kit);
+        *self.template.lock() = Arc::new(kit);
         self.entries().clear();
         self.count(|stats| *stats = SubagentStats::default());
     }
 
     /// What became of agents so far.
     pub(crate) fn stats(&self) -> SubagentStats {
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.stats.lock().clone()
     }
 
     fn count(&self, change: impl FnOnce(&mut SubagentStats)) {
-        change(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.stats.lock());
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<AgentEntry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// Notes what was granted just now. What others were granted since `seen`, which then covers everything.
     pub(crate) fn grant(&self, updates: &[PermissionUpdate], seen: &mut usize) -> Vec<PermissionUpdate> {
-        let mut all = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.grants.lock();
         let news = all.get(*seen..).map(<[_]>::to_vec).unwrap_or_default();
         all.extend_from_slice(updates);
         *seen = all.len();
@@ -152,17 +153,17 @@ impl AgentTable {
     }
 
     pub(crate) fn record_denial(&self, denial: PermissionDenial) {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).push(denial);
+        self.denials.lock().push(denial);
     }
 
     /// What agents were denied since the last result.
     pub(crate) fn take_denials(&self) -> Vec<PermissionDenial> {
-        std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.denials.lock())
     }
 
     /// What is declared now.
     fn current_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
-        let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.definitions.lock();
         if let Some(roots) = &known.roots
             && !known.declared.are_current()
         {
@@ -175,7 +176,7 @@ impl AgentTable {
 
     /// What is declared, for a listing: what was read a moment ago is not looked at again.
     fn recent_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
-        let known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.definitions.lock();
         if known.listed_at.elapsed() < LISTING_MAX_AGE {
             return Arc::clone(&known.declared);
         }
@@ -270,7 +271,7 @@ impl AgentTable {
 
     /// The host declares these from now on, besides those of the command line.
     pub(crate) fn declare(&self, given: Vec<AgentDefinition>) {
-        let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.definitions.lock();
         known.explicit.retain(|old| !given.iter().any(|new| new.name == old.name));
         known.explicit.extend(given);
         let roots = known.roots.clone().unwrap_or_default();
@@ -445,11 +446,11 @@ impl AgentSpawner {
             grants_seen: io.grants_seen,
             plan: io.plan.clone(),
         };
-        *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        *self.parent.lock() = Some(live);
     }
 
     fn parent(&self) -> Result<ParentSnapshot, AgentRefusal> {
-        let live = self.parent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let live = self.parent.lock().clone();
         live.ok_or_else(|| "No agent can be started before the first request was made.".into())
     }
 
@@ -468,11 +469,11 @@ impl AgentSpawner {
 
     /// Carried out by the session when the call has ended.
     pub(crate) fn request_move(&self, place: WorktreeMove) {
-        *self.next_move.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        *self.next_move.lock() = Some(place);
     }
 
     pub(crate) fn take_move(&self) -> Option<WorktreeMove> {
-        self.next_move.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.next_move.lock().take()
     }
 
     /// Whether an agent of this session could start agents itself.

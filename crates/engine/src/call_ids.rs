@@ -4,7 +4,8 @@
 
 use model::{EventKind, FragmentHead, Message, ModelEvent};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use sys::sync::{Mutex, MutexGuard};
 
 type UsedIds = Arc<Mutex<HashSet<Box<str>>>>;
 
@@ -81,7 +82,7 @@ impl Drop for CallIdClaim {
 }
 
 fn lock(used: &UsedIds) -> MutexGuard<'_, HashSet<Box<str>>> {
-    used.lock().unwrap_or_else(PoisonError::into_inner)
+    used.lock()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 
 use crate::agents::output::AgentOutput;
 use crate::command::Event;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use sys::sync::Mutex;
 use tokio::sync::mpsc;
 use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
@@ -26,7 +27,7 @@ impl HostSender {
     /// Another conversation begins: whoever holds this host speaks for that one.
     pub(crate) fn begin_session(&mut self, id: &str) {
         id.clone_into(&mut self.session_id);
-        id.clone_into(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner));
+        id.clone_into(&mut self.current.lock());
     }
 
     /// The same host, spoken to by an agent.
@@ -78,7 +79,7 @@ impl HostSender {
     }
 
     fn frame(&self, body: SystemBody) -> SdkMessage {
-        let session_id = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let session_id = self.current.lock().clone();
         SdkMessage::System(SystemMessage { kind: "system", body, session_id, uuid: sys::id::uuid() })
     }
 

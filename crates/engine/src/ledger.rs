@@ -6,11 +6,12 @@ use model::catalog::{self, ModelCatalog, ServingParty};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use sys::Env;
+use sys::sync::{Mutex, MutexGuard};
 use wire::usage::{CostState, ModelUsage, Usage};
 
 #[derive(Clone)]
@@ -130,7 +131,7 @@ impl Ledger {
     }
 
     fn accounts(&self) -> MutexGuard<'_, BTreeMap<String, ModelUsage>> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.accounts.lock()
     }
 
     pub(crate) fn start_turn(&mut self) {

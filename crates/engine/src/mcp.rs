@@ -37,9 +37,10 @@ pub(crate) use toolset::{McpToolset, ToolFilter};
 use mcp::{McpHost, McpServerSpec, ServerSwitch, ServerView};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use sys::sync::{Mutex, MutexGuard};
 use wire::mcp::{McpConfigError, McpScope, McpTransport};
 
 /// How long the first request waits for a server, unless `MCP_CONNECT_TIMEOUT_MS` says otherwise.
@@ -112,20 +113,20 @@ impl SessionServers {
 
     /// The servers of these tools are waited for once, before the next request.
     fn require_tools(&self, tools: impl Iterator<Item = String>) {
-        self.required_tools.lock().unwrap_or_else(PoisonError::into_inner).extend(tools);
+        self.required_tools.lock().extend(tools);
     }
 
     fn is_required(&self, server: &str) -> bool {
-        let wanted = self.required_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.required_tools.lock();
         !wanted.is_empty() && wanted.iter().any(|tool| tool.starts_with(&server_rule_name(server)))
     }
 
     fn unstarted(&self) -> MutexGuard<'_, Vec<(McpServerSpec, ServerSwitch)>> {
-        self.unstarted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unstarted.lock()
     }
 
     pub(crate) fn host_declared(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.host_declared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.host_declared.lock()
     }
 
     /// Every server with what is known of it, those not begun included, by name.

@@ -10,8 +10,9 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use store::live_sessions::LiveRecord;
+use sys::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use wire::control::{ControlAnswer, ControlCancel, ControlRequest};
@@ -106,7 +107,7 @@ impl HostQuestions {
     }
 
     fn lock(&self) -> MutexGuard<'_, QuestionTable> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.open.lock()
     }
 
     /// Asks; `request` is the object with its `subtype`. Dropping the future withdraws the question, as cancelling does.

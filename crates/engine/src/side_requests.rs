@@ -7,7 +7,8 @@ use model::{
     ClosedBlock, Completion, Fragment, Message, ModelClient, ModelError, ModelRequest, RequestIdentity,
     ResponseProgress, RetryPolicy, RetryVerdict,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use sys::sync::Mutex;
 use tools::contract::SidePurpose;
 use tools::{SideModel, SideReply, SideRequest};
 use wire::block::BlockHead;
@@ -36,13 +37,13 @@ impl SideClient {
         Self { shared: Mutex::default(), identity: Mutex::new(identity), small }
     }
 
-    fn shared(&self) -> std::sync::MutexGuard<'_, SideState> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> sys::sync::MutexGuard<'_, SideState> {
+        self.shared.lock()
     }
 
     /// Requests belong to another conversation from now on.
     pub(crate) fn begin_session(&self, identity: Arc<RequestIdentity>) {
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+        *self.identity.lock() = identity;
     }
 
     /// The client and main model that calls of the coming batch use.
@@ -98,7 +99,7 @@ impl SideClient {
             let shared = self.shared();
             (shared.client.clone().ok_or("no model connection is open")?, shared.main.clone())
         };
-        let identity = Arc::clone(&self.identity.lock().unwrap_or_else(PoisonError::into_inner));
+        let identity = Arc::clone(&self.identity.lock());
         let model = named.unwrap_or_else(|| match request.purpose {
             SidePurpose::Small => self.small.clone(),
             SidePurpose::Main => main,

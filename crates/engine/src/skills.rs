@@ -20,8 +20,9 @@ use permission::Policy;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use sys::Env;
+use sys::sync::Mutex;
 use tokio::task::JoinHandle;
 use tools::Workspace;
 use wire::settings::{RuleText, Settings};
@@ -142,8 +143,8 @@ impl SessionSkills {
         Arc::new(tool::SkillTool::new(Arc::clone(&self.shared), Arc::clone(&self.facts)))
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, SkillState> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> sys::sync::MutexGuard<'_, SkillState> {
+        self.shared.lock()
     }
 
     pub(crate) fn skills(&self) -> Arc<Skills> {

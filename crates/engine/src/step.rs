@@ -11,7 +11,7 @@ use crate::provider::ProviderConnectionError;
 use crate::session::SessionIo;
 use crate::turn::{TurnError, TurnState};
 use model::{ErrorKind, ModelError, RetryPolicy, RetryVerdict, catalog};
-use reception::{Asked, ResponseReception};
+use reception::{ResponseReception, SentRequest};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -65,7 +65,7 @@ pub(crate) async fn run(
     let sent_at = Instant::now();
     turn.times.time_to_request_ms.get_or_insert_with(|| millis(turn.started.elapsed()));
     io.ledger.call_ids.add_history(context.history().turns());
-    let asked = Asked {
+    let asked = SentRequest {
         model: request.model.clone(),
         effort: context.effort(),
         display: request.thinking.as_ref().and_then(|thinking| thinking.display()).map(Arc::from),

@@ -3,7 +3,8 @@
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use sys::sync::Mutex;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::json_schema::Schema;
 
@@ -42,11 +43,11 @@ impl StructuredOutput {
 
     /// Takes what the turn delivered.
     pub(crate) fn take(&self) -> Option<Box<RawValue>> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.slot.lock().take()
     }
 
     pub(crate) fn is_delivered(&self) -> bool {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.slot.lock().is_some()
     }
 }
 
@@ -99,7 +100,7 @@ impl StructuredOutputCall {
         if !faults.is_empty() {
             return ToolOutcome::failed(format!("The output does not fit the schema.\n{}", faults.join("\n")));
         }
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.slot.lock();
         if slot.is_some() {
             return ToolOutcome::failed("The output was already delivered in this turn.");
         }

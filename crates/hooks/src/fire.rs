@@ -10,8 +10,9 @@ use futures_util::future::{BoxFuture, join_all};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use sys::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookBase, HookEvent, HookEventName};
 
@@ -140,11 +141,11 @@ pub struct SpentHandlers(Arc<Mutex<BTreeSet<String>>>);
 
 impl SpentHandlers {
     fn add(&self, entry: &HookEntry) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.key());
+        self.0.lock().insert(entry.key());
     }
 
     fn has(&self, entry: &HookEntry) -> bool {
-        is_once(entry) && self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&entry.key())
+        is_once(entry) && self.0.lock().contains(&entry.key())
     }
 }
 

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
+use sys::sync::Mutex;
 
 /// Our own binary answers one question when this is its first argument.
 pub const ARGUMENT: &str = "__match";
@@ -70,7 +70,7 @@ impl HookPattern {
     pub fn quick(&self, subject: &str) -> Option<bool> {
         match &self.linear {
             Some(regex) => Some(regex.is_match(subject)),
-            None => self.known.lock().unwrap_or_else(PoisonError::into_inner).get(subject).copied(),
+            None => self.known.lock().get(subject).copied(),
         }
     }
 
@@ -97,7 +97,7 @@ impl HookPattern {
             }
             other => return Err(PatternFailure::Failed(format!("the child ended with {other:?}"))),
         };
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(subject.to_owned(), answer);
+        self.known.lock().insert(subject.to_owned(), answer);
         Ok(answer)
     }
 

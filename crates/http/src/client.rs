@@ -7,9 +7,10 @@ use crate::guard::GuardedResolver;
 use crate::proxy::ProxyConfig;
 use crate::tls;
 use reqwest::{Client, Url};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sys::Env;
+use sys::sync::RwLock;
 use tokio::sync::OnceCell;
 
 #[derive(Debug)]
@@ -44,13 +45,13 @@ impl PooledClient {
     }
 
     fn client(&self) -> Client {
-        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.client.read().clone()
     }
 
     /// Later requests make connections of their own; those under way go on.
     fn renew(&self) -> Result<(), HttpError> {
         let fresh = build(&self.parts)?;
-        *self.client.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        *self.client.write() = fresh;
         Ok(())
     }
 }

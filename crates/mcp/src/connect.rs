@@ -15,8 +15,9 @@ use rmcp::transport::Transport as RmcpTransport;
 use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 use serde_json::value::RawValue;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use sys::sync::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use wire::mcp::McpTransport;
@@ -183,7 +184,7 @@ async fn connect(server: &ServerEntry, shared: &HostShared) -> Result<LiveConnec
     if let Ok(done) = tokio::time::timeout(limit, open(server, shared, &words)).await {
         return done;
     }
-    let said = words.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let said = words.lock().take();
     let said = said.map(|words| words.describe()).unwrap_or_default();
     Err(ConnectFailure::Permanent(format!("connection timed out after {} ms{said}", limit.as_millis())))
 }
@@ -204,7 +205,7 @@ async fn open(
         McpTransport::Stdio(command) => {
             let (stdio, last_words) =
                 transport::stdio::open(command, &shared.settings, &shared.owner).map_err(ConnectFailure::Permanent)?;
-            *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
+            *words.lock() = Some(Arc::clone(&last_words));
             let opened = greet(stdio, (server, ProtocolEra::Handshake), shared, Some(Arc::clone(&last_words))).await;
             let opened = match opened {
                 Err(GreetingFailure::Other(refused)) if shared.settings.negotiates => {
@@ -251,7 +252,7 @@ async fn open_http(
     remote: &RemoteEndpoint,
 ) -> Result<LiveConnection, ConnectFailure> {
     let open = || transport::streamable::open(remote.clone());
-    let known = *server.era.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = *server.era.lock();
     if shared.settings.negotiates && known != Some(ProtocolEra::Handshake) {
         match greet(open(), (server, ProtocolEra::Stateless), shared, None).await {
             Ok(connected) => return Ok(connected),
@@ -343,7 +344,7 @@ async fn greet(
         },
     };
     let running = begun.map_err(|error| GreetingFailure::of(&error, era))?;
-    *server.era.lock().unwrap_or_else(PoisonError::into_inner) = Some(era);
+    *server.era.lock() = Some(era);
     let link = Arc::new(ServerLink {
         server: server.name.clone(),
         peer: running.peer().clone(),

@@ -16,8 +16,9 @@ use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomR
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use sys::sync::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -112,7 +113,7 @@ impl HostShared {
     }
 
     pub(crate) fn take_manifest(&self, server: &str) -> Option<McpManifest> {
-        self.manifests.lock().unwrap_or_else(PoisonError::into_inner).remove(server)
+        self.manifests.lock().remove(server)
     }
 }
 
@@ -149,7 +150,7 @@ impl McpHost {
 
     /// For servers inside the host: used once, by the next handshake.
     pub fn set_manifest(&self, server: &str, manifest: McpManifest) {
-        self.shared.manifests.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), manifest);
+        self.shared.manifests.lock().insert(server.to_owned(), manifest);
     }
 
     /// Ends a server and forgets it; `false` when there is none.
@@ -362,7 +363,7 @@ impl McpHost {
     /// Ends every server: their input is closed, then they are asked, then killed.
     pub async fn shutdown(&self) {
         self.shared.stop.cancel();
-        let mut tasks = std::mem::take(&mut *self.table.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *self.table.tasks.lock());
         let gone = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, gone).await.is_err() {
             tracing::debug!("some MCP servers did not end in time; they are killed");
@@ -380,7 +381,7 @@ impl McpHost {
             slot.generation
         };
         let kept = connect::keep_connected(Arc::clone(server), Arc::clone(&self.shared), (stop, generation), cause);
-        let mut tasks = self.table.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.table.tasks.lock();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(kept);
         drop(tasks);
@@ -392,7 +393,7 @@ impl McpHost {
     }
 
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ServerEntry>>> {
-        self.table.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.servers.lock()
     }
 }
 

@@ -15,8 +15,9 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use sys::sync::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use wire::mcp::{McpScope, ServerConfig};
@@ -126,7 +127,7 @@ impl ServerEntry {
     }
 
     pub(crate) fn slot(&self) -> MutexGuard<'_, ServerSlot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.lock()
     }
 
     pub(crate) fn view(&self) -> ServerView {

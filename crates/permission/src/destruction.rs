@@ -11,7 +11,7 @@ use crate::access::Access;
 use crate::path::normalise;
 use crate::shell::reading::CommandReading;
 use crate::shell::script::{SimpleCommand, UnitJoin};
-use crate::shell::suspects::Suspect;
+use crate::shell::suspects::PossibleCommand;
 use crate::shell::wrapper::{base_name, may_run_others};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -104,8 +104,8 @@ impl PossibleLosses {
     fn add_command(&mut self, command: &str, cwd: &Path, home: Option<&Path>) {
         let reading = CommandReading::of(command);
         let variables = VariableValues::from_suspects(&reading.suspects, home);
-        let feeders: Vec<&Suspect> = reading.suspects.iter().collect();
-        let mut see = |suspect: &Suspect, dirs: &[PathBuf]| {
+        let feeders: Vec<&PossibleCommand> = reading.suspects.iter().collect();
+        let mut see = |suspect: &PossibleCommand, dirs: &[PathBuf]| {
             for dir in dirs {
                 self.add_part(suspect, &LossContext { dir, variables: &variables, feeders: &feeders, text: command });
             }
@@ -135,7 +135,7 @@ impl PossibleLosses {
     }
 
     /// One simple command in one directory.
-    fn add_part(&mut self, suspect: &Suspect, at: &LossContext<'_>) {
+    fn add_part(&mut self, suspect: &PossibleCommand, at: &LossContext<'_>) {
         for word in &suspect.writes {
             let is_descriptor = word.starts_with('&') || word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
             if !is_descriptor {
@@ -168,7 +168,7 @@ struct LossContext<'a> {
     dir: &'a Path,
     variables: &'a VariableValues,
     /// All parts of the command: what one prints another may be given as names.
-    feeders: &'a [&'a Suspect],
+    feeders: &'a [&'a PossibleCommand],
     /// The whole command.
     text: &'a str,
 }
@@ -198,13 +198,13 @@ fn runs_text(unit: &SimpleCommand) -> bool {
     SHELLS.contains(&first) || (may_run_others(first) && words.any(|word| SHELLS.contains(&word)))
 }
 
-fn suspect_from_unit(unit: &SimpleCommand) -> Suspect {
+fn suspect_from_unit(unit: &SimpleCommand) -> PossibleCommand {
     let side = |writes: bool| {
         let of_side = unit.redirects.iter().filter(move |redirect| redirect.writes == writes);
         of_side.map(|redirect| redirect.word.text.clone()).collect()
     };
     let words = unit.words.iter().map(|word| word.text.clone()).collect();
-    Suspect { words, reads: side(false), writes: side(true) }
+    PossibleCommand { words, reads: side(false), writes: side(true) }
 }
 
 fn cd_target<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {

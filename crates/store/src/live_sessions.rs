@@ -9,14 +9,14 @@ use crate::layout::StoreLayout;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use sys::sync::Mutex;
 
 /// Files this process has a record in.
 static TAKEN_FILES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The first file that no other session of this process has.
 fn take_file(dir: &Path, pid: i32) -> PathBuf {
-    let mut taken = TAKEN_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = TAKEN_FILES.lock();
     let first = std::iter::once(format!("{pid}.json"));
     let names = first.chain((1..u32::MAX).map(|n| format!("{pid}.{n}.json")));
     let path = names.map(|name| dir.join(name)).find(|path| !taken.contains(path)).unwrap_or_default();
@@ -112,7 +112,7 @@ impl LiveRecord {
 
     /// A failure is logged only: the record is a courtesy to other processes.
     pub fn set_status(&self, status: LiveStatus) {
-        if self.state.lock().unwrap_or_else(PoisonError::into_inner).status_unless_waiting != status {
+        if self.state.lock().status_unless_waiting != status {
             self.change(|state| state.status_unless_waiting = status);
         }
     }
@@ -137,7 +137,7 @@ impl LiveRecord {
     }
 
     fn change(&self, change: impl FnOnce(&mut RecordState)) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let (before, now) = (state.record.status, sys::clock::now_ms());
         change(&mut state);
         state.record.status =
@@ -160,7 +160,7 @@ fn write(path: &Path, record: &ProcessRecord) -> Result<(), StoreError> {
 impl Drop for LiveRecord {
     fn drop(&mut self) {
         std::fs::remove_file(&self.path).ok();
-        TAKEN_FILES.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+        TAKEN_FILES.lock().remove(&self.path);
     }
 }
 

@@ -9,8 +9,9 @@ mod writer;
 use crate::error::{StoreError, WriteFailure};
 use disk::OpenDisk;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
+use sys::sync::{self, Mutex, MutexGuard};
 use tokio::sync::watch;
 use writer::WriterThread;
 
@@ -220,8 +221,7 @@ impl Transcript {
             let now = shared.progress.borrow();
             now.written_total < target && now.failures <= before && !now.closed
         };
-        let guard = shared.moved.wait_timeout_while(shared.lock(), limit, waits);
-        drop(guard.unwrap_or_else(PoisonError::into_inner));
+        drop(sync::wait_while_for(&shared.moved, shared.lock(), limit, waits));
         shared.outcome(target)
     }
 
@@ -294,7 +294,7 @@ impl QueueState {
 
 impl TranscriptShared {
     fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits for a slow disk, not for a failing one. A single line may be of any size.
@@ -302,8 +302,7 @@ impl TranscriptShared {
         let limit = || if self.health.borrow().is_none() { WORKING_LIMIT } else { QUEUE_LIMIT };
         let fits = |s: &QueueState| s.moving_bytes() == 0 || s.pending_bytes() + size <= limit();
         let waits = |s: &mut QueueState| !fits(s) && self.health.borrow().is_none();
-        let guard = self.moved.wait_timeout_while(self.lock(), SLOW_DISK, waits);
-        let (state, _) = guard.unwrap_or_else(PoisonError::into_inner);
+        let (state, _) = sync::wait_while_for(&self.moved, self.lock(), SLOW_DISK, waits);
         if fits(&state) { Ok(state) } else { Err(StoreError::Full { limit: QUEUE_LIMIT }) }
     }
 

@@ -16,6 +16,7 @@ pub mod real_path;
 pub mod ring;
 pub mod sandbox;
 pub mod signal;
+pub mod sync;
 pub mod terminal;
 pub mod tty;
 

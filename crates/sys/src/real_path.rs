@@ -1,9 +1,9 @@
 //! Where a path really leads. Links are followed as far as the path exists; the rest is kept as written.
 
+use crate::sync::RwLock;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
 
 /// Folders that are remembered before it starts afresh.
 const MAX_REMEMBERED: usize = 4096;
@@ -24,12 +24,12 @@ pub struct ResolvedFolders {
 impl ResolvedFolders {
     pub fn file(&self, given: &Path) -> PathBuf {
         let (Some(parent), Some(name)) = (given.parent(), given.file_name()) else { return path(given) };
-        if let Some(real) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(parent.as_os_str()) {
+        if let Some(real) = self.known.read().get(parent.as_os_str()) {
             return real.join(name);
         }
         let real = path(parent);
         let whole = real.join(name);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if known.len() >= MAX_REMEMBERED {
             known.clear();
         }

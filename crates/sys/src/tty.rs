@@ -1,10 +1,10 @@
 //! The terminal we were started on: raw mode, size, reading. Whatever was changed is put back on every way out: `leave`,
 //! drop, and, from a panic hook or a signal path, `restore`.
 
+use crate::sync::Mutex;
 use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 /// What `restore` has to undo.
@@ -20,11 +20,7 @@ static UNDO: Mutex<Option<TerminalUndo>> = Mutex::new(None);
 /// Puts the terminal back as it was before `Tty::enter`; does nothing when there is nothing to undo. Safe to call twice.
 pub fn restore() {
     // A panic while the lock was held must not keep the terminal raw.
-    let undo = match UNDO.try_lock() {
-        Ok(mut undo) => undo.take(),
-        Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
-        Err(std::sync::TryLockError::WouldBlock) => None,
-    };
+    let undo = UNDO.try_lock().and_then(|mut undo| undo.take());
     let Some(undo) = undo else { return };
     // SAFETY: the descriptors belong to a `Tty`, whose drop undoes first; the buffer outlives the call.
     unsafe {
@@ -84,7 +80,7 @@ impl Tty {
             before,
             bytes: leave.to_vec(),
         };
-        *UNDO.lock().unwrap_or_else(PoisonError::into_inner) = Some(undo);
+        *UNDO.lock() = Some(undo);
         let mut raw = before;
         // SAFETY: cfmakeraw only changes the structure it is given.
         unsafe { libc::cfmakeraw(&raw mut raw) };
@@ -202,7 +198,7 @@ pub fn suspend() {
 
 /// What `restore` writes from now on.
 pub fn on_restore(bytes: &[u8]) {
-    if let Some(undo) = UNDO.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    if let Some(undo) = UNDO.lock().as_mut() {
         undo.bytes = bytes.to_vec();
     }
 }

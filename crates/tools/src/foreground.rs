@@ -2,7 +2,8 @@
 //! waiting, not the call.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use sys::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 type WaitingCalls = Mutex<BTreeMap<String, CancellationToken>>;
@@ -19,7 +20,7 @@ pub struct ForegroundCall {
 }
 
 fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    waiting.lock()
 }
 
 impl ForegroundCalls {

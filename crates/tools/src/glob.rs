@@ -13,9 +13,9 @@ use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 use sys::Env;
+use sys::sync::Mutex;
 
 const LIMIT: usize = 100;
 
@@ -173,7 +173,7 @@ struct GlobWorker<'a> {
 impl Drop for GlobWorker<'_> {
     fn drop(&mut self) {
         let mine = std::mem::replace(&mut self.mine, GlobHits::new(0));
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(mine);
+        self.all.lock().merge(mine);
     }
 }
 
@@ -200,7 +200,7 @@ fn collect(
             WalkState::Continue
         })
     });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    all.into_inner()
 }
 
 #[derive(Serialize)]

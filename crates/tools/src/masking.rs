@@ -7,8 +7,9 @@ use permission::{KnownSecret, Mask};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use sys::Env;
+use sys::sync::{Mutex, MutexGuard};
 use wire::block::{ContentBlock, MessageContent};
 
 /// A helper may make a new key for every request; older ones have run out.
@@ -90,7 +91,7 @@ impl Masking {
     }
 
     fn parts(&self) -> MutexGuard<'_, MaskingState> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.parts.lock()
     }
 
     /// Why a call must not run: its input holds a mask that would be written somewhere.

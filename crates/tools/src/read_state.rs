@@ -4,8 +4,8 @@
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+use sys::sync::{Mutex, MutexGuard};
 
 /// How much of a file was shown. Ordered: more is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +132,7 @@ impl ReadState {
     }
 
     fn lock(&self) -> MutexGuard<'_, SeenFiles> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 }
 

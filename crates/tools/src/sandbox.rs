@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use sys::Env;
 use sys::process::{ChildProcess, SpawnSpec};
 use sys::sandbox::{self, PROXY_PORT, SandboxBackend, SandboxProfile, SandboxSweep, SandboxedChild};
+use sys::sync::Mutex;
 
 /// More violations than this are counted, not listed.
 const MAX_LISTED: usize = 10;
@@ -165,7 +166,7 @@ struct RefusedHosts {
 
 impl RefusedHosts {
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+        std::mem::take(&mut *self.seen.lock()).into_iter().collect()
     }
 }
 
@@ -173,7 +174,7 @@ impl HostJudge for RefusedHosts {
     fn judge(&self, host: &str, port: u16) -> HostVerdict {
         let verdict = self.judge.judge(host, port);
         if let HostVerdict::Deny(why) = &verdict {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             if seen.len() < 1000 {
                 seen.insert(format!("network {host}:{port}: {why}"));
             }

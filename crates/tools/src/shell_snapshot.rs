@@ -6,9 +6,9 @@ use crate::bash::launch::{ShellKind, ShellProgram, quote};
 use crate::spill;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use sys::process::{self, ChildInput, ChildOutput, SpawnSpec};
+use sys::sync::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -64,7 +64,7 @@ impl ShellSnapshot {
         let state = self.state.clone();
         let target = target(source);
         let spawn = spawn_spec(source, &rc, &target);
-        self.work.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
+        self.work.lock().spawn(async move {
             let made = take(spawn, &target).await;
             state.send_replace(if made { SnapshotState::Ready(target) } else { SnapshotState::Nothing });
         });
@@ -85,7 +85,7 @@ impl ShellSnapshot {
 
     /// Stops taking it and deletes the file. Blocking, but short.
     pub(crate) fn remove(&self) {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.work.lock().abort_all();
         if let SnapshotState::Ready(path) = self.state.send_replace(SnapshotState::Nothing) {
             remove_quietly(&path);
         }

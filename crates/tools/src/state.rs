@@ -5,8 +5,9 @@ use crate::masking::Masking;
 use crate::read_state::ReadState;
 use crate::tasks::SessionTasks;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use sys::Env;
+use sys::sync::Mutex;
 
 /// Facts the engine sets once per session.
 #[derive(Clone, Debug)]

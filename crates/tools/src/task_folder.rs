@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use sys::sync::Mutex;
 
 /// No path is longer.
 pub(crate) const MAX_PATH: usize = 8192;
@@ -22,7 +22,7 @@ pub struct TaskFolders {
 impl TaskFolders {
     /// Creates and locks `dir`. Blocking, but only for moments.
     pub(crate) fn lock_folder(&self, dir: &Path) -> io::Result<()> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if held.contains_key(dir) {
             return Ok(());
         }
@@ -41,7 +41,7 @@ impl TaskFolders {
 
     /// Gives all folders up and removes those in which no task left output.
     pub(crate) fn release(&self) {
-        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        let held = std::mem::take(&mut *self.held.lock());
         for dir in held.keys() {
             std::fs::remove_file(lock_of(dir)).ok();
             if std::fs::remove_dir(dir).is_ok()

@@ -6,8 +6,9 @@ use crate::bash::running::{RunningCommand, WaitEnd};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use sys::sync::{Mutex, MutexGuard};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -170,7 +171,7 @@ impl Default for TasksShared {
 
 impl TasksShared {
     fn lock(&self) -> MutexGuard<'_, TaskTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut TaskTable) -> T) -> T {
@@ -306,7 +307,7 @@ impl SessionTasks {
     }
 
     fn work(&self) -> MutexGuard<'_, JoinSet<()>> {
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work
     }
@@ -355,7 +356,7 @@ impl SessionTasks {
         let mut changed = self.shared.changed.subscribe();
         let quiet = changed.wait_for(|_| self.running().is_empty());
         drop(tokio::time::timeout(STOP_TIMEOUT, quiet).await);
-        let mut work = std::mem::take(&mut *self.work.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut work = std::mem::take(&mut *self.work.lock());
         work.shutdown().await;
     }
 

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::sync::{Mutex, PoisonError};
+use sys::sync::Mutex;
 
 static SPEC: ToolSpec =
     ToolSpec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"));
@@ -31,16 +31,16 @@ impl TodoItems {
     fn replace(&self, new: Vec<TodoItem>) -> Vec<TodoItem> {
         let done = new.iter().all(|todo| todo.status == "completed");
         let kept = if done { Vec::new() } else { new };
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), kept)
+        std::mem::replace(&mut *self.0.lock(), kept)
     }
 
     pub(crate) fn take_over(&self, before: &Self) {
         let list = before.snapshot();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = list;
+        *self.0.lock() = list;
     }
 
     pub fn snapshot(&self) -> Vec<TodoItem> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 

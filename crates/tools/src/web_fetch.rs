@@ -22,9 +22,10 @@ use http::Http;
 use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use sys::Env;
+use sys::sync::Mutex;
 use target::AddressScope;
 use url::Url;
 
@@ -46,8 +47,8 @@ impl WebCache {
         self.http.get_or_init(|| Http::guarded(env.clone(), move |ip| reach.allows(ip)))
     }
 
-    fn cache(&self) -> std::sync::MutexGuard<'_, PageCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> sys::sync::MutexGuard<'_, PageCache> {
+        self.cache.lock()
     }
 }
 

@@ -15,7 +15,7 @@ use std::fmt;
 /// A schema that was read once and can be asked often.
 #[derive(Debug)]
 pub struct Schema {
-    nodes: Vec<compile::Node>,
+    nodes: Vec<compile::SchemaNode>,
     root: compile::NodeId,
 }
 
@@ -29,7 +29,7 @@ pub struct SchemaError {
 
 /// One way in which a value does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SchemaFault {
     /// JSON pointer into the value; empty for the whole.
     pub at: String,
     pub why: String,
@@ -45,7 +45,7 @@ impl Schema {
     }
 
     /// The first faults of a value, at most `most`; none when it fits.
-    pub fn faults(&self, value: &Value, most: usize) -> Vec<Fault> {
+    pub fn faults(&self, value: &Value, most: usize) -> Vec<SchemaFault> {
         check::faults(self, value, most)
     }
 }
@@ -58,7 +58,7 @@ impl fmt::Display for SchemaError {
 
 impl std::error::Error for SchemaError {}
 
-impl fmt::Display for Fault {
+impl fmt::Display for SchemaFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", shown(&self.at), self.why)
     }

@@ -1,6 +1,6 @@
 //! What a session tells its client while it works: `session/update`.
 
-use super::{ContentBlock, Meta};
+use super::{ContentBlock, MetaFields};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ pub(crate) struct ToolCall {
     pub(crate) locations: Vec<ToolCallLocation>,
     pub(crate) raw_input: Value,
     #[serde(rename = "_meta")]
-    pub(crate) meta: Meta,
+    pub(crate) meta: MetaFields,
 }
 
 /// What changed of a call; `None` means unchanged.
@@ -110,7 +110,7 @@ pub(crate) struct ToolCallUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) raw_output: Option<Value>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<Meta>,
+    pub(crate) meta: Option<MetaFields>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]

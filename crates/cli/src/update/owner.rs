@@ -1,12 +1,12 @@
 //! Who put the running binary where it is. Only what gimlet's own installer placed is ever replaced by `gimlet update`; for
 //! everything else the answer is the command that does it.
 
-use super::place::Installation;
+use super::installation::Installation;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
 /// Who replaces the running binary.
-pub(super) enum Owner {
+pub(super) enum BinaryOwner {
     /// gimlet's own installer.
     Gimlet(Installation),
     /// A package manager, with the command that updates the package.
@@ -15,7 +15,7 @@ pub(super) enum Owner {
     Nobody(PathBuf),
 }
 
-impl Owner {
+impl BinaryOwner {
     pub(super) fn of(binary: &Path, env: &Env) -> Self {
         if let Some(installation) = Installation::holding(binary) {
             return Self::Gimlet(installation);
@@ -28,10 +28,10 @@ impl Owner {
     }
 }
 
-type Manager = (&'static str, String);
+type PackageManager = (&'static str, String);
 
 /// dpkg keeps one list of files for each package.
-fn dpkg(binary: &Path, env: &Env) -> Option<Manager> {
+fn dpkg(binary: &Path, env: &Env) -> Option<PackageManager> {
     let lists = Path::new(env.non_empty("DPKG_ADMINDIR").unwrap_or("/var/lib/dpkg")).join("info");
     let list = std::fs::read_to_string(lists.join("gimlet.list")).ok()?;
     // A merged /usr: the list may name the same file by another path.
@@ -44,7 +44,7 @@ fn dpkg(binary: &Path, env: &Env) -> Option<Manager> {
     })
 }
 
-fn npm(binary: &Path) -> Option<Manager> {
+fn npm(binary: &Path) -> Option<PackageManager> {
     let package = binary.parent()?.parent()?;
     if !package.components().any(|part| part.as_os_str() == "node_modules") {
         return None;
@@ -57,7 +57,7 @@ fn npm(binary: &Path) -> Option<Manager> {
 }
 
 /// `cargo install` writes what it installed beside the folder of binaries.
-fn cargo(binary: &Path) -> Option<Manager> {
+fn cargo(binary: &Path) -> Option<PackageManager> {
     let home = binary.parent()?.parent()?;
     let record = std::fs::read_to_string(home.join(".crates.toml")).ok()?;
     record
@@ -66,7 +66,7 @@ fn cargo(binary: &Path) -> Option<Manager> {
 }
 
 /// Folders that belong to a package manager as a whole.
-fn by_folder(binary: &Path) -> Option<Manager> {
+fn by_folder(binary: &Path) -> Option<PackageManager> {
     let starts = |folder: &str| binary.starts_with(folder);
     let cellar = binary.components().any(|part| part.as_os_str() == "Cellar");
     if cellar {
@@ -85,9 +85,9 @@ mod tests {
     use std::fs;
 
     fn manager(binary: &Path, env: &Env) -> Option<(&'static str, String)> {
-        match Owner::of(binary, env) {
-            Owner::PackageManager { name, command } => Some((name, command)),
-            Owner::Gimlet(_) | Owner::Nobody(_) => None,
+        match BinaryOwner::of(binary, env) {
+            BinaryOwner::PackageManager { name, command } => Some((name, command)),
+            BinaryOwner::Gimlet(_) | BinaryOwner::Nobody(_) => None,
         }
     }
 

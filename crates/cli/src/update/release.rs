@@ -2,7 +2,7 @@
 //! with its archives, `SHA256SUMS` and `SHA256SUMS.sig`. Nothing is taken from an archive before its checksum was found in a
 //! list that is signed with the configured key, or that the user accepts unsigned.
 
-use super::place::failed;
+use super::installation::failed;
 use super::version::ReleaseNumber;
 use aws_lc_rs::digest::{self, SHA256};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
@@ -51,7 +51,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 }
 
 /// What the user accepts as proof that a release is genuine.
-pub(super) struct Proof {
+pub(super) struct SignaturePolicy {
     /// `None`: no key is configured.
     pub key: Option<PublicKey>,
     pub allow_unsigned: bool,
@@ -59,18 +59,18 @@ pub(super) struct Proof {
 
 /// Whether a list of checksums was signed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Genuine {
+pub(super) enum SignatureState {
     Signed,
     /// The user accepts it; the reason why it could not be checked.
     Unsigned(&'static str),
 }
 
-pub(super) enum Source {
+pub(super) enum ReleaseSource {
     Web { http: Http, base: String },
     Folder(PathBuf),
 }
 
-impl Source {
+impl ReleaseSource {
     pub(super) fn of(url: &str, env: &Env) -> Result<Self, String> {
         if let Some(path) = url.strip_prefix("file://").or_else(|| url.starts_with('/').then_some(url)) {
             return Ok(Self::Folder(PathBuf::from(path)));
@@ -100,7 +100,11 @@ impl Source {
     }
 
     /// The list of checksums of a release, after its signature was checked.
-    pub(super) async fn list(&self, number: &ReleaseNumber, proof: &Proof) -> Result<(Checksums, Genuine), String> {
+    pub(super) async fn list(
+        &self,
+        number: &ReleaseNumber,
+        proof: &SignaturePolicy,
+    ) -> Result<(Checksums, SignatureState), String> {
         let name = format!("{number}/{LIST}");
         let list = self.text(&name).await?.ok_or_else(|| {
             format!(
@@ -112,7 +116,13 @@ impl Source {
         Ok((Checksums(String::from_utf8_lossy(&list).into_owned()), genuine))
     }
 
-    async fn check(&self, list: &[u8], name: &str, number: &ReleaseNumber, proof: &Proof) -> Result<Genuine, String> {
+    async fn check(
+        &self,
+        list: &[u8],
+        name: &str,
+        number: &ReleaseNumber,
+        proof: &SignaturePolicy,
+    ) -> Result<SignatureState, String> {
         let why = match &proof.key {
             None => "no key is configured",
             Some(key) => match self.text(name).await? {
@@ -122,7 +132,7 @@ impl Source {
                     let is_signed =
                         key.has_signed(list, &signature) || text.is_some_and(|raw| key.has_signed(list, &raw));
                     return if is_signed {
-                        Ok(Genuine::Signed)
+                        Ok(SignatureState::Signed)
                     } else {
                         Err(format!(
                             "Error: the signature {} was not made with the configured key. Nothing was changed",
@@ -145,7 +155,7 @@ impl Source {
         if self.is_open_to_others() {
             return Err("Error: an unsigned release is not taken over plain http: use https, or a key".to_owned());
         }
-        Ok(Genuine::Unsigned(why))
+        Ok(SignatureState::Unsigned(why))
     }
 
     /// Downloads a file of a release and compares its checksum.
@@ -311,7 +321,7 @@ mod tests {
 
     #[test]
     fn plain_http_is_open_to_others_except_on_this_machine() {
-        let is_open = |url: &str| Source::of(url, &Env::default()).unwrap().is_open_to_others();
+        let is_open = |url: &str| ReleaseSource::of(url, &Env::default()).unwrap().is_open_to_others();
         assert!(is_open("http://releases.example/gimlet"));
         for other in ["http://127.0.0.1.example/", "http://127.0.0.1:80@x.example/", "http://x.example\\@127.0.0.1/"] {
             assert!(is_open(other), "{other}");
@@ -325,6 +335,6 @@ mod tests {
         ] {
             assert!(!is_open(safe), "{safe}");
         }
-        assert!(Source::of("ftp://releases.example", &Env::default()).is_err());
+        assert!(ReleaseSource::of("ftp://releases.example", &Env::default()).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Where releases come from and how they are checked: the command line, the environment, the settings of the user and the
 //! administrator, and what the installation remembers, in this order. A project has no say.
 
-use super::place::Record;
-use super::release::{Proof, PublicKey, Source};
+use super::installation::InstallRecord;
+use super::release::{PublicKey, ReleaseSource, SignaturePolicy};
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use sys::Env;
 
@@ -10,17 +10,17 @@ const URL: &str = "GIMLET_UPDATE_URL";
 const KEY: &str = "GIMLET_UPDATE_KEY";
 const DEFAULT_CHANNEL: &str = "latest";
 
-pub(super) struct UpdateSettings {
+pub(super) struct UpdateConfig {
     /// `None`: nobody said where releases are.
     url: Option<String>,
     pub channel: String,
-    pub proof: Proof,
+    pub proof: SignaturePolicy,
 }
 
-impl UpdateSettings {
+impl UpdateConfig {
     pub(super) fn read(
         env: &Env,
-        record: &Record,
+        record: &InstallRecord,
         url: Option<String>,
         key: Option<String>,
         allow_unsigned: bool,
@@ -43,17 +43,17 @@ impl UpdateSettings {
         let url = url.or_else(|| variable(URL)).or_else(|| settings.update_url.clone()).or_else(|| record.url.clone());
         let channel = settings.auto_updates_channel.clone().or_else(|| record.channel.clone());
         let channel = channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
-        Ok(Self { url, channel, proof: Proof { key, allow_unsigned } })
+        Ok(Self { url, channel, proof: SignaturePolicy { key, allow_unsigned } })
     }
 
-    pub(super) fn source(&self, env: &Env) -> Result<Source, String> {
+    pub(super) fn source(&self, env: &Env) -> Result<ReleaseSource, String> {
         let url = self.url.as_ref().ok_or_else(|| {
             format!(
                 "Error: gimlet does not know where releases are. Name the address with `gimlet config set updateUrl URL` \
                  (or {URL}, or --url) and the key they are signed with by `gimlet config set updateKey KEY`"
             )
         })?;
-        Source::of(url, env)
+        ReleaseSource::of(url, env)
     }
 
     /// The address that an installation remembers for its updates.

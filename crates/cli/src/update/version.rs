@@ -53,7 +53,9 @@ impl Ord for ReleaseNumber {
             (None, None) => Ordering::Equal,
             (None, Some(_)) => Ordering::Greater,
             (Some(_), None) => Ordering::Less,
-            (Some(mine), Some(theirs)) => mine.split('.').map(Part::of).cmp(theirs.split('.').map(Part::of)),
+            (Some(mine), Some(theirs)) => {
+                mine.split('.').map(PreviewPart::of).cmp(theirs.split('.').map(PreviewPart::of))
+            }
         })
     }
 }
@@ -66,12 +68,12 @@ impl PartialOrd for ReleaseNumber {
 
 /// One part of a preview's name: numbers are older than words.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Part<'a> {
+enum PreviewPart<'a> {
     Number(u64),
     Word(&'a str),
 }
 
-impl<'a> Part<'a> {
+impl<'a> PreviewPart<'a> {
     fn of(text: &'a str) -> Self {
         text.parse().map_or(Self::Word(text), Self::Number)
     }

@@ -2,8 +2,9 @@
 //! host wants to see. Its text and thinking stay with it unless they were asked for; its turns are nobody's turns.
 
 use serde_json::value::RawValue;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+use sys::sync::Mutex;
 use wire::block::BlockHead;
 use wire::entry::MessageHead;
 use wire::sdk::{AgentStamp, AssistantMessage, SdkMessage, SystemBody, TaskProgress, TaskUsage, UserMessage};
@@ -66,7 +67,7 @@ impl AgentOutput {
 
     /// What the agent has used so far.
     pub(crate) fn usage(&self) -> TaskUsage {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = self.tally.lock();
         let duration_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         TaskUsage { total_tokens: tally.total_tokens, tool_uses: tally.tool_uses, duration_ms }
     }
@@ -74,12 +75,12 @@ impl AgentOutput {
     /// The final usage of a response.
     pub(crate) fn add_usage(&self, usage: &Usage) {
         let total = usage.total_input() + usage.output_tokens;
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner).total_tokens = total;
+        self.tally.lock().total_tokens = total;
     }
 
     /// The last text it wrote, unless the host has it.
     pub(crate) fn take_last_words(&self) -> Option<Box<AssistantMessage>> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner).last_words.take()
+        self.tally.lock().last_words.take()
     }
 
     pub(crate) fn forward(&self, message: SdkMessage) -> ForwardedMessage {
@@ -142,7 +143,7 @@ impl AgentOutput {
         said.agent = Some(Arc::clone(&self.stamp));
         if progress.is_none() && self.forward == ForwardMode::Calls {
             if head.is_text {
-                self.tally.lock().unwrap_or_else(PoisonError::into_inner).last_words = Some(said);
+                self.tally.lock().last_words = Some(said);
             }
             return ForwardedMessage::default();
         }
@@ -161,7 +162,7 @@ impl AgentOutput {
 
     fn progress(&self, tool: String, tokens: u64) -> SystemBody {
         {
-            let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tally = self.tally.lock();
             tally.tool_uses += 1;
             tally.last_words = None;
             tally.total_tokens = tally.total_tokens.max(tokens);

@@ -15,7 +15,7 @@ use permission::{
 };
 use serde_json::value::RawValue;
 use std::fmt::Write;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tools::sandbox::CommandSandbox;
 use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
@@ -655,7 +655,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
 impl SessionIo {
     /// The directories as they are now: the shell may have moved.
     pub(crate) fn workspace(&self) -> Workspace {
-        let cwd = self.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cwd = self.state.cwd.lock().clone();
         Workspace { cwd, ..self.directories.clone() }
     }
 }

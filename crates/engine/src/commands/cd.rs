@@ -9,7 +9,7 @@ use crate::hooks::SettingsCheckTime;
 use crate::session::Session;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+
 use store::relocate::{self, SessionMove};
 use store::{Persistence, StoreLayout};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ async fn change_directory(
     let dir = destination(&session.io, path)?;
     let old = session.io.watch.cwd.clone();
     if dir == old {
-        session.io.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dir);
+        session.io.state.cwd.lock().clone_from(&dir);
         return Ok(CommandReply::for_model(format!(
             "The session works in {} already; the shell stands there now.",
             dir.display()

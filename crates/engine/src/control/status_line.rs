@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::PoisonError;
+
 use std::time::Duration;
 use sys::process::{self, ChildInput, ChildOutput, DescendantPolicy, RunOptions, SpawnSpec, TerminalAccess};
 use wire::control::{AgentRow, AgentStatusLine, StatusLine};
@@ -252,7 +252,7 @@ fn input_tokens(usage: &Usage) -> u64 {
 }
 
 fn current_dir(front: &HostConnection) -> PathBuf {
-    front.handles.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    front.handles.state.cwd.lock().clone()
 }
 
 async fn run(command: &str, input: String, around: HandlerEnvironment, cwd: PathBuf) -> Result<String, String> {

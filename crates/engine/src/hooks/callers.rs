@@ -11,9 +11,10 @@ use hooks::http::{HttpHookLimits, MAX_BODY};
 use hooks::{HandlerJob, HandlerKind, HandlerResult, HandlerRunner, HttpHandler as HttpHook, ModelHandler};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::SystemTime;
 use sys::Env;
+use sys::sync::Mutex;
 use tokio::sync::OnceCell;
 use tools::SideRequest;
 use tools::contract::SidePurpose;
@@ -47,13 +48,13 @@ impl HookCallers {
     }
 
     pub(super) fn set_limits(&self, limits: HttpHookLimits) {
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+        *self.limits.lock() = limits;
     }
 
     /// Where the word about a change is kept, which is asked for once, whoever of the session notices it first.
     pub(super) fn change_verdict(&self, path: &Path) -> Arc<OnceCell<bool>> {
         let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
-        let mut all = self.config_changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.config_changes.lock();
         // Earlier states of the file are over.
         all.retain(|(known, at), _| known != path || *at == stamp);
         Arc::clone(all.entry((path.to_path_buf(), stamp)).or_default())
@@ -61,7 +62,7 @@ impl HookCallers {
 
     async fn http(&self, hook: &HttpHook, job: &HandlerJob) -> HandlerResult {
         let (admitted, mut headers) = {
-            let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+            let limits = self.limits.lock();
             (limits.admits(&hook.url), limits.headers(hook, &self.env))
         };
         if !admitted {

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use sys::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wire::control::{CallbackFailure, HookMatcher};
 use wire::hooks::HookEventName;
@@ -39,11 +40,11 @@ impl HostHooks {
 
     /// What is registered now.
     pub(crate) fn declared(&self) -> Arc<HostMatchers> {
-        Arc::clone(&self.declared.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.declared.lock())
     }
 
     pub(crate) fn replace(&self, declared: HostMatchers) {
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(declared);
+        *self.declared.lock() = Arc::new(declared);
     }
 
     /// The same, as other declarations are written. `None` when there is nothing.

@@ -8,8 +8,9 @@ use hooks::{HookOccasion, Hooks};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use sys::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{CwdChanged, FileChanged, HookBase, HookEventName};
@@ -124,7 +125,7 @@ impl HookWatcher {
 }
 
 fn lock(files: &Mutex<WatchedFiles>) -> MutexGuard<'_, WatchedFiles> {
-    files.lock().unwrap_or_else(PoisonError::into_inner)
+    files.lock()
 }
 
 impl WatchedFiles {

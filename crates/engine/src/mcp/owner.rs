@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use sys::Env;
+use sys::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tools::masking::Masking;
 use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
@@ -73,7 +74,7 @@ impl McpSessionOwner {
     }
 
     fn host_access(&self) -> Option<HostAccess> {
-        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.host.lock().clone()
     }
 
     fn questions(&self) -> Option<HostQuestions> {
@@ -88,17 +89,17 @@ impl McpSessionOwner {
     /// The session is over: nothing more reaches the host from here.
     pub(crate) fn retire(&self) {
         self.set_hook_trigger(None);
-        *self.host.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.host.lock() = None;
     }
 
     /// Before calls run: the hooks as they are now.
     pub(crate) fn set_hook_trigger(&self, bell: Option<HookTrigger>) {
-        *self.hook_trigger.lock().unwrap_or_else(PoisonError::into_inner) = bell;
+        *self.hook_trigger.lock() = bell;
     }
 
     /// Hooks first, then the host, then hooks that have the last word.
     async fn ask(&self, asked: Elicitation) -> ElicitationAnswer {
-        let bell = self.hook_trigger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let bell = self.hook_trigger.lock().clone();
         let Some(bell) = bell else { return self.ask_host(asked).await };
         let (server, id, mode) = (asked.server.clone(), asked.id.clone(), mode(&asked));
         let event = ElicitationEvent {
@@ -125,7 +126,7 @@ impl McpSessionOwner {
 
     /// Whether the directories are others than before.
     pub(crate) fn set_roots(&self, roots: Vec<PathBuf>) -> bool {
-        let mut known = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.roots.lock();
         let changed = *known != roots;
         *known = roots;
         changed
@@ -186,7 +187,7 @@ impl McpOwner for McpSessionOwner {
     }
 
     fn roots(&self) -> Vec<PathBuf> {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.roots.lock().clone()
     }
 
     fn elicit(&self, request: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {

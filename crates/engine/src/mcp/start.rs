@@ -8,9 +8,10 @@
 use super::{SessionAudience, SessionServers, ToolDeferral};
 use mcp::{McpServerSpec, McpStatus, ServerSwitch, ServerView};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
+use sys::sync::MutexGuard;
 use wire::mcp::{McpScope, McpTransport, ServerConfig};
 
 /// The first picture of a terminal is drawn by then, or the request has left that waits for nobody.
@@ -65,7 +66,7 @@ impl SessionServers {
         let is_late = |view: &ServerView| view.status == McpStatus::Pending && waits(view) != ServerWait::Never;
         let late: Vec<String> = self.host.views().into_iter().filter(is_late).map(|view| view.name).collect();
         self.late().extend(late.iter().cloned());
-        self.required_tools.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.required_tools.lock().clear();
         late
     }
 
@@ -134,7 +135,7 @@ impl SessionServers {
     }
 
     fn late(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.late_servers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.late_servers.lock()
     }
 }
 

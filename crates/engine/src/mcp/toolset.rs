@@ -12,7 +12,8 @@ use permission::Policy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use sys::sync::{Mutex, MutexGuard};
 use tools::builtin::BuiltinTool;
 use tools::{Tool, ToolRegistry};
 use wire::mcp::ToolPermission;
@@ -80,7 +81,7 @@ pub(super) struct AvailableTool {
 
 impl SharedToolset {
     pub(super) fn state(&self) -> MutexGuard<'_, ToolsetState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Every tool this thread may use, by server, in the server's order.

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
 use serde_json::value::RawValue;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tools::contract::ToolSpec;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput, ToolOutcome, Workspace};
 
@@ -39,7 +39,7 @@ impl Tool for SkillTool {
         let name = input.string("skill")?;
         let args = input.opt_string("args")?.unwrap_or_default();
         let (skills, fixed) = {
-            let shelf = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let shelf = self.shared.lock();
             (Arc::clone(&shelf.skills), shelf.facts.clone().unwrap_or_else(|| Arc::clone(&self.facts)))
         };
         // Models write the slash too.
@@ -83,7 +83,7 @@ impl ToolCall for SkillCall {
 impl SkillCall {
     async fn load(self, cx: CallContext) -> ToolOutcome {
         let (policy, spawner) = {
-            let shelf = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let shelf = self.shared.lock();
             (shelf.policy.clone(), shelf.spawner.clone())
         };
         let (Some(policy), Some(spawner)) = (policy, spawner) else {
@@ -99,7 +99,7 @@ impl SkillCall {
             }
             Ok(mut invocation) => {
                 invocation.tool_use_id = Some(id);
-                self.shared.lock().unwrap_or_else(PoisonError::into_inner).loaded.push(invocation);
+                self.shared.lock().loaded.push(invocation);
                 let structured = wire::raw::to_raw(&json!({"success": true, "commandName": name})).ok();
                 ToolOutcome::text(format!("Skill {name} is loaded; its instructions follow."), structured)
             }

@@ -21,7 +21,7 @@ use wire::sdk::{AbandonedBlocks, AssistantMessage, SdkMessage, StreamEvent as Ho
 const MAX_WRITE_DELAY: Duration = Duration::from_secs(5);
 
 /// What the answer is an answer to.
-pub(super) struct Asked {
+pub(super) struct SentRequest {
     pub model: String,
     pub effort: Option<&'static str>,
     /// How much of the thinking was asked for.
@@ -37,7 +37,7 @@ pub(super) struct ResponseReception {
     pub call_ids: CallIdClaim,
     /// The host has something of the answer's content.
     pub has_told: bool,
-    asked: Asked,
+    asked: SentRequest,
     /// `assembly.id`, to be shared by every event.
     message_id: Option<Arc<str>>,
     /// When the thinking blocks began.
@@ -62,7 +62,7 @@ struct ReceivedBlock {
 }
 
 impl ResponseReception {
-    pub(super) fn new(asked: Asked, token: CancellationToken, call_ids: CallIdClaim) -> Self {
+    pub(super) fn new(asked: SentRequest, token: CancellationToken, call_ids: CallIdClaim) -> Self {
         Self {
             assembly: ResponseAssembly::default(),
             request_id: None,

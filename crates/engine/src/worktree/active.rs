@@ -4,7 +4,7 @@
 use super::{Worktree, WorktreeGuard, unsaved_work::UnsavedWork};
 use crate::session::SessionIo;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use store::StoreError;
 use wire::entry::{MetaEntry, WorktreeSession};
 
@@ -105,7 +105,7 @@ impl SessionIo {
     }
 
     fn relocate(&mut self, to: &Path) {
-        to.clone_into(&mut self.state.cwd.lock().unwrap_or_else(PoisonError::into_inner));
+        to.clone_into(&mut self.state.cwd.lock());
         to.clone_into(&mut self.directories.cwd);
         to.clone_into(&mut self.directories.project);
         self.watch.move_to(to);

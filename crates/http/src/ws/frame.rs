@@ -140,11 +140,11 @@ pub enum WebSocketMessage {
 pub(super) struct MessageAssembly {
     /// The longest message that is taken, in bytes.
     limit: usize,
-    partial: Option<Partial>,
+    partial: Option<PartialMessage>,
 }
 
 #[derive(Debug)]
-struct Partial {
+struct PartialMessage {
     is_text: bool,
     bytes: Vec<u8>,
     /// So many bytes are known to be text.
@@ -189,7 +189,7 @@ impl MessageAssembly {
                 partial.bytes.extend(payload);
                 partial
             }
-            None => Partial { is_text: head.opcode == TEXT, bytes: payload, checked: 0 },
+            None => PartialMessage { is_text: head.opcode == TEXT, bytes: payload, checked: 0 },
         };
         if partial.is_text {
             partial.check_text(head.is_last)?;
@@ -205,7 +205,7 @@ impl MessageAssembly {
     }
 }
 
-impl Partial {
+impl PartialMessage {
     /// A character may be cut between two frames, but a wrong byte ends it at once.
     fn check_text(&mut self, is_last: bool) -> Result<(), WebSocketViolation> {
         match std::str::from_utf8(&self.bytes[self.checked..]) {

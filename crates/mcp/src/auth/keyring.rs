@@ -13,8 +13,9 @@ use crate::{HeaderOccasion, Headers};
 use http::Http;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use sys::Env;
+use sys::sync::Mutex;
 use wire::mcp::RemoteConfig;
 
 /// A token this close to its end is refreshed first.
@@ -103,11 +104,11 @@ impl Keyring {
     }
 
     fn last_token(&self, server: &str) -> Option<String> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
+        self.given.lock().get(server).cloned()
     }
 
     fn remember_token(&self, server: &str, token: String) -> String {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), token.clone());
+        self.given.lock().insert(server.to_owned(), token.clone());
         token
     }
 

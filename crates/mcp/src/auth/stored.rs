@@ -106,18 +106,18 @@ pub fn store_client_secret(vault: &dyn TokenVault, name: &str, remote: &RemoteCo
 pub(super) mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use std::sync::Mutex;
+    use sys::sync::Mutex;
 
     #[derive(Default)]
     pub(crate) struct Memory(pub(crate) Mutex<BTreeMap<String, String>>);
 
     impl TokenVault for Memory {
         fn read(&self, key: &str) -> Option<String> {
-            self.0.lock().unwrap().get(key).cloned()
+            self.0.lock().get(key).cloned()
         }
 
         fn write(&self, key: &str, entry: Option<&str>) -> io::Result<()> {
-            let mut all = self.0.lock().unwrap();
+            let mut all = self.0.lock();
             match entry {
                 Some(entry) => drop(all.insert(key.into(), entry.into())),
                 None => drop(all.remove(key)),

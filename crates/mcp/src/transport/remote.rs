@@ -6,8 +6,9 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use http::{Http, HttpError, HttpMethod, HttpRequest, HttpResponse};
 use sse_stream::{Sse, SseStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use sys::sync::Mutex;
 use wire::mcp::RemoteConfig as Address;
 
 /// Cheap to clone; all clones share what was learned about credentials.
@@ -85,7 +86,7 @@ impl RemoteEndpoint {
     }
 
     async fn extra(&self) -> Result<Headers, RemoteError> {
-        let known = self.extra.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.extra.lock().clone();
         if let Some(headers) = known {
             return Ok(headers);
         }
@@ -96,7 +97,7 @@ impl RemoteEndpoint {
     }
 
     fn remember(&self, headers: Headers) {
-        *self.extra.lock().unwrap_or_else(PoisonError::into_inner) = Some(headers);
+        *self.extra.lock() = Some(headers);
     }
 
     async fn attempt(&self, ask: &RemoteRequest, extra: &Headers) -> Result<HttpResponse, HttpError> {

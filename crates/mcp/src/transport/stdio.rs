@@ -8,10 +8,11 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use sys::RingBuffer;
 use sys::process::{ChildInput, ChildOutput, ChildProcess, ExitOutcome, SpawnSpec, TerminalAccess};
+use sys::sync::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
@@ -50,13 +51,13 @@ impl LastWords {
 
     /// `: exit code 3; its last words: …`, or nothing.
     pub(crate) fn describe(&self) -> String {
-        let exit = *self.exit.lock().unwrap_or_else(PoisonError::into_inner);
+        let exit = *self.exit.lock();
         let how = match exit {
             Some(ExitOutcome { code: Some(code), .. }) => format!(" (exit code {code})"),
             Some(ExitOutcome { signal: Some(signal), .. }) => format!(" (killed by signal {signal})"),
             Some(_) | None => String::new(),
         };
-        let bytes = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).to_bytes();
+        let bytes = self.stderr.lock().to_bytes();
         let said = self.owner.hide(&String::from_utf8_lossy(&bytes));
         let said = said.trim();
         if said.is_empty() {
@@ -149,7 +150,7 @@ async fn write(mut stdin: tokio::process::ChildStdin, mut outgoing: mpsc::Receiv
 async fn listen(mut stderr: pipe::Receiver, last_words: Arc<LastWords>) {
     let mut buffer = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
-        last_words.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]);
+        last_words.stderr.lock().push(&buffer[..count]);
     }
 }
 
@@ -184,7 +185,7 @@ impl StdioTransport {
 
     async fn record_exit(&mut self) {
         if let Ok(Ok(exit)) = tokio::time::timeout(EXIT_WAIT, self.child.wait()).await {
-            *self.last_words.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);
+            *self.last_words.exit.lock() = Some(exit);
         }
     }
 }

@@ -9,8 +9,9 @@ use crate::error::{ErrorKind, ModelError};
 use crate::fragment::Message;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use sys::fs::AppendFile;
+use sys::sync::{Mutex, MutexGuard};
 
 /// Writes exchanges to a file. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -85,7 +86,7 @@ impl CassetteRecorder {
     }
 
     fn lock(&self) -> MutexGuard<'_, CassetteTape> {
-        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tape.lock()
     }
 }
 

@@ -9,7 +9,8 @@ use crate::fragment::Message;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use sys::sync::{Mutex, MutexGuard};
 
 /// Answers from a file. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -110,7 +111,7 @@ impl CassettePlayer {
     }
 
     fn lock(&self) -> MutexGuard<'_, PlayerQueue> {
-        self.deck.lock().unwrap_or_else(PoisonError::into_inner)
+        self.deck.lock()
     }
 }
 

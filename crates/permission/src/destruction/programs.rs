@@ -2,7 +2,7 @@
 
 use super::{LossContext, LossExtent, PossibleLosses, git, uncovered};
 use crate::shell::outputs;
-use crate::shell::suspects::Suspect;
+use crate::shell::suspects::PossibleCommand;
 use crate::shell::wrapper::base_name;
 
 /// Programs that change what they are given.
@@ -34,7 +34,7 @@ pub(super) fn add(
     losses: &mut PossibleLosses,
     program: &str,
     arguments: &[String],
-    part: &Suspect,
+    part: &PossibleCommand,
     at: &LossContext<'_>,
 ) {
     let words = ProgramArguments { all: arguments };
@@ -125,7 +125,7 @@ fn in_place(
     losses: &mut PossibleLosses,
     program: &str,
     words: &ProgramArguments<'_>,
-    part: &Suspect,
+    part: &PossibleCommand,
     at: &LossContext<'_>,
 ) {
     let inplace = match program {
@@ -153,7 +153,7 @@ fn add_piped_names(
     losses: &mut PossibleLosses,
     program: &str,
     operands: &[&str],
-    part: &Suspect,
+    part: &PossibleCommand,
     at: &LossContext<'_>,
 ) {
     let is_fed = part.words.iter().any(|word| matches!(base_name(word), "xargs" | "parallel"));
@@ -244,7 +244,7 @@ fn unpack(losses: &mut PossibleLosses, program: &str, words: &ProgramArguments<'
     }
 }
 
-fn patch(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, part: &Suspect, at: &LossContext<'_>) {
+fn patch(losses: &mut PossibleLosses, words: &ProgramArguments<'_>, part: &PossibleCommand, at: &LossContext<'_>) {
     if words.has(&["--dry-run"]) {
         return;
     }

@@ -2,7 +2,7 @@
 //! value is only known when the command runs gives no path.
 
 use super::absolute;
-use crate::shell::suspects::Suspect;
+use crate::shell::suspects::PossibleCommand;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(super) struct VariableValues {
 
 impl VariableValues {
     /// Collects `NAME=text` and `for NAME in a b c`.
-    pub(super) fn from_suspects(suspects: &[Suspect], home: Option<&Path>) -> Self {
+    pub(super) fn from_suspects(suspects: &[PossibleCommand], home: Option<&Path>) -> Self {
         let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, value: &str| {
             let values = known.entry(name.to_owned()).or_default();

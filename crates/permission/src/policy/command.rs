@@ -10,7 +10,7 @@ use crate::shell::pattern::CommandPattern;
 use crate::shell::reading::CommandReading;
 use crate::shell::readonly::{self, ReadAccess};
 use crate::shell::script::{FileRedirect, ShellWord, SimpleCommand, UnitJoin, join_raw};
-use crate::shell::suspects::Suspect;
+use crate::shell::suspects::PossibleCommand;
 use crate::shell::{files, find, flags, git, outputs, script_languages, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
@@ -88,7 +88,12 @@ impl Policy {
     }
 
     /// Path rules also speak of the files that well-known programs and redirections touch.
-    fn file_rule(&self, behaviour: RuleBehaviour, suspects: &[Suspect], facts: &PathFacts) -> Option<&PermissionRule> {
+    fn file_rule(
+        &self,
+        behaviour: RuleBehaviour,
+        suspects: &[PossibleCommand],
+        facts: &PathFacts,
+    ) -> Option<&PermissionRule> {
         if !self.has_path_rules(behaviour) {
             return None;
         }

@@ -2,7 +2,7 @@
 //! rules only; arbitrary programs are the sandbox's business.
 
 use super::outputs;
-use super::suspects::Suspect;
+use super::suspects::PossibleCommand;
 use std::path::{Path, PathBuf};
 
 /// A file some program may open.
@@ -31,7 +31,7 @@ const WRITERS: &[&str] = &[
 ];
 
 /// All files, seen from every directory the command may be in.
-pub(crate) fn touched_files(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<TouchedFile> {
+pub(crate) fn touched_files(suspects: &[PossibleCommand], cwd: &Path, home: Option<&Path>) -> Vec<TouchedFile> {
     let dirs = directories(suspects, cwd, home);
     let mut found = Vec::new();
     let mut add = |word: &str, writes: bool| {
@@ -52,7 +52,7 @@ pub(crate) fn touched_files(suspects: &[Suspect], cwd: &Path, home: Option<&Path
 }
 
 /// Targets of output redirections, and what file commands would create or change.
-pub(crate) fn written_files(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn written_files(suspects: &[PossibleCommand], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let dirs = directories(suspects, cwd, home);
     let mut words: Vec<String> = Vec::new();
     for suspect in suspects {
@@ -116,7 +116,7 @@ fn named_files(program: &str, arguments: &[String]) -> Option<Vec<String>> {
 }
 
 /// The starting directory and every place a `cd` may lead to.
-fn directories(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+fn directories(suspects: &[PossibleCommand], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut dirs = vec![cwd.to_path_buf()];
     for suspect in suspects {
         suspect.any_program(|program, arguments| {

@@ -5,7 +5,7 @@
 use super::expansion;
 use super::late_binding::{self, LateFindings};
 use super::script::{FileRedirect, OpaqueReason, ShellWord, SimpleCommand, UnitJoin};
-use super::suspects::Suspect;
+use super::suspects::PossibleCommand;
 use super::variables;
 use brush_parser::{ParserOptions, Token, ast};
 
@@ -22,7 +22,7 @@ const MAX_OPENERS: usize = 64;
 pub(crate) struct ParsedCommand {
     pub(crate) units: Vec<SimpleCommand>,
     /// Every command found, in or out of the strict syntax.
-    pub(crate) suspects: Vec<Suspect>,
+    pub(crate) suspects: Vec<PossibleCommand>,
     /// Bodies of here-documents with a quoted delimiter: data, not shell text.
     pub(crate) data: Vec<String>,
     /// The first thing that is not plain.
@@ -380,7 +380,7 @@ impl GrammarReader {
             of_side.map(|redirect| redirect.word.text.clone()).collect()
         };
         let words = unit.words.iter().map(|word| word.text.clone()).collect();
-        self.out.suspects.push(Suspect { words, reads: side(false), writes: side(true) });
+        self.out.suspects.push(PossibleCommand { words, reads: side(false), writes: side(true) });
     }
 
     fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut SimpleCommand, position: ItemPosition) {
@@ -439,7 +439,7 @@ impl GrammarReader {
     }
 
     fn loose_redirects(&mut self, redirects: Option<&ast::RedirectList>) {
-        let mut suspect = Suspect::default();
+        let mut suspect = PossibleCommand::default();
         for redirect in redirects.iter().flat_map(|list| &list.0) {
             if let Some(redirect) = self.redirect(redirect) {
                 self.refuse("it redirects a group of commands");
@@ -447,7 +447,7 @@ impl GrammarReader {
                 side.push(redirect.word.text);
             }
         }
-        if suspect != Suspect::default() {
+        if suspect != PossibleCommand::default() {
             self.out.suspects.push(suspect);
         }
     }

@@ -5,7 +5,7 @@ use super::grammar;
 use super::pattern::squeeze;
 use super::script::{MAX_CHARS, OpaqueReason, SimpleCommand, check, is_deceptive};
 use super::second_opinion;
-use super::suspects::{self, Suspect};
+use super::suspects::{self, PossibleCommand};
 use super::wrapper::{base_name, may_run_others};
 
 /// Texts beyond this are scanned for deny and ask rules only.
@@ -16,7 +16,7 @@ pub(crate) struct CommandReading {
     /// The command with single blanks.
     pub(crate) whole: String,
     pub(crate) strict: Result<Vec<SimpleCommand>, OpaqueReason>,
-    pub(crate) suspects: Vec<Suspect>,
+    pub(crate) suspects: Vec<PossibleCommand>,
     spellings: Vec<String>,
     /// Which program starts is decided only when it runs, or the text could not be read to its end.
     pub(crate) hides_program: bool,
@@ -52,7 +52,7 @@ impl CommandReading {
 
 struct UnionReading {
     strict: Result<Vec<SimpleCommand>, OpaqueReason>,
-    suspects: Vec<Suspect>,
+    suspects: Vec<PossibleCommand>,
     hides_program: bool,
     sourced: Vec<String>,
 }
@@ -72,7 +72,9 @@ fn read(command: &str) -> UnionReading {
         found.extend(opinion.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
     }
     let hides_program = match &parsed {
-        Ok(parsed) => parsed.is_late_bound || parsed.incomplete || parsed.suspects.iter().any(Suspect::hides_program),
+        Ok(parsed) => {
+            parsed.is_late_bound || parsed.incomplete || parsed.suspects.iter().any(PossibleCommand::hides_program)
+        }
         Err(_) => true,
     };
     let sourced = parsed.as_ref().map(|parsed| parsed.sourced.clone()).unwrap_or_default();
@@ -80,7 +82,7 @@ fn read(command: &str) -> UnionReading {
         found.extend(parsed.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
         strict(command, parsed, opinion.as_ref())
     });
-    let braced: Vec<Suspect> = found.iter().filter_map(Suspect::braced).collect();
+    let braced: Vec<PossibleCommand> = found.iter().filter_map(PossibleCommand::braced).collect();
     found.extend(braced);
     UnionReading { strict, suspects: found, hides_program, sourced }
 }
@@ -119,7 +121,7 @@ fn strict(
 
 /// Quoted here-documents are data, unless some program of the command runs text it is given.
 fn without_data(command: &str, parsed: &grammar::ParsedCommand) -> String {
-    let runs_text = |suspect: &Suspect| suspect.words.iter().any(|word| may_run_others(base_name(word)));
+    let runs_text = |suspect: &PossibleCommand| suspect.words.iter().any(|word| may_run_others(base_name(word)));
     let mut text = command.to_owned();
     if parsed.data.is_empty() || parsed.suspects.iter().any(runs_text) {
         return text;

@@ -2,7 +2,7 @@
 //! lies above it. No rule and no mode approves them. Directories a `cd` may lead to are considered, and what is known
 //! only when it runs is taken for the worst.
 
-use super::suspects::Suspect;
+use super::suspects::PossibleCommand;
 use crate::path::normalise;
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ pub(crate) struct ProtectedDirectories<'a> {
     pub(crate) real_undo_store: Option<&'a Path>,
 }
 
-pub(crate) fn is_critical(suspects: &[Suspect], precious: &ProtectedDirectories<'_>) -> bool {
+pub(crate) fn is_critical(suspects: &[PossibleCommand], precious: &ProtectedDirectories<'_>) -> bool {
     let removes = |program: &str| matches!(program, "rm" | "rmdir" | "unlink" | "shred");
     let at = RemovalContext::of(suspects, precious);
-    let direct = |suspect: &Suspect| {
+    let direct = |suspect: &PossibleCommand| {
         suspect.any_program(|program, arguments| match program {
             program if removes(program) => operands(arguments).any(|target| precious.would_be_removed(target, &at)),
             "find" if arguments.iter().any(|argument| argument == "-delete" || argument == "rm") => {
@@ -40,7 +40,7 @@ pub(crate) fn is_critical(suspects: &[Suspect], precious: &ProtectedDirectories<
         return true;
     }
     // `echo / | xargs rm -rf`: whatever the other parts print may be a target.
-    let fed = |suspect: &Suspect| {
+    let fed = |suspect: &PossibleCommand| {
         suspect.words.iter().any(|word| word == "xargs") && suspect.any_program(|program, _| removes(program))
     };
     suspects.iter().any(fed) && suspects.iter().any(|suspect| suspect.words.iter().any(|word| precious.is_base(word)))
@@ -77,7 +77,7 @@ struct RemovalContext {
 const MAX_DIRS: usize = 8;
 
 impl RemovalContext {
-    fn of(suspects: &[Suspect], precious: &ProtectedDirectories<'_>) -> Self {
+    fn of(suspects: &[PossibleCommand], precious: &ProtectedDirectories<'_>) -> Self {
         let mut at = Self { dirs: vec![precious.cwd.to_path_buf()], may_be_anywhere: false, prints_cwd: false };
         for suspect in suspects {
             suspect.any_program(|program, arguments| {

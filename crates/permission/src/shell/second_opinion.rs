@@ -1,11 +1,11 @@
 //! The second opinion: the same text as `tree-sitter-bash` sees it. It never allows anything; it adds commands for deny
 //! and ask rules, and a disagreement with the authority makes a command opaque.
 
-use super::suspects::{self, Suspect};
+use super::suspects::{self, PossibleCommand};
 use tree_sitter::{Node, Parser};
 
 pub(crate) struct SecondOpinion {
-    pub(crate) suspects: Vec<Suspect>,
+    pub(crate) suspects: Vec<PossibleCommand>,
     /// The names of the commands found.
     pub(crate) names: Vec<String>,
     pub(crate) broken: bool,

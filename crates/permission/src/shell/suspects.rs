@@ -14,30 +14,30 @@ const CUT_MARK: &str = "\0cut";
 
 /// Something that may be run, with the files its redirections touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Suspect {
+pub(crate) struct PossibleCommand {
     /// After quote removal; variables are left as written.
     pub(crate) words: Vec<String>,
     pub(crate) reads: Vec<String>,
     pub(crate) writes: Vec<String>,
 }
 
-pub(crate) fn find(command: &str) -> Vec<Suspect> {
+pub(crate) fn find(command: &str) -> Vec<PossibleCommand> {
     let mut found = Vec::new();
     scan(command, 0, &mut found);
     found
 }
 
 /// The mark of a search that stopped early.
-pub(super) fn cut_mark() -> Suspect {
-    Suspect { words: vec![CUT_MARK.into()], ..Suspect::default() }
+pub(super) fn cut_mark() -> PossibleCommand {
+    PossibleCommand { words: vec![CUT_MARK.into()], ..PossibleCommand::default() }
 }
 
 /// Whether the search stopped before the end of the text.
-pub(crate) fn is_cut(suspects: &[Suspect]) -> bool {
+pub(crate) fn is_cut(suspects: &[PossibleCommand]) -> bool {
     suspects.iter().any(|suspect| suspect.words.first().is_some_and(|word| word == CUT_MARK))
 }
 
-impl Suspect {
+impl PossibleCommand {
     /// Adds each spelling of a command that may start here, single blanks between words. `false` when there are absurdly
     /// many: a limit must not let anything slip through.
     pub(crate) fn spell(&self, into: &mut Vec<String>) -> bool {
@@ -196,13 +196,20 @@ fn join(program: &str, arguments: &[String]) -> String {
     text
 }
 
-fn scan(text: &str, depth: u32, found: &mut Vec<Suspect>) {
+fn scan(text: &str, depth: u32, found: &mut Vec<PossibleCommand>) {
     if depth > MAX_DEPTH {
         found.push(cut_mark());
         return;
     }
-    let mut scanner =
-        SuspectScanner { rest: text, word: None, suspect: Suspect::default(), target: None, braces: 0, found, depth };
+    let mut scanner = SuspectScanner {
+        rest: text,
+        word: None,
+        suspect: PossibleCommand::default(),
+        target: None,
+        braces: 0,
+        found,
+        depth,
+    };
     scanner.run();
     scanner.end_suspect();
 }
@@ -216,11 +223,11 @@ enum ScannedRedirect {
 struct SuspectScanner<'a, 'f> {
     rest: &'a str,
     word: Option<String>,
-    suspect: Suspect,
+    suspect: PossibleCommand,
     /// The next word is the target of a redirection.
     target: Option<ScannedRedirect>,
     braces: u32,
-    found: &'f mut Vec<Suspect>,
+    found: &'f mut Vec<PossibleCommand>,
     depth: u32,
 }
 
@@ -282,7 +289,7 @@ impl SuspectScanner<'_, '_> {
         self.end_word();
         self.target = None;
         let suspect = std::mem::take(&mut self.suspect);
-        if suspect == Suspect::default() {
+        if suspect == PossibleCommand::default() {
             return;
         }
         let prelude = suspect.words.iter().take_while(|word| is_prelude(word)).count();

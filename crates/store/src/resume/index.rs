@@ -100,10 +100,10 @@ pub(super) struct TranscriptIndex {
 fn position(line: &[u8]) -> Option<TurnPosition> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Prompt {
+    struct PromptLine {
         turn_position: Option<TurnPosition>,
     }
-    serde_json::from_slice::<Prompt>(line).ok()?.turn_position
+    serde_json::from_slice::<PromptLine>(line).ok()?.turn_position
 }
 
 /// What the line just added means for the pass.

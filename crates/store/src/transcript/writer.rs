@@ -7,8 +7,9 @@ use super::{LineObserver, QueueState, TranscriptShared};
 use crate::error::WriteFailure;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use sys::sync::{self, MutexGuard};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(10);
@@ -159,11 +160,8 @@ fn wait<'a>(shared: &'a TranscriptShared, trouble: &DiskTrouble) -> MutexGuard<'
     let idle = |s: &mut QueueState| s.queue.count == 0 && !s.attempt_requested && !s.closing;
     let state = shared.lock();
     match trouble.retry_in {
-        None => shared.work.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
-        Some(pause) => {
-            let guard = shared.work.wait_timeout_while(state, pause, idle);
-            guard.unwrap_or_else(PoisonError::into_inner).0
-        }
+        None => sync::wait_while(&shared.work, state, idle),
+        Some(pause) => sync::wait_while_for(&shared.work, state, pause, idle).0,
     }
 }
 

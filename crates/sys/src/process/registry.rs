@@ -4,8 +4,9 @@
 
 use super::tree;
 use crate::keeper::{Keeper, KeeperConfig};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 /// Set in every child to the run of the gimlet process that started it (a chain, when gimlet runs inside gimlet).
 pub(crate) const RUN_VARIABLE: &str = "GIMLET_RUN";
@@ -16,7 +17,7 @@ static REGISTRY: LazyLock<Mutex<ChildRegistry>> = LazyLock::new(|| Mutex::new(Ch
 
 pub(crate) fn lock() -> MutexGuard<'static, ChildRegistry> {
     // The state stays meaningful whatever a panicking holder was doing: each change is a single insert or remove.
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+    REGISTRY.lock()
 }
 
 #[derive(Debug)]

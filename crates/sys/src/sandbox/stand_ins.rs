@@ -2,11 +2,12 @@
 //! git does not see, and are gone when the last command that needs them has ended. One left behind by a crash is
 //! recognised by its mode and removed by the next command.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 const MODE: u32 = 0o555;
 
@@ -14,7 +15,7 @@ const MODE: u32 = 0o555;
 static IN_USE: LazyLock<Mutex<BTreeMap<PathBuf, usize>>> = LazyLock::new(Mutex::default);
 
 fn in_use() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
-    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+    IN_USE.lock()
 }
 
 /// The stand-ins of one command.

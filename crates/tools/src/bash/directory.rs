@@ -4,7 +4,7 @@
 use crate::contract::{CallContext, Workspace};
 use crate::task_folder::{self, MAX_PATH};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+
 use sys::process::ChildReport;
 
 /// How a shell tells the directory it ended in.
@@ -46,11 +46,11 @@ pub(super) struct StartDirectory {
 }
 
 pub(super) fn current(cx: &CallContext) -> PathBuf {
-    cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    cx.state.cwd.lock().clone()
 }
 
 fn set(cx: &CallContext, dir: PathBuf) {
-    *cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir;
+    *cx.state.cwd.lock() = dir;
 }
 
 fn reset_notice(dir: &Path) -> String {

@@ -11,7 +11,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use sys::sync::Mutex;
 
 /// What one thread may hold for a single line, or for a whole file when matches span lines. A file that needs more is
 /// passed over.
@@ -72,7 +72,7 @@ impl GrepPlan {
                 Box::new(move |entry| worker.visit(entry, may_read))
             }),
         }
-        Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(all.into_inner())
     }
 }
 
@@ -126,8 +126,8 @@ impl GrepWorker<'_> {
         Ok(())
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, GrepMatches> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> sys::sync::MutexGuard<'_, GrepMatches> {
+        self.all.lock()
     }
 }
 

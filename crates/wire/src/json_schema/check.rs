@@ -1,7 +1,7 @@
 //! Holds a value against the nodes of a schema.
 
-use super::compile::{Bound, Count, Keyword, Node, NodeId, Pattern};
-use super::{Fault, Schema, escaped, evaluated, number};
+use super::compile::{Keyword, NodeId, NumberBound, Pattern, SchemaNode, SizeLimit};
+use super::{Schema, SchemaFault, escaped, evaluated, number};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
@@ -42,25 +42,25 @@ pub(super) fn is_valid(schema: &Schema, value: &Value) -> bool {
 
 /// Whether a value fits one node. `depth` counts the nodes above it.
 pub(super) fn fits(schema: &Schema, node: NodeId, value: &Value, depth: usize) -> bool {
-    let mut check = Check { schema, faults: Vec::new(), most: 0, depth };
+    let mut check = InstanceCheck { schema, faults: Vec::new(), most: 0, depth };
     check.node(node, value, Path::Root)
 }
 
-pub(super) fn faults(schema: &Schema, value: &Value, most: usize) -> Vec<Fault> {
-    let mut check = Check { schema, faults: Vec::new(), most, depth: 0 };
+pub(super) fn faults(schema: &Schema, value: &Value, most: usize) -> Vec<SchemaFault> {
+    let mut check = InstanceCheck { schema, faults: Vec::new(), most, depth: 0 };
     check.node(schema.root, value, Path::Root);
     check.faults
 }
 
-struct Check<'s> {
+struct InstanceCheck<'s> {
     schema: &'s Schema,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
     /// Faults to collect; none: the first one ends the check.
     most: usize,
     depth: usize,
 }
 
-impl Check<'_> {
+impl InstanceCheck<'_> {
     fn is_over(&self) -> bool {
         self.faults.len() >= self.most
     }
@@ -70,7 +70,7 @@ impl Check<'_> {
         if !self.is_over() {
             let mut at = String::new();
             path.write(&mut at);
-            self.faults.push(Fault { at, why: why() });
+            self.faults.push(SchemaFault { at, why: why() });
         }
         false
     }
@@ -82,12 +82,12 @@ impl Check<'_> {
     fn node(&mut self, node: NodeId, value: &Value, path: Path<'_>) -> bool {
         let schema = self.schema;
         match &schema.nodes[node] {
-            Node::Bool(true) => true,
-            Node::Bool(false) => self.fault(path, || format!("{} is not allowed here", shown(value))),
-            Node::Keywords(_) if self.depth >= DEEPEST => {
+            SchemaNode::Bool(true) => true,
+            SchemaNode::Bool(false) => self.fault(path, || format!("{} is not allowed here", shown(value))),
+            SchemaNode::Keywords(_) if self.depth >= DEEPEST => {
                 self.fault(path, || "the schema refers to itself without an end".into())
             }
-            Node::Keywords(keywords) => {
+            SchemaNode::Keywords(keywords) => {
                 self.depth += 1;
                 let mut is_valid = true;
                 for keyword in keywords {
@@ -160,10 +160,14 @@ impl Check<'_> {
             Keyword::Bound { bound, limit } => {
                 let order = number::compare(number, limit);
                 match bound {
-                    Bound::Minimum => (order != Ordering::Less, format!("is less than the minimum of {limit}")),
-                    Bound::Maximum => (order != Ordering::Greater, format!("is greater than the maximum of {limit}")),
-                    Bound::ExclusiveMinimum => (order == Ordering::Greater, format!("must be greater than {limit}")),
-                    Bound::ExclusiveMaximum => (order == Ordering::Less, format!("must be less than {limit}")),
+                    NumberBound::Minimum => (order != Ordering::Less, format!("is less than the minimum of {limit}")),
+                    NumberBound::Maximum => {
+                        (order != Ordering::Greater, format!("is greater than the maximum of {limit}"))
+                    }
+                    NumberBound::ExclusiveMinimum => {
+                        (order == Ordering::Greater, format!("must be greater than {limit}"))
+                    }
+                    NumberBound::ExclusiveMaximum => (order == Ordering::Less, format!("must be less than {limit}")),
                 }
             }
             _ => return true,
@@ -171,14 +175,16 @@ impl Check<'_> {
         holds || self.fault(path, || format!("{value} {why}"))
     }
 
-    fn count(&mut self, count: Count, limit: u64, value: &Value, path: Path<'_>) -> bool {
+    fn count(&mut self, count: SizeLimit, limit: u64, value: &Value, path: Path<'_>) -> bool {
         let (length, unit) = match (count, value) {
-            (Count::MinLength | Count::MaxLength, Value::String(text)) => (text.chars().count(), "characters"),
-            (Count::MinItems | Count::MaxItems, Value::Array(items)) => (items.len(), "items"),
-            (Count::MinProperties | Count::MaxProperties, Value::Object(members)) => (members.len(), "properties"),
+            (SizeLimit::MinLength | SizeLimit::MaxLength, Value::String(text)) => (text.chars().count(), "characters"),
+            (SizeLimit::MinItems | SizeLimit::MaxItems, Value::Array(items)) => (items.len(), "items"),
+            (SizeLimit::MinProperties | SizeLimit::MaxProperties, Value::Object(members)) => {
+                (members.len(), "properties")
+            }
             _ => return true,
         };
-        if matches!(count, Count::MinLength | Count::MinItems | Count::MinProperties) {
+        if matches!(count, SizeLimit::MinLength | SizeLimit::MinItems | SizeLimit::MinProperties) {
             return length as u64 >= limit
                 || self.fault(path, || format!("{} has fewer than {limit} {unit}", shown(value)));
         }
@@ -287,7 +293,7 @@ impl Check<'_> {
 
     /// A member that no other keyword knows.
     fn member(&mut self, node: NodeId, name: &str, value: &Value, path: Path<'_>) -> bool {
-        if let Node::Bool(false) = self.schema.nodes[node] {
+        if let SchemaNode::Bool(false) = self.schema.nodes[node] {
             return self.fault(path, || format!("the additional property {name:?} is not allowed"));
         }
         self.node(node, value, Path::Name(&path, name))

@@ -1,6 +1,6 @@
 //! Reads a schema document into nodes. Every keyword is looked at here, so that a mistake is found before it is used.
 
-use super::resolve::{Draft, Index, Place};
+use super::resolve::{Draft, SchemaIndex, SchemaPlace};
 use super::{Schema, SchemaError, escaped};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(super) const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "num
 pub(super) type NodeId = usize;
 
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum SchemaNode {
     /// Fits everything, or nothing.
     Bool(bool),
     Keywords(Vec<Keyword>),
@@ -24,9 +24,9 @@ pub(super) enum Keyword {
     Types { names: Vec<String>, strict_integer: bool },
     Enum(Vec<Value>),
     Const(Value),
-    Bound { bound: Bound, limit: Number },
+    Bound { bound: NumberBound, limit: Number },
     MultipleOf(Number),
-    Count { count: Count, limit: u64 },
+    Count { count: SizeLimit, limit: u64 },
     Pattern(Pattern),
     UniqueItems,
     Items { prefix: Vec<NodeId>, rest: Option<NodeId> },
@@ -46,7 +46,7 @@ pub(super) enum Keyword {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum NumberBound {
     Minimum,
     Maximum,
     ExclusiveMinimum,
@@ -54,7 +54,7 @@ pub(super) enum Bound {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum SizeLimit {
     MinLength,
     MaxLength,
     MinItems,
@@ -88,7 +88,7 @@ pub(super) fn compile(document: &Value) -> Result<Schema, SchemaError> {
         let why = format!("the dialect {} is not known; drafts 4 to 2020-12 are", document["$schema"]);
         return Err(SchemaError { at: "/$schema".into(), why });
     };
-    let index = Index::new(document, draft)?;
+    let index = SchemaIndex::new(document, draft)?;
     let mut compiler = Compiler { index, nodes: Vec::new(), known: BTreeMap::new(), depth: 0 };
     let root = compiler.index.root();
     let root = compiler.schema(&root)?;
@@ -96,17 +96,17 @@ pub(super) fn compile(document: &Value) -> Result<Schema, SchemaError> {
 }
 
 struct Compiler<'a> {
-    index: Index<'a>,
-    nodes: Vec<Node>,
+    index: SchemaIndex<'a>,
+    nodes: Vec<SchemaNode>,
     /// Schemas that are compiled or being compiled, by pointer.
     known: BTreeMap<String, NodeId>,
     depth: usize,
 }
 
-type Members = Map<String, Value>;
+type SchemaMembers = Map<String, Value>;
 
 impl<'a> Compiler<'a> {
-    fn schema(&mut self, place: &Place<'a>) -> Result<NodeId, SchemaError> {
+    fn schema(&mut self, place: &SchemaPlace<'a>) -> Result<NodeId, SchemaError> {
         if let Some(id) = self.known.get(&place.pointer) {
             return Ok(*id);
         }
@@ -114,19 +114,19 @@ impl<'a> Compiler<'a> {
             return Err(fault(&place.pointer, "it is nested too deeply"));
         }
         let id = self.nodes.len();
-        self.nodes.push(Node::Bool(true));
+        self.nodes.push(SchemaNode::Bool(true));
         self.known.insert(place.pointer.clone(), id);
         self.depth += 1;
         self.nodes[id] = match place.value {
-            Value::Bool(fits) if self.index.draft > Draft::Four => Node::Bool(*fits),
-            Value::Object(members) => Node::Keywords(self.keywords(place, members)?),
+            Value::Bool(fits) if self.index.draft > Draft::Four => SchemaNode::Bool(*fits),
+            Value::Object(members) => SchemaNode::Keywords(self.keywords(place, members)?),
             other => return Err(fault(&place.pointer, format!("{other} is not a schema"))),
         };
         self.depth -= 1;
         Ok(id)
     }
 
-    fn keywords(&mut self, place: &Place<'a>, members: &'a Members) -> Result<Vec<Keyword>, SchemaError> {
+    fn keywords(&mut self, place: &SchemaPlace<'a>, members: &'a SchemaMembers) -> Result<Vec<Keyword>, SchemaError> {
         let mut keywords = Vec::new();
         self.references(place, members, &mut keywords)?;
         if self.index.draft.is_ref_alone() && members.contains_key("$ref") {
@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
         for key in ["$defs", "definitions"] {
             self.named(place, key)?;
         }
-        let reader = Reader { members, pointer: &place.pointer };
+        let reader = SchemaReader { members, pointer: &place.pointer };
         values(&reader, self.index.draft, &mut keywords)?;
         self.array(place, &reader, &mut keywords)?;
         self.object(place, &reader, &mut keywords)?;
@@ -148,7 +148,12 @@ impl<'a> Compiler<'a> {
         Ok(keywords)
     }
 
-    fn references(&mut self, place: &Place<'a>, members: &Members, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
+    fn references(
+        &mut self,
+        place: &SchemaPlace<'a>,
+        members: &SchemaMembers,
+        out: &mut Vec<Keyword>,
+    ) -> Result<(), SchemaError> {
         let draft = self.index.draft;
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let is_known = match key {
@@ -172,7 +177,12 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn array(&mut self, place: &Place<'a>, reader: &Reader<'_>, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
+    fn array(
+        &mut self,
+        place: &SchemaPlace<'a>,
+        reader: &SchemaReader<'_>,
+        out: &mut Vec<Keyword>,
+    ) -> Result<(), SchemaError> {
         let is_list = reader.members.get("items").is_some_and(Value::is_array);
         let (prefix, rest) = if self.index.draft == Draft::Of2020 {
             if is_list {
@@ -198,7 +208,12 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn object(&mut self, place: &Place<'a>, reader: &Reader<'_>, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
+    fn object(
+        &mut self,
+        place: &SchemaPlace<'a>,
+        reader: &SchemaReader<'_>,
+        out: &mut Vec<Keyword>,
+    ) -> Result<(), SchemaError> {
         let named = self.named(place, "properties")?;
         let mut patterns = Vec::new();
         for (text, node) in self.named(place, "patternProperties")?.unwrap_or_default() {
@@ -220,8 +235,8 @@ impl<'a> Compiler<'a> {
     /// `dependencies` of the older drafts: names or a schema. The newer ones name them apart and still meet it.
     fn dependencies(
         &mut self,
-        place: &Place<'a>,
-        reader: &Reader<'_>,
+        place: &SchemaPlace<'a>,
+        reader: &SchemaReader<'_>,
         out: &mut Vec<Keyword>,
     ) -> Result<(), SchemaError> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
@@ -243,7 +258,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn logic(&mut self, place: &Place<'a>, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
+    fn logic(&mut self, place: &SchemaPlace<'a>, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
         out.extend(self.filled(place, "allOf")?.map(Keyword::AllOf));
         out.extend(self.filled(place, "anyOf")?.map(Keyword::AnyOf));
         out.extend(self.filled(place, "oneOf")?.map(Keyword::OneOf));
@@ -256,20 +271,20 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn one(&mut self, place: &Place<'a>, key: &str) -> Result<Option<NodeId>, SchemaError> {
+    fn one(&mut self, place: &SchemaPlace<'a>, key: &str) -> Result<Option<NodeId>, SchemaError> {
         let Some(value) = place.value.get(key) else { return Ok(None) };
         // Draft 4 has no boolean schemas but allows them in these two places.
         if let (Draft::Four, Value::Bool(fits), "additionalItems" | "additionalProperties") =
             (self.index.draft, value, key)
         {
-            self.nodes.push(Node::Bool(*fits));
+            self.nodes.push(SchemaNode::Bool(*fits));
             return Ok(Some(self.nodes.len() - 1));
         }
         let child = self.index.child(place, value, &[key]);
         self.schema(&child).map(Some)
     }
 
-    fn list(&mut self, place: &Place<'a>, key: &str) -> Result<Option<Vec<NodeId>>, SchemaError> {
+    fn list(&mut self, place: &SchemaPlace<'a>, key: &str) -> Result<Option<Vec<NodeId>>, SchemaError> {
         let Some(value) = place.value.get(key) else { return Ok(None) };
         let at = format!("{}/{key}", place.pointer);
         let items = value.as_array().ok_or_else(|| fault(&at, "it must be a list of schemas"))?;
@@ -278,7 +293,7 @@ impl<'a> Compiler<'a> {
         items.iter().enumerate().map(child).collect::<Result<_, _>>().map(Some)
     }
 
-    fn filled(&mut self, place: &Place<'a>, key: &str) -> Result<Option<Vec<NodeId>>, SchemaError> {
+    fn filled(&mut self, place: &SchemaPlace<'a>, key: &str) -> Result<Option<Vec<NodeId>>, SchemaError> {
         let list = self.list(place, key)?;
         if list.as_ref().is_some_and(Vec::is_empty) {
             return Err(fault(&format!("{}/{key}", place.pointer), "the list of schemas must not be empty"));
@@ -286,7 +301,7 @@ impl<'a> Compiler<'a> {
         Ok(list)
     }
 
-    fn named(&mut self, place: &Place<'a>, key: &str) -> Result<Option<Vec<(String, NodeId)>>, SchemaError> {
+    fn named(&mut self, place: &SchemaPlace<'a>, key: &str) -> Result<Option<Vec<(String, NodeId)>>, SchemaError> {
         let Some(value) = place.value.get(key) else { return Ok(None) };
         let at = format!("{}/{key}", place.pointer);
         let members = value.as_object().ok_or_else(|| fault(&at, "it must be an object of schemas"))?;
@@ -298,7 +313,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// Keywords that look at one value alone.
-fn values(reader: &Reader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
+fn values(reader: &SchemaReader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
     if let Some(value) = reader.members.get("type") {
         let names = value.as_str().map_or_else(|| reader.names_in("type", value), |name| Ok(vec![name.to_owned()]))?;
         if let Some(name) = names.iter().find(|name| !TYPES.contains(&name.as_str())) {
@@ -336,19 +351,19 @@ fn values(reader: &Reader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(
     Ok(())
 }
 
-const COUNTS: [(&str, Count); 6] = [
-    ("minLength", Count::MinLength),
-    ("maxLength", Count::MaxLength),
-    ("minItems", Count::MinItems),
-    ("maxItems", Count::MaxItems),
-    ("minProperties", Count::MinProperties),
-    ("maxProperties", Count::MaxProperties),
+const COUNTS: [(&str, SizeLimit); 6] = [
+    ("minLength", SizeLimit::MinLength),
+    ("maxLength", SizeLimit::MaxLength),
+    ("minItems", SizeLimit::MinItems),
+    ("maxItems", SizeLimit::MaxItems),
+    ("minProperties", SizeLimit::MinProperties),
+    ("maxProperties", SizeLimit::MaxProperties),
 ];
 
-fn bounds(reader: &Reader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
+fn bounds(reader: &SchemaReader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
     for (key, bound, exclusive_key, exclusive) in [
-        ("minimum", Bound::Minimum, "exclusiveMinimum", Bound::ExclusiveMinimum),
-        ("maximum", Bound::Maximum, "exclusiveMaximum", Bound::ExclusiveMaximum),
+        ("minimum", NumberBound::Minimum, "exclusiveMinimum", NumberBound::ExclusiveMinimum),
+        ("maximum", NumberBound::Maximum, "exclusiveMaximum", NumberBound::ExclusiveMaximum),
     ] {
         // In draft 4 the exclusive key is a flag beside the other one.
         let is_exclusive = draft == Draft::Four && reader.flag(exclusive_key)?;
@@ -362,12 +377,12 @@ fn bounds(reader: &Reader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(
 }
 
 /// The members of one schema, read with a type in mind.
-struct Reader<'a> {
-    members: &'a Members,
+struct SchemaReader<'a> {
+    members: &'a SchemaMembers,
     pointer: &'a str,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     fn wrong(&self, key: &str, why: impl Into<String>) -> SchemaError {
         fault(&format!("{}/{key}", self.pointer), why)
     }
@@ -396,7 +411,7 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&self, key: &str) -> Result<Option<&Members>, SchemaError> {
+    fn object(&self, key: &str) -> Result<Option<&SchemaMembers>, SchemaError> {
         let Some(value) = self.members.get(key) else { return Ok(None) };
         value.as_object().map(Some).ok_or_else(|| self.wrong(key, format!("{value} is not an object")))
     }

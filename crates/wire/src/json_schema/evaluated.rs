@@ -1,7 +1,7 @@
 //! Which items and members other keywords have looked at: what `unevaluatedItems` and `unevaluatedProperties` leave out.
 //! Schemas that apply to the same value count when the value fits them.
 
-use super::compile::{Keyword, Node, NodeId};
+use super::compile::{Keyword, NodeId, SchemaNode};
 use super::{Schema, check};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ pub(super) fn properties<'v>(
     value: &Value,
     depth: usize,
 ) -> BTreeSet<&'v str> {
-    let mut walk = Walk {
+    let mut walk = EvaluationWalk {
         schema,
         value,
         depth,
@@ -30,13 +30,20 @@ pub(super) fn properties<'v>(
 /// Positions of the items that the keywords of `node` evaluate.
 pub(super) fn items(schema: &Schema, node: NodeId, items: &[Value], depth: usize) -> BTreeSet<usize> {
     let value = Value::Array(items.to_vec());
-    let mut walk =
-        Walk { schema, value: &value, depth, names: BTreeSet::new(), indices: BTreeSet::new(), members: None, items };
+    let mut walk = EvaluationWalk {
+        schema,
+        value: &value,
+        depth,
+        names: BTreeSet::new(),
+        indices: BTreeSet::new(),
+        members: None,
+        items,
+    };
     walk.keywords(node, true);
     walk.indices
 }
 
-struct Walk<'s, 'v> {
+struct EvaluationWalk<'s, 'v> {
     schema: &'s Schema,
     value: &'s Value,
     depth: usize,
@@ -46,7 +53,7 @@ struct Walk<'s, 'v> {
     indices: BTreeSet<usize>,
 }
 
-impl Walk<'_, '_> {
+impl EvaluationWalk<'_, '_> {
     fn fits(&self, node: NodeId) -> bool {
         check::fits(self.schema, node, self.value, self.depth)
     }
@@ -62,7 +69,7 @@ impl Walk<'_, '_> {
 
     fn keywords(&mut self, node: NodeId, is_asking: bool) {
         let schema = self.schema;
-        let Node::Keywords(keywords) = &schema.nodes[node] else { return };
+        let SchemaNode::Keywords(keywords) = &schema.nodes[node] else { return };
         for keyword in keywords {
             match keyword {
                 Keyword::Ref(node) => self.subschema(*node),

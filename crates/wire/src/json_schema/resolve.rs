@@ -56,42 +56,42 @@ const NAMED: [&str; 6] =
 
 /// A schema with its place: the pointer from the document's root, and the identifier that references inside start from.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct SchemaPlace<'a> {
     pub(super) value: &'a Value,
     pub(super) pointer: String,
     pub(super) base: String,
 }
 
 /// Everything in a document that can be referred to.
-pub(super) struct Index<'a> {
+pub(super) struct SchemaIndex<'a> {
     pub(super) draft: Draft,
     document: &'a Value,
     /// By identifier without fragment.
-    resources: BTreeMap<String, Place<'a>>,
+    resources: BTreeMap<String, SchemaPlace<'a>>,
     /// By identifier with the anchor as fragment.
-    anchors: BTreeMap<String, Place<'a>>,
+    anchors: BTreeMap<String, SchemaPlace<'a>>,
     /// How many schemas carry a dynamic anchor of this name; `$recursiveAnchor` counts under the empty name.
     dynamic: BTreeMap<String, usize>,
 }
 
-impl<'a> Index<'a> {
+impl<'a> SchemaIndex<'a> {
     pub(super) fn new(document: &'a Value, draft: Draft) -> Result<Self, SchemaError> {
         let (resources, anchors, dynamic) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut index = Self { draft, document, resources, anchors, dynamic };
         let root = index.root();
         index.resources.insert(String::new(), root.clone());
-        index.collect(&Place { base: String::new(), ..root })?;
+        index.collect(&SchemaPlace { base: String::new(), ..root })?;
         Ok(index)
     }
 
-    pub(super) fn root(&self) -> Place<'a> {
-        Place { value: self.document, pointer: String::new(), base: self.base_of(self.document, "") }
+    pub(super) fn root(&self) -> SchemaPlace<'a> {
+        SchemaPlace { value: self.document, pointer: String::new(), base: self.base_of(self.document, "") }
     }
 
     /// Every schema below this one, itself included.
-    fn collect(&mut self, outer: &Place<'a>) -> Result<(), SchemaError> {
+    fn collect(&mut self, outer: &SchemaPlace<'a>) -> Result<(), SchemaError> {
         let Some(members) = outer.value.as_object() else { return Ok(()) };
-        let place = Place { base: self.base_of(outer.value, &outer.base), ..outer.clone() };
+        let place = SchemaPlace { base: self.base_of(outer.value, &outer.base), ..outer.clone() };
         if let Some(dialect) = members.get("$schema")
             && Draft::of(outer.value) != Some(self.draft)
         {
@@ -108,7 +108,7 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
-    fn collect_anchors(&mut self, place: &Place<'a>, members: &Map<String, Value>) {
+    fn collect_anchors(&mut self, place: &SchemaPlace<'a>, members: &Map<String, Value>) {
         let text = |key: &str| members.get(key).and_then(Value::as_str);
         if self.draft.is_ref_alone() {
             if let Some(anchor) = self.id(place.value).and_then(|id| id.strip_prefix('#')) {
@@ -144,7 +144,7 @@ impl<'a> Index<'a> {
     }
 
     /// The schema that `reference` means when it stands in a schema with this base.
-    pub(super) fn find(&self, base: &str, reference: &str) -> Result<Place<'a>, String> {
+    pub(super) fn find(&self, base: &str, reference: &str) -> Result<SchemaPlace<'a>, String> {
         let whole = join(base, reference);
         let (resource, fragment) = whole.split_once('#').unwrap_or((&whole, ""));
         let fragment = decoded(fragment);
@@ -162,14 +162,14 @@ impl<'a> Index<'a> {
         Ok(place)
     }
 
-    fn step(&self, place: &Place<'a>, name: &str) -> Option<Place<'a>> {
+    fn step(&self, place: &SchemaPlace<'a>, name: &str) -> Option<SchemaPlace<'a>> {
         let value = match place.value {
             Value::Object(members) => members.get(name)?,
             Value::Array(items) => items.get(name.parse::<usize>().ok()?)?,
             _ => return None,
         };
         let base = self.base_of(value, &place.base);
-        Some(Place { value, pointer: format!("{}/{}", place.pointer, escaped(name)), base })
+        Some(SchemaPlace { value, pointer: format!("{}/{}", place.pointer, escaped(name)), base })
     }
 
     /// A dynamic reference means what a plain one would as long as nothing could take the place of its target.
@@ -178,16 +178,17 @@ impl<'a> Index<'a> {
     }
 
     /// A schema directly inside `place`.
-    pub(super) fn child(&self, place: &Place<'a>, value: &'a Value, steps: &[&str]) -> Place<'a> {
+    pub(super) fn child(&self, place: &SchemaPlace<'a>, value: &'a Value, steps: &[&str]) -> SchemaPlace<'a> {
         let pointer = steps.iter().fold(place.pointer.clone(), |pointer, step| format!("{pointer}/{}", escaped(step)));
-        Place { value, pointer, base: self.base_of(value, &place.base) }
+        SchemaPlace { value, pointer, base: self.base_of(value, &place.base) }
     }
 }
 
 /// The schemas directly inside one, with the base of the schema around them.
-fn children<'a>(place: &Place<'a>) -> Vec<Place<'a>> {
+fn children<'a>(place: &SchemaPlace<'a>) -> Vec<SchemaPlace<'a>> {
     let mut found = Vec::new();
-    let mut add = |value: &'a Value, pointer: String| found.push(Place { value, pointer, base: place.base.clone() });
+    let mut add =
+        |value: &'a Value, pointer: String| found.push(SchemaPlace { value, pointer, base: place.base.clone() });
     for (key, value) in place.value.as_object().into_iter().flatten() {
         let (key, pointer) = (key.as_str(), format!("{}/{}", place.pointer, escaped(key)));
         match value {

@@ -41,7 +41,7 @@ const LINKS: &[&str] = &[
 /// What an installation remembers about its releases.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Record {
+pub(super) struct InstallRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,18 +56,18 @@ pub(super) struct Record {
 /// A prefix (`~/.local`, `/usr/local`) with gimlet in it, or where it will be.
 pub(super) struct Installation {
     prefix: PathBuf,
-    steps: Steps,
+    steps: DiskSteps,
 }
 
 /// A release in `versions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Installed {
+pub(super) struct InstalledRelease {
     /// The name of its folder: the number, followed by `+n` when it was installed again.
     folder: String,
     pub number: ReleaseNumber,
 }
 
-impl Installed {
+impl InstalledRelease {
     fn of_folder(folder: &OsStr) -> Option<Self> {
         let folder = folder.to_str()?;
         let number = folder.split('+').next()?.parse().ok()?;
@@ -85,12 +85,12 @@ impl Installation {
     }
 
     pub(super) fn at(prefix: &Path) -> Self {
-        Self { prefix: prefix.to_path_buf(), steps: Steps::default() }
+        Self { prefix: prefix.to_path_buf(), steps: DiskSteps::default() }
     }
 
     /// Lets tests stop the process between two changes of the disk.
     pub(super) fn stopping_as(mut self, env: &Env) -> Self {
-        self.steps = Steps::of(env);
+        self.steps = DiskSteps::of(env);
         self
     }
 
@@ -102,7 +102,7 @@ impl Installation {
         self.prefix.join(BINARY)
     }
 
-    pub(super) fn record(&self) -> Result<Record, String> {
+    pub(super) fn record(&self) -> Result<InstallRecord, String> {
         let path = self.home().join(RECORD);
         match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|why| {
@@ -111,12 +111,12 @@ impl Installation {
                     path.display()
                 )
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Record::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(InstallRecord::default()),
             Err(error) => Err(failed("read", &path, &error)),
         }
     }
 
-    pub(super) fn write_record(&self, record: &Record) -> Result<(), String> {
+    pub(super) fn write_record(&self, record: &InstallRecord) -> Result<(), String> {
         let path = self.home().join(RECORD);
         let text = serde_json::to_string_pretty(record).map_err(|error| format!("Error: {error}"))?;
         self.steps.next();
@@ -144,18 +144,18 @@ impl Installation {
     }
 
     /// The release that runs when `gimlet` is started. `None`: nothing is installed here.
-    pub(super) fn current(&self) -> Option<Installed> {
-        Installed::of_folder(std::fs::read_link(self.home().join("current")).ok()?.file_name()?)
+    pub(super) fn current(&self) -> Option<InstalledRelease> {
+        InstalledRelease::of_folder(std::fs::read_link(self.home().join("current")).ok()?.file_name()?)
     }
 
     /// The release that the current one replaced. `None`: there is none, or it was removed.
-    pub(super) fn before(&self, current: &Installed) -> Option<Installed> {
+    pub(super) fn before(&self, current: &InstalledRelease) -> Option<InstalledRelease> {
         let note = std::fs::read_to_string(self.release(current).join(REPLACES)).ok()?;
-        let before = Installed::of_folder(OsStr::new(note.trim()))?;
+        let before = InstalledRelease::of_folder(OsStr::new(note.trim()))?;
         self.release(&before).join(BINARY).is_file().then_some(before)
     }
 
-    fn release(&self, installed: &Installed) -> PathBuf {
+    fn release(&self, installed: &InstalledRelease) -> PathBuf {
         self.home().join("versions").join(&installed.folder)
     }
 
@@ -173,7 +173,7 @@ impl Installation {
         staging: &Path,
         number: &ReleaseNumber,
         env: &Env,
-    ) -> Result<Installed, String> {
+    ) -> Result<InstalledRelease, String> {
         let tree = staging.join("tree");
         self.steps.next();
         let file = File::open(archive).map_err(|error| failed("open", archive, &error))?;
@@ -193,20 +193,20 @@ impl Installation {
     }
 
     /// The release's own name, or one beside it when that folder exists.
-    fn free_name(&self, number: &ReleaseNumber) -> Installed {
-        let plain = Installed { folder: number.to_string(), number: number.clone() };
-        let again = (1..).map(|n| Installed { folder: format!("{number}+{n}"), number: number.clone() });
+    fn free_name(&self, number: &ReleaseNumber) -> InstalledRelease {
+        let plain = InstalledRelease { folder: number.to_string(), number: number.clone() };
+        let again = (1..).map(|n| InstalledRelease { folder: format!("{number}+{n}"), number: number.clone() });
         std::iter::once(plain.clone()).chain(again).find(|name| !self.release(name).exists()).unwrap_or(plain)
     }
 
     /// Makes `to` the current release, in one step.
-    pub(super) fn switch(&self, to: &Installed) -> Result<(), String> {
+    pub(super) fn switch(&self, to: &InstalledRelease) -> Result<(), String> {
         let link = self.home().join("current");
         self.replace_link(&link, &Path::new("versions").join(&to.folder))
     }
 
     /// Tries the binary of a release that is here already.
-    pub(super) fn probe(&self, installed: &Installed, env: &Env) -> Result<(), String> {
+    pub(super) fn probe(&self, installed: &InstalledRelease, env: &Env) -> Result<(), String> {
         probe(&self.release(installed).join(BINARY), &installed.number, env)
     }
 
@@ -260,7 +260,7 @@ impl Installation {
         let Some(current) = self.current() else { return };
         let before = self.before(&current);
         let versions = self.home().join("versions");
-        for folder in names(&versions).iter().filter_map(|name| Installed::of_folder(name)) {
+        for folder in names(&versions).iter().filter_map(|name| InstalledRelease::of_folder(name)) {
             if folder == current || Some(&folder) == before.as_ref() {
                 continue;
             }
@@ -341,12 +341,12 @@ pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> String {
 
 /// Counts the changes of the disk. In builds for tests the process can be made to stop before the nth.
 #[derive(Default)]
-struct Steps {
+struct DiskSteps {
     stop_before: Option<u32>,
     passed: Cell<u32>,
 }
 
-impl Steps {
+impl DiskSteps {
     fn of(env: &Env) -> Self {
         let stop_before = if cfg!(debug_assertions) { env.number("GIMLET_TEST_STOP_BEFORE") } else { None };
         Self { stop_before, passed: Cell::new(0) }

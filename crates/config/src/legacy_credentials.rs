@@ -21,7 +21,7 @@ const MEMBERS: [&str; 4] = ["primaryApiKey", "apiKey", "anthropicApiKey", "custo
 
 /// What was left behind.
 #[derive(Debug, Default)]
-pub(crate) struct Leftovers {
+pub(crate) struct LegacyCredentials {
     pub(crate) credential: Option<Credential>,
     /// Says what was found and is not used.
     pub(crate) unused: Option<String>,
@@ -34,15 +34,15 @@ pub(crate) fn variable(env: &Env) -> Option<Credential> {
 }
 
 /// The first credential that can be used.
-pub(crate) fn find(env: &Env, now_ms: u64) -> Leftovers {
+pub(crate) fn find(env: &Env, now_ms: u64) -> LegacyCredentials {
     if let Some(credential) = variable(env) {
-        return Leftovers { credential: Some(credential), unused: None };
+        return LegacyCredentials { credential: Some(credential), unused: None };
     }
     let mut unused = Vec::new();
     for source in KEY_FILES {
         for (member, value) in keys(env, source) {
             if value.starts_with(PREFIX) {
-                return Leftovers { credential: Some(credential(&value, source)), unused: None };
+                return LegacyCredentials { credential: Some(credential(&value, source)), unused: None };
             }
             unused.push(format!("{member} in {source}"));
         }
@@ -51,7 +51,10 @@ pub(crate) fn find(env: &Env, now_ms: u64) -> Leftovers {
         let is_ours = login.access_token.starts_with(PREFIX);
         if is_ours && login.is_usable() && !login.is_expired(now_ms) {
             let (access_token, expires_at) = (CredentialSecret::new(login.access_token), login.expires_at);
-            return Leftovers { credential: Some(Credential::Login { access_token, expires_at }), unused: None };
+            return LegacyCredentials {
+                credential: Some(Credential::Login { access_token, expires_at }),
+                unused: None,
+            };
         }
         if !is_ours {
             unused.push(format!("accessToken in {LOGIN_FILE}"));
@@ -59,7 +62,7 @@ pub(crate) fn find(env: &Env, now_ms: u64) -> Leftovers {
     }
     let named = unused.join(", ");
     let text = format!("Found and not used, because it does not begin with {PREFIX}: {named}.");
-    Leftovers { credential: None, unused: (!unused.is_empty()).then_some(text) }
+    LegacyCredentials { credential: None, unused: (!unused.is_empty()).then_some(text) }
 }
 
 /// Every value in these places, with a name to show: none of them may be printed, whatever it is for.
