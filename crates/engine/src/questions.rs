@@ -90,7 +90,7 @@ struct PendingQuestion {
 
 impl std::fmt::Debug for HostQuestions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("open", &self.lock().waiting.len()).finish_non_exhaustive()
+        f.debug_struct("HostQuestions").field("open", &self.lock().waiting.len()).finish_non_exhaustive()
     }
 }
 

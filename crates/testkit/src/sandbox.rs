@@ -231,7 +231,7 @@ impl GimletRun {
     pub fn command(&self) -> Command {
         let mut command = if interrupts_are_ignored() {
             // Started in the background of a script, we would hand on an ignored SIGINT, and no interrupt could be tested.
-            let mut env = Command::new("env");
+            let mut env = Command::new("/usr/bin/env");
             env.arg("--default-signal=INT").arg(&self.exe);
             env
         } else {
