@@ -482,7 +482,7 @@ impl AgentSpawner {
     }
 }
 
-/// Whether a batch of calls needs `Spawner::publish`.
+/// Whether a batch of calls needs `AgentSpawner::publish`.
 pub(crate) fn need_spawner<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
     names.any(|name| {
         let moves = [EnterWorktree::NAME, ExitWorktree::NAME];

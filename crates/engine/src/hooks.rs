@@ -121,7 +121,7 @@ pub(crate) struct SessionHooks {
     pub env_files: Option<watch::EnvFiles>,
 }
 
-/// What `Hooking` is made of.
+/// What `SessionHooks` is made of.
 pub(crate) struct SessionHooksParts {
     pub catalogue: hooks::HookCatalogue,
     pub handler_env: HandlerEnvironment,

@@ -88,7 +88,7 @@ pub(crate) struct SessionSkills {
     sent_texts: Vec<(String, String)>,
 }
 
-/// What `Lore::new` is made of.
+/// What `SessionSkills::new` is made of.
 #[derive(Clone)]
 pub(crate) struct SessionSkillsParts {
     pub facts: SkillFacts,

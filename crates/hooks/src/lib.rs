@@ -1,5 +1,5 @@
 //! Hooks: what the user wants run at certain moments of a session. This crate reads declarations, finds the handlers that
-//! match an event, runs command handlers itself and the others through a [`Runner`], and turns what they say into one
+//! match an event, runs command handlers itself and the others through a [`HandlerRunner`], and turns what they say into one
 //! decision. It never touches permissions, the network or the session.
 //!
 //! Guarantees: every matching handler runs to its end (or its time limit) before the decision is made; the decision does

@@ -1,6 +1,6 @@
 //! Signing in to servers with OAuth 2.1, as the MCP authorization specification has it: discovery, registration, a code
 //! with PKCE for exactly one resource, refresh. Endpoints must be encrypted unless they are on this machine or the user
-//! configured an unencrypted server. Tokens go to the [`Vault`] and into one header; no message repeats them.
+//! configured an unencrypted server. Tokens go to the [`TokenVault`] and into one header; no message repeats them.
 
 mod challenge;
 mod client;

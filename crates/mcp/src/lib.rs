@@ -4,7 +4,7 @@
 //!
 //! [`Host`] owns every connection of a session. Connections are made in the background, a few at a time; whoever needs
 //! one waits for it with a limit. A server that fails is a status, never an error of the session. Children come from
-//! `sys::process`, so that none outlives us. What the crate cannot know (roots, people, credentials) it asks its [`Owner`].
+//! `sys::process`, so that none outlives us. What the crate cannot know (roots, people, credentials) it asks its [`McpOwner`].
 
 pub mod auth;
 mod catalogue;

@@ -70,7 +70,7 @@ const PATIENT_RETRIES: u32 = 300;
 const FIXED_KEY_RETRIES: u32 = 2;
 /// A sign-in page or a proxy that answers in place of the API rarely goes away by itself.
 const FOREIGN_RETRIES: u32 = 2;
-/// The longest time that one request may spend waiting, all its retries together. A `patient` policy has no such limit.
+/// The longest time that one request may spend waiting, all its retries together. An `outwaits_overload` policy has no such limit.
 pub const LONGEST_WAIT: Duration = Duration::from_mins(5);
 const THINKING_REISSUES: u32 = 2;
 const STALL_REISSUES: u32 = 1;
@@ -188,7 +188,7 @@ impl RetryPolicy {
         }
     }
 
-    /// After `Verdict::Reauthenticate`, when nothing can make another key: the same one is tried again a few times.
+    /// After `RetryVerdict::Reauthenticate`, when nothing can make another key: the same one is tried again a few times.
     pub fn keep_key(&mut self, error: &ModelError) -> RetryVerdict {
         self.fixed_key = true;
         self.back_off(error)

@@ -45,7 +45,7 @@ pub enum EntryKind {
 pub struct LoadedEntry {
     pub kind: EntryKind,
     pub uuid: Box<str>,
-    /// As written in the file; the order of `Loaded::entries` is the truth.
+    /// As written in the file; the order of `LoadedConversation::entries` is the truth.
     pub parent: Option<Box<str>>,
     pub timestamp: Option<Box<str>>,
     /// `message` of user and assistant entries, `attachment` of attachments: valid JSON, byte for byte.

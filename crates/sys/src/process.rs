@@ -47,7 +47,7 @@ pub enum ChildInput {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildOutput {
-    /// stdout and stderr through one pipe, in arrival order; read it from `Child::stdout`.
+    /// stdout and stderr through one pipe, in arrival order; read it from `ChildProcess::stdout`.
     Merged,
     /// Two pipes.
     Split,

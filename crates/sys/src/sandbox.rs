@@ -1,6 +1,6 @@
-//! Confinement of one command and everything it starts, for as long as any of it lives. A [`Profile`] says what the command
-//! may touch; a [`Backend`] is a way of enforcing that on this machine. What a backend cannot enforce it names in
-//! [`Backend::not_covered`]; it never pretends.
+//! Confinement of one command and everything it starts, for as long as any of it lives. A [`SandboxProfile`] says what the command
+//! may touch; a [`SandboxBackend`] is a way of enforcing that on this machine. What a backend cannot enforce it names in
+//! [`SandboxBackend::not_covered`]; it never pretends.
 //!
 //! Programs that enforce (`bwrap`, `sandbox-exec`) are taken from fixed system places or from the administrator, never
 //! from `PATH`, which a project may have bent.

@@ -101,7 +101,7 @@ impl Tty {
         self.output.try_clone()
     }
 
-    /// Reads on a thread of its own until `Reader` is dropped; what is read goes into `bytes`. The end of input is an
+    /// Reads on a thread of its own until `TtyReader` is dropped; what is read goes into `bytes`. The end of input is an
     /// empty buffer.
     pub fn read(&self, bytes: mpsc::Sender<Vec<u8>>) -> io::Result<TtyReader> {
         let (stopped, stop) = io::pipe()?;

@@ -22,7 +22,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// A built-in's facts from its files: `Spec::of("Read", include_str!("read.md"), include_str!("read.schema.json"))`.
+    /// A built-in's facts from its files: `ToolSpec::of("Read", include_str!("read.md"), include_str!("read.schema.json"))`.
     pub const fn of(name: &'static str, description: &'static str, schema: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),

@@ -1,6 +1,6 @@
 //! Aliases, functions and PATH of the user's rc file, written once to a file that every command sources. Taken on the
 //! side and bounded: a slow or broken rc file costs the first command at most a second, later ones nothing. The file
-//! is removed by [`Snapshot::remove`] at the session's end.
+//! is removed by [`ShellSnapshot::remove`] at the session's end.
 
 use crate::bash::launch::{ShellKind, ShellProgram, quote};
 use crate::spill;

@@ -1,5 +1,5 @@
 //! Choosing a conversation: rows that a few letters narrow down at once, while everything said in them is searched beside it.
-//! The state and its keys, without I/O: what is needed is asked for (`Request`) and comes in later (`News`), in any
+//! The state and its keys, without I/O: what is needed is asked for (`Request`) and comes in later (`PickerUpdate`), in any
 //! order; news of a question that was replaced meanwhile change nothing.
 
 pub(crate) mod fetch;

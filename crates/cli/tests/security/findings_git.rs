@@ -207,7 +207,7 @@ fn check(layouts: &[Layout]) {
             assert!(!field.has_run(), "{} in mode {mode}: the recorder ran ({said})", layout.name);
         }
         if layout.armed {
-            // `git describe --dirty` has refreshed the index, with hooks off.
+            // `git describe --needs_redraw` has refreshed the index, with hooks off.
             field.shell(&at, "[ ! -f a.txt ] || touch -d 2021-01-01 a.txt");
             for command in commands {
                 field.shell(&at, command);

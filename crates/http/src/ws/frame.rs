@@ -129,9 +129,9 @@ impl FrameHead {
 pub enum WebSocketMessage {
     Text(String),
     Binary(Vec<u8>),
-    /// To be answered with [`super::Sender::pong`]. May come between the parts of a message.
+    /// To be answered with [`super::WebSocketSender::pong`]. May come between the parts of a message.
     Ping(Vec<u8>),
-    /// The other end closes, with this code if it gave one. To be answered with [`super::Sender::close`]; nothing follows.
+    /// The other end closes, with this code if it gave one. To be answered with [`super::WebSocketSender::close`]; nothing follows.
     Close(Option<u16>),
 }
 

@@ -1,6 +1,6 @@
 //! File rules by Landlock, for machines without user namespaces. Landlock only grants: what lies inside a granted directory
 //! cannot be taken out again, so denied paths outside writable places are left out by granting their neighbours, and
-//! those inside writable places stay open (`Backend::leaves_open` names them). `/proc` and `/sys` are never granted for
+//! those inside writable places stay open (`SandboxBackend::leaves_open` names them). `/proc` and `/sys` are never granted for
 //! writing, also where files are not confined: their neighbours are.
 
 use super::plan::{self, MountState};

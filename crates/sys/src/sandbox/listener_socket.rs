@@ -32,7 +32,7 @@ pub(crate) fn send_listener(door: BorrowedFd<'_>, listener: &TcpListener) -> io:
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives what `hand_out` sent. `WouldBlock` when nothing is there yet, `UnexpectedEof` when nothing will come.
+/// Receives what `send_listener` sent. `WouldBlock` when nothing is there yet, `UnexpectedEof` when nothing will come.
 pub(crate) fn receive_listener(door: BorrowedFd<'_>) -> io::Result<TcpListener> {
     let mut byte = [0_u8; 1];
     let mut control = ControlBuffer([0; 64]);

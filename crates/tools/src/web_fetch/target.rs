@@ -80,7 +80,7 @@ impl AddressScope {
     }
 }
 
-/// Resolves the host and refuses it unless every address may be reached. `resolves_here` is false behind a proxy:
+/// Resolves the host and refuses it unless every address may be reached. `resolves_locally` is false behind a proxy:
 /// a name unknown here is then the proxy's business.
 pub(super) async fn check(url: &Url, reach: AddressScope, resolves_here: bool) -> Result<(), String> {
     let name = host(url);

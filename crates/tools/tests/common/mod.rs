@@ -1,4 +1,4 @@
-//! A real temporary directory, a stub model and a `CallCx` over them, for tests that drive tools from outside.
+//! A real temporary directory, a stub model and a `CallContext` over them, for tests that drive tools from outside.
 //! Each test binary uses its own part of this.
 #![allow(dead_code, unreachable_pub, reason = "shared by several test binaries")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
