@@ -65,7 +65,7 @@ async fn run_turn(stage: &DemoStage, show: &mut DemoPrinter) -> Result<(), Strin
     while let Some(event) = events.recv().await {
         match event {
             Event::Message(SdkMessage::Assistant(said)) if !said.is_api_error_message => {
-                print(&show.show_message(&said.message))
+                print(&show.show_message(&said.message));
             }
             Event::Message(SdkMessage::User(user)) => print(&show.show_result(&user.message)),
             Event::Message(SdkMessage::Result(result)) => outcome = verdict(&result),

@@ -176,7 +176,7 @@ impl ActivationLister<'_> {
                 ("env", _, Value::Object(variables)) => self.variables(variables),
                 ("hooks", _, Value::Object(events)) => self.hooks(events),
                 (_, KeyShape::Object(inner), Value::Object(members)) => {
-                    self.object(inner, members, &format!("{path}."))
+                    self.object(inner, members, &format!("{path}."));
                 }
                 _ => self.key(key, &path, value),
             }

@@ -162,7 +162,7 @@ async fn summarise(
             RetryVerdict::Disable(capability) => context.disable(capability),
             RetryVerdict::Reauthenticate if io.provider.forget_key() => {}
             RetryVerdict::GiveUp if error.is_unavailable() && context.fall_back() => {
-                policy = RetryPolicy::from_env(&io.env)
+                policy = RetryPolicy::from_env(&io.env);
             }
             RetryVerdict::Compact
             | RetryVerdict::KeepCompleted

@@ -471,7 +471,7 @@ impl Session {
         }
         match self.start.place_change.take() {
             Some(PlaceChange::Inside) => {
-                self.io.record_worktree(self.io.active_worktree.as_ref().map(|stay| stay.record()))?
+                self.io.record_worktree(self.io.active_worktree.as_ref().map(|stay| stay.record()))?;
             }
             Some(PlaceChange::Gone) => self.io.record_worktree(None)?,
             None => {}

@@ -290,7 +290,7 @@ pub(crate) fn from_json(event: HookEventName, fields: &Map<String, Value>) -> Re
         None => {}
         Some("block") => decide_block(event, reason, &mut answer),
         Some("approve") if event == HookEventName::PreToolUse => {
-            answer.permission = Some((HookPermission::Allow, reason))
+            answer.permission = Some((HookPermission::Allow, reason));
         }
         Some("approve") => answer.remarks.push("decision \"approve\" means nothing here".into()),
         Some(other) => return Err(format!("decision must be \"block\", not {other:?}")),
@@ -308,10 +308,10 @@ fn decide_block(event: HookEventName, reason: Option<String>, answer: &mut HookA
     match (event, event.facts().blocks) {
         (HookEventName::PreToolUse, _) => answer.permission = Some((HookPermission::Deny, Some(text))),
         (_, BlockEffect::Nothing | BlockEffect::TellsUser) => {
-            answer.remarks.push("decision \"block\" has no effect here".into())
+            answer.remarks.push("decision \"block\" has no effect here".into());
         }
         (_, BlockEffect::Action | BlockEffect::Stopping | BlockEffect::Loop | BlockEffect::TellsModel) => {
-            answer.block = Some(text)
+            answer.block = Some(text);
         }
     }
 }

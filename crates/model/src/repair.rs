@@ -93,7 +93,7 @@ fn clean(index: usize, turn: &Message, needs: &RepairNeeds<'_>, notes: &mut Vec<
             }
             FragmentHead::ToolUse { .. } if turn.role == Role::User => note("dropped a call in a user turn"),
             FragmentHead::ToolResult { .. } if turn.role == Role::Assistant => {
-                note("dropped a result in an assistant turn")
+                note("dropped a result in an assistant turn");
             }
             FragmentHead::Image | FragmentHead::Document | FragmentHead::ToolResult { .. } => {
                 let checked = media::without_large_images(block, needs.limits.image);

@@ -369,10 +369,10 @@ impl TuiLoop {
                     }
                 },
                 AppEffect::Chosen(chosen) => {
-                    self.pending_switch = Some(chosen.map_or(SessionSwitch::Stay, SessionSwitch::To))
+                    self.pending_switch = Some(chosen.map_or(SessionSwitch::Stay, SessionSwitch::To));
                 }
                 AppEffect::Fork { session, prompt } => {
-                    self.pending_switch = Some(SessionSwitch::Fork { session, prompt })
+                    self.pending_switch = Some(SessionSwitch::Fork { session, prompt });
                 }
                 AppEffect::Moved { session, cwd } => self.pending_switch = Some(SessionSwitch::Moved { session, cwd }),
                 AppEffect::Entry(answer) => self.pending_switch = Some(SessionSwitch::Answered(answer)),

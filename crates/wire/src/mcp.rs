@@ -160,7 +160,7 @@ impl ServerConfig {
                 out.insert("env".into(), json!(stdio.env));
             }
             McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
-                write_remote(remote, &mut out)
+                write_remote(remote, &mut out);
             }
             McpTransport::Sdk { name } => {
                 out.insert("name".into(), json!(name));

@@ -13,7 +13,7 @@ impl ServerTools for SessionServers {
             self.begin_rest();
             match patience {
                 ConnectWait::Waits => {
-                    self.host.wait_until_connected(self.host.connect_limit(), |view| view.name == server).await
+                    self.host.wait_until_connected(self.host.connect_limit(), |view| view.name == server).await;
                 }
                 ConnectWait::None => {}
             }

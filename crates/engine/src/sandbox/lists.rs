@@ -102,7 +102,7 @@ impl SandboxLists {
                     self.allow_write.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
                 }
                 ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", RuleBehaviour::Deny) => {
-                    self.deny_write.extend(spot())
+                    self.deny_write.extend(spot());
                 }
                 _ => {}
             }

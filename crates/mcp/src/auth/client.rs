@@ -100,10 +100,10 @@ impl OauthClient {
                 authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
             }
             (ClientAuthMethod::Post, Some(secret)) => {
-                fields.extend([("client_id", self.id.as_str()), ("client_secret", secret)])
+                fields.extend([("client_id", self.id.as_str()), ("client_secret", secret)]);
             }
             (ClientAuthMethod::None | ClientAuthMethod::Basic | ClientAuthMethod::Post, _) => {
-                fields.push(("client_id", &self.id))
+                fields.push(("client_id", &self.id));
             }
         }
         form(http, endpoint, &fields, authorization).await

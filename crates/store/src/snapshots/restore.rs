@@ -221,7 +221,7 @@ impl UndoResult {
         match target {
             PathState::Absent => self.removed.push(path.to_path_buf()),
             PathState::File { .. } | PathState::Link { .. } | PathState::Folder { .. } => {
-                self.restored.push(path.to_path_buf())
+                self.restored.push(path.to_path_buf());
             }
         }
     }

@@ -110,7 +110,7 @@ impl GrepWorker<'_> {
                     (_, 0) => {}
                     (GrepMode::Count, matches) => self.all().add_count(path, matches, self.at),
                     (GrepMode::Files | GrepMode::Content, _) => {
-                        self.all().add_file(path, walk::modified(path.metadata()))
+                        self.all().add_file(path, walk::modified(path.metadata()));
                     }
                 }
             }

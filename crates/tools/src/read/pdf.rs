@@ -224,7 +224,7 @@ fn collect(job: &RenderJob, dir: &std::path::Path) -> Result<ToolOutcome, ToolOu
         match fitted.and_then(|kind| image::fit(&bytes, kind)) {
             Ok(fitted) => blocks.push(fitted.block()),
             Err(why) => {
-                blocks.push(ContentBlock::text(format!("[The page {} {why} and is not shown.]", file.display())))
+                blocks.push(ContentBlock::text(format!("[The page {} {why} and is not shown.]", file.display())));
             }
         }
     }

@@ -83,7 +83,7 @@ impl Bench {
 
     pub fn cx(&self) -> CallContext {
         let state = self.state();
-        let cwd = state.cwd.lock().unwrap().clone();
+        let cwd = state.cwd.lock().clone();
         CallContext {
             id: "toolu_test".into(),
             workspace: Workspace {

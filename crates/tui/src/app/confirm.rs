@@ -257,7 +257,7 @@ impl App {
                 self.effects.push(AppEffect::Entry(StartAnswer::Declined));
             }
             ConfirmSubject::Entry(PreflightQuestion::Server(server)) => {
-                self.effects.push(AppEffect::Entry(StartAnswer::Server(server, None)))
+                self.effects.push(AppEffect::Entry(StartAnswer::Server(server, None)));
             }
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
                 self.effects.push(AppEffect::Entry(StartAnswer::Summary(SummaryChoice::AsItIs)));

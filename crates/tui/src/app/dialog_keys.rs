@@ -119,10 +119,10 @@ impl App {
             BindingMatch::KeyAction(KeyAction::ConfirmPrevious) => dialog.previous(),
             BindingMatch::KeyAction(KeyAction::ConfirmNext) => dialog.next(),
             BindingMatch::KeyAction(KeyAction::ConfirmNextField) => {
-                dialog.field = Some(DialogField::Comment(Editor::new()))
+                dialog.field = Some(DialogField::Comment(Editor::new()));
             }
             BindingMatch::KeyAction(KeyAction::ToggleExplanation | KeyAction::PermissionDebug) => {
-                dialog.explains = !dialog.explains
+                dialog.explains = !dialog.explains;
             }
             BindingMatch::KeyAction(KeyAction::ConfirmCycleMode) => {
                 if dialog.choices.contains(&DialogChoice::YesAlways) && is_file_tool(&dialog.request.tool_name) {

@@ -170,7 +170,7 @@ impl App {
     fn aside(&mut self, aside: ScreenEvent) {
         match aside {
             ScreenEvent::Doing { id, text } => {
-                self.hook_statuses.push((id, crate::text::clean(&text).replace('\n', " ")))
+                self.hook_statuses.push((id, crate::text::clean(&text).replace('\n', " ")));
             }
             ScreenEvent::Done { id } => self.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.replacement_text = Some(text),
@@ -420,7 +420,7 @@ impl App {
         if let Some(call) = &message.parent_tool_use_id {
             match content {
                 EventContent::Text(text) => {
-                    self.transcript.add_stamped(TranscriptItemKind::Prompt, &text, String::new(), Some(call))
+                    self.transcript.add_stamped(TranscriptItemKind::Prompt, &text, String::new(), Some(call));
                 }
                 EventContent::Blocks(blocks) => self.record_agent_message(call, &blocks),
             }

@@ -64,7 +64,7 @@ impl ElicitationForm {
         let now = self.values.get(&field.name).unwrap_or(&field.default);
         match &field.kind {
             FormFieldKind::OneOf(values) => {
-                self.chosen = values.iter().position(|(value, _)| value == now).unwrap_or(0)
+                self.chosen = values.iter().position(|(value, _)| value == now).unwrap_or(0);
             }
             FormFieldKind::AnyOf(values) => {
                 let holds = |value: &Value| now.as_array().is_some_and(|now| now.contains(value));

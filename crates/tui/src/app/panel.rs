@@ -474,7 +474,7 @@ impl App {
             PanelJobResult::Changed { key, value, outcome } => self.setting_changed(&key, value.as_ref(), outcome),
             PanelJobResult::Themes(files) => self.themes_arrived(files),
             PanelJobResult::Doctor(report) => {
-                self.fill(|subject| matches!(subject, PanelSubject::Doctor), pages::plain(&report))
+                self.fill(|subject| matches!(subject, PanelSubject::Doctor), pages::plain(&report));
             }
             PanelJobResult::Diff(diff) => self.diff_arrived(diff),
             PanelJobResult::Note(Ok(text)) => self.note(&text, ThemeToken::Inactive),

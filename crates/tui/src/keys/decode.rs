@@ -70,7 +70,7 @@ impl InputDecoder {
             Some(0x1b) if self.pending.len() == 1 => inputs.push(TerminalInput::Key(KeyPress::plain(KeyCode::Escape))),
             // Alt with a bracket: an introducer that nothing follows.
             Some(0x1b) if self.pending.len() == 2 => {
-                inputs.push(TerminalInput::Key(KeyPress::alt(self.pending[1] as char)))
+                inputs.push(TerminalInput::Key(KeyPress::alt(self.pending[1] as char)));
             }
             Some(_) | None => {}
         }
