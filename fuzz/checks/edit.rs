@@ -29,7 +29,7 @@ pub(crate) fn check(bytes: &[u8]) {
         }
         Err(EditMismatch::NotFound) => assert_eq!(found, 0),
         Err(EditMismatch::Ambiguous(count)) => {
-            assert!(scope == ReplaceScope::One && count >= 2 && (found == 0 || found == count))
+            assert!(scope == ReplaceScope::One && count >= 2 && (found == 0 || found == count));
         }
     }
 }

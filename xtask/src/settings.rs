@@ -12,10 +12,10 @@ use wire::settings::{KeyShape, SettingKey, Settings};
 /// The objects of a settings file: the type and where it stands.
 const OBJECTS: &[(&str, &str)] = &[
     ("Settings", ""),
-    ("Permissions", "permissions."),
+    ("PermissionSettings", "permissions."),
     ("Attribution", "attribution."),
-    ("Worktree", "worktree."),
-    ("Sandbox", "sandbox."),
+    ("WorktreeSettings", "worktree."),
+    ("SandboxSettings", "sandbox."),
     ("SandboxFilesystem", "sandbox.filesystem."),
     ("SandboxNetwork", "sandbox.network."),
     ("SandboxCredentials", "sandbox.credentials."),
@@ -24,19 +24,19 @@ const OBJECTS: &[(&str, &str)] = &[
 /// Keys that are read from the files as JSON, each by the words of its reader: file and code.
 #[rustfmt::skip]
 const READ_AS_JSON: &[(&str, &str, &str)] = &[
-    ("permissions.allow", "crates/config/src/merge.rs", r#"add(Behaviour::Allow, "allow")"#),
-    ("permissions.ask", "crates/config/src/merge.rs", r#"add(Behaviour::Ask, "ask")"#),
-    ("permissions.deny", "crates/config/src/merge.rs", r#"add(Behaviour::Deny, "deny")"#),
+    ("permissions.allow", "crates/config/src/merge.rs", r#"add(RuleBehaviour::Allow, "allow")"#),
+    ("permissions.ask", "crates/config/src/merge.rs", r#"add(RuleBehaviour::Ask, "ask")"#),
+    ("permissions.deny", "crates/config/src/merge.rs", r#"add(RuleBehaviour::Deny, "deny")"#),
     ("permissions.defaultMode", "crates/config/src/merge.rs", r#"block.get("defaultMode")"#),
     ("refuseUntrustedProjectCode", "crates/config/src/project.rs", r#"valid.get("refuseUntrustedProjectCode")"#),
-    ("sandbox.filesystem.allowWrite", "crates/engine/src/cage/lists.rs", r#"spots("allowWrite")"#),
-    ("sandbox.filesystem.denyWrite", "crates/engine/src/cage/lists.rs", r#"spots("denyWrite")"#),
-    ("sandbox.filesystem.denyRead", "crates/engine/src/cage/lists.rs", r#"spots("denyRead")"#),
-    ("sandbox.filesystem.allowRead", "crates/engine/src/cage/lists.rs", r#"spots("allowRead")"#),
-    ("sandbox.network.allowedDomains", "crates/engine/src/cage/lists.rs", r#"texts(sandbox, "network", "allowedDomains")"#),
-    ("sandbox.network.deniedDomains", "crates/engine/src/cage/lists.rs", r#"texts(sandbox, "network", "deniedDomains")"#),
-    ("sandbox.credentials.files", "crates/engine/src/cage/lists.rs", r#"entries("files")"#),
-    ("sandbox.credentials.envVars", "crates/engine/src/cage/lists.rs", r#"entries("envVars")"#),
+    ("sandbox.filesystem.allowWrite", "crates/engine/src/sandbox/lists.rs", r#"spots("allowWrite")"#),
+    ("sandbox.filesystem.denyWrite", "crates/engine/src/sandbox/lists.rs", r#"spots("denyWrite")"#),
+    ("sandbox.filesystem.denyRead", "crates/engine/src/sandbox/lists.rs", r#"spots("denyRead")"#),
+    ("sandbox.filesystem.allowRead", "crates/engine/src/sandbox/lists.rs", r#"spots("allowRead")"#),
+    ("sandbox.network.allowedDomains", "crates/engine/src/sandbox/lists.rs", r#"texts(sandbox, "network", "allowedDomains")"#),
+    ("sandbox.network.deniedDomains", "crates/engine/src/sandbox/lists.rs", r#"texts(sandbox, "network", "deniedDomains")"#),
+    ("sandbox.credentials.files", "crates/engine/src/sandbox/lists.rs", r#"entries("files")"#),
+    ("sandbox.credentials.envVars", "crates/engine/src/sandbox/lists.rs", r#"entries("envVars")"#),
     ("theme", "crates/cli/src/preferences.rs", r#"settings.get("theme")"#),
     ("editorMode", "crates/cli/src/preferences.rs", r#"settings.get("editorMode")"#),
     ("askUserQuestionTimeout", "crates/cli/src/preferences.rs", r#"settings.get("askUserQuestionTimeout")"#),
@@ -46,9 +46,9 @@ const READ_AS_JSON: &[(&str, &str, &str)] = &[
     ("showClearContextOnPlanAccept", "crates/cli/src/preferences.rs", r#"settings.get("showClearContextOnPlanAccept")"#),
     ("terminalProgressBarEnabled", "crates/cli/src/preferences.rs", r#"settings.get("terminalProgressBarEnabled")"#),
     ("preferredNotifChannel", "crates/cli/src/preferences.rs", r#"settings.get("preferredNotifChannel")"#),
-    ("statusLine", "crates/engine/src/control/status_line.rs", r#"ask("statusLine")"#),
-    ("subagentStatusLine", "crates/engine/src/control/status_line.rs", r#"ask("subagentStatusLine")"#),
-    ("spinnerVerbs", "crates/tui/src/app/wishes.rs", r#"settings.get("spinnerVerbs")"#),
+    ("statusLine", "crates/engine/src/control/status_line.rs", r#"run_setting("statusLine")"#),
+    ("subagentStatusLine", "crates/engine/src/control/status_line.rs", r#"run_setting("subagentStatusLine")"#),
+    ("spinnerVerbs", "crates/tui/src/app/interface_settings.rs", r#"settings.get("spinnerVerbs")"#),
     ("forceLoginMethod", "crates/config/src/credentials.rs", r#"["forceLoginOrgUUID", "forceLoginMethod"].into_iter().find(policy)"#),
     ("forceLoginOrgUUID", "crates/config/src/credentials.rs", r#"["forceLoginOrgUUID", "forceLoginMethod"].into_iter().find(policy)"#),
     ("policyHelper", "crates/config/src/policy.rs", r#"valid.get("policyHelper")"#),
@@ -193,7 +193,7 @@ mod tests {
     fn message(line: &str, field: &str) -> Value {
         let at = line.find(field).unwrap_or_default();
         json!({"code": {"code": "deprecated"},
-               "message": "use of deprecated field `wire::settings::keys::Permissions::allow`: allow",
+               "message": "use of deprecated field `wire::settings::keys::PermissionSettings::allow`: allow",
                "spans": [{"is_primary": true, "file_name": "crates/config/src/rules.rs", "line_start": 3,
                           "text": [{"text": line, "highlight_end": at + field.len() + 1}]}]})
     }
@@ -205,6 +205,6 @@ mod tests {
         assert_eq!(told("for rule in &p.allow {").as_deref(), Some("permissions.allow"));
         assert_eq!(told("if p.allow == other {").as_deref(), Some("permissions.allow"));
         assert_eq!(told("p.allow = Vec::new();"), None);
-        assert_eq!(told("Permissions { allow: list, ..old }"), None);
+        assert_eq!(told("PermissionSettings { allow: list, ..old }"), None);
     }
 }

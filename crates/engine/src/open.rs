@@ -408,13 +408,11 @@ impl SessionBuilder {
         let system = recipe.system(&self.loaded, &self.model.id);
         let context = self.context(identity, PromptInputs { restored, files, tools, system });
         let reach = self.session_handles(&io, host_hooks, Arc::clone(&registry));
-        let dialogs = self.initialize.supported_dialog_kinds.clone().unwrap_or_default();
-        let spares_agents = self.initialize.per_task_stop_affordance == Some(true);
+        let initialize = self.initialize.clone();
         let start = StartState { agent_recovery: owed, deferred, ..self.start_state() };
         let front = HostConnection { replies: out.replies, questions: desk, handles: reach };
         let mut control = SessionControl::new(commands, Some(front), modes);
-        control.view.keeps_agents_on_interrupt = spares_agents;
-        control.view.dialogs = dialogs;
+        control.view.apply_initialize(initialize);
         Ok(Session { control, context, io, start, recipe: Some(recipe) })
     }
 

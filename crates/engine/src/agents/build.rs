@@ -17,6 +17,7 @@ use crate::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
 use crate::host::HostSender;
 use crate::ledger::Ledger;
 use crate::permission_prompt::PermissionChannel;
+use crate::plan::PlanState;
 use crate::prompts::{self, PromptEnvironment};
 use crate::resume;
 use crate::session::{HostFlags, InitFacts, Session, SessionIo, StartState};
@@ -152,17 +153,8 @@ pub(super) fn build(
     let shape =
         toolset::ToolsetContext { background: sheet.background, may_nest: spawner.may_nest(), mode: sheet.mode };
     let names = tool_names(kit, sheet, shape, forked.is_some())?;
-    let mut watch = live.watch;
-    if sheet.worktree.is_some() {
-        watch.move_to(&sheet.project_dir);
-    }
-    // Notes are the main thread's.
-    watch.place.notes.clear();
-    let omits = sheet.definition.omit_claude_md;
-    watch.instructions = if omits { InstructionScope::None } else { InstructionScope::WithoutNotes };
     let plan = live.plan.for_agent(&sheet.id);
-    watch.place.plan_file = Some(plan.file.clone());
-    watch.place.readable.push(plan.file.clone());
+    let watch = settings_watch(live.watch, sheet, &plan);
     let policy = watch.policy(sheet.mode);
     let mut start = StartState::default();
     let mut past = past;
@@ -238,6 +230,20 @@ pub(super) fn build(
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: BypassAvailability::Closed };
     let control = SessionControl::new(receiver, None, modes).within(scope);
     Ok(AgentSession { session: Session { control, context, io, start, recipe: None }, commands, output: voice })
+}
+
+/// What counts for the agent: settings of its own place, instruction files as its definition wants them, its own plan file.
+fn settings_watch(mut watch: SettingsWatch, sheet: &AgentSpec, plan: &PlanState) -> SettingsWatch {
+    if sheet.worktree.is_some() {
+        watch.move_to(&sheet.project_dir);
+    }
+    // Notes are the main thread's.
+    watch.place.notes.clear();
+    let omits = sheet.definition.omit_claude_md;
+    watch.instructions = if omits { InstructionScope::None } else { InstructionScope::WithoutNotes };
+    watch.place.plan_file = Some(plan.file.clone());
+    watch.place.readable.push(plan.file.clone());
+    watch
 }
 
 /// The tools it may use. A fork is offered what its session is offered, byte for byte.

@@ -5,7 +5,7 @@ use model::CacheTtl;
 use permission::Policy;
 use std::path::PathBuf;
 use std::sync::Arc;
-use wire::control::{AgentInfo, SlashCommand};
+use wire::control::{AgentInfo, InitializeRequest, SlashCommand};
 use wire::entry::WorktreeSession;
 use wire::settings::RuleText;
 use wire::usage::Usage;
@@ -49,4 +49,12 @@ pub(crate) struct SessionView {
     pub dialogs: Vec<String>,
     /// A host introduced itself.
     pub is_initialized: bool,
+}
+
+impl SessionView {
+    /// Takes over what the first `initialize` says about the host's abilities.
+    pub(crate) fn apply_initialize(&mut self, request: InitializeRequest) {
+        self.keeps_agents_on_interrupt = request.per_task_stop_affordance == Some(true);
+        self.dialogs = request.supported_dialog_kinds.unwrap_or_default();
+    }
 }
