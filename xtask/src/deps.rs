@@ -24,7 +24,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
     ("headless", &["engine", "wire", "sys"]),
     ("acp", &["engine", "wire", "sys"]),
-    ("tui", &["engine", "wire", "sys"]),
+    ("terminal", &[]),
+    ("tui", &["engine", "terminal", "wire", "sys"]),
     (
         "cli",
         &[
@@ -41,6 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "engine",
             "headless",
             "acp",
+            "terminal",
             "tui",
         ],
     ),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::StoreLayout;
 use sys::Env;
+use terminal::keys::bindings::KeyBindings;
+use terminal::theme::{BaseTheme, Theme};
 use tui::Preferences;
-use tui::keys::bindings::KeyBindings;
 use tui::reload::ReloadKind;
-use tui::theme::{BaseTheme, Theme};
 
 /// What was read.
 pub(crate) struct LoadedPreferences {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::keys::{KeyCode, KeyMods};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use terminal::keys::{KeyCode, KeyMods};
 use wire::mode::PermissionMode;
 use wire::sdk::{SdkMessage, StreamEvent};
 

@@ -1,12 +1,12 @@
 //! Changes to a file as rows: line numbers, a sign, word marks. Rows are laid out for a width, so that numbers and signs
 //! stay in their columns.
 
-use crate::highlight::{highlight, language_of};
-use crate::style::{StyledLine, StyledSpan, TextStyle};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use engine::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use std::time::{Duration, Instant};
+use terminal::highlight::{highlight, language_of};
+use terminal::style::{StyledLine, StyledSpan, TextStyle};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 const CONTEXT: usize = 3;
 /// A diff must not hold up a frame.
@@ -201,7 +201,7 @@ fn draw(row: &DiffRow, digits: usize, look: &DiffOptions<'_>) -> Vec<StyledLine>
 }
 
 /// The text with the colours of its language and its word marks. Tabs are widened after the marks were placed.
-fn coloured(row: &DiffRow, word: Option<crate::style::Colour>, look: &DiffOptions<'_>) -> StyledLine {
+fn coloured(row: &DiffRow, word: Option<terminal::style::Colour>, look: &DiffOptions<'_>) -> StyledLine {
     let plain = highlight(&row.text, language_of(look.path), look.theme).into_iter().next().unwrap_or_default();
     let mut out = StyledLine::new();
     let mut at = 0;
@@ -222,7 +222,7 @@ fn coloured(row: &DiffRow, word: Option<crate::style::Colour>, look: &DiffOption
 }
 
 /// Underlined too, so that marks are seen without colours.
-fn mark_style(style: TextStyle, word: Option<crate::style::Colour>) -> TextStyle {
+fn mark_style(style: TextStyle, word: Option<terminal::style::Colour>) -> TextStyle {
     style.on(word).bold()
 }
 

@@ -6,11 +6,11 @@ pub(crate) mod fetch;
 mod list;
 mod view;
 
-use crate::editor::Editor;
-use crate::keys::{KeyCode, KeyPress};
 use engine::query::{SessionInfo, SessionScope, Speaker};
 use list::{PickerList, Snippet};
 use std::path::PathBuf;
+use terminal::editor::Editor;
+use terminal::keys::{KeyCode, KeyPress};
 
 /// Shorter texts are looked for in titles only.
 const MIN_SEARCH_CHARS: usize = 3;
@@ -204,7 +204,7 @@ impl SessionPicker {
     }
 
     pub fn paste(&mut self, text: &str) {
-        let text = crate::text::clean(text).replace('\n', " ");
+        let text = terminal::text::clean(text).replace('\n', " ");
         if let Some(name) = &mut self.rename {
             return name.insert(&text);
         }

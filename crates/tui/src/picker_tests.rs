@@ -1,6 +1,6 @@
 use super::*;
-use crate::surface::TerminalSize;
-use crate::theme::Theme;
+use terminal::surface::TerminalSize;
+use terminal::theme::Theme;
 
 fn session(number: u64, title: &str) -> SessionInfo {
     SessionInfo {

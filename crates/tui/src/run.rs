@@ -8,15 +8,9 @@ mod session_open;
 
 use crate::app::session::SessionDisplay;
 use crate::app::{App, AppEffect, AppInput, Overlay, Preferences, ScreenReaderMark};
-use crate::editor::Submission;
-use crate::keys::bindings::KeyBindings;
-use crate::keys::decode::InputDecoder;
-use crate::keys::{self};
 use crate::notify::TerminalIdentity;
 use crate::reload::{FileReloader, ReloadKind};
 use crate::screen_reader::ScreenReaderPauses;
-use crate::surface::Reflow;
-use crate::theme::{self, ColourHints, Theme};
 use effects::EffectRunner;
 use engine::{Command, Event, EventReceiver, ShellOutputUse, StartRequest};
 use screen::TerminalScreen;
@@ -26,6 +20,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
 use sys::tty::{self, Tty};
+use terminal::editor::Submission;
+use terminal::keys::bindings::KeyBindings;
+use terminal::keys::decode::InputDecoder;
+use terminal::keys::{self};
+use terminal::surface::Reflow;
+use terminal::theme::{self, ColourHints, Theme};
 use tokio::sync::mpsc;
 
 /// Between frames of what the engine tells: smooth to the eye, and half the work of twice as many. Keys do not wait for it.
@@ -110,8 +110,8 @@ impl TuiLoop {
         if preferences.theme.base() == theme::BaseTheme::Dark && env.non_empty("COLORFGBG").is_some_and(is_light) {
             preferences.theme = Theme::new(theme::BaseTheme::Light);
         }
-        let profile = crate::surface::TerminalProfile {
-            capabilities: crate::style::TerminalCapabilities {
+        let profile = terminal::surface::TerminalProfile {
+            capabilities: terminal::style::TerminalCapabilities {
                 depth: theme::depth(ColourHints {
                     term: env.get("TERM").unwrap_or_default(),
                     colorterm: env.get("COLORTERM").unwrap_or_default(),

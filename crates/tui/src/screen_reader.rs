@@ -1,10 +1,10 @@
 //! Output for screen readers: labels in place of glyphs, one thought per line, no boxes, no colour that means something.
 //! Pure: lines in, lines out. What is said and when is `app`'s.
 
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
 use std::time::Duration;
 use sys::Env;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
 
 /// Why the mode is on, as the first line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What a status line command printed, as styled rows. Colours, attributes and links are kept; every other sequence is
 //! dropped, so that a command can neither move the cursor nor change the terminal.
 
-use crate::style::{Colour, StyledLine, StyledSpan, TextStyle};
-use crate::text;
 use std::sync::Arc;
+use terminal::style::{Colour, StyledLine, StyledSpan, TextStyle};
+use terminal::text;
 
 /// More rows than this are not shown.
 const ROWS: usize = 8;

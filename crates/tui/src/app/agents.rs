@@ -5,11 +5,11 @@
 use super::spinner::{elapsed, faint, short_count};
 use super::{App, AppEffect, tools};
 use crate::status_line;
-use crate::style::{StyledLine, TextStyle};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use terminal::style::{StyledLine, TextStyle};
 use wire::sdk::{TaskProgress, TaskStarted};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -195,7 +195,7 @@ impl App {
         let apart = self.agents.running.iter().filter(|agent| self.calls.get(&agent.call).is_none());
         let row = |agent: &RunningAgent| {
             let otherwise = format!("{} · {}", agent.label(), agent.state(self.now));
-            match self.agents.row(agent, crate::text::clean(&otherwise).replace('\n', " ")) {
+            match self.agents.row(agent, terminal::text::clean(&otherwise).replace('\n', " ")) {
                 AgentRowContent::Shown(line) => {
                     Some(StyledLine::styled("  ◦ ", TextStyle::PLAIN).and_line(line).truncated(self.size.columns))
                 }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::app::session::SessionDisplay;
     use crate::app::{AppInput, Preferences};
-    use crate::surface::TerminalSize;
+    use terminal::surface::TerminalSize;
 
     fn started() -> TaskStarted {
         TaskStarted {

@@ -4,10 +4,10 @@
 use super::agents::AgentRowContent;
 use super::spinner::elapsed;
 use super::tools::{self, CallGroup, CallLabel, CallOutcome, CallState};
-use crate::style::{StyledLine, lines_of};
-use crate::theme::{Theme, ThemeToken};
 use serde_json::Value;
 use std::time::Duration;
+use terminal::style::{StyledLine, lines_of};
+use terminal::theme::{Theme, ThemeToken};
 
 #[derive(Debug)]
 pub struct OpenCall {
@@ -162,7 +162,7 @@ impl HeldCalls {
         let mut lines = tools::title(&CallLabel { name, argument: String::new() }, CallState::Done, theme);
         let faint = theme.fg(ThemeToken::Inactive);
         let row = |(name, summary): &(String, Option<String>)| {
-            let name = crate::text::clean(name).replace('\n', " ");
+            let name = terminal::text::clean(name).replace('\n', " ");
             let summary = summary.as_ref().map_or_else(String::new, |summary| format!(" · {summary}"));
             StyledLine::styled(format!("{name}{summary}"), faint)
         };

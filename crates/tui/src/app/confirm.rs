@@ -4,13 +4,13 @@
 
 use super::dialog::KEY_GUARD_TIME;
 use super::{App, AppEffect};
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::{StyledLine, TextStyle};
-use crate::surface::Caret;
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use engine::preflight::{PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSubject};
 use std::time::Duration;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::surface::Caret;
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// Rows of a question's text inside it; the whole stands above when it is longer.
 const BODY_ROWS: usize = 10;

@@ -9,13 +9,13 @@ use super::form::ElicitationForm;
 use super::question::{QuestionProgress, QuestionTabs};
 use super::rule_suggestions;
 use super::session::SessionDisplay;
-use crate::editor::Editor;
-use crate::keys::KeyPress;
-use crate::text;
-use crate::theme::Theme;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::editor::Editor;
+use terminal::keys::KeyPress;
+use terminal::text;
+use terminal::theme::Theme;
 
 pub use layout::{DialogLayout, PREVIEW_ROWS};
 

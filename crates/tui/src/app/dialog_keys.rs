@@ -8,11 +8,11 @@ use super::keys::edit;
 use super::panel::PendingResponse;
 use super::rule_suggestions;
 use super::{App, AppEffect};
-use crate::editor::{Editor, Submission};
-use crate::keys::bindings::{BindingMatch, KeyAction, KeyContext};
-use crate::keys::{KeyCode, KeyPress};
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::editor::{Editor, Submission};
+use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
+use terminal::keys::{KeyCode, KeyPress};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
 /// Larger files are not read to show a change in them.

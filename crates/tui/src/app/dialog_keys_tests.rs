@@ -1,10 +1,10 @@
 use crate::app::session::SessionDisplay;
 use crate::app::{App, AppEffect, AppInput, Preferences};
-use crate::keys::{FocusChange, KeyCode, KeyMods, KeyPress};
-use crate::style::StyledLine;
-use crate::surface::TerminalSize;
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::keys::{FocusChange, KeyCode, KeyMods, KeyPress};
+use terminal::style::StyledLine;
+use terminal::surface::TerminalSize;
 
 const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: KeyMods::NONE };
 

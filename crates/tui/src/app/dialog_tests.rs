@@ -1,5 +1,5 @@
 use super::*;
-use crate::style::StyledLine;
+use terminal::style::StyledLine;
 
 fn dialog(value: Value) -> Dialog {
     Dialog::new("q1".into(), serde_json::from_value(value).unwrap(), Duration::ZERO, PlanOffers::default())

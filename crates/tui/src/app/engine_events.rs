@@ -13,13 +13,13 @@ use super::tools::{self, CallOutcome};
 use super::transcript::TranscriptItemKind;
 use super::{App, todos};
 use crate::screen_reader::SpeakerLabel;
-use crate::style::StyledLine;
-use crate::theme::ThemeToken;
 use engine::{Event, ScreenEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
+use terminal::style::StyledLine;
+use terminal::theme::ThemeToken;
 use wire::mode::PermissionMode;
 use wire::sdk::{AssistantMessage, InitMessage, SdkMessage, StreamEvent, SystemBody, TurnResult, UserMessage};
 
@@ -139,7 +139,7 @@ fn result_text(content: &Value) -> String {
 /// `App::look` on its own fields, so that others can be changed meanwhile.
 macro_rules! look {
     ($app:expr) => {
-        crate::markdown::MarkdownOptions {
+        terminal::markdown::MarkdownOptions {
             theme: &$app.preferences.theme,
             // Tables as `header: value`, no rules.
             columns: if $app.preferences.screen_reader.is_some() { 0 } else { $app.size.columns },
@@ -170,7 +170,7 @@ impl App {
     fn aside(&mut self, aside: ScreenEvent) {
         match aside {
             ScreenEvent::Doing { id, text } => {
-                self.hook_statuses.push((id, crate::text::clean(&text).replace('\n', " ")));
+                self.hook_statuses.push((id, terminal::text::clean(&text).replace('\n', " ")));
             }
             ScreenEvent::Done { id } => self.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.replacement_text = Some(text),
@@ -342,7 +342,7 @@ impl App {
         let first = text.lines().next().unwrap_or_default();
         let took = took_ms.map(|ms| format!("Thought for {} s", ms.div_ceil(1_000).max(1)));
         if self.has_screen_reader() {
-            let words = if first.is_empty() { took.unwrap_or_default() } else { crate::text::clean(first) };
+            let words = if first.is_empty() { took.unwrap_or_default() } else { terminal::text::clean(first) };
             if !words.is_empty() {
                 self.print_labelled(SpeakerLabel::Thinking, vec![StyledLine::plain(words)]);
             }
@@ -360,8 +360,8 @@ impl App {
     /// What a command that ran here said.
     fn local_output(&mut self, content: &str) {
         self.transcript.add(TranscriptItemKind::Result, content);
-        let content = crate::text::clean(content);
-        let lines = crate::style::lines_of(content.trim_end(), crate::style::TextStyle::PLAIN);
+        let content = terminal::text::clean(content);
+        let lines = terminal::style::lines_of(content.trim_end(), terminal::style::TextStyle::PLAIN);
         let lines = tools::with_corner(lines, &self.preferences.theme);
         if self.has_screen_reader() {
             self.print_labelled(SpeakerLabel::Tool, lines);

@@ -1,12 +1,12 @@
 use crate::app::session::SessionDisplay;
 use crate::app::{App, AppInput, Preferences};
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::StyledLine;
-use crate::surface::TerminalSize;
 use engine::Event;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::StyledLine;
+use terminal::surface::TerminalSize;
 use wire::sdk::{PastMessage, SdkMessage, StreamEvent};
 
 fn app() -> App {

@@ -4,14 +4,14 @@
 mod field;
 
 use super::dialog::{DialogArea, DialogLayout};
-use crate::editor::Editor;
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::ThemeToken;
 use field::{FormField, FormFieldKind, value_text};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use terminal::editor::Editor;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::ThemeToken;
 
 #[derive(Debug)]
 pub struct ElicitationForm {
@@ -159,7 +159,7 @@ impl ElicitationForm {
         let (accent, faint) = (theme.fg(ThemeToken::Permission), theme.fg(ThemeToken::Inactive));
         let title = format!("The MCP server {} asks you", text::clean(&self.server));
         let head = StyledLine::styled(title, accent.bold()).wrapped(place.columns, 2);
-        let message = crate::style::lines_of(text::clean(&self.message).trim_end(), TextStyle::PLAIN);
+        let message = terminal::style::lines_of(text::clean(&self.message).trim_end(), TextStyle::PLAIN);
         let mut middle: Vec<StyledLine> = message.iter().flat_map(|line| line.wrapped(place.columns, 0)).collect();
         if let Some(url) = &self.url {
             middle.extend(
@@ -234,7 +234,7 @@ fn host_label(url: &str) -> String {
 mod tests {
     use super::*;
     use crate::app::session::SessionDisplay;
-    use crate::theme::Theme;
+    use terminal::theme::Theme;
 
     fn texts(form: &ElicitationForm, columns: usize, rows: usize) -> Vec<String> {
         let (session, theme) = (SessionDisplay::default(), Theme::default());
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: crate::keys::KeyMods::NONE };
+    const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: terminal::keys::KeyMods::NONE };
 
     fn form() -> ElicitationForm {
         ElicitationForm::read(&json!({"mcp_server_name": "files", "message": "Who are you?", "mode": "form",

@@ -29,7 +29,7 @@ impl InterfaceSettings {
     fn read_verbs(&mut self, value: &Value) {
         let words = value.get("verbs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let clean = |word: &Value| {
-            let word = crate::text::clean(word.as_str()?).replace('\n', " ");
+            let word = terminal::text::clean(word.as_str()?).replace('\n', " ");
             let word = word.trim().trim_end_matches('…').to_owned();
             (!word.is_empty()).then_some(word)
         };

@@ -5,8 +5,8 @@ use super::App;
 use super::panel::{Panel, PanelJob, PanelSubject, PendingResponse};
 use super::select::{SelectItem, TypingMode};
 use super::session::CommandSummary;
-use crate::theme::ThemeToken;
 use serde_json::json;
+use terminal::theme::ThemeToken;
 
 /// What a row opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

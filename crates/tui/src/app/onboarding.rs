@@ -3,13 +3,13 @@
 
 use super::panel::PanelJob;
 use super::{App, AppEffect};
-use crate::editor::Editor;
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::{StyledLine, TextStyle};
-use crate::surface::Caret;
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use serde_json::json;
+use terminal::editor::Editor;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::surface::Caret;
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 const CHOICES: [&str; 3] =
     ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];

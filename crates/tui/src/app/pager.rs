@@ -4,12 +4,12 @@
 use super::spinner::faint;
 use super::transcript::TranscriptFilter;
 use super::{App, AppEffect, Overlay};
-use crate::keys::bindings::KeyAction;
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::StyledLine;
-use crate::surface::{Caret, LiveFrame};
-use crate::text;
-use crate::theme::ThemeToken;
+use terminal::keys::bindings::KeyAction;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::StyledLine;
+use terminal::surface::{Caret, LiveFrame};
+use terminal::text;
+use terminal::theme::ThemeToken;
 
 /// Where the view is.
 #[derive(Debug, Default)]

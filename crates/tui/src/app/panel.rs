@@ -13,14 +13,14 @@ pub mod tasks;
 use super::select::{SelectItem, SelectList, SelectOutcome, TypingMode};
 use super::spinner::faint;
 use super::{App, AppEffect};
-use crate::editor::Editor;
-use crate::keys::bindings::{BindingMatch, KeyAction, KeyContext};
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::{StyledLine, TextStyle};
-use crate::surface::Caret;
-use crate::text;
-use crate::theme::ThemeToken;
 use serde_json::Value;
+use terminal::editor::Editor;
+use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::surface::Caret;
+use terminal::text;
+use terminal::theme::ThemeToken;
 
 /// Rows of a list that are shown at once, where there is room.
 const ROWS: usize = 14;

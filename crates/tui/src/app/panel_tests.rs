@@ -1,12 +1,12 @@
 use crate::app::session::SessionDisplay;
 use crate::app::{App, AppEffect, AppInput, Preferences};
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::StyledLine;
-use crate::surface::TerminalSize;
-use crate::theme::BaseTheme;
 use engine::screens::{SettingForm, SettingRow};
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::StyledLine;
+use terminal::surface::TerminalSize;
+use terminal::theme::BaseTheme;
 
 use super::{PanelJob, PanelJobResult};
 
@@ -59,9 +59,9 @@ fn errands(effects: Vec<AppEffect>) -> Vec<PanelJob> {
         .collect()
 }
 
-const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: crate::keys::KeyMods::NONE };
-const DOWN: KeyPress = KeyPress { code: KeyCode::Down, mods: crate::keys::KeyMods::NONE };
-const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: crate::keys::KeyMods::NONE };
+const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: terminal::keys::KeyMods::NONE };
+const DOWN: KeyPress = KeyPress { code: KeyCode::Down, mods: terminal::keys::KeyMods::NONE };
+const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: terminal::keys::KeyMods::NONE };
 
 fn models() -> Value {
     json!({"models": [

@@ -3,9 +3,9 @@
 
 use super::{App, AppEffect};
 use crate::images::{self, PictureResult};
-use crate::theme::ThemeToken;
 use std::path::PathBuf;
 use std::time::Duration;
+use terminal::theme::ThemeToken;
 
 const HINT_DURATION: Duration = Duration::from_secs(6);
 

@@ -3,8 +3,8 @@
 
 use super::App;
 use crate::screen_reader::SpeakerLabel;
-use crate::style::{StyledLine, TextStyle};
-use crate::theme::ThemeToken;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::theme::ThemeToken;
 
 impl App {
     /// A welcome, printed once.
@@ -78,7 +78,7 @@ impl App {
     pub(super) fn print_prompt_as(&mut self, text: &str, shown: &str) {
         let theme = &self.preferences.theme;
         let fill = theme.colour(ThemeToken::UserMessageBackground);
-        let lines = crate::text::clean(shown)
+        let lines = terminal::text::clean(shown)
             .split('\n')
             .enumerate()
             .map(|(index, line)| {
@@ -96,14 +96,14 @@ impl App {
     /// A remark of ours in the scrollback.
     pub(crate) fn note(&mut self, text: &str, token: ThemeToken) {
         let style = self.preferences.theme.fg(token);
-        let text = crate::text::clean(text);
+        let text = terminal::text::clean(text);
         self.transcript.note(&text);
         let label = match token {
             ThemeToken::Error => SpeakerLabel::Error,
             ThemeToken::Warning => SpeakerLabel::Warning,
             _ => SpeakerLabel::None,
         };
-        self.print_labelled(label, crate::style::lines_of(text.trim_end(), style));
+        self.print_labelled(label, terminal::style::lines_of(text.trim_end(), style));
     }
 
     /// What is wrong with a file of the person's, the first few things.

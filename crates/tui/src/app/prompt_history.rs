@@ -1,7 +1,7 @@
 //! Earlier prompts: walking through them with what was being written kept, and searching in them.
 
-use crate::editor::Editor;
 use std::collections::BTreeMap;
+use terminal::editor::Editor;
 
 /// Beyond this the oldest are forgotten.
 const LIMIT: usize = 100_000;

@@ -2,15 +2,15 @@
 //! and a last look when it is needed. The answers go back as part of the call's input, by the text of each question.
 
 use super::dialog::{DialogArea, DialogLayout};
-use crate::editor::Editor;
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::ThemeToken;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use terminal::editor::Editor;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::ThemeToken;
 
 #[derive(Clone, Debug, Deserialize)]
 struct ModelQuestion {
@@ -411,16 +411,16 @@ fn preview(tab: &QuestionTab, place: &DialogArea<'_>) -> Vec<StyledLine> {
     let option = tab.question.options.get(tab.at).filter(|option| !option.preview.trim().is_empty());
     let Some(option) = option else { return Vec::new() };
     let bar = place.theme.fg(ThemeToken::Inactive);
-    let look = crate::markdown::MarkdownOptions {
+    let look = terminal::markdown::MarkdownOptions {
         theme: place.theme,
         columns: place.columns.saturating_sub(4).max(1),
-        syntax: crate::markdown::SyntaxColouring::Coloured,
+        syntax: terminal::markdown::SyntaxColouring::Coloured,
     };
     // A drawing keeps its lines; a text in Markdown is rendered.
     let lines = if option.preview.contains("```") {
-        crate::markdown::render(&option.preview, &look)
+        terminal::markdown::render(&option.preview, &look)
     } else {
-        crate::style::lines_of(text::clean(&option.preview).trim_end(), TextStyle::PLAIN)
+        terminal::style::lines_of(text::clean(&option.preview).trim_end(), TextStyle::PLAIN)
     };
     let framed = lines.into_iter().map(|line| {
         let mut row = StyledLine::styled("  │ ", bar);

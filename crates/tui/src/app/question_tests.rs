@@ -1,6 +1,6 @@
 use super::*;
 use crate::app::session::SessionDisplay;
-use crate::theme::Theme;
+use terminal::theme::Theme;
 
 fn input() -> Value {
     json!({"questions": [
@@ -29,8 +29,8 @@ fn texts(questions: &QuestionTabs, columns: usize, rows: usize) -> Vec<String> {
     questions.rows(&place).0.iter().map(StyledLine::text).collect()
 }
 
-const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: crate::keys::KeyMods::NONE };
-const DOWN: KeyPress = KeyPress { code: KeyCode::Down, mods: crate::keys::KeyMods::NONE };
+const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: terminal::keys::KeyMods::NONE };
+const DOWN: KeyPress = KeyPress { code: KeyCode::Down, mods: terminal::keys::KeyMods::NONE };
 
 #[test]
 fn one_several_or_a_text_of_ones_own() {

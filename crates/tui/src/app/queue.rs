@@ -4,13 +4,13 @@
 
 use super::spinner::{RunningTurn, faint};
 use super::{App, AppEffect, PromptMessage};
-use crate::editor::Submission;
-use crate::editor::chips::Chip;
-use crate::keys::bindings::KeyAction;
-use crate::style::StyledLine;
-use crate::text;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use terminal::editor::Submission;
+use terminal::editor::chips::Chip;
+use terminal::keys::bindings::KeyAction;
+use terminal::style::StyledLine;
+use terminal::text;
 
 #[derive(Debug)]
 pub struct QueuedMessage {

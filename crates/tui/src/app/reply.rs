@@ -2,9 +2,9 @@
 //! shown in the live region. What the engine says at the end counts: a reply that differs from what was streamed is
 //! printed as a whole.
 
-use crate::markdown::{self, MarkdownOptions};
-use crate::style::{StyledLine, TextStyle};
-use crate::theme::ThemeToken;
+use terminal::markdown::{self, MarkdownOptions};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::theme::ThemeToken;
 
 #[derive(Debug, Default)]
 pub struct StreamingReply {
@@ -106,8 +106,8 @@ fn bulleted(line: StyledLine, look: &MarkdownOptions<'_>) -> StyledLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markdown::SyntaxColouring;
-    use crate::theme::Theme;
+    use terminal::markdown::SyntaxColouring;
+    use terminal::theme::Theme;
 
     fn texts(part: Option<ReplyPart>) -> Vec<String> {
         match part {

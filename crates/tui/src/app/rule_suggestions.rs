@@ -2,8 +2,8 @@
 //! cannot be told completely is not offered.
 
 use super::panel::rules::split;
-use crate::text;
 use serde_json::{Value, json};
+use terminal::text;
 
 /// Where a rule can be kept, in the order in which it is offered.
 const PLACES: [&str; 4] = ["session", "localSettings", "projectSettings", "userSettings"];

@@ -5,10 +5,10 @@ use super::menu::Menu;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
-use crate::style::StyledLine;
-use crate::surface::{Caret, LiveFrame};
-use crate::text;
 use std::time::Duration;
+use terminal::style::StyledLine;
+use terminal::surface::{Caret, LiveFrame};
+use terminal::text;
 use wire::mode::PermissionMode;
 
 /// A call that took this long is worth a bell.

@@ -2,11 +2,11 @@
 //! rows it is given, however few, and always shows the chosen row. What a choice does is not its business.
 
 use crate::completion::fuzzy;
-use crate::keys::bindings::{BindingMatch, KeyAction, KeyBindings, KeyContext};
-use crate::keys::{KeyCode, KeyPress};
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
+use terminal::keys::bindings::{BindingMatch, KeyAction, KeyBindings, KeyContext};
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

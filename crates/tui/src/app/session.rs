@@ -27,8 +27,8 @@ impl CommandSummary {
         let aliases = value.get("aliases").and_then(Value::as_array).into_iter().flatten();
         Self {
             name: text("name").to_owned(),
-            description: crate::text::clean(text("description")).replace('\n', " "),
-            argument_hint: crate::text::clean(text("argumentHint")).replace('\n', " "),
+            description: terminal::text::clean(text("description")).replace('\n', " "),
+            argument_hint: terminal::text::clean(text("argumentHint")).replace('\n', " "),
             aliases: aliases.filter_map(Value::as_str).map(str::to_owned).collect(),
             builtin: value.get("builtin").and_then(Value::as_bool) == Some(true),
         }

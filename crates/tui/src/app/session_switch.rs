@@ -2,11 +2,11 @@
 
 use super::session::SessionDisplay;
 use super::{App, AppEffect};
-use crate::editor::Submission;
-use crate::keys::KeyPress;
 use crate::picker::{PickerOutcome, PickerRequest, PickerUpdate, SessionPicker};
-use crate::theme::ThemeToken;
 use std::time::Duration;
+use terminal::editor::Submission;
+use terminal::keys::KeyPress;
+use terminal::theme::ThemeToken;
 
 impl App {
     /// Opens the picker with `query` typed.

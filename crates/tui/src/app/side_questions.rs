@@ -4,13 +4,13 @@
 use super::panel::{Panel, PanelBody, PanelSubject, PendingResponse, TextPage};
 use super::spinner::faint;
 use super::{App, AppEffect};
-use crate::keys::{KeyCode, KeyPress};
-use crate::markdown;
-use crate::style::StyledLine;
-use crate::theme::ThemeToken;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::time::Duration;
+use terminal::keys::{KeyCode, KeyPress};
+use terminal::markdown;
+use terminal::style::StyledLine;
+use terminal::theme::ThemeToken;
 
 /// Exchanges that can be looked at again.
 const MAX_EXCHANGES: usize = 20;
@@ -146,13 +146,13 @@ impl App {
 
     fn side_question_lines(&self, exchange: &SideExchange) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
-        let question = crate::text::clean(&exchange.question);
+        let question = terminal::text::clean(&exchange.question);
         let mut lines: Vec<StyledLine> = question.lines().map(|line| faint(format!("> {line}"), theme)).collect();
         lines.push(StyledLine::new());
         match &exchange.answer {
             None => lines.push(faint("  …", theme)),
             Some(Ok(answer)) => lines.extend(markdown::render(answer, &self.markdown_options())),
-            Some(Err(why)) => lines.push(StyledLine::styled(crate::text::clean(why), theme.fg(ThemeToken::Error))),
+            Some(Err(why)) => lines.push(StyledLine::styled(terminal::text::clean(why), theme.fg(ThemeToken::Error))),
         }
         lines
     }

@@ -1,9 +1,9 @@
 //! The line that says what a running turn does and how long it has been doing it.
 
-use crate::editor::Submission;
-use crate::style::{StyledLine, TextStyle};
-use crate::theme::{Theme, ThemeToken};
 use std::time::Duration;
+use terminal::editor::Submission;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::theme::{Theme, ThemeToken};
 
 /// How often the glyph changes.
 pub const STEP: Duration = Duration::from_millis(120);
@@ -77,7 +77,7 @@ impl RunningTurn {
             TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Tool(_) => {}
         }
         if let Some(active) = active {
-            return format!("{}…", crate::text::truncate(active, ACTIVE_WIDTH));
+            return format!("{}…", terminal::text::truncate(active, ACTIVE_WIDTH));
         }
         match &self.waits {
             TurnWait::Thinking => "Thinking…".into(),

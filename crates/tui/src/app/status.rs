@@ -3,11 +3,11 @@
 //! is configured, except at the end of a turn, when it may have been.
 
 use super::{App, AppEffect};
-use crate::editor::vim::VimMode;
 use crate::status_line;
-use crate::style::{StyledLine, TextStyle};
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::editor::vim::VimMode;
+use terminal::style::{StyledLine, TextStyle};
 use wire::mode::PermissionMode;
 
 const DEBOUNCE: Duration = Duration::from_millis(300);
@@ -66,7 +66,7 @@ impl StatusLineState {
 
 impl App {
     pub(super) fn status_inputs(&self) -> StatusInputs {
-        StatusInputs { mode: self.session.mode, vim: self.vim.as_ref().map(crate::editor::vim::Vim::mode) }
+        StatusInputs { mode: self.session.mode, vim: self.vim.as_ref().map(terminal::editor::vim::Vim::mode) }
     }
 
     /// Asks when it is time.

@@ -1,10 +1,10 @@
 //! The todo list of the session: as TodoWrite last set it, or as the task tools have made it.
 
 use super::tools::CallOutcome;
-use crate::style::{StyledLine, TextStyle};
-use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::Value;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::theme::{Theme, ThemeToken};
 
 /// More rows are counted, not shown.
 const ROWS: usize = 5;
@@ -118,7 +118,7 @@ pub fn rows(todos: &[TodoRow], theme: &Theme) -> Vec<StyledLine> {
 fn row(todo: &TodoRow, theme: &Theme) -> StyledLine {
     let doing = todo.status == TodoStatus::InProgress && !todo.active_form.is_empty();
     let text = if doing { &todo.active_form } else { &todo.content };
-    let text = crate::text::clean(text).replace('\n', " ");
+    let text = terminal::text::clean(text).replace('\n', " ");
     match todo.status {
         TodoStatus::Pending => StyledLine::plain(format!("  ☐ {text}")),
         TodoStatus::InProgress => StyledLine::plain("  ").and(format!("☐ {text}"), TextStyle::PLAIN.bold()),

@@ -3,11 +3,11 @@
 mod results;
 
 use super::session::SessionDisplay;
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use serde_json::Value;
 use std::fmt::Write;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 pub use results::{CallOutcome, INTERRUPTED, hunks_of, result, summary, with_corner};
 

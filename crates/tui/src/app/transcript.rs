@@ -2,13 +2,13 @@
 //! are counted once for a width and made only where they are seen: a long conversation scrolls as a short one and takes no more
 //! memory to look at.
 
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use engine::query::Speaker;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// Bytes that are kept.
 const LIMIT: usize = 8 * 1024 * 1024;

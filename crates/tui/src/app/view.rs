@@ -4,12 +4,12 @@
 use super::menu::{Menu, SuggestionKind};
 use super::spinner::faint;
 use super::{App, Overlay, todos};
-use crate::editor::layout::EditorLayout;
-use crate::keys::bindings::KeyAction;
-use crate::style::{StyledLine, TextStyle};
-use crate::surface::{Caret, LiveFrame};
-use crate::text;
-use crate::theme::ThemeToken;
+use terminal::editor::layout::EditorLayout;
+use terminal::keys::bindings::KeyAction;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::surface::{Caret, LiveFrame};
+use terminal::text;
+use terminal::theme::ThemeToken;
 use wire::mode::PermissionMode;
 
 /// Rows of a long prompt that are shown at once, at least.
@@ -210,7 +210,7 @@ impl App {
             None => "(nothing found)".into(),
         };
         let limit = (self.size.rows / 2).max(PROMPT_ROWS);
-        let rows = crate::style::lines_of(&shown, TextStyle::PLAIN);
+        let rows = terminal::style::lines_of(&shown, TextStyle::PLAIN);
         lines.extend(rows.iter().flat_map(|line| line.wrapped(self.size.columns, 0)).take(limit));
         lines.push(self.rule(ThemeToken::Suggestion));
         let label = "search prompts: ";
@@ -245,7 +245,7 @@ impl App {
 
     /// The keys that do something here, as they are bound now.
     fn help_rows(&self) -> Vec<StyledLine> {
-        use crate::keys::bindings::KeyContext;
+        use terminal::keys::bindings::KeyContext;
         let theme = &self.preferences.theme;
         let mut rows = vec![faint(
             "/ commands · @ files · ! shell · ↑ earlier prompts · ← agents · /keybindings for all keys",

@@ -2,11 +2,11 @@
 
 use super::SessionPicker;
 use super::list::{ForkRelation, PickerRow};
-use crate::style::{StyledLine, TextStyle};
-use crate::surface::{Caret, TerminalSize};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use engine::query::{self, SessionScope, Speaker};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::surface::{Caret, TerminalSize};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// From here on a session has a second row with its facts.
 const ROOMY: usize = 10;

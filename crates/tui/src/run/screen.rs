@@ -3,11 +3,11 @@
 
 use crate::app::App;
 use crate::notify::{AlertChannel, TerminalIdentity};
-use crate::style::{BackgroundFill, StyledLine, encode};
-use crate::surface::{LiveFrame, Surface, TerminalProfile, TerminalSize};
 use std::fs::File;
 use std::io;
 use sys::tty::{Tty, TtyReader};
+use terminal::style::{BackgroundFill, StyledLine, encode};
+use terminal::surface::{LiveFrame, Surface, TerminalProfile, TerminalSize};
 use tokio::sync::mpsc;
 
 /// Bracketed paste, the kitty keyboard protocol and its older relative; terminals ignore what they do not know.

@@ -4,12 +4,12 @@
 use super::{LoopEnd, TuiLoop, session_of};
 use crate::app::AppInput;
 use crate::app::confirm::{StartAnswer, SummaryChoice};
-use crate::theme::ThemeToken;
 use engine::preflight::{self, PreflightAnswers, PreflightQuestion, PreflightStep};
 use engine::query::SessionInfo;
 use engine::{Command, CommandSender, EventReceiver, SessionChoice, StartError, StartRequest};
 use std::path::Path;
 use std::time::Duration;
+use terminal::theme::ThemeToken;
 use tokio::task::JoinHandle;
 
 /// How long a session that was left may take to put itself away.

@@ -1,8 +1,8 @@
 //! The parts of a dialog fitted into a height.
 
 use super::DialogArea;
-use crate::style::{StyledLine, TextStyle};
-use crate::theme::ThemeToken;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::theme::ThemeToken;
 
 /// Rows of a preview inside the dialog, where there is room; the rest scrolls.
 pub const PREVIEW_ROWS: usize = 12;

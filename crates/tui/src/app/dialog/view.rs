@@ -5,11 +5,11 @@ use crate::app::panel::rules;
 use crate::app::session::SessionDisplay;
 use crate::app::{rule_suggestions, tools};
 use crate::diff;
-use crate::markdown;
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use serde_json::Value;
+use terminal::markdown;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 impl Dialog {
     /// What would run, in full.

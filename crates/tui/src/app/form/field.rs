@@ -1,8 +1,8 @@
 //! The fields of a form: how each is filled in, and whether a value fits. Only what the schema says is checked; what it
 //! says in ways not known here is left to the server.
 
-use crate::text;
 use serde_json::{Value, json};
+use terminal::text;
 
 /// How a field is filled in.
 #[derive(Clone, Debug, PartialEq)]

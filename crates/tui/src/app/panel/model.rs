@@ -6,13 +6,13 @@ use super::{Panel, PanelBody, PanelJob, PanelSubject, PendingResponse};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
-use crate::keys::KeyPress;
-use crate::keys::bindings::{BindingMatch, KeyAction, KeyContext};
-use crate::style::StyledLine;
-use crate::theme::ThemeToken;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
+use terminal::keys::KeyPress;
+use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
+use terminal::style::StyledLine;
+use terminal::theme::ThemeToken;
 
 const USER_SETTINGS: &str = "userSettings";
 const HINT_DURATION: Duration = Duration::from_secs(4);

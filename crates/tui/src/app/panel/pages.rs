@@ -3,11 +3,11 @@
 use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::spinner::{faint, short_count};
 use crate::app::{App, tools};
-use crate::style::{StyledLine, TextStyle, lines_of};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use terminal::style::{StyledLine, TextStyle, lines_of};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// Rows of a large diff; the rest is counted.
 const DIFF_ROWS: usize = 5_000;
@@ -185,7 +185,7 @@ impl App {
 
     /// `/keybindings` and `?`: every key with what it does, the user's own first.
     pub(in crate::app) fn open_keys(&mut self) {
-        use crate::keys::bindings::{KeyAction, KeyContext};
+        use terminal::keys::bindings::{KeyAction, KeyContext};
         let mut lines = Vec::new();
         for (context, name) in KeyContext::ALL {
             let mut rows = Vec::new();

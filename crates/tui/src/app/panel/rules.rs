@@ -5,10 +5,10 @@ use super::{Panel, PanelSubject, PendingResponse};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
-use crate::style::StyledLine;
-use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use terminal::style::StyledLine;
+use terminal::theme::{Theme, ThemeToken};
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct RuleRow {

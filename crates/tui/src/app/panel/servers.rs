@@ -3,11 +3,11 @@
 use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::ThemeToken;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::ThemeToken;
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct McpServerRow {

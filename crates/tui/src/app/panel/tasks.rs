@@ -3,8 +3,8 @@
 use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
-use crate::keys::KeyPress;
 use serde_json::{Value, json};
+use terminal::keys::KeyPress;
 
 const ACTIONS: [&str; 2] = ["See its output", "Stop it"];
 

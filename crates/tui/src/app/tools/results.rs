@@ -5,13 +5,13 @@ use super::{field, plural, shorten};
 use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_LABEL, REFUSED_MESSAGE, STILL_PLANNING_LABEL};
 use crate::app::spinner::{elapsed, short_count};
 use crate::diff::{self, DiffRowHunk, DiffSign};
-use crate::markdown;
-use crate::style::{StyledLine, TextStyle};
-use crate::text;
-use crate::theme::{Theme, ThemeToken};
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
+use terminal::markdown;
+use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// Lines of a result that are shown at once.
 const PREVIEW_LINES: usize = 4;
