@@ -13,7 +13,7 @@ use wire::settings::{KeyShape, SettingKey, Settings};
 const OBJECTS: &[(&str, &str)] = &[
     ("Settings", ""),
     ("PermissionSettings", "permissions."),
-    ("Attribution", "attribution."),
+    ("AttributionSettings", "attribution."),
     ("WorktreeSettings", "worktree."),
     ("SandboxSettings", "sandbox."),
     ("SandboxFilesystem", "sandbox.filesystem."),
