@@ -1,12 +1,19 @@
 //! The control envelope. Requests a build does not know are answered with the error form, never ignored.
 
+pub mod codec;
 mod initialize;
+mod question;
 mod reply;
 mod request;
+mod response;
 
 pub use initialize::{CallbackFailure, HookMatcher, InitializeRequest, SystemPromptTexts};
+pub use question::{
+    CanUseTool, CommandPart, ElicitationQuestion, HookCallback, HostQuestion, MatchedRule, McpMessageQuestion,
+};
 pub use reply::{Account, AgentInfo, ModelInfo, SlashCommand};
 pub use request::*;
+pub use response::{ControlResponse, HostReply, PermissionVerdict};
 
 use crate::settings::{RuleBehaviour, SettingsSource};
 use serde::{Deserialize, Serialize};
@@ -39,161 +46,6 @@ pub struct InboundLine<'a> {
     pub origin: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Serialize)]
-pub struct ControlResponse<'a> {
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub response: ResponseBody<'a>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(tag = "subtype", rename_all = "snake_case")]
-pub enum ResponseBody<'a> {
-    Success {
-        request_id: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        response: Option<serde_json::Value>,
-        /// Beside the answer to `initialize`: questions that wait for the host, whole.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pending_permission_requests: Option<Vec<Box<RawValue>>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pending_user_dialog_requests: Option<Vec<Box<RawValue>>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pending_elicitation_requests: Option<Vec<Box<RawValue>>>,
-    },
-    Error {
-        request_id: &'a str,
-        error: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error_code: Option<&'static str>,
-    },
-}
-
-impl<'a> ControlResponse<'a> {
-    /// A request that cannot be met as it is.
-    pub fn refused(request_id: &'a str, error: String) -> Self {
-        let response = ResponseBody::Error { request_id, error, error_code: None };
-        Self { kind: "control_response", response }
-    }
-
-    pub fn success(request_id: &'a str, response: serde_json::Value) -> Self {
-        let response = ResponseBody::Success {
-            request_id,
-            response: Some(response),
-            pending_permission_requests: None,
-            pending_user_dialog_requests: None,
-            pending_elicitation_requests: None,
-        };
-        Self { kind: "control_response", response }
-    }
-
-    /// A refusal that programs can tell from others.
-    pub fn refused_as(request_id: &'a str, error: String, error_code: &'static str) -> Self {
-        let response = ResponseBody::Error { request_id, error, error_code: Some(error_code) };
-        Self { kind: "control_response", response }
-    }
-
-    pub fn unsupported(request_id: &'a str, subtype: &str) -> Self {
-        Self {
-            kind: "control_response",
-            response: ResponseBody::Error {
-                request_id,
-                error: format!("Unsupported control request subtype: {subtype}"),
-                error_code: Some("unsupported_request"),
-            },
-        }
-    }
-}
-
-/// A request of ours to the host.
-#[derive(Debug, Serialize)]
-pub struct ControlRequest<'a, R> {
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub request_id: &'a str,
-    pub request: R,
-}
-
-impl<'a, R> ControlRequest<'a, R> {
-    pub fn new(request_id: &'a str, request: R) -> Self {
-        Self { kind: "control_request", request_id, request }
-    }
-}
-
-/// Withdraws a request of ours; whatever answer still comes is ignored.
-#[derive(Debug, Serialize)]
-pub struct ControlCancel<'a> {
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub request_id: &'a str,
-}
-
-impl<'a> ControlCancel<'a> {
-    pub fn new(request_id: &'a str) -> Self {
-        Self { kind: "control_cancel_request", request_id }
-    }
-}
-
-/// `can_use_tool`: may this call run?
-#[derive(Debug, Serialize)]
-pub struct CanUseTool<'a> {
-    pub subtype: &'static str,
-    pub tool_name: &'a str,
-    pub display_name: &'a str,
-    pub input: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub permission_suggestions: Vec<serde_json::Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked_path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision_reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision_reason_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub matched_ask_rule: Option<MatchedRule>,
-    pub tool_use_id: &'a str,
-    /// No rule can answer this one.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub requires_user_interaction: bool,
-    /// The simple commands of a shell command, when there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command_parts: Vec<CommandPart>,
-    /// The agent that asks; absent for the main thread.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<&'a str>,
-}
-
-/// One simple command and what it was judged as.
-#[derive(Clone, Debug, Serialize)]
-pub struct CommandPart {
-    pub command: String,
-    /// `allow`, `ask` or `deny`.
-    pub decision: &'static str,
-    pub reason: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct MatchedRule {
-    pub source: &'static str,
-    pub tool_name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule_content: Option<String>,
-}
-
-/// The `response` object of a `control_response`.
-#[derive(Debug, Deserialize)]
-pub struct ControlAnswer<'a> {
-    pub request_id: String,
-    #[serde(default)]
-    pub subtype: String,
-    #[serde(borrow, default)]
-    pub response: Option<&'a RawValue>,
-    #[serde(default)]
-    pub error: Option<String>,
-}
-
 /// What a host says to `can_use_tool`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -210,20 +62,20 @@ pub struct PermissionAnswer<'a> {
 }
 
 /// One change to rules, mode or directories. Read leniently: what is missing or null is absent.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionUpdate {
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<UpdatedRule>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behavior: Option<RuleBehaviour>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directories: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<SettingsSource>,
 }
 
@@ -262,11 +114,11 @@ pub fn allowed_prompts(list: Option<&serde_json::Value>) -> Vec<UpdatedRule> {
     entries.iter().filter_map(rule).collect()
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdatedRule {
     pub tool_name: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_content: Option<String>,
 }
 

@@ -2,12 +2,13 @@
 
 use super::initialize::InitializeRequest;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The `request` object of a `control_request`.
-#[derive(Debug)]
+/// The `request` object of a `control_request`, in both directions: `read` takes it from a line, `Serialize` writes it.
+#[derive(Debug, Serialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
 pub enum HostRequest {
     Initialize(Box<InitializeRequest>),
     Interrupt(InterruptRequest),
@@ -17,7 +18,6 @@ pub enum HostRequest {
     ApplyFlagSettings(FlagSettings),
     UpdateSettings(UpdateSettings),
     GetSettings,
-    Mcp(McpRequest),
     RewindFiles(RewindFiles),
     GetContextUsage(GetContextUsage),
     GetUsage,
@@ -43,31 +43,53 @@ pub enum HostRequest {
     UpdatePermissions(UpdatePermissions),
     GetHooksListing,
     /// Ours: what the user's status line prints now.
+    #[serde(rename = "x_status_line")]
     StatusLine(StatusLine),
     /// Ours: what the user's command says about the agents that run.
+    #[serde(rename = "x_agent_status_line")]
     AgentStatusLine(AgentStatusLine),
     /// Ours: what is stored for signing in is another one.
+    #[serde(rename = "x_renew_credentials")]
     RenewCredentials,
     /// Ours: the prompt of a turn that was stopped before any answer is taken back.
+    #[serde(rename = "x_retract_prompt")]
     RetractPrompt,
     /// Ours: the host has told its person something, and hooks are to hear of it.
+    #[serde(rename = "x_notify")]
     Notify(NotifyRequest),
     /// Ours: a question on the side, with the conversation as its context.
+    #[serde(rename = "x_side_question")]
     SideQuestion(SideQuestion),
+    /// A name that this build does not know.
+    #[serde(skip_serializing)]
     Unknown(String),
+    /// A known name with fields that cannot be read.
+    #[serde(skip_serializing)]
+    Unreadable(UnreadableRequest),
+    #[serde(untagged)]
+    Mcp(McpRequest),
 }
 
 /// Requests about MCP servers.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(tag = "subtype")]
 pub enum McpRequest {
+    #[serde(rename = "mcp_status")]
     Status,
+    #[serde(rename = "mcp_set_servers")]
     SetServers(SetMcpServers),
+    #[serde(rename = "mcp_reconnect")]
     Reconnect(ReconnectMcpServer),
+    #[serde(rename = "mcp_toggle")]
     Toggle(McpToggle),
-    /// JSON-RPC that a server of the host's begins.
+    /// A JSON-RPC message that a server inside the host starts.
+    #[serde(rename = "mcp_message")]
     Message(McpMessage),
+    #[serde(rename = "mcp_read_resource")]
     ReadResource(ReadMcpResource),
+    #[serde(rename = "mcp_call")]
     Call(CallMcpTool),
+    #[serde(rename = "set_mcp_permission_mode_override")]
     SetPermissionModeOverride(McpModeOverride),
 }
 
@@ -93,8 +115,12 @@ struct RequestHead {
 }
 
 impl HostRequest {
-    /// Reads the `request` object.
-    pub fn read(text: &str) -> Result<Self, UnreadableRequest> {
+    /// Reads the `request` object. A request that cannot be read is kept with the reason, so that it can be refused.
+    pub fn read(text: &str) -> Self {
+        Self::try_read(text).unwrap_or_else(Self::Unreadable)
+    }
+
+    fn try_read(text: &str) -> Result<Self, UnreadableRequest> {
         let head: RequestHead = part("control", text)?;
         let subtype = head.subtype.as_str();
         Ok(match subtype {
@@ -160,7 +186,7 @@ fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, UnreadableR
 }
 
 /// `x_side_question`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SideQuestion {
     pub question: String,
 }
@@ -174,91 +200,106 @@ pub enum FieldChange<T> {
     Set(T),
 }
 
+impl<T> FieldChange<T> {
+    fn is_keep(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+}
+
+impl<T: Serialize> Serialize for FieldChange<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Keep | Self::Reset => serializer.serialize_none(),
+            Self::Set(value) => value.serialize(serializer),
+        }
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for FieldChange<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Option::<T>::deserialize(deserializer)?.map_or(Self::Reset, Self::Set))
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct InterruptRequest {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_queued: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct SetPermissionMode {
     pub mode: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct SetModel {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct SetThinking {
     /// 0 switches thinking off.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "FieldChange::is_keep")]
     pub max_thinking_tokens: FieldChange<u32>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "FieldChange::is_keep")]
     pub thinking_display: FieldChange<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct UpdatePermissions {
     pub updates: Vec<super::PermissionUpdate>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct FlagSettings {
     /// Top-level keys; null takes one back.
     pub settings: Map<String, Value>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct UpdateSettings {
     pub source: String,
     pub settings: Map<String, Value>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct RewindFiles {
     pub user_message_id: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct GetContextUsage {
     /// `summary` or `full`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct TaskId {
     pub task_id: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct BackgroundTasksRequest {
     /// Only this call; otherwise all.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct StatusLine {
     pub columns: u64,
     pub rows: u64,
     /// The editor's mode, when it has modes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vim: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct AgentStatusLine {
     pub columns: u64,
     pub rows: u64,
@@ -266,7 +307,7 @@ pub struct AgentStatusLine {
 }
 
 /// An agent that runs, as the host knows it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct AgentRow {
     pub id: String,
     pub name: String,
@@ -279,119 +320,120 @@ pub struct AgentRow {
     pub token_samples: Vec<u64>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct NotifyRequest {
     pub notification_type: String,
     pub message: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct CancelAsyncMessage {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_uuid: Option<String>,
     /// Everything that waits, in place of one message.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct ReadFile {
     pub path: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct SeedReadState {
     pub path: String,
     /// Milliseconds since the epoch.
     pub mtime: f64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct FileSuggestions {
     #[serde(default)]
     pub query: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct RegisterRepoRoot {
     pub directory: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct ReloadPlugins {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuse_if_busy: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct RenameSession {
     pub title: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct SetMcpServers {
     pub servers: std::collections::BTreeMap<String, Box<RawValue>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconnectMcpServer {
     pub server_name: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpToggle {
     pub server_name: String,
     pub enabled: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct McpMessage {
     pub server_name: String,
     pub message: Box<RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadMcpResource {
     pub server_name: String,
     pub uri: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct CallMcpTool {
     pub tool: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_permissions: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpModeOverride {
     pub server_name: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn absent_null_and_set_are_three_things() {
         // [SDK-79]
-        let read = |text: &str| match HostRequest::read(text).unwrap() {
+        let read = |text: &str| match HostRequest::read(text) {
             HostRequest::SetMaxThinkingTokens(asked) => asked.max_thinking_tokens,
             other => panic!("{other:?}"),
         };
@@ -403,11 +445,67 @@ mod tests {
     #[test]
     fn an_unknown_name_is_kept_and_a_known_one_must_be_whole() {
         // [SDK-68]
-        assert!(
-            matches!(HostRequest::read(r#"{"subtype":"novel"}"#).unwrap(), HostRequest::Unknown(name) if name == "novel")
-        );
-        assert!(matches!(HostRequest::read("{}").unwrap(), HostRequest::Unknown(name) if name.is_empty()));
-        let error = HostRequest::read(r#"{"subtype":"mcp_toggle","serverName":"s"}"#).unwrap_err();
+        assert!(matches!(HostRequest::read(r#"{"subtype":"novel"}"#), HostRequest::Unknown(name) if name == "novel"));
+        assert!(matches!(HostRequest::read("{}"), HostRequest::Unknown(name) if name.is_empty()));
+        let HostRequest::Unreadable(error) = HostRequest::read(r#"{"subtype":"mcp_toggle","serverName":"s"}"#) else {
+            panic!("it has no field `enabled`");
+        };
         assert!(error.to_string().starts_with("Invalid mcp_toggle request: missing field `enabled`"), "{error}");
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let requests = [
+            json!({"subtype": "initialize", "title": "T", "hooks": {"Stop": [{"hookCallbackIds": ["h"]}]}}),
+            json!({"subtype": "interrupt", "cancel_queued": true}),
+            json!({"subtype": "set_permission_mode", "mode": "plan"}),
+            json!({"subtype": "set_model", "model": "opus"}),
+            json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": null}),
+            json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "high"}}),
+            json!({"subtype": "update_settings", "source": "user", "settings": {}}),
+            json!({"subtype": "get_settings"}),
+            json!({"subtype": "rewind_files", "user_message_id": "u", "dry_run": true}),
+            json!({"subtype": "get_context_usage"}),
+            json!({"subtype": "get_usage"}),
+            json!({"subtype": "get_session_cost"}),
+            json!({"subtype": "list_models"}),
+            json!({"subtype": "get_binary_version"}),
+            json!({"subtype": "stop_task", "task_id": "t"}),
+            json!({"subtype": "background_tasks"}),
+            json!({"subtype": "get_task_output", "task_id": "t"}),
+            json!({"subtype": "x_status_line", "columns": 80, "rows": 24}),
+            json!({"subtype": "x_agent_status_line", "columns": 80, "rows": 24, "tasks": []}),
+            json!({"subtype": "x_notify", "notification_type": "idle_prompt", "message": "m"}),
+            json!({"subtype": "x_renew_credentials"}),
+            json!({"subtype": "x_side_question", "question": "q"}),
+            json!({"subtype": "x_retract_prompt"}),
+            json!({"subtype": "cancel_async_message", "all": true}),
+            json!({"subtype": "read_file", "path": "/p", "max_bytes": 5}),
+            json!({"subtype": "seed_read_state", "path": "/p", "mtime": 1.0}),
+            json!({"subtype": "file_suggestions", "query": "q"}),
+            json!({"subtype": "register_repo_root", "directory": "/d"}),
+            json!({"subtype": "reload_plugins"}),
+            json!({"subtype": "reload_skills"}),
+            json!({"subtype": "reload_output_styles"}),
+            json!({"subtype": "rename_session", "title": "T"}),
+            json!({"subtype": "set_color"}),
+            json!({"subtype": "set_has_subscribers"}),
+            json!({"subtype": "list_permission_rules"}),
+            json!({"subtype": "update_permissions", "updates": [{"type": "setMode", "mode": "plan"}]}),
+            json!({"subtype": "get_hooks_listing"}),
+            json!({"subtype": "mcp_status"}),
+            json!({"subtype": "mcp_set_servers", "servers": {}}),
+            json!({"subtype": "mcp_reconnect", "serverName": "s"}),
+            json!({"subtype": "mcp_toggle", "serverName": "s", "enabled": false}),
+            json!({"subtype": "mcp_message", "server_name": "s", "message": {"id": 1}}),
+            json!({"subtype": "mcp_read_resource", "serverName": "s", "uri": "u"}),
+            json!({"subtype": "mcp_call", "tool": "t", "arguments": {"a": 1}}),
+            json!({"subtype": "set_mcp_permission_mode_override", "serverName": "s"}),
+        ];
+        for request in requests {
+            let read = HostRequest::read(&request.to_string());
+            let written = serde_json::to_string(&read).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), request, "{read:?}");
+        }
     }
 }
