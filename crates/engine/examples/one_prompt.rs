@@ -5,6 +5,7 @@
 
 use engine::{Command, Event, Prompt, SessionOptions, StartRequest};
 use std::error::Error;
+use wire::control::{HostQuestion, HostReply, PermissionVerdict};
 use wire::sdk::SdkMessage;
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,26 +26,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 // No more prompts: the session ends, and with it the stream of events.
                 commands.send(Command::Close).await?;
             }
-            Event::Control(line) => {
-                if let Some(yes) = consent(&line)? {
-                    commands.send(Command::Answer(yes)).await?;
-                }
+            // A real host would show the question to somebody.
+            Event::Ask { id, question: HostQuestion::CanUseTool(asked) } => {
+                let yes = PermissionVerdict::allow(serde_json::from_str(asked.input.get())?);
+                commands.send(Command::Reply(HostReply::success(id, &yes))).await?;
             }
             Event::Notice(text) | Event::Fault(text) => eprintln!("{text}"),
             Event::Refused(error) => return Err(error.into()),
+            Event::Ask { .. } | Event::AskWithdrawn { .. } | Event::Response(_) => {}
             Event::Message(_) | Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
         }
     }
     Ok(())
-}
-
-/// The answer to a question of the session; a real host would show it to somebody.
-fn consent(line: &str) -> Result<Option<Box<serde_json::value::RawValue>>, serde_json::Error> {
-    let asked: serde_json::Value = serde_json::from_str(line)?;
-    if asked["request"]["subtype"] != "can_use_tool" {
-        return Ok(None);
-    }
-    let verdict = serde_json::json!({"behavior": "allow"});
-    let answer = serde_json::json!({"subtype": "success", "request_id": asked["request_id"], "response": verdict});
-    wire::raw::to_raw(&answer).map(Some)
 }

@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use wire::control::{ControlResponse, HostQuestion, HostReply, HostRequest};
 use wire::sdk::SdkMessage;
 
 /// From a host to the session.
@@ -11,14 +12,13 @@ pub enum Command {
     Submit(Prompt),
     /// End the running turn; keeps what was produced.
     Interrupt,
-    /// A `control_request` line: its id and its `request` object. Always answered by one `Event::Control`, unless the host
-    /// takes it back. When `initialize` is the first command, it takes part in how the session is put together.
-    Control { request_id: String, request: Box<RawValue> },
-    /// The `response` object of a `control_response` line: the host answers a question of the session. Answers to unknown
-    /// or settled questions are ignored.
-    Answer(Box<RawValue>),
-    /// A `control_cancel_request` line: the host no longer wants an answer to its request.
-    Withdraw { request_id: String },
+    /// A request of the host. Always answered by one `Event::Response` with the same id, unless the host withdraws it. When
+    /// `initialize` is the first command, the session is built as it says.
+    Request { id: String, request: HostRequest },
+    /// The host answers a question of the session. Answers to unknown or answered questions are ignored.
+    Reply(HostReply),
+    /// The host no longer wants an answer to its request.
+    Withdraw { id: String },
     /// No more input: finish queued turns, then close. Dropping the sender means the same.
     Close,
     /// Stop at once (SIGTERM, SIGHUP, host gone): kill calls, flush, no result.
@@ -92,8 +92,17 @@ pub enum PromptPriority {
 #[derive(Debug)]
 pub enum Event {
     Message(SdkMessage),
-    /// A finished control line: an answer to the host, a question to it, or the withdrawal of one.
-    Control(String),
+    /// A question to the host. It waits for a `Command::Reply` with the same id.
+    Ask {
+        id: String,
+        question: HostQuestion,
+    },
+    /// The session no longer waits for an answer to this question.
+    AskWithdrawn {
+        id: String,
+    },
+    /// The answer to a request of the host.
+    Response(ControlResponse),
     /// A finished line that repeats what was written to the transcript.
     Mirror(String),
     /// So many prompts were taken back before their turn: no result comes for them.

@@ -26,7 +26,6 @@ use handles::SessionHandles;
 use jobs::RequestJobs;
 use queue::PromptQueue;
 pub(crate) use queue::QueueOperation;
-use serde_json::value::RawValue;
 use std::future::Future;
 use std::sync::Arc;
 use store::Transcript;
@@ -35,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tools::ToolRegistry;
 use tools::state::ToolState;
 use view::SessionView;
+use wire::control::{ControlResponse, HostReply};
 use wire::mode::PermissionMode;
 
 pub(crate) struct SessionControl {
@@ -128,7 +128,7 @@ impl SessionControl {
         work: impl Future<Output = Result<serde_json::Value, RequestRefusal>> + Send + 'static,
     ) {
         let id = request_id.clone();
-        self.jobs.start(request_id, async move { dispatch::line(&id, work.await) });
+        self.jobs.start(request_id, async move { dispatch::response(&id, work.await) });
     }
 
     /// The lane that overtakes the stream.
@@ -237,7 +237,7 @@ impl SessionControl {
                 biased;
                 output = &mut phase => return Some(output),
                 command = self.commands.recv(), if !self.is_channel_closed => self.handle(command).await,
-                Some(line) = self.jobs.next() => self.send(line).await,
+                Some(response) = self.jobs.next() => self.send(response).await,
             }
         }
     }
@@ -274,7 +274,7 @@ impl SessionControl {
             tokio::select! {
                 biased;
                 command = self.commands.recv(), if !self.is_channel_closed => self.handle(command).await,
-                Some(line) = self.jobs.next() => self.send(line).await,
+                Some(response) = self.jobs.next() => self.send(response).await,
                 event = &mut other, if !self.closed => return WakeReason::Event(event),
             }
         }
@@ -294,9 +294,9 @@ impl SessionControl {
                 self.close();
                 self.interrupt();
             }
-            Some(Command::Answer(response)) => self.answer_question(&response),
-            Some(Command::Withdraw { request_id }) => self.jobs.abort(&request_id),
-            Some(Command::Control { request_id, request }) => self.serve(request_id, &request).await,
+            Some(Command::Reply(reply)) => self.answer_question(reply),
+            Some(Command::Withdraw { id }) => self.jobs.abort(&id),
+            Some(Command::Request { id, request }) => self.serve(id, request).await,
         }
     }
 
@@ -325,9 +325,9 @@ impl SessionControl {
         self.queue.take_recorded(prompt.uuid.as_deref())
     }
 
-    fn answer_question(&self, response: &RawValue) {
+    fn answer_question(&self, reply: HostReply) {
         if let Some(front) = &self.host {
-            front.questions.answer(response);
+            front.questions.answer(reply);
         }
     }
 
@@ -350,8 +350,8 @@ impl SessionControl {
         self.turn.cancel();
     }
 
-    pub(crate) async fn send(&self, line: String) {
-        self.send_event(Event::Control(line)).await;
+    pub(crate) async fn send(&self, response: ControlResponse) {
+        self.send_event(Event::Response(response)).await;
     }
 
     /// Overtakes the stream.

@@ -412,7 +412,7 @@ impl SessionBuilder {
         let start = StartState { agent_recovery: owed, deferred, ..self.start_state() };
         let front = HostConnection { replies: out.replies, questions: desk, handles: reach };
         let mut control = SessionControl::new(commands, Some(front), modes);
-        control.view.apply_initialize(initialize);
+        control.view.apply_initialize(&initialize);
         Ok(Session { control, context, io, start, recipe: Some(recipe) })
     }
 

@@ -2,11 +2,11 @@
 //! question ends in exactly one reply: the host's, a withdrawal when the turn is interrupted, or a refusal when nobody is
 //! left to answer. There is no timeout, and an answer that cannot be read is a refusal.
 
-use crate::questions::{self, HostAnswer, HostQuestions, QuestionFailure};
+use crate::questions::{HostAnswer, HostQuestions, QuestionFailure};
 use permission::{Access, DecisionReason, PathFacts, PermissionRefusal, RuleSuggestion};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use wire::control::{CanUseTool, CommandPart, MatchedRule, PermissionAnswer, PermissionUpdate};
+use wire::control::{CanUseTool, CommandPart, HostQuestion, MatchedRule, PermissionAnswer, PermissionUpdate};
 
 /// Who is asked when a call needs leave.
 #[derive(Clone, Debug)]
@@ -114,28 +114,27 @@ pub(crate) fn ask_host(
     matter: &PermissionQuestion<'_>,
     cancel: CancellationToken,
 ) -> impl Future<Output = PermissionReply> + Send + use<> + 'static {
-    let answered = desk.ask(questions::QuestionKind::Permission, matter.request(), cancel);
+    let answered = desk.ask(HostQuestion::CanUseTool(Box::new(matter.request())), cancel);
     async move { PermissionReply::from_answer(answered.await) }
 }
 
-impl<'a> PermissionQuestion<'a> {
-    fn request(&self) -> CanUseTool<'a> {
+impl PermissionQuestion<'_> {
+    fn request(&self) -> CanUseTool {
         let reason = &self.refusal.reason;
         CanUseTool {
-            subtype: "can_use_tool",
-            tool_name: self.tool,
-            display_name: self.tool,
-            input: self.input,
+            tool_name: self.tool.to_owned(),
+            display_name: self.tool.to_owned(),
+            input: self.input.to_owned(),
             description: self.description(),
             permission_suggestions: self.suggestions.iter().map(RuleSuggestion::to_json).collect(),
             blocked_path: self.blocked_path(),
             decision_reason: Some(permission::escape_invisible(&reason.describe())),
-            decision_reason_type: Some(reason.kind()),
+            decision_reason_type: Some(reason.kind().into()),
             matched_ask_rule: matched_rule(reason),
-            tool_use_id: self.tool_use_id,
+            tool_use_id: self.tool_use_id.to_owned(),
             requires_user_interaction: matches!(reason, DecisionReason::Interaction),
             command_parts: self.parts.clone(),
-            agent_id: self.agent_id,
+            agent_id: self.agent_id.map(str::to_owned),
         }
     }
 
@@ -193,7 +192,11 @@ impl<'a> PermissionQuestion<'a> {
 fn matched_rule(reason: &DecisionReason) -> Option<MatchedRule> {
     let DecisionReason::Rule { text, source } = reason else { return None };
     let (tool, content) = permission::rule::split_rule(text).ok()?;
-    Some(MatchedRule { source: source.as_str(), tool_name: tool.into(), rule_content: content.map(str::to_owned) })
+    Some(MatchedRule {
+        source: source.as_str().into(),
+        tool_name: tool.into(),
+        rule_content: content.map(str::to_owned),
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::command::Event;
 use crate::host::HostSender;
 use crate::session::StateFrames;
 use futures_util::future::BoxFuture;
-use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use store::live_sessions::LiveRecord;
 use sys::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use wire::control::{ControlAnswer, ControlCancel, ControlRequest};
+use wire::control::{HostQuestion, HostReply, codec};
 use wire::sdk::SystemBody;
 
 /// What a question is about.
@@ -32,7 +32,15 @@ pub(crate) enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// What a person has to answer, as other processes are told.
+    fn of(question: &HostQuestion) -> Self {
+        match question {
+            HostQuestion::CanUseTool(_) => Self::Permission,
+            HostQuestion::Elicitation(_) => Self::Elicitation,
+            HostQuestion::HookCallback(_) | HostQuestion::McpMessage(_) | HostQuestion::Unknown(_) => Self::Program,
+        }
+    }
+
+    /// What a person has to answer, as other processes see it.
     fn person_action(self) -> Option<&'static str> {
         match self {
             Self::Permission => Some("permission"),
@@ -82,10 +90,14 @@ struct QuestionTable {
 }
 
 struct PendingQuestion {
-    kind: QuestionKind,
-    /// As it was sent.
-    line: String,
+    question: HostQuestion,
     reply: oneshot::Sender<HostAnswer>,
+}
+
+impl PendingQuestion {
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::of(&self.question)
+    }
 }
 
 impl std::fmt::Debug for HostQuestions {
@@ -110,32 +122,21 @@ impl HostQuestions {
         self.0.open.lock()
     }
 
-    /// Asks; `request` is the object with its `subtype`. Dropping the future withdraws the question, as cancelling does.
-    pub(crate) fn ask(
-        &self,
-        matter: QuestionKind,
-        request: impl Serialize,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, HostAnswer> {
-        let id = sys::id::uuid();
-        let line = wire::raw::to_line(&ControlRequest::new(&id, request)).map_err(|error| error.to_string());
-        let desk = self.clone();
-        Box::pin(async move {
-            let line = line.map_err(QuestionFailure::Refused)?;
-            desk.wait(id, line, matter, cancel).await
-        })
+    /// Asks the host. Dropping the future withdraws the question, as cancelling does.
+    pub(crate) fn ask(&self, question: HostQuestion, cancel: CancellationToken) -> BoxFuture<'static, HostAnswer> {
+        Box::pin(self.clone().wait(sys::id::uuid(), question, cancel))
     }
 
-    async fn wait(self, id: String, line: String, matter: QuestionKind, cancel: CancellationToken) -> HostAnswer {
+    async fn wait(self, id: String, question: HostQuestion, cancel: CancellationToken) -> HostAnswer {
         if cancel.is_cancelled() {
             return Err(QuestionFailure::Withdrawn);
         }
-        let mut ticket = self.register(id, &line, matter)?;
+        let mut ticket = self.register(id.clone(), &question)?;
         self.send_state().await;
         let sent = tokio::select! {
             biased;
             () = cancel.cancelled() => false,
-            () = self.0.host.event(Event::Control(line)) => true,
+            () = self.0.host.event(Event::Ask { id, question }) => true,
         };
         ticket.sent = sent;
         let answered = tokio::select! {
@@ -144,19 +145,19 @@ impl HostQuestions {
             () = cancel.cancelled() => Err(QuestionFailure::Withdrawn),
         };
         if let Some(withdrawal) = ticket.withdraw() {
-            self.0.host.event(Event::Control(withdrawal)).await;
+            self.0.host.event(withdrawal).await;
         }
         self.send_state().await;
         answered
     }
 
-    fn register(&self, id: String, line: &str, matter: QuestionKind) -> Result<QuestionTicket, QuestionFailure> {
+    fn register(&self, id: String, question: &HostQuestion) -> Result<QuestionTicket, QuestionFailure> {
         let (sender, reply) = oneshot::channel();
         let mut open = self.lock();
         if open.closed {
             return Err(QuestionFailure::Closed);
         }
-        open.waiting.insert(id.clone(), PendingQuestion { kind: matter, line: line.to_owned(), reply: sender });
+        open.waiting.insert(id.clone(), PendingQuestion { question: question.clone(), reply: sender });
         Ok(QuestionTicket { questions: self.clone(), id, reply, sent: false })
     }
 
@@ -164,7 +165,7 @@ impl HostQuestions {
     async fn send_state(&self) {
         let asked = {
             let mut open = self.lock();
-            let asked = open.waiting.values().find_map(|waiting| waiting.kind.person_action());
+            let asked = open.waiting.values().find_map(|waiting| waiting.kind().person_action());
             if std::mem::replace(&mut open.is_action_reported, asked.is_some()) == asked.is_some() {
                 return;
             }
@@ -179,19 +180,11 @@ impl HostQuestions {
         self.0.host.system(SystemBody::SessionStateChanged { state, sdk_host_only }).await;
     }
 
-    /// The `response` object of a `control_response`.
-    pub(crate) fn answer(&self, response: &RawValue) {
-        let Ok(answer) = serde_json::from_str::<ControlAnswer<'_>>(response.get()) else { return };
-        let said = match (answer.subtype.as_str(), answer.response) {
-            ("success", Some(response)) => Ok(response.to_owned()),
-            ("success", None) => Ok(empty()),
-            (_, _) => {
-                Err(QuestionFailure::Refused(answer.error.unwrap_or_else(|| "the host reported an error".into())))
-            }
-        };
-        let waiting = self.lock().waiting.remove(&answer.request_id);
+    pub(crate) fn answer(&self, reply: HostReply) {
+        let said = reply.outcome.map_err(QuestionFailure::Refused);
+        let waiting = self.lock().waiting.remove(&reply.request_id);
         let Some(waiting) = waiting else {
-            return tracing::debug!(id = answer.request_id, "an answer to no open question was ignored");
+            return tracing::debug!(id = reply.request_id, "an answer to no open question was ignored");
         };
         // Whoever no longer waits loses nothing.
         waiting.reply.send(said).ok();
@@ -209,11 +202,12 @@ impl HostQuestions {
         }
     }
 
-    /// The questions of a kind that wait, whole, for a host that comes back.
-    pub(crate) fn pending(&self, matter: QuestionKind) -> Vec<Box<RawValue>> {
+    /// The open questions of a kind as whole lines, for a host that connects again.
+    pub(crate) fn pending(&self, kind: QuestionKind) -> Vec<Value> {
         let open = self.lock();
-        let of_kind = open.waiting.values().filter(|waiting| waiting.kind == matter);
-        of_kind.filter_map(|waiting| RawValue::from_string(waiting.line.clone()).ok()).collect()
+        let of_kind = open.waiting.iter().filter(|(_, waiting)| waiting.kind() == kind);
+        let lines = of_kind.filter_map(|(id, waiting)| codec::question_line(id, &waiting.question).ok());
+        lines.filter_map(|line| serde_json::from_str(&line).ok()).collect()
     }
 
     /// A host took the place of the one that was asked: what only the old one knew is not answered any more.
@@ -223,7 +217,7 @@ impl HostQuestions {
             let ids: Vec<String> = open
                 .waiting
                 .iter()
-                .filter(|(_, waiting)| waiting.kind == QuestionKind::Program)
+                .filter(|(_, waiting)| waiting.kind() == QuestionKind::Program)
                 .map(|(id, _)| id.clone())
                 .collect();
             ids.iter().filter_map(|id| open.waiting.remove(id)).collect()
@@ -243,29 +237,20 @@ struct QuestionTicket {
 }
 
 impl QuestionTicket {
-    /// The line that takes the question back, when it is still open and the host knows of it.
-    fn withdraw(&mut self) -> Option<String> {
+    /// The withdrawal, when the question is still open and the host knows of it.
+    fn withdraw(&mut self) -> Option<Event> {
         let open = self.questions.lock().waiting.remove(&self.id).is_some();
-        (open && self.sent).then(|| withdrawal(&self.id))
+        (open && self.sent).then(|| Event::AskWithdrawn { id: self.id.clone() })
     }
 }
 
 impl Drop for QuestionTicket {
     fn drop(&mut self) {
         // Without room the host merely keeps a question nobody needs answered.
-        if let Some(line) = self.withdraw() {
-            self.questions.0.host.try_event(Event::Control(line));
+        if let Some(withdrawal) = self.withdraw() {
+            self.questions.0.host.try_event(withdrawal);
         }
     }
-}
-
-fn withdrawal(id: &str) -> String {
-    wire::raw::to_line(&ControlCancel::new(id)).unwrap_or_default()
-}
-
-/// `{}`
-fn empty() -> Box<RawValue> {
-    RawValue::from_string("{}".into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use std::io::BufRead;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use wire::control::{ControlResponse, InboundLine, ResponseBody};
+use wire::control::{ControlResponse, HostReply, HostRequest, InboundLine, codec};
 
 /// A line that ended the run: what it was and how long, never what it said.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,15 +30,15 @@ impl std::fmt::Display for BadLine {
 #[derive(Debug)]
 pub(crate) enum InputFrame {
     Prompt(Prompt),
-    Control {
-        request_id: String,
-        request: Box<RawValue>,
+    Request {
+        id: String,
+        request: HostRequest,
     },
-    /// What the host says to a request of ours.
-    Answer(Box<RawValue>),
-    /// The host takes a request of its own back.
+    /// The host answers a question of the session.
+    Reply(HostReply),
+    /// The host withdraws a request.
     Withdraw {
-        request_id: String,
+        id: String,
     },
     /// A control request we can name but not read: answered with an error at once.
     Malformed {
@@ -71,13 +71,14 @@ pub(crate) fn read_frame(line: &[u8]) -> Result<InputFrame, BadLine> {
 fn frame(inbound: InboundLine<'_>) -> InputFrame {
     match (inbound.kind.as_str(), inbound.request_id, inbound.request) {
         ("control_request", Some(request_id), Some(request)) => {
-            InputFrame::Control { request_id, request: request.to_owned() }
+            InputFrame::Request { id: request_id, request: HostRequest::read(request.get()) }
         }
         ("control_request", Some(request_id), None) => InputFrame::Malformed { request_id },
-        ("control_response", request_id, _) => inbound
-            .response
-            .map_or(InputFrame::Nothing, |response| InputFrame::Answer(with_request_id(response, request_id))),
-        ("control_cancel_request", Some(request_id), _) => InputFrame::Withdraw { request_id },
+        ("control_response", request_id, _) => {
+            let reply = inbound.response.and_then(|response| HostReply::read(response, request_id));
+            reply.map_or(InputFrame::Nothing, InputFrame::Reply)
+        }
+        ("control_cancel_request", Some(id), _) => InputFrame::Withdraw { id },
         ("user", _, _) => {
             let content = inbound.message.and_then(content_of).filter(|c| !is_blank(c));
             content.map_or(InputFrame::Nothing, |content| {
@@ -96,23 +97,6 @@ fn frame(inbound: InboundLine<'_>) -> InputFrame {
             InputFrame::Nothing
         }
     }
-}
-
-/// An answer with the id of its question. Some hosts write the id beside the answer, with or without an envelope inside.
-fn with_request_id(response: &RawValue, beside: Option<String>) -> Box<RawValue> {
-    let fields = || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(response.get()).ok();
-    let (Some(id), Some(mut fields)) = (beside, fields()) else { return response.to_owned() };
-    if fields.contains_key("request_id") {
-        return response.to_owned();
-    }
-    let is_envelope = matches!(fields.get("subtype").and_then(|s| s.as_str()), Some("success" | "error"));
-    if is_envelope {
-        fields.insert("request_id".into(), id.into());
-    } else {
-        let answer = serde_json::json!({"subtype": "success", "request_id": id, "response": fields});
-        return wire::raw::to_raw(&answer).unwrap_or_else(|_| response.to_owned());
-    }
-    wire::raw::to_raw(&fields).unwrap_or_else(|_| response.to_owned())
 }
 
 fn priority(name: Option<&str>) -> PromptPriority {
@@ -147,12 +131,8 @@ pub(crate) fn is_blank(content: &RawValue) -> bool {
 
 /// The error answer to a control request without a `request`.
 pub(crate) fn malformed_reply(request_id: &str) -> Option<String> {
-    let response = ResponseBody::Error {
-        request_id,
-        error: "Malformed control request: no `request` object".into(),
-        error_code: None,
-    };
-    wire::raw::to_line(&ControlResponse { kind: "control_response", response }).ok()
+    let error = "Malformed control request: no `request` object";
+    codec::response_line(&ControlResponse::refused(request_id, error, None)).ok()
 }
 
 /// Everything the reader hands on besides commands.
@@ -179,9 +159,9 @@ pub(crate) fn read_commands(mut source: impl BufRead, commands: &CommandSender, 
                 }
                 Command::Submit(prompt)
             }
-            Ok(InputFrame::Control { request_id, request }) => Command::Control { request_id, request },
-            Ok(InputFrame::Answer(response)) => Command::Answer(response),
-            Ok(InputFrame::Withdraw { request_id }) => Command::Withdraw { request_id },
+            Ok(InputFrame::Request { id, request }) => Command::Request { id, request },
+            Ok(InputFrame::Reply(reply)) => Command::Reply(reply),
+            Ok(InputFrame::Withdraw { id }) => Command::Withdraw { id },
             Ok(InputFrame::Malformed { request_id }) => {
                 if let Some(reply) = malformed_reply(&request_id) {
                     side.replies.blocking_send(reply).ok();

@@ -475,7 +475,7 @@ fn command_parts(explained: &permission::DecisionExplanation) -> Vec<CommandPart
     }
     let told = |part: &permission::ExplainedPart| CommandPart {
         command: permission::escape_invisible(&part.text),
-        decision: part.decision,
+        decision: part.decision.into(),
         reason: permission::escape_invisible(&part.reason.describe()),
     };
     explained.parts.iter().map(told).collect()

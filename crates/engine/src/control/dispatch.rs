@@ -6,7 +6,6 @@ use crate::command::Event;
 use crate::grants::wanted_mode;
 use crate::side_question;
 use futures_util::future::BoxFuture;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::control::{ControlResponse, FieldChange, HostRequest, InterruptRequest, RenameSession};
 use wire::entry::{MetaEntry, TranscriptEntry};
@@ -32,8 +31,8 @@ impl RequestRefusal {
 /// What becomes of a request.
 pub(super) enum RequestOutcome {
     Now(Value),
-    /// A finished line.
-    Line(String),
+    /// A finished answer.
+    Response(ControlResponse),
     Later(BoxFuture<'static, Result<Value, RequestRefusal>>),
     Refused(RequestRefusal),
     /// Answered by the session.
@@ -57,11 +56,7 @@ impl RequestOutcome {
 }
 
 impl SessionControl {
-    pub(super) async fn serve(&mut self, request_id: String, request: &RawValue) {
-        let request = match HostRequest::read(request.get()) {
-            Ok(request) => request,
-            Err(error) => return self.send(refused(&request_id, RequestRefusal::new(error.to_string()))).await,
-        };
+    pub(super) async fn serve(&mut self, request_id: String, request: HostRequest) {
         if let HostRequest::Interrupt(asked) = request {
             return self.interrupt_for(&request_id, asked).await;
         }
@@ -70,10 +65,10 @@ impl SessionControl {
         self.send_dropped(before).await;
         match said {
             RequestOutcome::Now(response) => {
-                self.send(success(&request_id, response)).await;
+                self.send(ControlResponse::success(&request_id, response)).await;
                 self.tell_title().await;
             }
-            RequestOutcome::Line(line) => self.send(line).await,
+            RequestOutcome::Response(response) => self.send(response).await,
             RequestOutcome::Refused(refusal) => self.send(refused(&request_id, refusal)).await,
             RequestOutcome::Later(work) => self.start_reply(request_id, work),
             RequestOutcome::Noted => {}
@@ -105,7 +100,7 @@ impl SessionControl {
         if let Some(cancelled) = cancelled {
             response["cancelled"] = json!(cancelled);
         }
-        self.send(success(request_id, response)).await;
+        self.send(ControlResponse::success(request_id, response)).await;
         self.interrupt();
     }
 
@@ -115,7 +110,7 @@ impl SessionControl {
         };
         match request {
             HostRequest::Initialize(asked) => match self.reinitialize(request_id, *asked) {
-                Ok(line) => RequestOutcome::Line(line),
+                Ok(response) => RequestOutcome::Response(response),
                 Err(refusal) => RequestOutcome::Refused(refusal),
             },
             HostRequest::SetPermissionMode(asked) => self.set_mode(&asked.mode),
@@ -207,8 +202,13 @@ impl SessionControl {
             HostRequest::SetColor | HostRequest::SetHasSubscribers => RequestOutcome::Now(json!({})),
             HostRequest::FileSuggestions(asked) => self.suggest_files(front, asked.query),
             HostRequest::RegisterRepoRoot(asked) => self.register_root(&asked.directory),
-            HostRequest::Interrupt(_) => RequestOutcome::Line(unsupported(request_id, "interrupt")),
-            HostRequest::Unknown(subtype) => RequestOutcome::Line(unsupported(request_id, &subtype)),
+            HostRequest::Interrupt(_) => {
+                RequestOutcome::Response(ControlResponse::unsupported(request_id, "interrupt"))
+            }
+            HostRequest::Unknown(subtype) => {
+                RequestOutcome::Response(ControlResponse::unsupported(request_id, &subtype))
+            }
+            HostRequest::Unreadable(error) => RequestOutcome::refused(error.to_string()),
         }
     }
 }
@@ -270,26 +270,14 @@ fn rename(front: &HostConnection, asked: RenameSession) -> RequestOutcome {
     }
 }
 
-/// The line that answers a request.
-pub(super) fn line(request_id: &str, said: Result<Value, RequestRefusal>) -> String {
+/// The answer to a request.
+pub(super) fn response(request_id: &str, said: Result<Value, RequestRefusal>) -> ControlResponse {
     match said {
-        Ok(response) => success(request_id, response),
+        Ok(body) => ControlResponse::success(request_id, body),
         Err(refusal) => refused(request_id, refusal),
     }
 }
 
-pub(super) fn success(request_id: &str, response: Value) -> String {
-    wire::raw::to_line(&ControlResponse::success(request_id, response)).unwrap_or_default()
-}
-
-fn refused(request_id: &str, refusal: RequestRefusal) -> String {
-    let response = match refusal.code {
-        Some(code) => ControlResponse::refused_as(request_id, refusal.error, code),
-        None => ControlResponse::refused(request_id, refusal.error),
-    };
-    wire::raw::to_line(&response).unwrap_or_default()
-}
-
-fn unsupported(request_id: &str, subtype: &str) -> String {
-    wire::raw::to_line(&ControlResponse::unsupported(request_id, subtype)).unwrap_or_default()
+fn refused(request_id: &str, refusal: RequestRefusal) -> ControlResponse {
+    ControlResponse::refused(request_id, refusal.error, refusal.code)
 }

@@ -1,12 +1,12 @@
 //! `initialize`: what the host learns about the session, and what a repeated one changes. The reply waits for nothing slow:
 //! no server, no hook, no network.
 
-use super::dispatch::{RequestRefusal, success};
+use super::dispatch::RequestRefusal;
 use super::{HostConnection, SessionControl};
 use crate::questions::QuestionKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use wire::control::{ControlResponse, InitializeRequest, ModelInfo, ResponseBody};
+use wire::control::{ControlResponse, InitializeRequest, ModelInfo};
 
 impl SessionControl {
     /// The models that can be chosen. The endpoint is asked when that was long ago.
@@ -25,20 +25,19 @@ impl SessionControl {
         &mut self,
         request_id: &str,
         asked: InitializeRequest,
-    ) -> Result<String, RequestRefusal> {
+    ) -> Result<ControlResponse, RequestRefusal> {
         let Some(front) = &self.host else { return Err(RequestRefusal::new("There is no host here")) };
         if let Some(agents) = &asked.agents {
             self.changes.agents = Some(config::agents::from_json(agents.get()).map_err(RequestRefusal::new)?);
         }
         let hooks_sent = asked.hooks.is_some();
-        if let Some(hooks) = asked.hooks {
+        if let Some(hooks) = asked.hooks.clone() {
             front.questions.fail_programs("the host was connected anew; try again");
             front.handles.host_hooks.replace(hooks);
         }
         self.changes.tasks = true;
         if !std::mem::replace(&mut self.view.is_initialized, true) {
-            self.view.keeps_agents_on_interrupt = asked.per_task_stop_affordance == Some(true);
-            self.view.dialogs = asked.supported_dialog_kinds.unwrap_or_default();
+            self.view.apply_initialize(&asked);
         }
         let manifests = asked.sdk_mcp_server_manifests.unwrap_or_default();
         let manifests = manifests.into_keys().map(|name| (name, "not_honoured")).collect();
@@ -51,8 +50,8 @@ impl SessionControl {
         request_id: &str,
         hooks_sent: bool,
         manifests: &BTreeMap<String, &'static str>,
-    ) -> String {
-        let Some(front) = &self.host else { return success(request_id, Value::Null) };
+    ) -> ControlResponse {
+        let Some(front) = &self.host else { return ControlResponse::success(request_id, Value::Null) };
         let mut reply = Map::new();
         let mut put = |key: &str, value: Value| reply.insert(key.to_owned(), value);
         put("commands", json!(self.view.commands));
@@ -74,14 +73,13 @@ impl SessionControl {
         put("fast_mode_state", json!("off"));
         put("session_state", json!(if self.running { "running" } else { "idle" }));
         put("capabilities", json!(super::dispatch::CAPABILITIES));
-        let response = ResponseBody::Success {
-            request_id,
+        ControlResponse::Success {
+            request_id: request_id.to_owned(),
             response: Some(Value::Object(reply)),
             pending_permission_requests: Some(front.questions.pending(QuestionKind::Permission)),
             pending_user_dialog_requests: Some(front.questions.pending(QuestionKind::Dialog)),
             pending_elicitation_requests: Some(front.questions.pending(QuestionKind::Elicitation)),
-        };
-        wire::raw::to_line(&ControlResponse { kind: "control_response", response }).unwrap_or_default()
+        }
     }
 }
 

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 use tokio::task::{AbortHandle, JoinSet};
+use wire::control::ControlResponse;
 
 #[derive(Default)]
 pub(super) struct RequestJobs {
-    running: JoinSet<(String, String)>,
+    running: JoinSet<(String, ControlResponse)>,
     handles: BTreeMap<String, AbortHandle>,
 }
 
 impl RequestJobs {
-    /// `work` ends with the answer's line.
-    pub(super) fn start(&mut self, request_id: String, work: impl Future<Output = String> + Send + 'static) {
+    /// `work` ends with the answer.
+    pub(super) fn start(&mut self, request_id: String, work: impl Future<Output = ControlResponse> + Send + 'static) {
         self.abort(&request_id);
         let id = request_id.clone();
         let handle = self.running.spawn(async move { (id, work.await) });
@@ -30,12 +31,12 @@ impl RequestJobs {
     }
 
     /// The next answer; `None` when nothing is under way.
-    pub(super) async fn next(&mut self) -> Option<String> {
+    pub(super) async fn next(&mut self) -> Option<ControlResponse> {
         loop {
             match self.running.join_next().await? {
-                Ok((id, line)) => {
+                Ok((id, response)) => {
                     self.handles.remove(&id);
-                    return Some(line);
+                    return Some(response);
                 }
                 Err(error) if error.is_cancelled() => {}
                 Err(error) => {
@@ -57,10 +58,12 @@ mod tests {
         // [SDK-95]
         let mut jobs = RequestJobs::default();
         jobs.start("a".into(), std::future::pending());
-        jobs.start("b".into(), async { "first".to_owned() });
-        jobs.start("b".into(), async { "second".to_owned() });
+        let answer = |text: &str| ControlResponse::success("b", serde_json::json!(text));
+        let (first, second) = (answer("first"), answer("second"));
+        jobs.start("b".into(), async { first });
+        jobs.start("b".into(), async { second });
         jobs.abort("a");
-        assert_eq!(jobs.next().await.as_deref(), Some("second"), "asked again, answered once");
+        assert_eq!(jobs.next().await, Some(answer("second")), "asked again, answered once");
         assert_eq!((jobs.next().await, jobs.is_empty()), (None, true));
     }
 }

@@ -53,8 +53,8 @@ pub(crate) struct SessionView {
 
 impl SessionView {
     /// Takes over what the first `initialize` says about the host's abilities.
-    pub(crate) fn apply_initialize(&mut self, request: InitializeRequest) {
+    pub(crate) fn apply_initialize(&mut self, request: &InitializeRequest) {
         self.keeps_agents_on_interrupt = request.per_task_stop_affordance == Some(true);
-        self.dialogs = request.supported_dialog_kinds.unwrap_or_default();
+        self.dialogs = request.supported_dialog_kinds.clone().unwrap_or_default();
     }
 }

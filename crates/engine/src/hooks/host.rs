@@ -1,16 +1,15 @@
 //! Hooks that the host itself runs: what it registered with `initialize`, and the way to it. Registering again replaces what
 //! was there, in every thread of the session; whoever still waits for an answer of the old ones is told to try again.
 
-use crate::questions::{HostQuestions, QuestionFailure, QuestionKind};
+use crate::questions::{HostQuestions, QuestionFailure};
 use hooks::{HandlerJob, HandlerResult, HookLayer, HookOrigin};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use sys::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use wire::control::{CallbackFailure, HookMatcher};
+use wire::control::{CallbackFailure, HookCallback, HookMatcher, HostQuestion};
 use wire::hooks::HookEventName;
 
 /// Matchers by event name, as the host sent them.
@@ -22,15 +21,6 @@ pub(crate) struct HostHooks {
     /// Asks the host to run one (`hook_callback`).
     questions: HostQuestions,
     declared: Mutex<Arc<HostMatchers>>,
-}
-
-#[derive(Serialize)]
-struct HookCallback<'a> {
-    subtype: &'static str,
-    callback_id: &'a str,
-    input: Box<RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_use_id: Option<&'a str>,
 }
 
 impl HostHooks {
@@ -61,10 +51,11 @@ impl HostHooks {
         let Ok(input) = RawValue::from_string(job.payload.to_string()) else {
             return HandlerResult::Failed { why: "the event could not be written".into() };
         };
-        let tool_use_id = job.tool_use_id.as_deref();
-        let request = HookCallback { subtype: "hook_callback", callback_id, input, tool_use_id };
+        let tool_use_id = job.tool_use_id.as_deref().map(str::to_owned);
+        let question =
+            HostQuestion::HookCallback(HookCallback { callback_id: callback_id.to_owned(), input, tool_use_id });
         let before = self.declared();
-        match self.questions.ask(QuestionKind::Program, request, CancellationToken::new()).await {
+        match self.questions.ask(question, CancellationToken::new()).await {
             Ok(output) => HandlerResult::Replied { body: output.get().to_owned() },
             Err(QuestionFailure::Withdrawn) => HandlerResult::Cancelled,
             // Nobody is left to hear of the end.

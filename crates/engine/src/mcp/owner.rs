@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use http::Http;
 use mcp::auth::{HelperPlace, Keyring};
 use mcp::{ElicitAction, Elicitation, ElicitationAnswer, HeaderOccasion, Headers, McpOwner};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +17,7 @@ use sys::Env;
 use sys::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tools::masking::Masking;
+use wire::control::{ElicitationQuestion, HostQuestion, McpMessageQuestion};
 use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
 use wire::mcp::{RemoteConfig, ServerConfig};
 use wire::sdk::SystemBody;
@@ -135,20 +136,16 @@ impl McpSessionOwner {
     async fn ask_host(&self, asked: Elicitation) -> ElicitationAnswer {
         let Some(desk) = self.questions() else { return ElicitationAnswer::DECLINED };
         let mode = mode(&asked);
-        let mut request = json!({
-            "subtype": "elicitation", "mcp_server_name": asked.server, "message": asked.message, "mode": mode,
+        let question = HostQuestion::Elicitation(ElicitationQuestion {
+            mcp_server_name: asked.server,
+            message: asked.message,
+            mode: mode.into(),
+            url: asked.url,
+            elicitation_id: asked.id,
+            requested_schema: asked.schema,
         });
-        for (key, value) in [
-            ("url", asked.url.map(Value::String)),
-            ("elicitation_id", asked.id.map(Value::String)),
-            ("requested_schema", asked.schema),
-        ] {
-            if let Some(value) = value {
-                request[key] = value;
-            }
-        }
-        // Dropped with the server's request, which takes the question back.
-        match desk.ask(QuestionKind::Elicitation, request, CancellationToken::new()).await {
+        // Dropped with the server's request, which withdraws the question.
+        match desk.ask(question, CancellationToken::new()).await {
             Ok(answer) => read(&answer),
             Err(_) => ElicitationAnswer::DECLINED,
         }
@@ -209,14 +206,8 @@ impl McpOwner for McpSessionOwner {
         let Some(desk) = self.questions() else {
             return Box::pin(std::future::ready(Err("there is no host to serve it".to_owned())));
         };
-        #[derive(serde::Serialize)]
-        struct McpMessageRequest<'a> {
-            subtype: &'static str,
-            server_name: &'a str,
-            message: Box<RawValue>,
-        }
-        let request = McpMessageRequest { subtype: "mcp_message", server_name: server, message };
-        let asked = desk.ask(QuestionKind::Program, request, CancellationToken::new());
+        let question = HostQuestion::McpMessage(McpMessageQuestion { server_name: server.to_owned(), message });
+        let asked = desk.ask(question, CancellationToken::new());
         Box::pin(async move {
             #[derive(serde::Deserialize)]
             struct McpMessageAnswer {

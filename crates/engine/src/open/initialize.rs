@@ -48,8 +48,8 @@ impl SessionBuilder {
         match first {
             FirstCommand::Greeting { request_id, hooks_sent, manifests } => {
                 session.control.view.is_initialized = true;
-                let line = session.control.initialize_reply(&request_id, hooks_sent, &manifests);
-                session.control.send(line).await;
+                let reply = session.control.initialize_reply(&request_id, hooks_sent, &manifests);
+                session.control.send(reply).await;
             }
             FirstCommand::Other(command) => session.control.handle(command).await,
         }
@@ -62,13 +62,10 @@ impl SessionBuilder {
             message: "Error: --await-initialize was given, but the first line was no initialize request".into(),
             reason: Some(NOT_FIRST),
         };
-        let Some(Command::Control { request_id, request }) = first else {
-            return if self.options.await_initialize { Err(not_first()) } else { Ok(FirstCommand::Other(first)) };
-        };
-        let asked = match HostRequest::read(request.get()) {
-            Ok(HostRequest::Initialize(asked)) => *asked,
-            Ok(_) | Err(_) if self.options.await_initialize => return Err(not_first()),
-            Ok(_) | Err(_) => return Ok(FirstCommand::Other(Some(Command::Control { request_id, request }))),
+        let (request_id, asked) = match first {
+            Some(Command::Request { id, request: HostRequest::Initialize(asked) }) => (id, *asked),
+            _ if self.options.await_initialize => return Err(not_first()),
+            other => return Ok(FirstCommand::Other(other)),
         };
         let hooks_sent = asked.hooks.is_some();
         let manifests = asked.sdk_mcp_server_manifests.iter().flatten();
