@@ -6,25 +6,34 @@ use crate::protocol::{
     PermissionOption, PermissionOptionKind, PermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
     ToolCallContent, ToolCallStatus, ToolCallUpdate,
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
+use wire::control::{CanUseTool, PermissionVerdict};
 
 const ONCE: &str = "allow";
 const ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject";
 
-/// The engine's question: `can_use_tool`.
-#[derive(Debug, Deserialize)]
+/// What an editor shows of `can_use_tool`.
+#[derive(Debug)]
 pub(crate) struct AcpPermissionRequest {
     pub(crate) tool_name: String,
     pub(crate) input: Value,
-    #[serde(default)]
     pub(crate) tool_use_id: String,
-    #[serde(default)]
     permission_suggestions: Vec<Value>,
-    #[serde(default)]
     decision_reason: Option<String>,
+}
+
+impl From<CanUseTool> for AcpPermissionRequest {
+    fn from(asked: CanUseTool) -> Self {
+        Self {
+            tool_name: asked.tool_name,
+            input: serde_json::from_str(asked.input.get()).unwrap_or_default(),
+            tool_use_id: asked.tool_use_id,
+            permission_suggestions: asked.permission_suggestions,
+            decision_reason: asked.decision_reason,
+        }
+    }
 }
 
 impl AcpPermissionRequest {
@@ -70,7 +79,7 @@ impl AcpPermissionRequest {
     }
 
     /// The `response` of the engine's question.
-    pub(crate) fn verdict(&self, outcome: Result<RequestPermissionResponse, String>) -> Value {
+    pub(crate) fn verdict(&self, outcome: Result<RequestPermissionResponse, String>) -> PermissionVerdict {
         let chosen = match outcome {
             Ok(response) => match response.outcome {
                 PermissionOutcome::Selected { option_id } => option_id,
@@ -79,24 +88,19 @@ impl AcpPermissionRequest {
             Err(why) => return deny(&format!("The editor could not ask: {why}"), false),
         };
         match chosen.as_str() {
-            ONCE => json!({"behavior": "allow", "updatedInput": self.input}),
-            ALWAYS => json!({
-                "behavior": "allow",
-                "updatedInput": self.input,
-                "updatedPermissions": self.permission_suggestions,
-            }),
-            mode @ ("acceptEdits" | "default") if self.tool_name == "ExitPlanMode" => json!({
-                "behavior": "allow",
-                "updatedInput": self.input,
-                "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
-            }),
+            ONCE => PermissionVerdict::allow(self.input.clone()),
+            ALWAYS => PermissionVerdict::allow(self.input.clone()).with_updates(self.permission_suggestions.clone()),
+            mode @ ("acceptEdits" | "default") if self.tool_name == "ExitPlanMode" => {
+                let update = json!({"type": "setMode", "mode": mode, "destination": "session"});
+                PermissionVerdict::allow(self.input.clone()).with_updates(vec![update])
+            }
             _ => deny("The user refused this.", false),
         }
     }
 }
 
-fn deny(message: &str, interrupt: bool) -> Value {
-    json!({"behavior": "deny", "message": message, "interrupt": interrupt})
+fn deny(message: &str, interrupt: bool) -> PermissionVerdict {
+    PermissionVerdict::deny(message).interrupting(interrupt)
 }
 
 fn describe(suggestion: &Value) -> Vec<String> {
@@ -124,10 +128,10 @@ mod tests {
     use super::*;
 
     fn question(tool: &str, suggestions: &Value) -> AcpPermissionRequest {
-        serde_json::from_value(json!({
+        let asked = json!({
             "tool_name": tool, "input": {"command": "ls"}, "tool_use_id": "t", "permission_suggestions": suggestions,
-        }))
-        .unwrap()
+        });
+        serde_json::from_str::<CanUseTool>(&asked.to_string()).unwrap().into()
     }
 
     fn chosen(option: &str) -> Result<RequestPermissionResponse, String> {
@@ -143,25 +147,25 @@ mod tests {
             json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "ls:*"}], "behavior": "allow"}]);
         let full = question("Bash", &rules);
         assert_eq!(full.options()[1].name, "Always allow Bash(ls:*)");
-        assert_eq!(full.verdict(chosen(ALWAYS))["updatedPermissions"], rules);
-        assert_eq!(full.verdict(chosen(ONCE)).get("updatedPermissions"), None);
+        assert_eq!(json!(full.verdict(chosen(ALWAYS)))["updatedPermissions"], rules);
+        assert_eq!(json!(full.verdict(chosen(ONCE))).get("updatedPermissions"), None);
     }
 
     #[test]
     fn everything_else_is_a_refusal() {
         let asked = question("Bash", &json!([]));
-        assert_eq!(asked.verdict(chosen("nonsense"))["behavior"], "deny");
-        assert_eq!(asked.verdict(Err("gone".into()))["behavior"], "deny");
+        assert_eq!(json!(asked.verdict(chosen("nonsense")))["behavior"], "deny");
+        assert_eq!(json!(asked.verdict(Err("gone".into())))["behavior"], "deny");
         let cancelled = serde_json::from_value(json!({"outcome": {"outcome": "cancelled"}})).unwrap();
-        assert_eq!(asked.verdict(Ok(cancelled))["interrupt"], true);
+        assert_eq!(json!(asked.verdict(Ok(cancelled)))["interrupt"], true);
     }
 
     #[test]
     fn a_plan_is_accepted_into_a_mode() {
         let plan = question("ExitPlanMode", &json!([]));
-        assert_eq!(plan.verdict(chosen("acceptEdits"))["updatedPermissions"][0]["mode"], "acceptEdits");
-        assert_eq!(plan.verdict(chosen(REJECT))["behavior"], "deny");
+        assert_eq!(json!(plan.verdict(chosen("acceptEdits")))["updatedPermissions"][0]["mode"], "acceptEdits");
+        assert_eq!(json!(plan.verdict(chosen(REJECT)))["behavior"], "deny");
         // A mode is no answer to another question.
-        assert_eq!(question("Bash", &json!([])).verdict(chosen("default"))["behavior"], "deny");
+        assert_eq!(json!(question("Bash", &json!([])).verdict(chosen("default")))["behavior"], "deny");
     }
 }

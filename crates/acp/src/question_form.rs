@@ -6,7 +6,8 @@ use crate::protocol::{
     FieldItems,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use wire::control::PermissionVerdict;
 
 pub(crate) const TOOL: &str = "AskUserQuestion";
 
@@ -68,17 +69,17 @@ fn name(at: usize) -> String {
 }
 
 /// The `response` of the engine's question.
-pub(crate) fn verdict(input: &Value, outcome: Result<ElicitationAnswer, String>) -> Value {
+pub(crate) fn verdict(input: &Value, outcome: Result<ElicitationAnswer, String>) -> PermissionVerdict {
     let content = match outcome {
         Ok(answer) if answer.action == ElicitationAction::Accept => answer.content.unwrap_or_default(),
-        Ok(_) => return json!({"behavior": "deny", "message": "The user did not answer."}),
-        Err(why) => return json!({"behavior": "deny", "message": format!("The editor could not ask: {why}")}),
+        Ok(_) => return PermissionVerdict::deny("The user did not answer."),
+        Err(why) => return PermissionVerdict::deny(format!("The editor could not ask: {why}")),
     };
     let answer = |(at, asked): (usize, AcpQuestion)| Some((asked.question, text(content.get(&name(at))?)?.into()));
     let answers: Map<String, Value> = questions(input).into_iter().enumerate().filter_map(answer).collect();
     let mut updated = input.clone();
     updated["answers"] = Value::Object(answers);
-    json!({"behavior": "allow", "updatedInput": updated})
+    PermissionVerdict::allow(updated)
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -92,6 +93,7 @@ fn text(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn input() -> Value {
         json!({"questions": [
@@ -114,10 +116,10 @@ mod tests {
     #[test]
     fn answers_are_keyed_by_the_question() {
         let said = json!({"action": "accept", "content": {"question1": "B", "question2": ["C", "D"]}});
-        let told = verdict(&input(), Ok(serde_json::from_value(said).unwrap()));
+        let told = json!(verdict(&input(), Ok(serde_json::from_value(said).unwrap())));
         assert_eq!(told["updatedInput"]["answers"], json!({"Which one?": "B", "Which ones?": "C, D"}));
         let declined = serde_json::from_value(json!({"action": "decline"})).unwrap();
-        assert_eq!(verdict(&input(), Ok(declined))["behavior"], "deny");
-        assert_eq!(verdict(&input(), Err("no".into()))["behavior"], "deny");
+        assert_eq!(json!(verdict(&input(), Ok(declined)))["behavior"], "deny");
+        assert_eq!(json!(verdict(&input(), Err("no".into())))["behavior"], "deny");
     }
 }

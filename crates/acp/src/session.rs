@@ -12,14 +12,16 @@ use crate::question_form;
 use crate::updates::{ReplayMode, UpdateBuilder};
 use engine::{Command, CommandSender, Event, EventReceiver, Prompt};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use sys::sync::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
+use wire::control::{
+    HostQuestion, HostReply, HostRequest, InterruptRequest, PermissionVerdict, SetModel, SetPermissionMode,
+};
 use wire::sdk::{SdkMessage, TurnResult};
 
 /// The configuration option under which the model is chosen.
@@ -71,19 +73,6 @@ struct InitializeAnswer {
     models: Vec<AcpModel>,
 }
 
-/// A line of the engine that is not a message.
-#[derive(Debug, Deserialize)]
-struct AcpControlLine<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    request_id: String,
-    #[serde(borrow, default)]
-    request: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    response: Option<&'a RawValue>,
-}
-
 impl AcpSession {
     /// Takes over an open engine session and begins to listen.
     pub(crate) fn start(
@@ -111,7 +100,7 @@ impl AcpSession {
 
     /// Asks the engine what it offers; the commands are announced when the client knows the session.
     pub(crate) async fn initialize_engine(&self) -> Vec<AvailableCommand> {
-        let reply = self.control(json!({"subtype": "initialize"})).await.unwrap_or_default();
+        let reply = self.control(HostRequest::Initialize(Box::default())).await.unwrap_or_default();
         let welcome: InitializeAnswer = serde_json::from_value(reply).unwrap_or_default();
         let mut open = self.pending();
         open.model = welcome.models.first().map(|model| model.value.clone()).unwrap_or_default();
@@ -144,16 +133,16 @@ impl AcpSession {
     }
 
     pub(crate) async fn set_model(&self, model: &str) -> Result<Vec<SessionConfigOption>, ProtocolError> {
-        self.control_or_error(json!({"subtype": "set_model", "model": model})).await?;
+        self.control_or_error(HostRequest::SetModel(SetModel { model: Some(model.to_owned()) })).await?;
         model.clone_into(&mut self.pending().model);
         Ok(self.config_options())
     }
 
     pub(crate) async fn set_mode(&self, mode: &str) -> Result<(), ProtocolError> {
-        self.control_or_error(json!({"subtype": "set_permission_mode", "mode": mode})).await
+        self.control_or_error(HostRequest::SetPermissionMode(SetPermissionMode { mode: mode.to_owned() })).await
     }
 
-    async fn control_or_error(&self, request: Value) -> Result<(), ProtocolError> {
+    async fn control_or_error(&self, request: HostRequest) -> Result<(), ProtocolError> {
         let outcome = self.control(request).await;
         outcome.map(|_| ()).map_err(|why| ProtocolError::invalid_params().data(Value::from(why)))
     }
@@ -176,7 +165,7 @@ impl AcpSession {
 
     /// Ends the running turn; what waits behind it is dropped when the engine has said what that was.
     pub(crate) async fn cancel(self: &Arc<Self>) {
-        let reply = self.ask(json!({"subtype": "interrupt", "cancel_queued": true})).await;
+        let reply = self.ask(HostRequest::Interrupt(InterruptRequest { cancel_queued: Some(true) })).await;
         let session = Arc::clone(self);
         tokio::spawn(async move { session.drop_queued(reply).await });
     }
@@ -199,19 +188,17 @@ impl AcpSession {
         self.has_ended.subscribe().wait_for(|over| *over).await.ok();
     }
 
-    async fn control(&self, request: Value) -> Result<Value, String> {
+    async fn control(&self, request: HostRequest) -> Result<Value, String> {
         self.ask(request).await.await.unwrap_or_else(|_| Err("the session has ended".into()))
     }
 
     /// Sends a control request; a session that has ended answers nothing.
-    async fn ask(&self, request: Value) -> oneshot::Receiver<Result<Value, String>> {
+    async fn ask(&self, request: HostRequest) -> oneshot::Receiver<Result<Value, String>> {
         let (sender, receiver) = oneshot::channel();
-        let request_id = sys::id::uuid();
-        if let Ok(request) = wire::raw::to_raw(&request) {
-            self.pending().controls.insert(request_id.clone(), sender);
-            if self.commands.send(Command::Control { request_id: request_id.clone(), request }).await.is_err() {
-                self.pending().controls.remove(&request_id);
-            }
+        let id = sys::id::uuid();
+        self.pending().controls.insert(id.clone(), sender);
+        if self.commands.send(Command::Request { id: id.clone(), request }).await.is_err() {
+            self.pending().controls.remove(&id);
         }
         receiver
     }
@@ -227,7 +214,18 @@ impl AcpSession {
                         self.turn_ended(result);
                     }
                 }
-                Event::Control(line) => self.handle_control(&line),
+                Event::Ask { id, question } => self.question(id, question),
+                Event::AskWithdrawn { id } => {
+                    if let Some(asking) = self.pending().questions.remove(&id) {
+                        asking.abort();
+                    }
+                }
+                Event::Response(response) => {
+                    let waiting = self.pending().controls.remove(response.request_id());
+                    if let Some(waiting) = waiting {
+                        waiting.send(response.into_result()).ok();
+                    }
+                }
                 Event::Notice(text) => tracing::info!(session = %self.id, "{text}"),
                 Event::Fault(text) => tracing::error!(session = %self.id, "{text}"),
                 Event::Refused(why) => tracing::error!(session = %self.id, "{why}"),
@@ -268,55 +266,22 @@ impl AcpSession {
         }
     }
 
-    fn handle_control(self: &Arc<Self>, line: &str) {
-        let Ok(line) = serde_json::from_str::<AcpControlLine<'_>>(line) else { return };
-        match (line.kind.as_str(), line.request, line.response) {
-            ("control_response", _, Some(response)) => self.deliver_response(response),
-            ("control_request", Some(request), _) => self.question(line.request_id, request),
-            ("control_cancel_request", ..) => {
-                if let Some(asking) = self.pending().questions.remove(&line.request_id) {
-                    asking.abort();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn deliver_response(&self, response: &RawValue) {
-        #[derive(Deserialize)]
-        struct ControlResult {
-            request_id: String,
-            subtype: String,
-            #[serde(default)]
-            response: Option<Value>,
-            #[serde(default)]
-            error: Option<String>,
-        }
-        let Ok(settled) = serde_json::from_str::<ControlResult>(response.get()) else { return };
-        let Some(waiting) = self.pending().controls.remove(&settled.request_id) else { return };
-        let outcome = match settled.subtype.as_str() {
-            "success" => Ok(settled.response.unwrap_or_default()),
-            _ => Err(settled.error.unwrap_or_else(|| "the request was refused".into())),
-        };
-        waiting.send(outcome).ok();
-    }
-
     /// Puts the engine's question to the editor; the call waits, nothing else does.
-    fn question(self: &Arc<Self>, request_id: String, request: &RawValue) {
-        let question = serde_json::from_str::<AcpPermissionRequest>(request.get());
-        let (session, id) = (Arc::clone(self), request_id.clone());
+    fn question(self: &Arc<Self>, id: String, question: HostQuestion) {
+        let (session, request_id) = (Arc::clone(self), id.clone());
         let asking = tokio::spawn(async move {
-            let answer = match question {
-                Ok(question) => {
-                    let verdict = session.ask_editor(&question).await;
-                    json!({"subtype": "success", "request_id": id, "response": verdict})
+            let reply = match question {
+                HostQuestion::CanUseTool(asked) => {
+                    let verdict = session.ask_editor(&AcpPermissionRequest::from(*asked)).await;
+                    HostReply::success(id.clone(), &verdict)
                 }
-                Err(_) => json!({"subtype": "error", "request_id": id, "error": "The editor cannot answer this."}),
+                HostQuestion::Elicitation(_)
+                | HostQuestion::HookCallback(_)
+                | HostQuestion::McpMessage(_)
+                | HostQuestion::Unknown(_) => HostReply::error(id.clone(), "The editor cannot answer this."),
             };
             session.pending().questions.remove(&id);
-            if let Ok(answer) = wire::raw::to_raw(&answer) {
-                session.commands.send(Command::Answer(answer)).await.ok();
-            }
+            session.commands.send(Command::Reply(reply)).await.ok();
         });
         self.pending().questions.insert(request_id, asking.abort_handle());
     }
@@ -324,7 +289,7 @@ impl AcpSession {
 
 impl AcpSession {
     /// Asks the editor and returns the engine's answer.
-    async fn ask_editor(&self, question: &AcpPermissionRequest) -> Value {
+    async fn ask_editor(&self, question: &AcpPermissionRequest) -> PermissionVerdict {
         if question.tool_name == question_form::TOOL {
             let request = question_form::request(&question.input, &self.id, &question.tool_use_id);
             let outcome = self.peer.request(client_method::ELICITATION_CREATE, &request).await;

@@ -72,7 +72,13 @@ async fn run_turn(stage: &DemoStage, show: &mut DemoPrinter) -> Result<(), Strin
             Event::Fault(text) => outcome = Err(text),
             Event::Notice(text) => headless::print_to_stderr(&text),
             Event::Refused(error) => outcome = Err(error.message),
-            Event::Message(_) | Event::Control(_) | Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
+            Event::Message(_)
+            | Event::Ask { .. }
+            | Event::AskWithdrawn { .. }
+            | Event::Response(_)
+            | Event::Mirror(_)
+            | Event::Dropped(_)
+            | Event::Aside(_) => {}
         }
     }
     outcome

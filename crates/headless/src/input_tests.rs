@@ -3,8 +3,8 @@ use super::*;
 fn prompt(line: &str) -> Option<(String, Option<String>, bool)> {
     match read_frame(line.as_bytes()).unwrap() {
         InputFrame::Prompt(p) => Some((p.content.get().to_owned(), p.uuid, p.query)),
-        InputFrame::Control { .. }
-        | InputFrame::Answer(_)
+        InputFrame::Request { .. }
+        | InputFrame::Reply(_)
         | InputFrame::Withdraw { .. }
         | InputFrame::Malformed { .. }
         | InputFrame::Nothing => None,
@@ -52,15 +52,15 @@ fn crlf_is_tolerated() {
 #[test]
 fn answers_are_handed_on_as_they_came() {
     let line = br#"{"type":"control_response","response":{"subtype":"success","request_id":"x","response":{"a":1}}}"#;
-    let Ok(InputFrame::Answer(response)) = read_frame(line) else { panic!() };
-    assert_eq!(response.get(), r#"{"subtype":"success","request_id":"x","response":{"a":1}}"#);
+    let Ok(InputFrame::Reply(reply)) = read_frame(line) else { panic!() };
+    assert_eq!((reply.request_id.as_str(), reply.outcome.unwrap().get()), ("x", r#"{"a":1}"#));
 }
 
 #[test]
 fn control_requests_are_routed_or_answered() {
     let line = br#"{"type":"control_request","request_id":"r1","request":{"subtype":"interrupt"}}"#;
-    let Ok(InputFrame::Control { request_id, request }) = read_frame(line) else { panic!() };
-    assert_eq!((request_id.as_str(), request.get()), ("r1", r#"{"subtype":"interrupt"}"#));
+    let Ok(InputFrame::Request { id, request: HostRequest::Interrupt(_) }) = read_frame(line) else { panic!() };
+    assert_eq!(id, "r1");
     let Ok(InputFrame::Malformed { request_id }) = read_frame(br#"{"type":"control_request","request_id":"r2"}"#)
     else {
         panic!()

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
+use wire::control::codec;
 use wire::sdk::{AssistantMessage, SdkMessage, SystemBody, TurnResult};
 
 /// Lines that are ready together go out together. With one more line of a usual size it is still what a ready pipe takes
@@ -105,12 +106,10 @@ impl EventPrinter {
 
     fn handle_event(&mut self, event: Event, batch: &mut String) {
         let message = match event {
-            Event::Control(line) | Event::Mirror(line) => {
-                if self.output == OutputFormat::StreamJson {
-                    push_line(batch, &line);
-                }
-                return;
-            }
+            Event::Ask { id, question } => return self.print_control(codec::question_line(&id, &question), batch),
+            Event::AskWithdrawn { id } => return self.print_control(codec::withdrawal_line(&id), batch),
+            Event::Response(response) => return self.print_control(codec::response_line(&response), batch),
+            Event::Mirror(line) => return self.print_control(Ok(line), batch),
             Event::Aside(ScreenEvent::Waiting(text)) => {
                 if std::io::stderr().is_terminal() {
                     print_to_stderr(&text);
@@ -149,6 +148,15 @@ impl EventPrinter {
         }
         if let SdkMessage::Result(result) = message {
             self.last = Some(result);
+        }
+    }
+
+    /// Lines beside the messages exist only in stream-json.
+    fn print_control(&self, line: Result<String, serde_json::Error>, batch: &mut String) {
+        match line {
+            Ok(line) if self.output == OutputFormat::StreamJson => push_line(batch, &line),
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "a control line could not be written"),
         }
     }
 

@@ -62,6 +62,7 @@ use terminal::surface::TerminalSize;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use todos::TodoRow;
 use transcript::TranscriptView;
+use wire::control::{HostReply, HostRequest};
 
 /// What comes in.
 #[derive(Debug)]
@@ -100,17 +101,17 @@ pub enum AppInput {
 }
 
 /// What is to be done outside.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub enum AppEffect {
     Submit(PromptMessage),
     Interrupt,
-    /// A `control_request`: its id and its `request` object as JSON.
-    Control {
+    /// A request to the engine. It answers with the same id.
+    Request {
         id: String,
-        request: String,
+        request: HostRequest,
     },
-    /// The `response` object of a `control_response`, as JSON.
-    Answer(String),
+    /// The answer to a question of the engine.
+    Reply(HostReply),
     /// Look for files; answered by `Input::Files`.
     FindFiles(String),
     /// Read the prompts of earlier sessions; answered by `Input::History`.
@@ -453,7 +454,7 @@ impl App {
 
     /// Asks the engine for what it can do.
     pub fn initialize(&mut self) {
-        self.initialize_request = Some(self.send_control_request(&serde_json::json!({"subtype": "initialize"})));
+        self.initialize_request = Some(self.send_control_request(HostRequest::Initialize(Box::default())));
     }
 
     /// The terminal has said how its background is.
@@ -511,10 +512,10 @@ impl App {
     }
 
     /// Sends a control request; the engine answers each.
-    pub(crate) fn send_control_request(&mut self, request: &serde_json::Value) -> String {
+    pub(crate) fn send_control_request(&mut self, request: HostRequest) -> String {
         self.control_count += 1;
         let id = format!("tui-{}", self.control_count);
-        self.effects.push(AppEffect::Control { id: id.clone(), request: request.to_string() });
+        self.effects.push(AppEffect::Request { id: id.clone(), request });
         id
     }
 
@@ -548,3 +549,26 @@ fn next_multiple(now: Duration, step: Duration) -> Duration {
 #[cfg(test)]
 #[path = "app_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+pub(crate) mod control_lines {
+    //! Control lines for tests, which write them as they look on the wire.
+
+    use serde_json::Value;
+    use wire::control::HostRequest;
+    use wire::control::codec::SessionControlLine;
+
+    /// The event that the engine sends for this line.
+    pub(crate) fn event(line: &Value) -> engine::Event {
+        match SessionControlLine::read(&line.to_string()).unwrap_or_else(|| panic!("{line}")) {
+            SessionControlLine::Question { id, question } => engine::Event::Ask { id, question },
+            SessionControlLine::Withdrawal { id } => engine::Event::AskWithdrawn { id },
+            SessionControlLine::Response(response) => engine::Event::Response(response),
+        }
+    }
+
+    /// The request as it is written.
+    pub(crate) fn text_of(request: &HostRequest) -> String {
+        serde_json::to_string(request).unwrap()
+    }
+}

@@ -53,7 +53,7 @@ fn say(app: &mut App, text: &str) {
 
 fn ask(app: &mut App, request: &serde_json::Value) {
     let line = json!({"type": "control_request", "request_id": "q1", "request": request});
-    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
 }
 
 fn shown(app: &App) -> Vec<String> {
@@ -84,13 +84,13 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     assert!(shown(&app).contains(&"> and then".to_owned()));
     // The engine says which messages it gives back.
     let effects = press(&mut app, &[KeyPress::plain(KeyCode::Up)]);
-    let [AppEffect::Control { id, request }] = &effects[..] else { panic!("{effects:?}") };
-    assert!(request.contains("cancel_async_message"));
+    let [AppEffect::Request { id, request }] = &effects[..] else { panic!("{effects:?}") };
+    assert!(crate::app::control_lines::text_of(request).contains("cancel_async_message"));
     assert!(app.editor.is_empty());
     let body = json!({"cancelled": true, "message_uuids": [uuid]});
     let response = json!({"subtype": "success", "request_id": id, "response": body});
     let line = json!({"type": "control_response", "response": response});
-    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
     assert_eq!(app.editor.text(), "and then");
     assert!(!shown(&app)[..3].contains(&"> and then".to_owned()));
 }
@@ -192,7 +192,7 @@ fn keys_on_their_way_do_not_answer_a_question() {
     app.now += Duration::from_millis(300);
     let effects = write(&mut app, "y");
     assert!(
-        matches!(&effects[..], [AppEffect::Answer(answer)] if answer.contains("\"behavior\":\"allow\"")),
+        matches!(&effects[..], [AppEffect::Reply(reply)] if reply.outcome.as_ref().unwrap().get().contains("\"behavior\":\"allow\"")),
         "{effects:?}"
     );
 }
@@ -207,13 +207,18 @@ fn escape_says_no_and_a_comment_goes_along() {
     ask(&mut app, &request);
     app.now += Duration::from_secs(1);
     let effects = press(&mut app, &[KeyPress::plain(KeyCode::Escape)]);
-    assert!(matches!(&effects[..], [AppEffect::Answer(answer)] if answer.contains("deny")));
+    assert!(
+        matches!(&effects[..], [AppEffect::Reply(reply)] if reply.outcome.as_ref().unwrap().get().contains("deny"))
+    );
     ask(&mut app, &request);
     app.now += Duration::from_secs(1);
     press(&mut app, &[KeyPress::plain(KeyCode::Down), KeyPress::plain(KeyCode::Tab)]);
     write(&mut app, "use make");
     let effects = enter(&mut app);
-    assert!(matches!(&effects[..], [AppEffect::Answer(answer)] if answer.contains("use make")), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [AppEffect::Reply(reply)] if reply.outcome.as_ref().unwrap().get().contains("use make")),
+        "{effects:?}"
+    );
     assert!(app.dialogs.is_empty());
 }
 
@@ -222,7 +227,7 @@ fn a_withdrawn_question_goes_away() {
     let mut app = app();
     ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
     let line = json!({"type": "control_cancel_request", "request_id": "q1"});
-    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
     assert!(app.dialogs.is_empty());
 }
 
@@ -238,7 +243,7 @@ fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
     assert!(press(&mut app, &keys).is_empty());
     let effects = press(&mut app, &keys);
     assert!(
-        matches!(&effects[..], [AppEffect::Control { request, .. }] if request.contains("stop_task") && request.contains("a1")),
+        matches!(&effects[..], [AppEffect::Request { request, .. }] if crate::app::control_lines::text_of(request).contains("stop_task") && crate::app::control_lines::text_of(request).contains("a1")),
         "{effects:?}"
     );
 }
@@ -248,7 +253,10 @@ fn modes_cycle() {
     let mut app = app();
     for mode in ["acceptEdits", "plan", "default"] {
         let effects = press(&mut app, &[KeyPress::new(KeyCode::Tab, KeyMods::SHIFT)]);
-        assert!(matches!(&effects[..], [AppEffect::Control { request, .. }] if request.contains(mode)), "{effects:?}");
+        assert!(
+            matches!(&effects[..], [AppEffect::Request { request, .. }] if crate::app::control_lines::text_of(request).contains(mode)),
+            "{effects:?}"
+        );
     }
 }
 

@@ -6,10 +6,11 @@ use super::spinner::{elapsed, faint, short_count};
 use super::{App, AppEffect, tools};
 use crate::status_line;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use terminal::style::{StyledLine, TextStyle};
+use wire::control::{AgentRow, AgentStatusLine, HostRequest};
 use wire::sdk::{TaskProgress, TaskStarted};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -164,17 +165,19 @@ impl App {
         if self.agents.due.take_if(|due| *due <= now).is_none() || self.agents.request_id.is_some() {
             return;
         }
-        let task = |agent: &RunningAgent| {
-            json!({
-                "id": agent.id, "name": agent.kind, "description": agent.description, "label": agent.label(),
-                "elapsed_ms": now.saturating_sub(agent.since).as_millis() as u64,
-                "token_count": agent.tokens, "token_samples": agent.samples,
-            })
+        let row = |agent: &RunningAgent| AgentRow {
+            id: agent.id.clone(),
+            name: agent.kind.clone(),
+            description: agent.description.clone(),
+            label: agent.label(),
+            elapsed_ms: now.saturating_sub(agent.since).as_millis() as u64,
+            token_count: agent.tokens,
+            token_samples: agent.samples.iter().copied().collect(),
         };
-        let tasks: Vec<Value> = self.agents.running.iter().map(task).collect();
-        let (columns, rows) = (self.size.columns, self.size.rows);
-        let request = json!({"subtype": "x_agent_status_line", "columns": columns, "rows": rows, "tasks": tasks});
-        self.agents.request_id = Some(self.send_control_request(&request));
+        let tasks = self.agents.running.iter().map(row).collect();
+        let (columns, rows) = (self.size.columns as u64, self.size.rows as u64);
+        let request = HostRequest::AgentStatusLine(AgentStatusLine { columns, rows, tasks });
+        self.agents.request_id = Some(self.send_control_request(request));
     }
 
     /// What the command said; `false` when this answers something else.
@@ -217,6 +220,7 @@ mod tests {
     use super::*;
     use crate::app::session::SessionDisplay;
     use crate::app::{AppInput, Preferences};
+    use serde_json::json;
     use terminal::surface::TerminalSize;
 
     fn started() -> TaskStarted {
@@ -258,8 +262,9 @@ mod tests {
 
     fn answer(app: &mut App, id: &str, body: &Value) {
         let response = json!({"subtype": "success", "request_id": id, "response": body});
-        let line = json!({"type": "control_response", "response": response}).to_string();
-        app.update(AppInput::Event(engine::Event::Control(line)));
+        app.update(AppInput::Event(crate::app::control_lines::event(
+            &json!({"type": "control_response", "response": response}),
+        )));
     }
 
     #[test]
@@ -272,7 +277,11 @@ mod tests {
         app.agents.record_start(&started(), app.now);
         let asked = |effects: &[AppEffect]| {
             effects.iter().find_map(|effect| match effect {
-                AppEffect::Control { id, request } if request.contains("x_agent_status_line") => Some(id.clone()),
+                AppEffect::Request { id, request }
+                    if crate::app::control_lines::text_of(request).contains("x_agent_status_line") =>
+                {
+                    Some(id.clone())
+                }
                 _ => None,
             })
         };
@@ -303,7 +312,7 @@ mod tests {
             App::new(Preferences::default(), TerminalSize { columns: 80, rows: 24 }, SessionDisplay::default());
         app.agents.record_start(&started(), app.now);
         let effects = app.update(AppInput::Tick);
-        let [AppEffect::Control { id, .. }] = &effects[..] else { panic!("{effects:?}") };
+        let [AppEffect::Request { id, .. }] = &effects[..] else { panic!("{effects:?}") };
         answer(&mut app, id, &json!({"configured": false}));
         app.now += TICK * 5;
         assert!(app.update(AppInput::Tick).is_empty());

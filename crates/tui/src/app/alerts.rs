@@ -2,8 +2,8 @@
 //! told once. There is a timer only while something waits.
 
 use super::{App, AppEffect};
-use serde_json::json;
 use std::time::Duration;
+use wire::control::{HostRequest, NotifyRequest};
 
 /// How long something waits before the person is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,10 @@ impl App {
         if self.idle_due().is_some_and(|due| due <= self.now) {
             self.alerts.idle_since = None;
             let message = "gimlet is waiting for your input";
-            self.send_control_request(
-                &json!({"subtype": "x_notify", "notification_type": "idle_prompt", "message": message}),
-            );
+            self.send_control_request(HostRequest::Notify(NotifyRequest {
+                notification_type: "idle_prompt".to_owned(),
+                message: message.to_owned(),
+            }));
             self.effects.push(AppEffect::Alert(message.to_owned()));
         }
     }

@@ -9,62 +9,52 @@ use super::form::ElicitationForm;
 use super::question::{QuestionProgress, QuestionTabs};
 use super::rule_suggestions;
 use super::session::SessionDisplay;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 use terminal::editor::Editor;
 use terminal::keys::KeyPress;
 use terminal::text;
 use terminal::theme::Theme;
+use wire::control::{CanUseTool, CommandPart, HostReply, MatchedRule, PermissionVerdict};
 
 pub use layout::{DialogLayout, PREVIEW_ROWS};
 
 /// Keys within this time of the dialog's appearance, or of the last typed key, go on into the prompt.
 pub const KEY_GUARD_TIME: Duration = Duration::from_millis(250);
 
-/// `can_use_tool` as the engine sends it.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What a dialog shows and changes of `can_use_tool`.
+#[derive(Clone, Debug, Default)]
 pub struct ToolPermissionRequest {
     pub tool_name: String,
-    #[serde(default)]
     pub input: Value,
-    #[serde(default)]
     pub description: Option<String>,
-    #[serde(default)]
     pub permission_suggestions: Vec<Value>,
-    #[serde(default)]
     pub blocked_path: Option<String>,
-    #[serde(default)]
     pub decision_reason: Option<String>,
-    /// It is asked about whatever the rules say.
-    #[serde(default)]
+    /// No rule can answer this one.
     pub requires_user_interaction: bool,
-    #[serde(default)]
-    pub matched_ask_rule: Option<MatchedAskRule>,
-    #[serde(default)]
-    pub command_parts: Vec<CommandPartDecision>,
-    #[serde(default)]
+    pub matched_ask_rule: Option<MatchedRule>,
+    pub command_parts: Vec<CommandPart>,
     pub tool_use_id: String,
-    #[serde(default)]
     pub agent_id: Option<String>,
 }
 
-/// A simple command of a compound one, and what it needs.
-#[derive(Clone, Debug, Deserialize)]
-pub struct CommandPartDecision {
-    pub command: String,
-    pub decision: String,
-    #[serde(default)]
-    pub reason: String,
-}
-
-/// The rule that asks.
-#[derive(Clone, Debug, Deserialize)]
-pub struct MatchedAskRule {
-    pub source: String,
-    pub tool_name: String,
-    #[serde(default)]
-    pub rule_content: Option<String>,
+impl From<CanUseTool> for ToolPermissionRequest {
+    fn from(asked: CanUseTool) -> Self {
+        Self {
+            tool_name: asked.tool_name,
+            input: serde_json::from_str(asked.input.get()).unwrap_or_default(),
+            description: asked.description,
+            permission_suggestions: asked.permission_suggestions,
+            blocked_path: asked.blocked_path,
+            decision_reason: asked.decision_reason,
+            requires_user_interaction: asked.requires_user_interaction,
+            matched_ask_rule: asked.matched_ask_rule,
+            command_parts: asked.command_parts,
+            tool_use_id: asked.tool_use_id,
+            agent_id: asked.agent_id,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,38 +185,31 @@ impl Dialog {
         }
     }
 
-    /// The `response` object for this choice.
-    pub fn answer(&self, choice: DialogChoice) -> String {
+    /// The answer to the question for this choice.
+    pub fn answer(&self, choice: DialogChoice) -> HostReply {
         let comment = self.comment();
         let verdict = match choice {
-            DialogChoice::Yes => json!({"behavior": "allow", "updatedInput": self.request.input}),
-            DialogChoice::YesAlways => json!({
-                "behavior": "allow",
-                "updatedInput": self.request.input,
-                "updatedPermissions": self.request.permission_suggestions,
-            }),
+            DialogChoice::Yes => PermissionVerdict::allow(self.request.input.clone()),
+            DialogChoice::YesAlways => PermissionVerdict::allow(self.request.input.clone())
+                .with_updates(self.request.permission_suggestions.clone()),
             DialogChoice::PlanAccepting => self.plan_verdict("acceptEdits"),
             DialogChoice::PlanBypassing => self.plan_verdict("bypassPermissions"),
             DialogChoice::PlanAsking => self.plan_verdict("default"),
-            DialogChoice::PlanClearing => json!({
-                "behavior": "deny", "interrupt": true,
-                "message": "The user approved the plan and carries it out in a new conversation.",
-            }),
+            DialogChoice::PlanClearing => {
+                PermissionVerdict::deny("The user approved the plan and carries it out in a new conversation.")
+                    .interrupting(true)
+            }
             // Without a word the model goes on planning.
             DialogChoice::No if comment.is_none() && self.request.tool_name == PLAN_TOOL => {
-                json!({"behavior": "deny", "message": KEEP_PLANNING_MESSAGE})
+                PermissionVerdict::deny(KEEP_PLANNING_MESSAGE)
             }
             DialogChoice::No => match comment {
-                Some(comment) => json!({"behavior": "deny", "message": comment}),
+                Some(comment) => PermissionVerdict::deny(comment),
                 // Without a word the turn ends, so that it can be said what to do; an agent's own turn goes on.
-                None => json!({
-                    "behavior": "deny",
-                    "message": REFUSED_MESSAGE,
-                    "interrupt": self.request.agent_id.is_none(),
-                }),
+                None => PermissionVerdict::deny(REFUSED_MESSAGE).interrupting(self.request.agent_id.is_none()),
             },
         };
-        json!({"subtype": "success", "request_id": self.id, "response": verdict}).to_string()
+        HostReply::success(self.id.clone(), &verdict)
     }
 
     /// What its row will say when this choice keeps the call from running.
@@ -249,22 +232,19 @@ impl Dialog {
         })
     }
 
-    fn plan_verdict(&self, mode: &str) -> Value {
-        json!({
-            "behavior": "allow",
-            "updatedInput": self.request.input,
-            "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
-        })
+    fn plan_verdict(&self, mode: &str) -> PermissionVerdict {
+        let update = json!({"type": "setMode", "mode": mode, "destination": "session"});
+        PermissionVerdict::allow(self.request.input.clone()).with_updates(vec![update])
     }
 
     /// A key for the questions; the whole answer once there is one, or a refusal.
-    pub fn question_key(&mut self, key: KeyPress, now: Duration) -> Option<String> {
+    pub fn question_key(&mut self, key: KeyPress, now: Duration) -> Option<HostReply> {
         let progress = self.questions.as_mut()?.key(key, now);
         self.progress(progress)
     }
 
     /// What the questions came to.
-    pub fn progress(&mut self, progress: QuestionProgress) -> Option<String> {
+    pub fn progress(&mut self, progress: QuestionProgress) -> Option<HostReply> {
         match progress {
             QuestionProgress::Goes => None,
             QuestionProgress::Refused => {
@@ -276,8 +256,7 @@ impl Dialog {
                 if let Value::Object(input) = &mut input {
                     input.extend(fields);
                 }
-                let verdict = json!({"behavior": "allow", "updatedInput": input});
-                Some(json!({"subtype": "success", "request_id": self.id, "response": verdict}).to_string())
+                Some(HostReply::success(self.id.clone(), &PermissionVerdict::allow(input)))
             }
         }
     }

@@ -8,11 +8,12 @@ use super::keys::edit;
 use super::panel::PendingResponse;
 use super::rule_suggestions;
 use super::{App, AppEffect};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 use terminal::editor::{Editor, Submission};
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};
+use wire::control::{HostReply, HostRequest, ReadFile, SetPermissionMode};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
 /// Larger files are not read to show a change in them.
@@ -37,15 +38,15 @@ impl App {
             self.print_block(preview);
         }
         if changes && let Some(path) = dialog.request.input.get("file_path").and_then(Value::as_str) {
-            let request = json!({"subtype": "read_file", "path": path, "max_bytes": MAX_ORIGINAL_BYTES});
-            self.request(&request, PendingResponse::Before(dialog.id.clone()));
+            let request =
+                ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES as u64), encoding: None };
+            self.request(HostRequest::ReadFile(request), PendingResponse::Before(dialog.id.clone()));
         }
         self.dialogs.push_back(dialog);
     }
 
     /// The file that a change is about, as it is now.
-    pub(super) fn receive_original_file(&mut self, id: &str, response: &Value) {
-        let body = response.get("response").unwrap_or(&Value::Null);
+    pub(super) fn receive_original_file(&mut self, id: &str, body: &Value) {
         let whole = body.get("truncated").is_none() && body.get("lossy").is_none();
         let text = body.get("contents").and_then(Value::as_str).filter(|_| whole);
         if let (Some(text), Some(dialog)) = (text, self.dialogs.iter_mut().find(|dialog| dialog.id == id)) {
@@ -80,8 +81,8 @@ impl App {
         }
         if let Some(form) = &mut dialog.form {
             if let Some(response) = form.key(key) {
-                let answer = json!({"subtype": "success", "request_id": dialog.id, "response": response});
-                self.answer_front(answer.to_string());
+                let reply = HostReply::success(dialog.id.clone(), &response);
+                self.answer_front(reply);
             }
             return;
         }
@@ -236,7 +237,7 @@ impl App {
 
     fn decide(&mut self, choice: DialogChoice) {
         let Some(mut dialog) = self.dialogs.pop_front() else { return };
-        self.effects.push(AppEffect::Answer(dialog.answer(choice)));
+        self.effects.push(AppEffect::Reply(dialog.answer(choice)));
         dialog.refusal_text = dialog.refusal(choice);
         self.record_refusal_text(&mut dialog);
         // A remark on a yes has no place in the answer: it is the next thing said.
@@ -254,16 +255,16 @@ impl App {
     /// The plan goes into a conversation of its own, with edits accepted.
     fn start_conversation_with_plan(&mut self, dialog: &Dialog) {
         let plan = dialog.request.input.get("plan").and_then(Value::as_str).unwrap_or_default();
-        self.send_control_request(&json!({"subtype": "set_permission_mode", "mode": "acceptEdits"}));
+        self.send_control_request(HostRequest::SetPermissionMode(SetPermissionMode { mode: "acceptEdits".into() }));
         self.next_submission = Some(Submission::plain(format!("Carry out this plan:\n\n{plan}")));
         self.submit(Submission::plain("/clear"));
     }
 
-    fn answer_front(&mut self, answer: String) {
+    fn answer_front(&mut self, answer: HostReply) {
         if let Some(mut dialog) = self.dialogs.pop_front() {
             self.record_refusal_text(&mut dialog);
         }
-        self.effects.push(AppEffect::Answer(answer));
+        self.effects.push(AppEffect::Reply(answer));
         self.after_dialog();
     }
 

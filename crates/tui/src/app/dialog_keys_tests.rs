@@ -19,7 +19,7 @@ fn app(preferences: Preferences) -> App {
 fn ask(app: &mut App, id: &str, mut request: Value) -> Vec<AppEffect> {
     request["subtype"] = json!("can_use_tool");
     let line = json!({"type": "control_request", "request_id": id, "request": request});
-    let effects = app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    let effects = app.update(AppInput::Event(crate::app::control_lines::event(&line)));
     app.now += Duration::from_secs(1);
     effects
 }
@@ -34,7 +34,10 @@ fn shown(app: &App) -> String {
 
 fn answers(effects: &[AppEffect]) -> Vec<Value> {
     let read = |effect: &AppEffect| match effect {
-        AppEffect::Answer(text) => serde_json::from_str(text).ok(),
+        AppEffect::Reply(reply) => {
+            let body: Value = serde_json::from_str(reply.outcome.as_ref().ok()?.get()).ok()?;
+            Some(json!({"request_id": reply.request_id, "response": body}))
+        }
         _ => None,
     };
     effects.iter().filter_map(read).collect()
@@ -91,7 +94,7 @@ fn shift_tab_takes_the_whole_session_on_files_only() {
                        "permission_suggestions": suggestions});
     let effects = ask(&mut app, "q2", write);
     assert!(
-        matches!(&effects[..], [AppEffect::Control { request, .. }] if request.contains("read_file")),
+        matches!(&effects[..], [AppEffect::Request { request, .. }] if crate::app::control_lines::text_of(request).contains("read_file")),
         "{effects:?}"
     );
     let answer = answers(&press(&mut app, &back));
@@ -103,10 +106,10 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
     let mut app = app(Preferences::default());
     let write = json!({"tool_name": "Write", "input": {"file_path": "/project/a", "content": "one\nzwei\n"}});
     let effects = ask(&mut app, "q1", write);
-    let Some(AppEffect::Control { id, .. }) = effects.first() else { panic!("{effects:?}") };
+    let Some(AppEffect::Request { id, .. }) = effects.first() else { panic!("{effects:?}") };
     let line = json!({"type": "control_response", "response": {"subtype": "success", "request_id": id,
                       "response": {"absPath": "/project/a", "contents": "one\ntwo\n"}}});
-    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
     let screen = shown(&app);
     assert!(
         screen.contains("Do you want to overwrite a") && screen.contains("- two") && !screen.contains("+ one"),

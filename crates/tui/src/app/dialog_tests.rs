@@ -1,8 +1,17 @@
 use super::*;
 use terminal::style::StyledLine;
 
+fn request(value: &Value) -> ToolPermissionRequest {
+    serde_json::from_str::<CanUseTool>(&value.to_string()).unwrap().into()
+}
+
+/// The body of the answer, as it is written.
+fn answer(dialog: &Dialog, choice: DialogChoice) -> String {
+    dialog.answer(choice).outcome.unwrap().get().to_owned()
+}
+
 fn dialog(value: Value) -> Dialog {
-    Dialog::new("q1".into(), serde_json::from_value(value).unwrap(), Duration::ZERO, PlanOffers::default())
+    Dialog::new("q1".into(), request(&value), Duration::ZERO, PlanOffers::default())
 }
 
 fn texts(dialog: &Dialog) -> Vec<String> {
@@ -26,7 +35,7 @@ fn the_rule_that_would_be_saved_is_shown_in_full() {
     assert!(rows.contains(&"  cargo test".to_owned()), "{rows:?}");
     let all = rows.join(" ");
     assert!(all.contains("2. Yes, and do not ask again for Bash(cargo test:*)"), "{rows:?}");
-    assert!(dialog.answer(DialogChoice::YesAlways).contains("localSettings"));
+    assert!(answer(&dialog, DialogChoice::YesAlways).contains("localSettings"));
 }
 
 #[test]
@@ -43,14 +52,14 @@ fn a_scope_that_cannot_be_told_is_not_offered() {
 #[test]
 fn no_ends_the_turn_unless_something_was_said_or_an_agent_asked() {
     let mut asked = dialog(json!({"tool_name": "Bash", "input": {"command": "x"}}));
-    assert!(asked.answer(DialogChoice::No).contains("\"interrupt\":true"));
+    assert!(answer(&asked, DialogChoice::No).contains("\"interrupt\":true"));
     let mut comment = Editor::new();
     comment.insert("use make");
     asked.field = Some(DialogField::Comment(comment));
-    let answer = asked.answer(DialogChoice::No);
-    assert!(answer.contains("use make") && !answer.contains("interrupt"));
+    let answered = answer(&asked, DialogChoice::No);
+    assert!(answered.contains("use make") && !answered.contains("interrupt"));
     let agent = dialog(json!({"tool_name": "Bash", "agent_id": "a1"}));
-    assert!(agent.answer(DialogChoice::No).contains("\"interrupt\":false"));
+    assert!(answer(&agent, DialogChoice::No).contains("\"interrupt\":false"));
     assert!(texts(&agent)[1].contains("asked by agent a1"));
 }
 
@@ -61,8 +70,8 @@ fn a_plan_is_shown_rendered_and_its_approval_sets_the_mode() {
     let rows = texts(&plan);
     assert!(rows.contains(&"  1. look".to_owned()) && rows.contains(&"  Steps".to_owned()), "{rows:?}");
     assert_eq!(plan.choices, [DialogChoice::PlanAccepting, DialogChoice::PlanAsking, DialogChoice::No]);
-    assert!(plan.answer(DialogChoice::PlanAccepting).contains("\"mode\":\"acceptEdits\""));
-    let refused = plan.answer(DialogChoice::No);
+    assert!(answer(&plan, DialogChoice::PlanAccepting).contains("\"mode\":\"acceptEdits\""));
+    let refused = answer(&plan, DialogChoice::No);
     assert!(refused.contains("keep planning") && !refused.contains("interrupt"));
 }
 
@@ -149,7 +158,7 @@ fn a_change_is_shown_in_its_file_and_can_be_edited() {
     // Editors end the last line, or ours took it off.
     dialog.edit("deux".into());
     assert!(dialog.is_edited);
-    let answer = dialog.answer(DialogChoice::Yes);
+    let answer = answer(&dialog, DialogChoice::Yes);
     assert!(answer.contains(r#""new_string":"deux\n""#), "{answer}");
     assert!(texts(&dialog).iter().any(|row| row.contains("changed by you")));
 }
@@ -157,12 +166,12 @@ fn a_change_is_shown_in_its_file_and_can_be_edited() {
 #[test]
 fn a_plan_offers_what_the_session_may() {
     // [TST-241]
-    let request = || serde_json::from_value(json!({"tool_name": "ExitPlanMode", "input": {"plan": "x"}})).unwrap();
+    let request = || request(&json!({"tool_name": "ExitPlanMode", "input": {"plan": "x"}}));
     let offers = PlanOffers { clears: true, bypasses: true };
     let plan = Dialog::new("q".into(), request(), Duration::ZERO, offers);
     assert_eq!(
         plan.choices,
         [DialogChoice::PlanClearing, DialogChoice::PlanBypassing, DialogChoice::PlanAsking, DialogChoice::No]
     );
-    assert!(plan.answer(DialogChoice::PlanClearing).contains("\"interrupt\":true"));
+    assert!(answer(&plan, DialogChoice::PlanClearing).contains("\"interrupt\":true"));
 }

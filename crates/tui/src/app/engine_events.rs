@@ -15,11 +15,12 @@ use super::{App, todos};
 use crate::screen_reader::SpeakerLabel;
 use engine::{Event, ScreenEvent};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
 use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
+use wire::control::{HostRequest, ReloadPlugins};
 use wire::mode::PermissionMode;
 use wire::sdk::{AssistantMessage, InitMessage, SdkMessage, StreamEvent, SystemBody, TurnResult, UserMessage};
 
@@ -155,7 +156,12 @@ impl App {
         }
         match event {
             Event::Message(message) => self.message(message),
-            Event::Control(line) => self.control_line(&line),
+            Event::Ask { id, question } => self.handle_question(id, question),
+            Event::AskWithdrawn { id } => {
+                self.dialogs.retain(|dialog| dialog.id != id);
+                self.after_dialog();
+            }
+            Event::Response(response) => self.receive_control_response(response),
             Event::Notice(text) => self.note(&text, ThemeToken::Warning),
             Event::Fault(text) => self.note(&text, ThemeToken::Error),
             Event::Refused(error) => {
@@ -218,7 +224,7 @@ impl App {
 
     /// Commands, agents and settings are those of another place.
     fn refresh_after_move(&mut self) {
-        self.request(&json!({"subtype": "reload_plugins"}), PendingResponse::Place);
+        self.request(HostRequest::ReloadPlugins(ReloadPlugins::default()), PendingResponse::Place);
         self.request_settings();
         self.status.schedule_if_configured(self.now);
     }

@@ -154,7 +154,7 @@ fn every_tool_has_a_row_for_a_no() {
         let request =
             json!({"subtype": "can_use_tool", "tool_name": row.tool, "input": row.input, "tool_use_id": "c1"});
         let line = json!({"type": "control_request", "request_id": "q1", "request": request});
-        app.update(AppInput::Event(Event::Control(line.to_string())));
+        app.update(AppInput::Event(crate::app::control_lines::event(&line)));
         app.now += Duration::from_secs(1);
         app.update(AppInput::Key(KeyPress::plain(KeyCode::Escape)));
         settles(&mut app, crate::app::dialog::REFUSED_MESSAGE, true, &Value::Null);
@@ -170,7 +170,7 @@ fn a_no_with_a_word_shows_the_word() {
     let request =
         json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}, "tool_use_id": "c1"});
     let line = json!({"type": "control_request", "request_id": "q1", "request": request});
-    app.update(AppInput::Event(Event::Control(line.to_string())));
+    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
     app.now += Duration::from_secs(1);
     let keys = [
         KeyPress::plain(KeyCode::Down),

@@ -12,6 +12,7 @@ use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::ThemeToken;
+use wire::control::ElicitationQuestion;
 
 #[derive(Debug)]
 pub struct ElicitationForm {
@@ -34,17 +35,15 @@ pub struct ElicitationForm {
 pub type FormAnswer = Option<Value>;
 
 impl ElicitationForm {
-    /// Reads an `elicitation` request.
-    pub fn read(request: &Value) -> Self {
-        let text = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
-        let schema = request.get("requested_schema").unwrap_or(&Value::Null);
+    pub fn new(question: ElicitationQuestion) -> Self {
+        let schema = question.requested_schema.unwrap_or_default();
         let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         let properties = schema.get("properties").and_then(Value::as_object);
         let field = |(name, schema): (&String, &Value)| FormField::read(name, schema, required.contains(&json!(name)));
         let mut form = Self {
-            server: text("mcp_server_name").to_owned(),
-            message: text("message").to_owned(),
-            url: request.get("url").and_then(Value::as_str).map(str::to_owned),
+            server: question.mcp_server_name,
+            message: question.message,
+            url: question.url,
             fields: properties.into_iter().flatten().map(field).collect(),
             at: 0,
             values: Map::new(),
@@ -250,11 +249,15 @@ mod tests {
 
     const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: terminal::keys::KeyMods::NONE };
 
+    fn question(fields: Value) -> ElicitationQuestion {
+        serde_json::from_value(fields).unwrap()
+    }
+
     fn form() -> ElicitationForm {
-        ElicitationForm::read(&json!({"mcp_server_name": "files", "message": "Who are you?", "mode": "form",
+        ElicitationForm::new(question(json!({"mcp_server_name": "files", "message": "Who are you?", "mode": "form",
             "requested_schema": {"type": "object", "required": ["name", "age"], "properties": {
                 "name": {"type": "string", "title": "Name"}, "age": {"type": "integer"},
-                "kind": {"enum": ["a", "b"], "default": "b"}, "note": {"type": "string"}}}}))
+                "kind": {"enum": ["a", "b"], "default": "b"}, "note": {"type": "string"}}}})))
     }
 
     #[test]
@@ -303,7 +306,7 @@ mod tests {
         let many = json!({"type": "array", "minItems": 1, "items": {"type": "string", "enum": ["a", "b", "c"]}});
         let schema = json!({"properties": {"colour": colours, "letters": many}, "required": ["letters"]});
         let mut form =
-            ElicitationForm::read(&json!({"mcp_server_name": "s", "message": "?", "requested_schema": schema}));
+            ElicitationForm::new(question(json!({"mcp_server_name": "s", "message": "?", "requested_schema": schema})));
         let rows = texts(&form, 60, 20);
         assert!(rows.contains(&"❯ 1. Red".to_owned()) && rows.contains(&"  3. (leave it out)".to_owned()), "{rows:?}");
         form.key(KeyPress::char('3'));
@@ -319,7 +322,7 @@ mod tests {
     fn nothing_is_sent_by_accident() {
         // [TST-213]
         assert_eq!(form().key(KeyPress::plain(KeyCode::Escape)), Some(json!({"action": "cancel"})));
-        let mut empty = ElicitationForm::read(&json!({"mcp_server_name": "s", "message": "ok?"}));
+        let mut empty = ElicitationForm::new(question(json!({"mcp_server_name": "s", "message": "ok?"})));
         assert_eq!(empty.key(KeyPress::char('2')), Some(json!({"action": "decline"})));
     }
 
@@ -327,7 +330,7 @@ mod tests {
     fn an_address_is_shown_whole_with_where_it_leads() {
         // [SC-H06]
         let url = "https://bank.example@evil.example/login?next=bank.example";
-        let form = ElicitationForm::read(&json!({"mcp_server_name": "s", "message": "Sign in", "url": url}));
+        let form = ElicitationForm::new(question(json!({"mcp_server_name": "s", "message": "Sign in", "url": url})));
         let rows = texts(&form, 80, 20);
         assert!(rows.contains(&url.to_owned()), "{rows:?}");
         assert!(rows.iter().any(|row| row.starts_with("It leads to evil.example.")), "{rows:?}");

@@ -4,7 +4,8 @@
 use super::spinner::{RunningTurn, TurnWait};
 use super::{App, MotionLevel};
 use crate::notify::AlertChannel;
-use serde_json::{Value, json};
+use serde_json::Value;
+use wire::control::HostRequest;
 
 #[derive(Debug, Default)]
 pub struct InterfaceSettings {
@@ -40,7 +41,7 @@ impl InterfaceSettings {
 
 impl App {
     pub(super) fn request_settings(&mut self) {
-        self.interface_settings.request_id = Some(self.send_control_request(&json!({"subtype": "get_settings"})));
+        self.interface_settings.request_id = Some(self.send_control_request(HostRequest::GetSettings));
     }
 
     /// `false` when this answers something else.
@@ -69,6 +70,7 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use std::time::Duration;
 
     #[test]

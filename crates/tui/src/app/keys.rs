@@ -6,13 +6,13 @@ use super::prompt_history::HistorySearch;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, DoublePress, Overlay};
 use engine::prompt_history::TypedPrompt;
-use serde_json::json;
 use std::time::Duration;
 use terminal::editor::Editor;
 use terminal::editor::chips::Chip;
 use terminal::editor::vim::KeyHandling;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyMods, KeyPress};
+use wire::control::{BackgroundTasksRequest, HostRequest, SetPermissionMode, TaskId};
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
@@ -443,7 +443,7 @@ impl App {
         // Shown at once; the engine's answer corrects it.
         self.session.mode = mode;
         self.pending_mode = Some((mode, self.now + MODE_CHOICE_WINDOW));
-        self.send_control_request(&json!({"subtype": "set_permission_mode", "mode": mode.as_str()}));
+        self.send_control_request(HostRequest::SetPermissionMode(SetPermissionMode { mode: mode.as_str().to_owned() }));
     }
 
     fn stash(&mut self) {
@@ -463,7 +463,7 @@ impl App {
             let agents: Vec<String> =
                 self.session.background.iter().filter(|task| task.is_agent).map(|task| task.id.clone()).collect();
             for id in agents {
-                self.send_control_request(&json!({"subtype": "stop_task", "task_id": id}));
+                self.send_control_request(HostRequest::StopTask(TaskId { task_id: id.clone() }));
             }
         } else {
             self.hint("Press again to stop all background agents", KILL_WINDOW);
@@ -471,7 +471,7 @@ impl App {
     }
 
     fn send_to_background(&mut self) {
-        self.send_control_request(&json!({"subtype": "background_tasks"}));
+        self.send_control_request(HostRequest::BackgroundTasks(BackgroundTasksRequest::default()));
     }
 
     // History search.

@@ -5,8 +5,8 @@ use super::App;
 use super::panel::{Panel, PanelJob, PanelSubject, PendingResponse};
 use super::select::{SelectItem, TypingMode};
 use super::session::CommandSummary;
-use serde_json::json;
 use terminal::theme::ThemeToken;
+use wire::control::HostRequest;
 
 /// What a row opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl App {
 
     fn open_commands(&mut self) {
         // Skills and custom commands may have come or gone since.
-        self.request(&json!({"subtype": "reload_skills"}), PendingResponse::Quiet);
+        self.request(HostRequest::ReloadSkills, PendingResponse::Quiet);
         let commands = &self.session.commands;
         let item = |command: &CommandSummary| {
             let hint =

@@ -3,13 +3,13 @@
 
 use super::panel::PanelJob;
 use super::{App, AppEffect};
-use serde_json::json;
 use terminal::editor::Editor;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
+use wire::control::HostRequest;
 
 const CHOICES: [&str; 3] =
     ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];
@@ -71,7 +71,7 @@ impl App {
             Ok(place) => place,
             Err(why) => return self.note(&why, ThemeToken::Error),
         };
-        self.send_control_request(&json!({"subtype": "x_renew_credentials"}));
+        self.send_control_request(HostRequest::RenewCredentials);
         let used = match self.session.account.as_str() {
             "none" | "" | STORED_KEY_SOURCE => {
                 STORED_KEY_SOURCE.clone_into(&mut self.session.account);
@@ -85,7 +85,7 @@ impl App {
     pub(super) fn receive_sign_out(&mut self, outcome: Result<bool, String>) {
         match outcome {
             Ok(true) => {
-                self.send_control_request(&json!({"subtype": "x_renew_credentials"}));
+                self.send_control_request(HostRequest::RenewCredentials);
                 if self.session.account == STORED_KEY_SOURCE {
                     "none".clone_into(&mut self.session.account);
                 }

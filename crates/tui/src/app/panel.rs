@@ -21,6 +21,7 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
 use terminal::theme::ThemeToken;
+use wire::control::{ControlResponse, HostRequest};
 
 /// Rows of a list that are shown at once, where there is room.
 const ROWS: usize = 14;
@@ -213,7 +214,7 @@ impl App {
     }
 
     /// Asks the engine; the answer is routed by `what`.
-    pub(super) fn request(&mut self, request: &Value, what: PendingResponse) {
+    pub(super) fn request(&mut self, request: HostRequest, what: PendingResponse) {
         let id = self.send_control_request(request);
         self.pending_responses.insert(id, what);
     }
@@ -422,21 +423,24 @@ impl App {
     }
 
     /// An answer of the engine that a screen waits for.
-    pub(super) fn receive_panel_response(&mut self, what: PendingResponse, response: &Value) {
+    pub(super) fn receive_panel_response(&mut self, what: PendingResponse, response: ControlResponse) {
+        let outcome = response.into_result();
         // A file that is not there, or may not be read, is no news.
         if let PendingResponse::Before(id) = &what {
-            return self.receive_original_file(id, response);
+            return self.receive_original_file(id, &outcome.unwrap_or_default());
         }
         if let PendingResponse::Aside(number) = what {
-            return self.side_question_arrived(number, response);
+            return self.side_question_arrived(number, outcome);
         }
-        if let Some(error) = response.get("error").and_then(Value::as_str) {
-            if let Some(Panel { body: PanelBody::Waiting, .. }) = self.panels.last() {
-                self.panels.pop();
+        let body = match &outcome {
+            Ok(body) => body,
+            Err(error) => {
+                if let Some(Panel { body: PanelBody::Waiting, .. }) = self.panels.last() {
+                    self.panels.pop();
+                }
+                return self.note(error, ThemeToken::Error);
             }
-            return self.note(error, ThemeToken::Error);
-        }
-        let body = response.get("response").unwrap_or(&Value::Null);
+        };
         match what {
             PendingResponse::Context => self.context_arrived(body),
             PendingResponse::Hooks => self.hooks_arrived(body),

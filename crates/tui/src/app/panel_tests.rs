@@ -35,18 +35,20 @@ fn shown(app: &App) -> String {
 /// Answers the request of this subtype among the effects.
 fn answer(app: &mut App, effects: &[AppEffect], subtype: &str, body: &Value) -> Vec<AppEffect> {
     let id = effects.iter().find_map(|effect| match effect {
-        AppEffect::Control { id, request } if request.contains(subtype) => Some(id.clone()),
+        AppEffect::Request { id, request } if crate::app::control_lines::text_of(request).contains(subtype) => {
+            Some(id.clone())
+        }
         _ => None,
     });
     let id = id.unwrap_or_else(|| panic!("no {subtype} in {effects:?}"));
     let line = json!({"type": "control_response",
                       "response": {"subtype": "success", "request_id": id, "response": body}});
-    app.update(AppInput::Event(engine::Event::Control(line.to_string())))
+    app.update(AppInput::Event(crate::app::control_lines::event(&line)))
 }
 
 fn requests(effects: &[AppEffect]) -> Vec<Value> {
     let read = |effect: &AppEffect| match effect {
-        AppEffect::Control { request, .. } => serde_json::from_str(request).ok(),
+        AppEffect::Request { request, .. } => serde_json::to_value(request).ok(),
         _ => None,
     };
     effects.iter().filter_map(read).collect()
@@ -251,10 +253,10 @@ fn every_screen_fits_a_tiny_terminal_and_closes() {
             let bodies = json!({"models": models()["models"], "state": {"rules": []}, "mcpServers": [], "hooks": [],
                 "categories": [{"name": "Messages", "tokens": 10, "kind": "used"}], "maxTokens": 100, "session": {}});
             for effect in &effects {
-                if let AppEffect::Control { id, .. } = effect {
+                if let AppEffect::Request { id, .. } = effect {
                     let line = json!({"type": "control_response",
                         "response": {"subtype": "success", "request_id": id, "response": bodies}});
-                    app.update(AppInput::Event(engine::Event::Control(line.to_string())));
+                    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
                 }
             }
             for errand in errands(effects) {

@@ -4,13 +4,14 @@
 
 use super::spinner::{RunningTurn, faint};
 use super::{App, AppEffect, PromptMessage};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::VecDeque;
 use terminal::editor::Submission;
 use terminal::editor::chips::Chip;
 use terminal::keys::bindings::KeyAction;
 use terminal::style::StyledLine;
 use terminal::text;
+use wire::control::{CancelAsyncMessage, HostRequest};
 
 #[derive(Debug)]
 pub struct QueuedMessage {
@@ -136,7 +137,10 @@ impl App {
 
     pub(super) fn take_queue_back(&mut self) {
         if self.queue.is_with_engine() {
-            let id = self.send_control_request(&json!({"subtype": "cancel_async_message", "all": true}));
+            let id = self.send_control_request(HostRequest::CancelAsyncMessage(CancelAsyncMessage {
+                message_uuid: None,
+                all: true,
+            }));
             self.queue.recall_request = Some(id);
         } else {
             self.restore_to_prompt(Vec::new());
@@ -181,7 +185,7 @@ impl App {
         self.editor.chips.restore(prompt.chips);
         self.editor.set(prompt.shown);
         // The model never hears of what was not meant to be asked.
-        self.send_control_request(&json!({"subtype": "x_retract_prompt"}));
+        self.send_control_request(HostRequest::RetractPrompt);
     }
 
     pub(super) fn queue_rows(&self) -> Vec<StyledLine> {

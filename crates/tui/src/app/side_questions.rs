@@ -4,13 +4,14 @@
 use super::panel::{Panel, PanelBody, PanelSubject, PendingResponse, TextPage};
 use super::spinner::faint;
 use super::{App, AppEffect};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Duration;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::markdown;
 use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
+use wire::control::{HostRequest, SideQuestion};
 
 /// Exchanges that can be looked at again.
 const MAX_EXCHANGES: usize = 20;
@@ -56,16 +57,13 @@ impl App {
             asides.exchanges.pop_front();
         }
         asides.exchanges.push_back(SideExchange { number, question: question.to_owned(), answer: None });
-        let request = json!({"subtype": "x_side_question", "question": question});
-        self.request(&request, PendingResponse::Aside(number));
+        let request = HostRequest::SideQuestion(SideQuestion { question: question.to_owned() });
+        self.request(request, PendingResponse::Aside(number));
     }
 
-    pub(super) fn side_question_arrived(&mut self, number: u64, response: &Value) {
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-        let answer = match response.get("error") {
-            Some(why) => Err(text(Some(why))),
-            None => Ok(text(response.get("response").and_then(|body| body.get("answer")))),
-        };
+    pub(super) fn side_question_arrived(&mut self, number: u64, outcome: Result<Value, String>) {
+        let text = |body: &Value| body.get("answer").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let answer = outcome.map(|body| text(&body));
         let Some(at) = self.side_questions.exchanges.iter().position(|known| known.number == number) else { return };
         self.side_questions.exchanges[at].answer = Some(answer);
         if at == self.side_questions.current {

@@ -4,10 +4,11 @@
 
 use super::{App, AppEffect};
 use crate::status_line;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 use terminal::editor::vim::VimMode;
 use terminal::style::{StyledLine, TextStyle};
+use wire::control::{HostRequest, StatusLine};
 use wire::mode::PermissionMode;
 
 const DEBOUNCE: Duration = Duration::from_millis(300);
@@ -77,10 +78,10 @@ impl App {
         if let Some(before) = self.status.request_id.take() {
             self.effects.push(AppEffect::Withdraw(before));
         }
-        let vim = self.vim.as_ref().map(|vim| vim.mode().name());
-        let request =
-            json!({"subtype": "x_status_line", "columns": self.size.columns, "rows": self.size.rows, "vim": vim});
-        self.status.request_id = Some(self.send_control_request(&request));
+        let vim = self.vim.as_ref().map(|vim| vim.mode().name().to_owned());
+        let (columns, rows) = (self.size.columns as u64, self.size.rows as u64);
+        let request = HostRequest::StatusLine(StatusLine { columns, rows, vim });
+        self.status.request_id = Some(self.send_control_request(request));
     }
 
     /// What the command printed; `false` when this answers something else.

@@ -136,17 +136,9 @@ impl EffectRunner {
                 }
             }
             AppEffect::Interrupt => self.send(Command::Interrupt).await,
-            AppEffect::Control { id, request } => {
-                if let Ok(request) = RawValue::from_string(request) {
-                    self.send(Command::Control { request_id: id, request }).await;
-                }
-            }
-            AppEffect::Answer(response) => {
-                if let Ok(response) = RawValue::from_string(response) {
-                    self.send(Command::Answer(response)).await;
-                }
-            }
-            AppEffect::Withdraw(request_id) => self.send(Command::Withdraw { request_id }).await,
+            AppEffect::Request { id, request } => self.send(Command::Request { id, request }).await,
+            AppEffect::Reply(reply) => self.send(Command::Reply(reply)).await,
+            AppEffect::Withdraw(id) => self.send(Command::Withdraw { id }).await,
             AppEffect::ClipboardPicture => {
                 let env = self.env.clone();
                 self.run_blocking(move || {

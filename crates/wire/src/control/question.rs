@@ -59,6 +59,7 @@ pub struct CanUseTool {
     #[serde(default)]
     pub display_name: String,
     /// As the model wrote it.
+    #[serde(default = "null")]
     pub input: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -85,6 +86,10 @@ pub struct CanUseTool {
     pub agent_id: Option<String>,
 }
 
+fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
 /// One simple command and the decision about it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommandPart {
@@ -108,8 +113,10 @@ pub struct MatchedRule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationQuestion {
     pub mcp_server_name: String,
+    #[serde(default)]
     pub message: String,
     /// `form` or `url`.
+    #[serde(default)]
     pub mode: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,

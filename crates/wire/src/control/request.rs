@@ -114,6 +114,16 @@ struct RequestHead {
     subtype: String,
 }
 
+/// Requests are equal when they are written alike.
+impl PartialEq for HostRequest {
+    fn eq(&self, other: &Self) -> bool {
+        match (serde_json::to_value(self), serde_json::to_value(other)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
 impl HostRequest {
     /// Reads the `request` object. A request that cannot be read is kept with the reason, so that it can be refused.
     pub fn read(text: &str) -> Self {
@@ -271,7 +281,7 @@ pub struct RewindFiles {
     pub dry_run: Option<bool>,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct GetContextUsage {
     /// `summary` or `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -283,7 +293,7 @@ pub struct TaskId {
     pub task_id: String,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct BackgroundTasksRequest {
     /// Only this call; otherwise all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -362,7 +372,7 @@ pub struct RegisterRepoRoot {
     pub directory: String,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct ReloadPlugins {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuse_if_busy: Option<bool>,

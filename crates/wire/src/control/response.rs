@@ -80,6 +80,14 @@ pub struct HostReply {
     pub outcome: Result<Box<RawValue>, String>,
 }
 
+/// Replies are equal when they are written alike.
+impl PartialEq for HostReply {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |reply: &Self| reply.outcome.as_ref().map(|body| body.get().to_owned()).map_err(Clone::clone);
+        self.request_id == other.request_id && text(self) == text(other)
+    }
+}
+
 impl HostReply {
     pub fn success(request_id: impl Into<String>, response: &impl Serialize) -> Self {
         let outcome = crate::raw::to_raw(response).map_err(|error| error.to_string());

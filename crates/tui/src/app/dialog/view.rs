@@ -157,7 +157,7 @@ impl Dialog {
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
         for part in &self.request.command_parts {
-            let (sign, token) = match part.decision.as_str() {
+            let (sign, token) = match &*part.decision {
                 "allow" => ("✔", ThemeToken::Success),
                 "deny" => ("✘", ThemeToken::Error),
                 _ => ("?", ThemeToken::Warning),

@@ -1,61 +1,29 @@
-//! Control lines of the engine: its questions to the person, and its answers to what was asked of it. No question is left
-//! without an answer.
+//! Questions of the engine to the person, and its answers to requests of the terminal. Every question gets an answer.
 
-use crate::app::dialog::{Dialog, ToolPermissionRequest};
+use crate::app::dialog::Dialog;
 use crate::app::form::ElicitationForm;
 use crate::app::spinner::TurnWait;
 use crate::app::{App, AppEffect};
-use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
+use wire::control::{ControlResponse, HostQuestion, HostReply};
 use wire::mode::PermissionMode;
 
-/// A control line, read far enough.
-#[derive(Deserialize)]
-struct EngineControlLine {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    request_id: String,
-    #[serde(default)]
-    request: Value,
-    #[serde(default)]
-    response: Value,
-}
-
 impl App {
-    pub(super) fn control_line(&mut self, line: &str) {
-        let Ok(line) = serde_json::from_str::<EngineControlLine>(line) else { return };
-        match line.kind.as_str() {
-            "control_request" => self.handle_question(line.request_id, line.request),
-            "control_cancel_request" => {
-                self.dialogs.retain(|dialog| dialog.id != line.request_id);
-                self.after_dialog();
-            }
-            "control_response" => self.receive_control_response(&line.response),
-            _ => {}
-        }
-    }
-
-    fn handle_question(&mut self, id: String, request: Value) {
-        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if subtype == "elicitation" {
-            let form = ElicitationForm::read(&request);
-            self.dialogs.push_back(Dialog::of_form(id, form, self.now));
-            return self.show_permission_wait();
-        }
-        match serde_json::from_value::<ToolPermissionRequest>(request) {
-            Ok(request) if subtype == "can_use_tool" => {
-                self.open_dialog(id, request);
-                self.show_permission_wait();
+    pub(super) fn handle_question(&mut self, id: String, question: HostQuestion) {
+        match question {
+            HostQuestion::CanUseTool(asked) => self.open_dialog(id, (*asked).into()),
+            HostQuestion::Elicitation(asked) => {
+                self.dialogs.push_back(Dialog::of_form(id, ElicitationForm::new(asked), self.now));
             }
             // Nothing may wait for us for ever.
-            Ok(_) | Err(_) => {
-                let error = format!("the terminal does not know {subtype}");
-                let response = serde_json::json!({"subtype": "error", "request_id": id, "error": error});
-                self.effects.push(AppEffect::Answer(response.to_string()));
+            other @ (HostQuestion::HookCallback(_) | HostQuestion::McpMessage(_) | HostQuestion::Unknown(_)) => {
+                let error = format!("the terminal does not know {}", other.subtype());
+                self.effects.push(AppEffect::Reply(HostReply::error(id, error)));
+                return;
             }
         }
+        self.show_permission_wait();
     }
 
     fn show_permission_wait(&mut self) {
@@ -77,25 +45,24 @@ impl App {
         }
     }
 
-    fn receive_control_response(&mut self, response: &Value) {
-        if response.get("request_id").and_then(Value::as_str) == self.initialize_request.as_deref() {
+    pub(super) fn receive_control_response(&mut self, response: ControlResponse) {
+        let id = response.request_id().to_owned();
+        if self.initialize_request.as_ref() == Some(&id) {
             self.initialize_request = None;
             self.is_ready = true;
             self.request_settings();
         }
-        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
-        if let Some(what) = self.pending_responses.remove(id) {
+        if let Some(what) = self.pending_responses.remove(&id) {
             return self.receive_panel_response(what, response);
         }
-        if let Some(error) = response.get("error").and_then(Value::as_str) {
-            // What an engine does not know is not offered; everything else is worth telling.
-            if response.get("error_code").and_then(Value::as_str) != Some("unsupported_request") {
-                self.hint(error.to_owned(), Duration::from_secs(6));
-            }
-            return;
-        }
-        let Some(body) = response.get("response") else { return };
-        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
+        let is_unsupported = response.is_unsupported();
+        let body = &match response.into_result() {
+            Ok(body) => body,
+            // What an engine does not know is not offered; every other error is shown.
+            Err(_) if is_unsupported => return,
+            Err(error) => return self.hint(error, Duration::from_secs(6)),
+        };
+        let id = id.as_str();
         if self.receive_recalled(id, body)
             || self.receive_status(id, body)
             || self.receive_agent_rows(id, body)

@@ -3,7 +3,8 @@
 use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
-use serde_json::{Value, json};
+use serde_json::Value;
+use wire::control::{GetContextUsage, HostRequest};
 
 /// What a row does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum MemoryRow {
 impl App {
     pub(in crate::app) fn open_memory(&mut self) {
         self.open_panel(Panel::waiting("Memory", PanelSubject::Memory(Vec::new())));
-        self.request(&json!({"subtype": "get_context_usage"}), PendingResponse::Memory);
+        self.request(HostRequest::GetContextUsage(GetContextUsage::default()), PendingResponse::Memory);
     }
 
     pub(super) fn memory_arrived(&mut self, body: &Value) {

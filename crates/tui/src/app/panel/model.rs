@@ -13,6 +13,7 @@ use terminal::keys::KeyPress;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
+use wire::control::{FieldChange, FlagSettings, HostRequest, SetModel, SetThinking};
 
 const USER_SETTINGS: &str = "userSettings";
 const HINT_DURATION: Duration = Duration::from_secs(4);
@@ -48,7 +49,7 @@ pub enum ChoiceScope {
 impl App {
     pub(in crate::app) fn open_models(&mut self) {
         self.open_panel(Panel::waiting("Model", PanelSubject::Models(ModelList::default())));
-        self.request(&json!({"subtype": "list_models"}), PendingResponse::Models);
+        self.request(HostRequest::ListModels, PendingResponse::Models);
     }
 
     pub(super) fn models_arrived(&mut self, body: &Value) {
@@ -155,15 +156,20 @@ impl App {
     }
 
     fn use_model(&mut self, value: &str, lasts: ChoiceScope) {
-        let named = (value != "default").then(|| Value::String(value.to_owned()));
+        let named = (value != "default").then(|| value.to_owned());
         let shown = if value == "default" { "the default" } else { value };
         let words = match lasts {
             ChoiceScope::Saved => format!("The model is {shown} from now on."),
             ChoiceScope::Session => format!("The model is {shown} in this session."),
         };
-        self.request(&json!({"subtype": "set_model", "model": named}), PendingResponse::Done(words));
+        let request = HostRequest::SetModel(SetModel { model: named.clone() });
+        self.request(request, PendingResponse::Done(words));
         if lasts == ChoiceScope::Saved {
-            self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "model".into(), value: named });
+            self.start_panel_job(PanelJob::Change {
+                file: USER_SETTINGS,
+                key: "model".into(),
+                value: named.map(Value::String),
+            });
         }
     }
 
@@ -184,8 +190,9 @@ impl App {
 
     fn use_effort(&mut self, level: &str, lasts: ChoiceScope) {
         let value = (level != "auto").then(|| Value::String(level.to_owned()));
-        let request = json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": value}});
-        self.request(&request, PendingResponse::Done(format!("Effort: {level}.")));
+        let settings = [("effortLevel".to_owned(), json!(value))].into_iter().collect();
+        let request = HostRequest::ApplyFlagSettings(FlagSettings { settings });
+        self.request(request, PendingResponse::Done(format!("Effort: {level}.")));
         if lasts == ChoiceScope::Saved && level != "max" {
             self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "effortLevel".into(), value });
         }
@@ -194,8 +201,9 @@ impl App {
     /// Alt+T.
     pub(in crate::app) fn toggle_thinking(&mut self) {
         self.session.thinking_off = !self.session.thinking_off;
-        let tokens = self.session.thinking_off.then_some(0);
-        self.send_control_request(&json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens}));
+        let tokens = if self.session.thinking_off { FieldChange::Set(0) } else { FieldChange::Reset };
+        let request = SetThinking { max_thinking_tokens: tokens, thinking_display: FieldChange::Keep };
+        self.send_control_request(HostRequest::SetMaxThinkingTokens(request));
         let state = if self.session.thinking_off { "off" } else { "on" };
         self.hint(format!("Thinking is {state} from the next request on"), HINT_DURATION);
     }

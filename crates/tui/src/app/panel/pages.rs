@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use terminal::style::{StyledLine, TextStyle, lines_of};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
+use wire::control::{GetContextUsage, HostRequest};
 
 /// Rows of a large diff; the rest is counted.
 const DIFF_ROWS: usize = 5_000;
@@ -38,7 +39,7 @@ const MARKS: [(ThemeToken, &str); 7] = [
 impl App {
     pub(in crate::app) fn open_context(&mut self) {
         self.open_panel(Panel::waiting("Context", PanelSubject::Context));
-        self.request(&json!({"subtype": "get_context_usage"}), PendingResponse::Context);
+        self.request(HostRequest::GetContextUsage(GetContextUsage::default()), PendingResponse::Context);
     }
 
     pub(super) fn context_arrived(&mut self, body: &Value) {
@@ -77,7 +78,7 @@ impl App {
 
     pub(in crate::app) fn open_usage(&mut self) {
         self.open_panel(Panel::waiting("Usage", PanelSubject::Usage));
-        self.request(&json!({"subtype": "get_usage"}), PendingResponse::Usage);
+        self.request(HostRequest::GetUsage, PendingResponse::Usage);
     }
 
     pub(super) fn usage_arrived(&mut self, body: &Value) {
@@ -129,7 +130,7 @@ impl App {
 
     pub(in crate::app) fn open_status(&mut self) {
         self.open_panel(Panel::waiting("Status", PanelSubject::Status));
-        self.request(&json!({"subtype": "get_settings"}), PendingResponse::Status);
+        self.request(HostRequest::GetSettings, PendingResponse::Status);
     }
 
     pub(super) fn status_arrived(&mut self, body: &Value) {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use terminal::style::StyledLine;
 use terminal::theme::{Theme, ThemeToken};
+use wire::control::{HostRequest, UpdatePermissions};
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct RuleRow {
@@ -58,7 +59,7 @@ pub(in crate::app) fn place_name(source: &str) -> &str {
 impl App {
     pub(in crate::app) fn open_rules(&mut self) {
         self.open_panel(Panel::waiting("Permissions", PanelSubject::Rules(Vec::new())));
-        self.request(&json!({"subtype": "list_permission_rules"}), PendingResponse::Rules);
+        self.request(HostRequest::ListPermissionRules, PendingResponse::Rules);
     }
 
     pub(super) fn rules_arrived(&mut self, body: &Value) {
@@ -154,9 +155,11 @@ impl App {
                 "rules": [{"toolName": tool, "ruleContent": content}],
             }),
         };
+        let updates = serde_json::from_value(update).into_iter().collect();
         let done = if kind == "addRules" { "added" } else { "removed" };
         let words = format!("{behaviour} {rule}: {done} ({}).", place_name(destination));
-        self.request(&json!({"subtype": "update_permissions", "updates": [update]}), PendingResponse::Done(words));
+        let request = HostRequest::UpdatePermissions(UpdatePermissions { updates });
+        self.request(request, PendingResponse::Done(words));
     }
 
     /// The list follows at once.

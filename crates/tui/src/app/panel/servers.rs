@@ -4,10 +4,11 @@ use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::ThemeToken;
+use wire::control::{HostRequest, McpRequest, McpToggle, ReconnectMcpServer};
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct McpServerRow {
@@ -43,7 +44,7 @@ impl App {
     }
 
     pub(super) fn request_servers(&mut self) {
-        self.request(&json!({"subtype": "mcp_status"}), PendingResponse::Servers);
+        self.request(HostRequest::Mcp(McpRequest::Status), PendingResponse::Servers);
     }
 
     pub(super) fn servers_arrived(&mut self, body: &Value) {
@@ -95,14 +96,14 @@ impl App {
     }
 
     pub(in crate::app) fn reconnect(&mut self, name: &str) {
-        let request = json!({"subtype": "mcp_reconnect", "serverName": name});
-        self.request(&request, PendingResponse::ServersAgain(format!("{name}: connected again.")));
+        let request = McpRequest::Reconnect(ReconnectMcpServer { server_name: name.to_owned() });
+        self.request(HostRequest::Mcp(request), PendingResponse::ServersAgain(format!("{name}: connected again.")));
     }
 
     pub(in crate::app) fn switch_server(&mut self, name: &str, enabled: bool) {
-        let request = json!({"subtype": "mcp_toggle", "serverName": name, "enabled": enabled});
+        let request = McpRequest::Toggle(McpToggle { server_name: name.to_owned(), enabled });
         let state = if enabled { "on" } else { "off" };
-        self.request(&request, PendingResponse::ServersAgain(format!("{name}: switched {state}.")));
+        self.request(HostRequest::Mcp(request), PendingResponse::ServersAgain(format!("{name}: switched {state}.")));
     }
 
     fn tool_lines(&self, server: &McpServerRow) -> Vec<StyledLine> {
@@ -121,7 +122,7 @@ impl App {
 
     pub(in crate::app) fn open_hooks(&mut self) {
         self.open_panel(Panel::waiting("Hooks", PanelSubject::Hooks));
-        self.request(&json!({"subtype": "get_hooks_listing"}), PendingResponse::Hooks);
+        self.request(HostRequest::GetHooksListing, PendingResponse::Hooks);
     }
 
     pub(super) fn hooks_arrived(&mut self, body: &Value) {

@@ -3,8 +3,9 @@
 use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
-use serde_json::{Value, json};
+use serde_json::Value;
 use terminal::keys::KeyPress;
+use wire::control::{HostRequest, TaskId};
 
 const ACTIONS: [&str; 2] = ["See its output", "Stop it"];
 
@@ -67,15 +68,15 @@ impl App {
         let Some(Panel { subject: PanelSubject::Task(id), .. }) = self.panels.pop() else { return };
         if item == 0 {
             self.open_panel(Panel::waiting(format!("Output of {id}"), PanelSubject::Task(id.clone())));
-            self.request(&json!({"subtype": "get_task_output", "task_id": id}), PendingResponse::TaskOutput);
+            self.request(HostRequest::GetTaskOutput(TaskId { task_id: id }), PendingResponse::TaskOutput);
         } else {
             self.stop_task(&id);
         }
     }
 
     fn stop_task(&mut self, id: &str) {
-        let request = json!({"subtype": "stop_task", "task_id": id});
-        self.request(&request, PendingResponse::Done(format!("{id} was stopped.")));
+        let request = HostRequest::StopTask(TaskId { task_id: id.to_owned() });
+        self.request(request, PendingResponse::Done(format!("{id} was stopped.")));
     }
 
     pub(super) fn task_output_arrived(&mut self, body: &Value) {
