@@ -1,5 +1,5 @@
-//! Permission questions. The editor gets the call as it would look, and the choices that make sense for it; what it
-//! chooses becomes the engine's answer. An editor that cannot answer has refused.
+//! Permission requests. The editor gets the call as it would be displayed, and the options that fit it; the chosen
+//! option becomes the answer to the engine. An editor that cannot answer counts as a refusal.
 
 use crate::call_display;
 use crate::protocol::{
@@ -14,7 +14,7 @@ const ONCE: &str = "allow";
 const ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject";
 
-/// The engine's question: `can_use_tool`.
+/// The engine's `can_use_tool` request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AcpPermissionRequest {
     pub(crate) tool_name: String,
@@ -63,13 +63,13 @@ impl AcpPermissionRequest {
         options
     }
 
-    /// What "always" would save, spelled out; `None` when there is nothing to save.
+    /// What the "always" option would save, in words; `None` when there is nothing to save.
     fn scope(&self) -> Option<String> {
         let parts: Vec<String> = self.permission_suggestions.iter().flat_map(describe).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// The `response` of the engine's question.
+    /// The `response` to the engine's request.
     pub(crate) fn verdict(&self, outcome: Result<RequestPermissionResponse, String>) -> Value {
         let chosen = match outcome {
             Ok(response) => match response.outcome {
@@ -161,7 +161,7 @@ mod tests {
         let plan = question("ExitPlanMode", &json!([]));
         assert_eq!(plan.verdict(chosen("acceptEdits"))["updatedPermissions"][0]["mode"], "acceptEdits");
         assert_eq!(plan.verdict(chosen(REJECT))["behavior"], "deny");
-        // A mode is no answer to another question.
+        // A permission mode is an answer to ExitPlanMode only.
         assert_eq!(question("Bash", &json!([])).verdict(chosen("default"))["behavior"], "deny");
     }
 }

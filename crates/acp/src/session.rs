@@ -1,5 +1,5 @@
-//! One session of the client: the engine's commands going in, its events coming out as updates. Every prompt ends in
-//! exactly one outcome, also when the session ends under it.
+//! One session of the client: sends commands to the engine and turns its events into updates. Every prompt ends in
+//! exactly one outcome, also when the session ends before it.
 
 use crate::convert;
 use crate::peer::AcpPeer;
@@ -22,7 +22,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use wire::sdk::{SdkMessage, TurnResult};
 
-/// The configuration option under which the model is chosen.
+/// The id of the configuration option that selects the model.
 pub(crate) const MODEL: &str = "model";
 
 pub(crate) struct AcpSession {
@@ -34,7 +34,7 @@ pub(crate) struct AcpSession {
     has_ended: watch::Sender<bool>,
 }
 
-/// What waits for an end.
+/// Requests that are still open, and the models on offer.
 #[derive(Default)]
 struct OpenRequests {
     /// In the order they were submitted.
@@ -63,7 +63,7 @@ struct CommandHead {
     hint: String,
 }
 
-/// What the engine says about itself at the start.
+/// The engine's answer to `initialize`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct InitializeAnswer {
@@ -71,7 +71,7 @@ struct InitializeAnswer {
     models: Vec<AcpModel>,
 }
 
-/// A line of the engine that is not a message.
+/// A control line of the engine.
 #[derive(Debug, Deserialize)]
 struct AcpControlLine<'a> {
     #[serde(rename = "type")]
@@ -85,7 +85,7 @@ struct AcpControlLine<'a> {
 }
 
 impl AcpSession {
-    /// Takes over an open engine session and begins to listen.
+    /// Takes over an open engine session and starts to read its events.
     pub(crate) fn start(
         id: String,
         (cwd, draws_terminals): (PathBuf, bool),
@@ -109,7 +109,8 @@ impl AcpSession {
         self.pending.lock()
     }
 
-    /// Asks the engine what it offers; the commands are announced when the client knows the session.
+    /// Asks the engine for its commands and models. The caller announces the commands once the client knows the
+    /// session.
     pub(crate) async fn initialize_engine(&self) -> Vec<AvailableCommand> {
         let reply = self.control(json!({"subtype": "initialize"})).await.unwrap_or_default();
         let welcome: InitializeAnswer = serde_json::from_value(reply).unwrap_or_default();
@@ -174,7 +175,8 @@ impl AcpSession {
         receiver
     }
 
-    /// Ends the running turn; what waits behind it is dropped when the engine has said what that was.
+    /// Interrupts the running turn and drops the queued prompts. They end as cancelled once the engine has listed
+    /// them.
     pub(crate) async fn cancel(self: &Arc<Self>) {
         let reply = self.ask(json!({"subtype": "interrupt", "cancel_queued": true})).await;
         let session = Arc::clone(self);
@@ -189,12 +191,12 @@ impl AcpSession {
         }
     }
 
-    /// Ends the session; what runs is stopped, what was written stays.
+    /// Ends the session and stops what runs; files that were written stay.
     pub(crate) async fn close(&self) {
         self.commands.send(Command::Shutdown).await.ok();
     }
 
-    /// Resolves when the engine has put the session away.
+    /// Resolves when the engine has closed the session.
     pub(crate) async fn ended(&self) {
         self.has_ended.subscribe().wait_for(|over| *over).await.ok();
     }
@@ -203,7 +205,7 @@ impl AcpSession {
         self.ask(request).await.await.unwrap_or_else(|_| Err("the session has ended".into()))
     }
 
-    /// Sends a control request; a session that has ended answers nothing.
+    /// Sends a control request. The receiver fails when the session has ended.
     async fn ask(&self, request: Value) -> oneshot::Receiver<Result<Value, String>> {
         let (sender, receiver) = oneshot::channel();
         let request_id = sys::id::uuid();
@@ -252,8 +254,8 @@ impl AcpSession {
     }
 
     fn turn_ended(&self, result: &TurnResult) {
-        // A turn that no prompt opened (a task that ended) has nobody waiting for it; one that failed before its prompt
-        // was written does not name it.
+        // Nobody waits for a turn without a prompt (`origin` is set, such as for an ended task). A turn that failed
+        // before its prompt was recorded does not name the prompt; it is the oldest one.
         let oldest =
             || self.pending().prompts.first().map(|(uuid, _)| uuid.clone()).filter(|_| result.origin.is_none());
         if let Some(uuid) = result.user_message_uuid.clone().or_else(oldest) {
@@ -301,7 +303,7 @@ impl AcpSession {
         waiting.send(outcome).ok();
     }
 
-    /// Puts the engine's question to the editor; the call waits, nothing else does.
+    /// Forwards the engine's permission request to the editor. Only the call waits for the answer.
     fn question(self: &Arc<Self>, request_id: String, request: &RawValue) {
         let question = serde_json::from_str::<AcpPermissionRequest>(request.get());
         let (session, id) = (Arc::clone(self), request_id.clone());
@@ -323,7 +325,7 @@ impl AcpSession {
 }
 
 impl AcpSession {
-    /// Asks the editor and returns the engine's answer.
+    /// Asks the editor and returns the answer for the engine.
     async fn ask_editor(&self, question: &AcpPermissionRequest) -> Value {
         if question.tool_name == question_form::TOOL {
             let request = question_form::request(&question.input, &self.id, &question.tool_use_id);
@@ -359,7 +361,7 @@ fn outcome(result: &TurnResult) -> Result<PromptResponse, ProtocolError> {
     Ok(PromptResponse { stop_reason: stop })
 }
 
-/// A credential that is missing or refused is the client's cue to offer signing in.
+/// A missing or refused credential becomes `auth_required`, so that the client can offer to sign in.
 fn failure(result: &TurnResult) -> ProtocolError {
     let told = result.result.clone().or_else(|| result.errors.as_ref().map(|errors| errors.join("\n")));
     let text = told.unwrap_or_else(|| result.subtype.to_owned());
