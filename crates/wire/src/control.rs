@@ -1,4 +1,4 @@
-//! The control envelope. Requests a build does not know are answered with the error form, never ignored.
+//! The control envelope. Unknown requests are answered with an error response, never ignored.
 
 mod initialize;
 mod reply;
@@ -21,7 +21,7 @@ pub struct InboundLine<'a> {
     pub request_id: Option<String>,
     #[serde(borrow, default)]
     pub request: Option<&'a RawValue>,
-    /// Of a `control_response`.
+    /// Set on a `control_response`.
     #[serde(borrow, default)]
     pub response: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -53,7 +53,7 @@ pub enum ResponseBody<'a> {
         request_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         response: Option<serde_json::Value>,
-        /// Beside the answer to `initialize`: questions that wait for the host, whole.
+        /// Only in the answer to `initialize`: the complete requests that still wait for an answer of the host.
         #[serde(skip_serializing_if = "Option::is_none")]
         pending_permission_requests: Option<Vec<Box<RawValue>>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub enum ResponseBody<'a> {
 }
 
 impl<'a> ControlResponse<'a> {
-    /// A request that cannot be met as it is.
+    /// The error response to a request that cannot be carried out.
     pub fn refused(request_id: &'a str, error: String) -> Self {
         let response = ResponseBody::Error { request_id, error, error_code: None };
         Self { kind: "control_response", response }
@@ -87,7 +87,7 @@ impl<'a> ControlResponse<'a> {
         Self { kind: "control_response", response }
     }
 
-    /// A refusal that programs can tell from others.
+    /// An error response with a code that programs can test for.
     pub fn refused_as(request_id: &'a str, error: String, error_code: &'static str) -> Self {
         let response = ResponseBody::Error { request_id, error, error_code: Some(error_code) };
         Self { kind: "control_response", response }
@@ -105,7 +105,7 @@ impl<'a> ControlResponse<'a> {
     }
 }
 
-/// A request of ours to the host.
+/// A request from gimlet to the host.
 #[derive(Debug, Serialize)]
 pub struct ControlRequest<'a, R> {
     #[serde(rename = "type")]
@@ -120,7 +120,7 @@ impl<'a, R> ControlRequest<'a, R> {
     }
 }
 
-/// Withdraws a request of ours; whatever answer still comes is ignored.
+/// Withdraws a request that gimlet sent; a later answer to it is ignored.
 #[derive(Debug, Serialize)]
 pub struct ControlCancel<'a> {
     #[serde(rename = "type")]
@@ -134,7 +134,7 @@ impl<'a> ControlCancel<'a> {
     }
 }
 
-/// `can_use_tool`: may this call run?
+/// `can_use_tool`: asks the host whether this call may run.
 #[derive(Debug, Serialize)]
 pub struct CanUseTool<'a> {
     pub subtype: &'static str,
@@ -154,7 +154,7 @@ pub struct CanUseTool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_ask_rule: Option<MatchedRule>,
     pub tool_use_id: &'a str,
-    /// No rule can answer this one.
+    /// True when no permission rule can answer this request: a person must.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requires_user_interaction: bool,
     /// The simple commands of a shell command, when there are several.
@@ -165,7 +165,7 @@ pub struct CanUseTool<'a> {
     pub agent_id: Option<&'a str>,
 }
 
-/// One simple command and what it was judged as.
+/// One simple command and the decision about it.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommandPart {
     pub command: String,
@@ -194,7 +194,7 @@ pub struct ControlAnswer<'a> {
     pub error: Option<String>,
 }
 
-/// What a host says to `can_use_tool`.
+/// The host's answer to `can_use_tool`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionAnswer<'a> {
@@ -209,7 +209,7 @@ pub struct PermissionAnswer<'a> {
     pub interrupt: Option<bool>,
 }
 
-/// One change to rules, mode or directories. Read leniently: what is missing or null is absent.
+/// One change to rules, mode or directories. A field that is missing or null is read as `None`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionUpdate {
@@ -228,12 +228,12 @@ pub struct PermissionUpdate {
 }
 
 impl PermissionUpdate {
-    /// It holds beyond the session.
+    /// True when the change is saved to a settings file and outlives the session.
     pub fn lasts(&self) -> bool {
         matches!(self.destination, Some(SettingsSource::User | SettingsSource::Project | SettingsSource::Local))
     }
 
-    /// `rules` are allowed until the session ends.
+    /// An update that allows `rules` until the session ends.
     pub fn allow_for_session(rules: Vec<UpdatedRule>) -> Self {
         Self {
             kind: "addRules".into(),
@@ -246,8 +246,8 @@ impl PermissionUpdate {
     }
 }
 
-/// The rules that `allowedPrompts` of ExitPlanMode stands for: what is shown with a plan and granted with a yes to it. Only
-/// commands that name their program; anything else in the list stands for nothing.
+/// The rules that the `allowedPrompts` list of ExitPlanMode asks for. They are shown with the plan and granted when the
+/// user accepts it. Only Bash entries that name their program become rules; all other entries are skipped.
 pub fn allowed_prompts(list: Option<&serde_json::Value>) -> Vec<UpdatedRule> {
     let entries = list.and_then(serde_json::Value::as_array).map_or(&[][..], Vec::as_slice);
     let text = |entry: &serde_json::Value, name: &str| entry.get(name)?.as_str().map(str::to_owned);
@@ -271,7 +271,7 @@ pub struct UpdatedRule {
 }
 
 impl UpdatedRule {
-    /// As settings files have it.
+    /// The rule as settings files write it: `Tool` or `Tool(content)`.
     pub fn text(&self) -> String {
         match &self.rule_content {
             Some(content) => format!("{}({content})", self.tool_name),

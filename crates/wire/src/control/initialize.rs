@@ -1,5 +1,5 @@
-//! What a host says about itself and the session before the first prompt. Unknown keys are ignored; `null` is the same as
-//! absent everywhere.
+//! What a host declares about itself and the session before the first prompt. Unknown keys are ignored; `null` means
+//! the same as a missing key.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,10 +13,10 @@ pub struct InitializeRequest {
     pub hooks: Option<BTreeMap<String, Vec<HookMatcher>>>,
     /// Agent definitions by name, as `--agents` has them.
     pub agents: Option<Box<RawValue>>,
-    /// MCP servers that the host itself serves.
+    /// MCP servers that the host process serves.
     pub sdk_mcp_servers: Option<Vec<String>>,
     pub sdk_mcp_server_configs: Option<BTreeMap<String, Box<RawValue>>>,
-    /// Handshakes captured beforehand, by server.
+    /// MCP handshakes that were captured earlier, by server name.
     pub sdk_mcp_server_manifests: Option<BTreeMap<String, Box<RawValue>>>,
     pub system_prompt: Option<SystemPromptTexts>,
     pub append_system_prompt: Option<String>,
@@ -24,22 +24,22 @@ pub struct InitializeRequest {
     pub exclude_dynamic_sections: Option<bool>,
     pub json_schema: Option<serde_json::Value>,
     pub plan_mode_instructions: Option<String>,
-    /// Names the model may use for a tool, and the tool's own.
+    /// Names that the model may use for a tool, each with the real tool name.
     pub tool_aliases: Option<BTreeMap<String, String>>,
     pub title: Option<String>,
-    /// The only skills that are offered.
+    /// The only skills that are offered. `None` offers all.
     pub skills: Option<Vec<String>>,
     pub prompt_suggestions: Option<bool>,
     pub agent_progress_summaries: Option<bool>,
     pub forward_subagent_text: Option<bool>,
     /// Dialogs the host can show; absent means none.
     pub supported_dialog_kinds: Option<Vec<String>>,
-    /// Interrupts spare background agents: the host stops them one by one.
+    /// Interrupts leave background agents running, because the host stops them one by one.
     pub per_task_stop_affordance: Option<bool>,
     pub plugins: Option<Vec<serde_json::Value>>,
 }
 
-/// One text or several.
+/// A system prompt as one text or as several.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum SystemPromptTexts {
@@ -47,7 +47,7 @@ pub enum SystemPromptTexts {
     Many(Vec<String>),
 }
 
-/// Splits what stays the same from what changes; never sent.
+/// Separates the constant part of a system prompt from the changing part. It is never sent to the API.
 const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
 
 impl SystemPromptTexts {
@@ -59,7 +59,7 @@ impl SystemPromptTexts {
     }
 }
 
-/// Callbacks of the host for one event. Without a matcher they hear every occurrence.
+/// Callbacks of the host for one event. Without a matcher they run for every occurrence.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookMatcher {
@@ -67,14 +67,14 @@ pub struct HookMatcher {
     pub matcher: Option<String>,
     #[serde(default)]
     pub hook_callback_ids: Vec<String>,
-    /// Seconds.
+    /// In seconds.
     #[serde(default)]
     pub timeout: Option<f64>,
     #[serde(default)]
     pub on_failure: Option<CallbackFailure>,
 }
 
-/// What a callback that fails means.
+/// What happens when a callback fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallbackFailure {

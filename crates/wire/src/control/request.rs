@@ -1,4 +1,4 @@
-//! Requests of the host, typed. One that is not known keeps its name, so that it can be refused by it.
+//! Typed requests of the host. An unknown request keeps its name, so that the refusal can name it.
 
 use super::initialize::InitializeRequest;
 use serde::de::DeserializeOwned;
@@ -39,20 +39,20 @@ pub enum HostRequest {
     SetColor,
     SetHasSubscribers,
     ListPermissionRules,
-    /// Rules, modes and directories the person changed in a screen.
+    /// Rules, modes and directories that the user changed in a screen of the terminal interface.
     UpdatePermissions(UpdatePermissions),
     GetHooksListing,
-    /// Ours: what the user's status line prints now.
+    /// Extension: asks for the current output of the user's status line command.
     StatusLine(StatusLine),
-    /// Ours: what the user's command says about the agents that run.
+    /// Extension: asks for the output of the user's `subagentStatusLine` command about the running agents.
     AgentStatusLine(AgentStatusLine),
-    /// Ours: what is stored for signing in is another one.
+    /// Extension: the stored sign-in credentials have changed.
     RenewCredentials,
-    /// Ours: the prompt of a turn that was stopped before any answer is taken back.
+    /// Extension: removes the prompt of a turn that was stopped before any answer arrived.
     RetractPrompt,
-    /// Ours: the host has told its person something, and hooks are to hear of it.
+    /// Extension: the host has shown a notification to the user; notification hooks are to run.
     Notify(NotifyRequest),
-    /// Ours: a question on the side, with the conversation as its context.
+    /// Extension: a side question that is asked with the conversation as context.
     SideQuestion(SideQuestion),
     Unknown(String),
 }
@@ -64,14 +64,14 @@ pub enum McpRequest {
     SetServers(SetMcpServers),
     Reconnect(ReconnectMcpServer),
     Toggle(McpToggle),
-    /// JSON-RPC that a server of the host's begins.
+    /// JSON-RPC that an MCP server of the host starts.
     Message(McpMessage),
     ReadResource(ReadMcpResource),
     Call(CallMcpTool),
     SetPermissionModeOverride(McpModeOverride),
 }
 
-/// A request whose name is known and whose fields are not as they should be.
+/// A request with a known name whose fields are missing or malformed.
 #[derive(Debug)]
 pub struct UnreadableRequest {
     pub subtype: String,
@@ -165,7 +165,7 @@ pub struct SideQuestion {
     pub question: String,
 }
 
-/// A field that may be absent (nothing changes), null (back to the default) or set.
+/// The change to a field: missing (no change), null (back to the default) or set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FieldChange<T> {
     #[default]
@@ -213,7 +213,7 @@ pub struct UpdatePermissions {
 
 #[derive(Debug, Deserialize)]
 pub struct FlagSettings {
-    /// Top-level keys; null takes one back.
+    /// Top-level keys; null removes a value that was set before.
     pub settings: Map<String, Value>,
 }
 
@@ -244,7 +244,7 @@ pub struct TaskId {
 
 #[derive(Debug, Deserialize)]
 pub struct BackgroundTasksRequest {
-    /// Only this call; otherwise all.
+    /// Moves only this call to the background; `None` moves all.
     #[serde(default)]
     pub tool_use_id: Option<String>,
 }
@@ -253,7 +253,7 @@ pub struct BackgroundTasksRequest {
 pub struct StatusLine {
     pub columns: u64,
     pub rows: u64,
-    /// The editor's mode, when it has modes.
+    /// The mode of the prompt editor; `None` when the editor has no modes.
     #[serde(default)]
     pub vim: Option<String>,
 }
@@ -265,17 +265,17 @@ pub struct AgentStatusLine {
     pub tasks: Vec<AgentRow>,
 }
 
-/// An agent that runs, as the host knows it.
+/// A running agent as the host knows it.
 #[derive(Debug, Deserialize)]
 pub struct AgentRow {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// What its row says otherwise.
+    /// The text of its row when the command prints none.
     pub label: String,
     pub elapsed_ms: u64,
     pub token_count: u64,
-    /// The counts before, oldest first.
+    /// Earlier token counts, oldest first.
     pub token_samples: Vec<u64>,
 }
 
@@ -289,7 +289,7 @@ pub struct NotifyRequest {
 pub struct CancelAsyncMessage {
     #[serde(default)]
     pub message_uuid: Option<String>,
-    /// Everything that waits, in place of one message.
+    /// Cancels all waiting messages instead of one.
     #[serde(default)]
     pub all: bool,
 }
