@@ -99,7 +99,7 @@ impl EvaluationWalk<'_, '_> {
         }
     }
 
-    /// Adds what one keyword evaluates without its subschemas.
+    /// Adds the items and members that one keyword evaluates.
     fn own(&mut self, keyword: &Keyword) {
         match keyword {
             Keyword::Items { prefix, rest } => {
