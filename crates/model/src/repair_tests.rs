@@ -24,7 +24,7 @@ fn assistant(blocks: Vec<Fragment>) -> Message {
     Message::assistant(MODEL, blocks)
 }
 
-/// `u:text a:think,use(1) u:result(1)` — what a history looks like.
+/// The structure of a history as text: `u:text a:think,use(1) u:result(1)`.
 fn shape(turns: &[Message]) -> String {
     let block = |b: &Fragment| match b.head() {
         FragmentHead::Text { .. } => "text".to_owned(),
@@ -149,7 +149,7 @@ fn a_paused_answer_is_resent_as_it_is() {
     assert_eq!(repaired.messages.len(), 2);
     assert_eq!(repaired.messages[1].role, Role::Assistant);
     assert!(repaired.messages[1].blocks[1].is_same(&server));
-    // Once something follows, half a call cannot be sent.
+    // Once something follows, an unanswered server call cannot be sent.
     let later = [turns[0].clone(), turns[1].clone(), user("b")];
     check(&later, "u:text a:text u:text");
     let trailing = run(&[user("a"), assistant(vec![Fragment::text("so \n")])]);
@@ -237,7 +237,7 @@ fn a_large_body_loses_its_oldest_media() {
     assert!(repair(&[words], &needs).oversize.is_some_and(|size| size > limits.body));
 }
 
-/// Any history at all, in small.
+/// Arbitrary small histories.
 fn any_turns() -> impl Strategy<Value = Vec<Message>> {
     let block = prop_oneof![
         Just(Fragment::text("t")),
@@ -305,7 +305,7 @@ proptest! {
 
     #[test]
     fn later_turns_leave_earlier_repairs_alone(turns in any_turns(), cut in 0usize..8) {
-        // A provider's own call may be completed later; that is the one case where the past depends on the future.
+        // A server call may get its result later; only then does the repair of earlier messages depend on later ones.
         let own: Vec<Message> = turns
             .into_iter()
             .map(|mut t| {
@@ -317,7 +317,7 @@ proptest! {
             turns.iter().map(|t| t.blocks.iter().map(|b| b.get().to_owned()).collect()).collect()
         };
         let mut before = bytes(&run(&own[..cut.min(own.len())]).messages);
-        // The end may still grow: results arrive, texts join.
+        // The end may still change: results arrive, texts are joined.
         before.truncate(before.len().saturating_sub(2));
         let after = bytes(&run(&own).messages);
         prop_assert_eq!(&after[..before.len()], &before[..]);

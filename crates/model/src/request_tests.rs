@@ -59,7 +59,7 @@ fn count_marks(body: &str) -> usize {
     body.matches(r#""cache_control""#).count()
 }
 
-/// A turn with `calls` parallel calls, answered.
+/// Adds an assistant message with `calls` parallel calls, and their results.
 fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
     let model = "claude-opus-5";
     let mut uses = vec![
@@ -71,7 +71,7 @@ fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
         raw(&format!(r#"{{"type":"tool_use","id":"{}","name":"Read","input":{{"file_path":"/f{c}"}}}}"#, id(c)))
     }));
     history.push(Message::assistant(model, uses));
-    // Some results are large enough to be shared rather than copied.
+    // Some results are large enough to be shared instead of copied.
     let content = "y".repeat(if number.is_multiple_of(7) { 40_000 } else { 40 });
     let results = (0..calls)
         .map(|c| raw(&format!(r#"{{"tool_use_id":"{}","type":"tool_result","content":"{content}"}}"#, id(c))))
@@ -79,7 +79,7 @@ fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
     history.push(Message::user(results));
 }
 
-/// Everything before the moving marker.
+/// The bytes before the moving marker.
 fn stable(body: &str) -> &str {
     &body[..body.rfind(r#","cache_control""#).unwrap()]
 }
@@ -136,7 +136,7 @@ fn a_large_step_keeps_the_marker_before_it() {
     let (fourth, four) = plan(&history);
     assert_eq!(count_marks(&four), 4);
     assert!(fourth.contains(&third[2]), "the newest is kept: {fourth:?}");
-    // A shorter history starts afresh.
+    // A shorter history starts with no kept markers.
     let (fresh, _) = plan(&[Message::user_text("summary")]);
     assert_eq!(fresh, [BlockPosition { message: 0, block: 0 }]);
 }
@@ -309,7 +309,7 @@ fn count_body_has_no_marks_and_no_output_limit() {
     let mut body = String::from_utf8(r.count_body().concat()).unwrap();
     let parsed: Value = serde_json::from_str(&body).unwrap();
     assert!(parsed.get("max_tokens").is_none() && parsed.get("stream").is_none());
-    // Cached or not, the count is the same.
+    // Cache markers do not change the count.
     body.truncate(body.find(r#""messages""#).unwrap());
     assert_eq!(parsed["messages"][0]["content"][0], serde_json::json!({"type":"text","text":"x"}));
 }
