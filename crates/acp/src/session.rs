@@ -175,8 +175,7 @@ impl AcpSession {
         receiver
     }
 
-    /// Interrupts the running turn and drops the queued prompts. They end as cancelled once the engine has listed
-    /// them.
+    /// Interrupts the running turn and drops the queued prompts. They end as cancelled once the engine has listed them.
     pub(crate) async fn cancel(self: &Arc<Self>) {
         let reply = self.ask(json!({"subtype": "interrupt", "cancel_queued": true})).await;
         let session = Arc::clone(self);

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use wire::control::{ControlResponse, InboundLine, ResponseBody};
 
-/// An invalid input line, which ends the run. It records the kind of error and the length in bytes, never the
-/// content.
+/// An invalid input line, which ends the run. It records the kind of error and the length in bytes, never the content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadLine {
     pub(crate) kind: &'static str,
@@ -99,8 +98,7 @@ fn frame(inbound: InboundLine<'_>) -> InputFrame {
     }
 }
 
-/// Adds the request id to a response. Some hosts write the id beside the response, with or without an envelope
-/// inside.
+/// Adds the request id to a response. Some hosts write the id beside the response, with or without an envelope inside.
 fn with_request_id(response: &RawValue, beside: Option<String>) -> Box<RawValue> {
     let fields = || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(response.get()).ok();
     let (Some(id), Some(mut fields)) = (beside, fields()) else { return response.to_owned() };

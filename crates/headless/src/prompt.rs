@@ -66,8 +66,7 @@ enum PipedInput {
     Silent,
 }
 
-/// Reads to the end on a separate thread. `patience` limits the wait for the first byte only; `None` means no
-/// limit.
+/// Reads to the end on a separate thread. `patience` limits the wait for the first byte only; `None` means no limit.
 fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>) -> io::Result<PipedInput> {
     let (sender, chunks) = mpsc::sync_channel::<io::Result<Vec<u8>>>(4);
     std::thread::spawn(move || {

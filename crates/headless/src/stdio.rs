@@ -23,8 +23,7 @@ pub fn is_writable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// Writes one line to stderr. The line is dropped when the pipe is full, so that a slow reader cannot stop the
-/// process.
+/// Writes one line to stderr. The line is dropped when the pipe is full, so that a slow reader cannot stop the process.
 pub fn print_to_stderr(line: &str) {
     let stderr = io::stderr();
     if is_writable(stderr.as_fd()) {

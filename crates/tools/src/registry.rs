@@ -86,8 +86,7 @@ struct ToolFragment<'a> {
     input_schema: &'a RawValue,
 }
 
-/// `None` only when the schema is not JSON, which never happens: built-in schemas are valid, and adapters check
-/// theirs.
+/// `None` only when the schema is not JSON, which never happens: built-in schemas are valid, and adapters check theirs.
 fn fragment(spec: &ToolSpec) -> Option<Box<RawValue>> {
     let input_schema: &RawValue = serde_json::from_str(&spec.schema).ok()?;
     wire::raw::to_raw(&ToolFragment { name: &spec.name, description: &spec.description, input_schema }).ok()

@@ -332,8 +332,7 @@ impl SessionTasks {
         self.all().iter().filter(|task| task.status != TaskStatus::Running).count()
     }
 
-    /// Waits until the task has settled, at most `patience`, and returns its record; `None` when there is no such
-    /// task.
+    /// Waits until the task has settled, at most `patience`, and returns its record; `None` when there is no such task.
     pub async fn wait(&self, id: &str, patience: Duration) -> Option<TaskRecord> {
         let mut changed = self.shared.changed.subscribe();
         let settled = changed.wait_for(|_| self.get(id).is_none_or(|task| task.status != TaskStatus::Running));

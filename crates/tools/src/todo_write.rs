@@ -1,5 +1,4 @@
-//! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a completed list is
-//! cleared.
+//! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a completed list is cleared.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;

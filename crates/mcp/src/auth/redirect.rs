@@ -42,8 +42,7 @@ impl RedirectListener {
         Ok(Self { v4, v6, port })
     }
 
-    /// The redirect address. The host must be exactly `localhost`, because authorization servers compare it as
-    /// text.
+    /// The redirect address. The host must be exactly `localhost`, because authorization servers compare it as text.
     pub(super) fn address(&self) -> String {
         format!("http://localhost:{}/callback", self.port)
     }

@@ -97,8 +97,7 @@ impl RunningCommand {
         }
     }
 
-    /// Reads output that is still in the pipe after the exit, then releases descendants: `server &` continues to
-    /// run.
+    /// Reads output that is still in the pipe after the exit, then releases descendants: `server &` continues to run.
     pub(crate) async fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN_TIMEOUT;
         while self.pipe.is_some() {
@@ -117,8 +116,7 @@ impl RunningCommand {
         self.capture.finish().await;
     }
 
-    /// Sends SIGTERM, waits `KILL_GRACE`, sends SIGKILL; reads output meanwhile so that the last lines are not
-    /// lost.
+    /// Sends SIGTERM, waits `KILL_GRACE`, sends SIGKILL; reads output meanwhile so that the last lines are not lost.
     pub(crate) async fn kill(&mut self) -> io::Result<()> {
         let Self { child, pipe, capture, buffer, .. } = &mut *self;
         {

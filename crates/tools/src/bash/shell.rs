@@ -1,5 +1,4 @@
-//! The session's shell: its program, its environment and the snapshot of its rc file. Computed on first use and
-//! kept.
+//! The session's shell: its program, its environment and the snapshot of its rc file. Computed on first use and kept.
 
 use super::launch::{self, ShellProgram};
 use crate::shell_snapshot::{ShellSnapshot, SnapshotSource};

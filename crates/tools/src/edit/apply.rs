@@ -120,8 +120,7 @@ fn straighten(text: &str) -> String {
     text.chars().map(straight).collect()
 }
 
-/// Text with straight quotes, and the data to map offsets back. A curly quote has three bytes, a straight one has
-/// one.
+/// Text with straight quotes, and the data to map offsets back. A curly quote has three bytes, a straight one has one.
 struct StraightQuotes {
     text: String,
     /// Offsets in `text` of the quotes that were curly.

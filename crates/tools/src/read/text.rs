@@ -1,5 +1,4 @@
-//! Text as numbered lines. Streams the file: memory depends on what is shown, not on the size of the file or its
-//! lines.
+//! Text as numbered lines. Streams the file: memory depends on what is shown, not on the size of the file or its lines.
 
 use super::{OpenFile, ReadFileCall};
 use crate::contract::{CallContext, ToolOutcome};

@@ -1,5 +1,4 @@
-//! Turns a response body into text: decoding, HTML to Markdown, and the section of a long page that is shown at a
-//! time.
+//! Turns a response body into text: decoding, HTML to Markdown, and the section of a long page that is shown at a time.
 
 use super::scan;
 use encoding_rs::Encoding;
