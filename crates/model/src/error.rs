@@ -29,8 +29,7 @@ pub enum ErrorKind {
     Billing,
     /// Too many requests: waiting helps.
     RateLimit,
-    /// A spending limit or plan quota: a short wait does not help. `resets_at` is `None` when the server did not say
-    /// it.
+    /// A spending limit or plan quota: a short wait does not help. `resets_at` is `None` when unknown.
     Quota {
         resets_at: Option<String>,
     },

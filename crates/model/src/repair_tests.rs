@@ -140,7 +140,7 @@ fn thinking_only_answers_are_dropped() {
     check(&[user("a"), assistant(vec![thinking()])], "u:text");
 }
 
-// [TST-104] a paused answer stays last, and is not answered.
+// [TST-104] a paused answer stays last and gets no result.
 #[test]
 fn a_paused_answer_is_resent_as_it_is() {
     let server = raw(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#);
@@ -156,7 +156,7 @@ fn a_paused_answer_is_resent_as_it_is() {
     assert_eq!(trailing.messages[1].blocks[0].get(), r#"{"type":"text","text":"so"}"#);
 }
 
-// [TST-115] kept for the same model whatever the spelling, dropped for another, dropped when refused.
+// [TST-115] thinking is kept for the same model in any spelling, dropped for another model or after a refusal.
 #[test]
 fn thinking_follows_its_model() {
     let dated = Message::assistant("claude-opus-5-20260801", vec![thinking(), Fragment::text("x")]);
@@ -209,7 +209,7 @@ fn images_over_the_limit_become_text() {
     assert_eq!(repaired.notes.len(), 2);
 }
 
-// [TST-119] the oldest media go first; when that is not enough, it says so.
+// [TST-119] the oldest media are removed first; if that is not enough, the size is reported.
 #[test]
 fn a_large_body_loses_its_oldest_media() {
     let size = 3 * 1024 * 1024;

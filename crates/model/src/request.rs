@@ -28,7 +28,7 @@ pub struct ModelRequest {
     pub max_tokens: u64,
     /// `None` omits the parameter.
     pub thinking: Option<ThinkingParameter>,
-    /// Thinking between tool calls; disabled by `DISABLE_INTERLEAVED_THINKING`.
+    /// Requests thinking between tool calls.
     pub interleaved: bool,
     pub effort: Option<EffortLevel>,
     /// `output_config.format`

@@ -84,7 +84,7 @@ fn stable(body: &str) -> &str {
     &body[..body.rfind(r#","cache_control""#).unwrap()]
 }
 
-// [TST-113] fifty turns: each request's bytes up to its moving marker begin the next one.
+// [TST-113] fifty turns: the bytes of each request up to its moving marker are the beginning of the next request.
 #[test]
 fn requests_grow_by_appending() {
     let mut marks = CacheMarks::default();
@@ -110,7 +110,8 @@ fn requests_grow_by_appending() {
     }
 }
 
-// [TST-113] a step that adds more than a lookup reaches keeps the marker before it, and at most four stand in all.
+// [TST-113] a step that adds more blocks than a lookup reaches keeps the previous marker; at most four markers in
+// total.
 #[test]
 fn a_large_step_keeps_the_marker_before_it() {
     let mut marks = CacheMarks::default();
@@ -172,7 +173,7 @@ fn cache_lifetime_by_environment() {
     assert_eq!(ttl(&[("DISABLE_PROMPT_CACHING_HAIKU", "1")], true), Some(CacheTtl::Hour));
 }
 
-// [TST-115] blocks go back byte for byte.
+// [TST-115] blocks are sent back byte for byte.
 #[test]
 fn blocks_are_sent_unmodified() {
     let thinking = r#"{"type":"thinking","thinking":"","signature":"a+b/c=="}"#;

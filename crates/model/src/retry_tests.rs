@@ -17,7 +17,7 @@ fn delay(verdict: &RetryVerdict) -> Duration {
     }
 }
 
-// [TST-107] ten attempts, doubling, then the end.
+// [TST-107] ten attempts with growing waits, then it gives up.
 #[test]
 fn backs_off_ten_times() {
     let mut policy = policy();
@@ -27,7 +27,7 @@ fn backs_off_ten_times() {
     assert_eq!(policy.next(&status(529), ResponseProgress::Nothing), RetryVerdict::GiveUp);
 }
 
-// [TST-107] retry-after is a minimum, the backoff too.
+// [TST-107] both retry-after and the backoff are minimum waits.
 #[test]
 fn retry_after_is_a_minimum() {
     let mut policy = policy();
