@@ -583,7 +583,7 @@ impl SystemBody {
         Self::status(Some("requesting"), None)
     }
 
-    /// A compaction begins. `characters` of its summary exist so far; `None` when the user started it.
+    /// A compaction begins. `characters` is the length of its summary so far; `None` unless it started automatically.
     pub fn compacting(characters: Option<u64>) -> Self {
         Self::status(Some("compacting"), characters)
     }
