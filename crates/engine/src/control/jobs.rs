@@ -1,5 +1,5 @@
-//! Requests of the host whose answer takes a while. Each has at most one answer; one that the host takes back, or asks again
-//! under the same id, has none.
+//! Control requests whose answer takes a while. Each gets at most one answer; one that the host withdraws, or repeats
+//! under the same id, gets none.
 
 use std::collections::BTreeMap;
 use tokio::task::{AbortHandle, JoinSet};
@@ -11,7 +11,7 @@ pub(super) struct RequestJobs {
 }
 
 impl RequestJobs {
-    /// `work` ends with the answer's line.
+    /// `work` returns the line of the answer.
     pub(super) fn start(&mut self, request_id: String, work: impl Future<Output = String> + Send + 'static) {
         self.abort(&request_id);
         let id = request_id.clone();
@@ -29,7 +29,7 @@ impl RequestJobs {
         self.handles.is_empty()
     }
 
-    /// The next answer; `None` when nothing is under way.
+    /// The next answer; `None` when no request is running.
     pub(super) async fn next(&mut self) -> Option<String> {
         loop {
             match self.running.join_next().await? {
