@@ -1,5 +1,5 @@
-//! A host in a few lines: opens a session in the current directory, sends one prompt, says yes to every question, prints
-//! what is said. `cargo run -p gimlet-engine --example one_prompt -- "What is in this directory?"`
+//! A minimal host: opens a session in the current directory, sends one prompt, allows every tool call and prints the
+//! assistant messages. Run it with `cargo run -p gimlet-engine --example one_prompt -- "What is in this directory?"`
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
 
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Event::Message(SdkMessage::Assistant(said)) => println!("{}", said.message.get()),
             Event::Message(SdkMessage::Result(result)) => {
                 println!("cost: ${:.4}", result.total_cost_usd);
-                // No more prompts: the session ends, and with it the stream of events.
+                // No more prompts: the session ends and closes the stream of events.
                 commands.send(Command::Close).await?;
             }
             Event::Control(line) => {
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The answer to a question of the session; a real host would show it to somebody.
+/// Answers a permission question with "allow"; a real host would show it to a person. `None` for other control lines.
 fn consent(line: &str) -> Result<Option<Box<serde_json::value::RawValue>>, serde_json::Error> {
     let asked: serde_json::Value = serde_json::from_str(line)?;
     if asked["request"]["subtype"] != "can_use_tool" {
