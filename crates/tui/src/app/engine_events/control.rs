@@ -1,5 +1,4 @@
-//! Control lines of the engine: its questions to the person, and its answers to what was asked of it. No question is left
-//! without an answer.
+//! Control lines of the engine: its requests to the user, and its answers to our requests. Every request is answered.
 
 use crate::app::dialog::{Dialog, ToolPermissionRequest};
 use crate::app::form::ElicitationForm;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use std::time::Duration;
 use wire::mode::PermissionMode;
 
-/// A control line, read far enough.
+/// A control line with the fields used here.
 #[derive(Deserialize)]
 struct EngineControlLine {
     #[serde(rename = "type")]
@@ -49,7 +48,7 @@ impl App {
                 self.open_dialog(id, request);
                 self.show_permission_wait();
             }
-            // Nothing may wait for us for ever.
+            // Unknown requests get an error, so that the engine does not wait for ever.
             Ok(_) | Err(_) => {
                 let error = format!("the terminal does not know {subtype}");
                 let response = serde_json::json!({"subtype": "error", "request_id": id, "error": error});
@@ -65,7 +64,7 @@ impl App {
         }
     }
 
-    /// A dialog has gone: the turn goes on, or the next question comes up.
+    /// A dialog was closed: shows the next one, or what the turn waits for.
     pub(in crate::app) fn after_dialog(&mut self) {
         if let Some(next) = self.dialogs.front_mut() {
             next.shown_at = self.now;
@@ -88,7 +87,7 @@ impl App {
             return self.receive_panel_response(what, response);
         }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
-            // What an engine does not know is not offered; everything else is worth telling.
+            // Requests the engine does not support fail silently; every other error is shown.
             if response.get("error_code").and_then(Value::as_str) != Some("unsupported_request") {
                 self.hint(error.to_owned(), Duration::from_secs(6));
             }
