@@ -218,7 +218,7 @@ impl Dialog {
             }
             DialogChoice::No => match comment {
                 Some(comment) => json!({"behavior": "deny", "message": comment}),
-                // A refusal without a comment ends the turn, so that the user can say what to do. The turn of an agent
+                // A refusal without a comment ends the turn, so that the user can say what to do. An agent's turn
                 // continues.
                 None => json!({
                     "behavior": "deny",

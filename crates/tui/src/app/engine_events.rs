@@ -449,8 +449,7 @@ impl App {
         }
     }
 
-    /// Prints a prompt of a resumed conversation. Texts that begin with a tag were inserted by programs and are
-    /// skipped.
+    /// Prints a prompt of a resumed conversation. Texts that begin with a tag come from programs and are skipped.
     fn earlier_prompt(&mut self, text: &str) {
         if text.starts_with("[Request interrupted") || text.starts_with('<') {
             return;

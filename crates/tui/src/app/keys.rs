@@ -55,8 +55,7 @@ impl App {
         }
     }
 
-    /// Whether vim mode consumed the key. It applies only while the prompt is edited, and not to keys with a special
-    /// meaning there.
+    /// Whether vim mode consumed the key: only while the prompt is edited, and not keys with a special meaning there.
     fn vim_key(&mut self, key: KeyPress) -> bool {
         let editing = self.search.is_none() && self.overlay.is_none() && self.chord.is_empty();
         let Some(vim) = self.vim.as_mut().filter(|_| editing && self.menu.is_none()) else { return false };
@@ -305,7 +304,7 @@ impl App {
         if self.overlay.take().is_some() {
             return;
         }
-        // Once the turn is stopping, the key works as without a turn, so that the user can exit when the turn does not
+        // Once the turn is stopping, the key works as without a turn, so that the user can exit if the turn does not
         // end.
         if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();

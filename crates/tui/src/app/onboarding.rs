@@ -65,8 +65,7 @@ impl App {
         self.onboarding = Some(Onboarding { is_from_login: true, ..Onboarding::default() });
     }
 
-    /// Applies a key that was stored during a conversation: the next request uses it, unless another credential source
-    /// takes precedence.
+    /// Applies a key stored during a conversation: the next request uses it, unless other credentials take precedence.
     pub(super) fn receive_sign_in(&mut self, outcome: Result<String, String>) {
         let place = match outcome {
             Ok(place) => place,

@@ -1,6 +1,5 @@
 //! Questions of the model to the user: a tab for each, with one or several options, previews, a custom answer, a note,
-//! and a final review when it is needed. The answers are added to the input of the call, keyed by the text of each
-//! question.
+//! and a final review when needed. The answers are added to the call's input, keyed by the text of each question.
 
 use super::dialog::{DialogArea, DialogLayout};
 use serde::Deserialize;
@@ -260,8 +259,7 @@ impl QuestionTabs {
         self.advance()
     }
 
-    /// Moves to the next question. After the last one it finishes, or shows the final review when an answer may be
-    /// missing.
+    /// Moves to the next question. After the last one, finishes or shows the final review if an answer may be missing.
     fn advance(&mut self) -> QuestionProgress {
         let last = self.at + 1 == self.tabs.len();
         let complete = self.tabs.iter().all(|tab| tab.answer().is_some());

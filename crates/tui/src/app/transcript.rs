@@ -91,8 +91,7 @@ impl TranscriptView {
         self.add(TranscriptItemKind::Note, text);
     }
 
-    /// Adds the messages before the first prompt that is present. The oldest messages are dropped when there are too
-    /// many.
+    /// Adds the messages before the first prompt that is present. If there are too many, the oldest are dropped.
     pub fn prepend(&mut self, said: &[(Speaker, String)]) {
         let first =
             self.entries.iter().find(|entry| entry.kind == TranscriptItemKind::Prompt).map(|entry| entry.text.clone());

@@ -1,5 +1,4 @@
-//! Answers the requests of the picker on blocking threads. A new request for a list or a search cancels the previous
-//! one.
+//! Answers the requests of the picker on blocking threads. A new list or search request cancels the previous one.
 
 use super::{PickerRequest, PickerUpdate};
 use crate::app::AppInput;

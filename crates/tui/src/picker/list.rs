@@ -1,6 +1,5 @@
-//! The sessions of a picker and which of them are shown: newest first, with the forks of one session grouped. While a
-//! query is typed, first those whose title, prompt, branch, folder or pull request contains it, then those whose
-//! content does.
+//! The sessions of a picker and which of them are shown: newest first, with the forks of one session grouped. With a
+//! query, first those whose title, prompt, branch, folder or pull request contains it, then those whose content does.
 
 use engine::query::{self, SessionInfo};
 use std::collections::{HashMap, HashSet};

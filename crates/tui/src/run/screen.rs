@@ -10,8 +10,7 @@ use terminal::style::{BackgroundFill, StyledLine, encode};
 use terminal::surface::{LiveFrame, Surface, TerminalProfile, TerminalSize};
 use tokio::sync::mpsc;
 
-/// Switches on bracketed paste, the kitty keyboard protocol and xterm's modifyOtherKeys; terminals ignore what they do
-/// not support.
+/// Switches on bracketed paste, the kitty keyboard protocol and modifyOtherKeys; terminals ignore unknown ones.
 const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u\x1b[>4;2m";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l";
 /// Like `LEAVE`, and leaves the alternate screen.

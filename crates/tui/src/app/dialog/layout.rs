@@ -21,8 +21,7 @@ pub struct DialogLayout {
 }
 
 impl DialogLayout {
-    /// `top` is the first visible row of the middle; `caret` is relative to the choices. The result is relative to the
-    /// dialog.
+    /// `top` is the first visible row of the middle; `caret` is relative to the choices, the result to the dialog.
     pub fn rows(
         self,
         place: &DialogArea<'_>,

@@ -1,5 +1,4 @@
-//! Draws a permission dialog: its title, exactly what would run, why the engine asks, and the choices with what each
-//! would save.
+//! Draws a permission dialog: the title, exactly what would run, why the engine asks, and what each choice would save.
 
 use super::{Dialog, DialogArea, DialogChoice, DialogField, DialogLayout, PLAN_TOOL};
 use crate::app::panel::rules;

@@ -1,5 +1,4 @@
-//! The instruction files that apply, opened in the editor from here. Notes of earlier sessions can be switched on and
-//! off.
+//! The instruction files that apply, opened in the editor from here. Notes of earlier sessions are switched here too.
 
 use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::App;

@@ -1,5 +1,4 @@
-//! Pages to read: context usage as a grid with numbers, cost, status, uncommitted changes. All numbers come from the
-//! engine.
+//! Pages to read: context usage as a grid, cost, status, uncommitted changes. All numbers come from the engine.
 
 use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::spinner::{faint, short_count};

@@ -1,6 +1,5 @@
 //! How much of a result is shown: a one-line summary where that is enough, the diff where a file changed, otherwise the
-//! first lines. The transcript view has the whole result. For a resumed conversation only the text of a result is
-//! known.
+//! first lines. The transcript view has the whole result. Resumed conversations only have the text of a result.
 
 use super::{field, plural, shorten};
 use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_LABEL, REFUSED_MESSAGE, STILL_PLANNING_LABEL};
