@@ -1,5 +1,6 @@
-//! `cargo xtask bench`: what a whole process costs, measured from outside, beside a bare process or a named peer in the
-//! same run. Prints one table of medians. A figure over its budget is reported, never an error: machines differ.
+//! `cargo xtask bench`: measures the cost of whole processes from outside, next to a bare process or a named peer
+//! in the same run. Prints one table of medians. A figure over its budget is reported and is never an error,
+//! because machines differ.
 
 mod agents;
 mod control;
@@ -44,7 +45,7 @@ struct Options {
     binary: Option<PathBuf>,
 }
 
-/// What every group of measurements works with.
+/// Shared by all groups of measurements.
 struct Bench {
     place: Place,
     server: Server,
@@ -123,22 +124,22 @@ impl Options {
 }
 
 impl Bench {
-    /// How often a cheap measurement is repeated.
+    /// Repetitions of a cheap measurement.
     fn times(&self) -> usize {
         if self.quick { 7 } else { 31 }
     }
 
-    /// How often one that takes seconds is.
+    /// Repetitions of a measurement that takes seconds.
     fn few(&self) -> usize {
         if self.quick { 3 } else { 9 }
     }
 
-    /// The median of a bare process, interleaved with nothing: call it beside what it is compared with.
+    /// The time of one run of a bare process. Call it right beside the measurement it is compared with.
     fn bare(&self) -> Result<Duration> {
         self.place.peer("true", &[])
     }
 
-    /// From the start of a run to its first request.
+    /// Time from the start of a run to its first request.
     fn to_first_request(&self, args: &[&str]) -> Result<Duration> {
         let (began, _) = self.place.run(args)?;
         let first = self.server.marks().first().copied().context("the run sent no request")?;
@@ -146,13 +147,13 @@ impl Bench {
     }
 }
 
-/// The median of what `measure` returns in `times` runs.
+/// The median of `times` results of `measure`.
 fn median_of<T: PartialOrd + Copy>(times: usize, mut measure: impl FnMut() -> Result<T>) -> Result<T> {
     let values = (0..times).map(|_| measure()).collect::<Result<Vec<T>>>()?;
     median(&values).context("nothing was measured")
 }
 
-/// The medians of two things measured in turns, so that a busy moment hits both.
+/// The medians of two measurements taken alternately, so that a load peak affects both.
 fn medians<T: PartialOrd + Copy, U: PartialOrd + Copy>(
     times: usize,
     mut one: impl FnMut() -> Result<T>,
@@ -163,7 +164,7 @@ fn medians<T: PartialOrd + Copy, U: PartialOrd + Copy>(
     median(&ones).zip(median(&others)).context("nothing was measured")
 }
 
-/// The machine in general words: enough to judge the figures by.
+/// A short description of the machine, to judge the figures by.
 fn conditions() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The programs of others that prove compatibility: installed under `tests/clients`, run offline against the built binary.
+//! Third-party programs that prove compatibility: installed under `tests/clients`, run offline against the built
+//! binary.
 //!
-//! No proprietary program is ever installed: the Python SDK is built from its source distribution, npm's optional packages are
-//! left out, and the installed trees are searched before anything runs.
+//! No proprietary program is ever installed: the Python SDK is built from its source distribution, npm's optional
+//! packages are left out, and the installed trees are searched for such programs before anything runs.
 
 use crate::steps::{self, Stages, cargo_program};
 use anyhow::{Context, Result, bail};
@@ -15,8 +16,8 @@ fn run_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
     steps::run(Command::new(program).args(args).current_dir(dir))
 }
 
-/// The real SDKs and readers, then a real model: a job of its own, with an environment of its own. `binary` is the product
-/// that the Rust tests used; without it one is built.
+/// Runs the real SDKs and readers, then a real model with a separate environment. `binary` is the product that the
+/// Rust tests used; with `None` one is built.
 pub(crate) fn run(root: &Path, binary: Option<&Path>, stages: &mut Stages) -> Result<()> {
     let dir = root.join("tests/clients");
     stages.stage("clients: install", || install(&dir))?;
@@ -41,7 +42,7 @@ fn pytest(dir: &Path, binary: &Path, args: &[&str]) -> Result<()> {
     steps::run(command.env("GIMLET_BIN", binary).env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// Installs when the lists changed since the last time.
+/// Installs when the requirement lists changed since the last installation.
 fn python(dir: &Path) -> Result<()> {
     let stamp = Stamp::of(dir, ".venv", &["requirements.txt", "constraints.txt"])?;
     if stamp.is_current() {
@@ -52,7 +53,7 @@ fn python(dir: &Path) -> Result<()> {
     stamp.write()
 }
 
-/// The model server needs none of the packages its wheels name.
+/// Installs the model server without the packages its wheels name, because it needs none of them.
 fn model_server(dir: &Path) -> Result<()> {
     let stamp = Stamp::of(dir, ".venv-model", &["requirements-model.txt"])?;
     if stamp.is_current() {
@@ -77,12 +78,12 @@ fn node(dir: &Path) -> Result<()> {
         return Ok(());
     }
     run_in(dir, "npm", &["ci", "--loglevel=error"])?;
-    // Shipped without the execute bit.
+    // The file is published without the execute bit.
     run_in(dir, "chmod", &["+x", CCUSAGE])?;
     stamp.write()
 }
 
-/// The installed lists, kept beside what they installed.
+/// The requirement lists of an installation, stored beside it.
 struct Stamp {
     file: PathBuf,
     text: String,

@@ -1,5 +1,5 @@
-//! The demo's cassette and its picture. Both are made from the real binary: the cassette by recording a scripted
-//! conversation, the picture by drawing what `gimlet demo` prints.
+//! The demo's cassette and its picture. Both are made with the real binary: the cassette by recording a scripted
+//! conversation, the picture by drawing the output of `gimlet demo`.
 
 use crate::steps::{self, cargo_program};
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ const CHARACTER: f64 = 7.83;
 const MARGIN: usize = 20;
 const TITLE_BAR: usize = 34;
 
-/// Plays `crates/cli/demo/script.json` and keeps what `--record` writes.
+/// Runs `crates/cli/demo/script.json` and stores the output of `--record`.
 pub(crate) fn record(root: &Path) -> Result<()> {
     let args = ["test", "-p", "gimlet-cli", "--test", "hosts", "--quiet", "--", "--ignored", "record_the_demo"];
     steps::run(Command::new(cargo_program()).args(args).current_dir(root))
@@ -34,7 +34,7 @@ pub(crate) fn picture(root: &Path) -> Result<()> {
     std::fs::write(root.join("docs/demo.svg"), svg(&text)).context("could not write docs/demo.svg")
 }
 
-/// Draws `docs/pictures` from the interface itself.
+/// Draws `docs/pictures` from the real interface.
 pub(crate) fn pictures(root: &Path) -> Result<()> {
     let args = ["test", "-p", "gimlet-cli", "--test", "terminal", "--", "--ignored", "pictures::"];
     steps::run(Command::new(cargo_program()).args(args).current_dir(root))
@@ -71,7 +71,7 @@ impl Ink {
     }
 }
 
-/// The demo's lines in a terminal frame, up to its verdict; what follows is advice with paths of this machine.
+/// The lines of the demo in a terminal frame, up to its verdict; the rest is advice with paths of this machine.
 fn svg(text: &str) -> String {
     let typed = "$ gimlet demo";
     let end = text.lines().position(|l| l.starts_with('✓')).map_or(usize::MAX, |at| at + 1);
@@ -110,7 +110,7 @@ fn span(ink: Ink, text: &str) -> String {
     }
 }
 
-/// The colours of the terminal, known from the form of a line: captured output has none.
+/// The colours of a line, derived from its form, because captured output has no colours.
 fn inked(line: &str) -> Vec<(Ink, String)> {
     let whole = |ink| vec![(ink, fit(line))];
     if let Some(rest) = line.strip_prefix("● ") {
@@ -141,7 +141,7 @@ fn inked(line: &str) -> Vec<(Ink, String)> {
     }
 }
 
-/// The random part of the folder, so that the picture changes only when the demo does.
+/// Replaces the random part of the folder name, so that the picture changes only when the demo does.
 fn stable(value: &str) -> String {
     match value.split_once("/gimlet-demo-") {
         Some(_) => value.replace(value.trim(), "/tmp/gimlet-demo-1f9c2a7b"),

@@ -1,4 +1,5 @@
-//! The edges between our crates, against the complete list of allowed ones. A new edge is a decision: make it here.
+//! Checks the dependencies between our crates against the complete list of allowed ones. A new dependency is a
+//! decision that is made here.
 
 use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
@@ -9,7 +10,7 @@ use std::process::Command;
 
 const PREFIX: &str = "gimlet-";
 
-/// Crate and what it may depend on, both without the prefix.
+/// Each crate and the crates it may depend on, without the prefix.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("sys", &[]),
@@ -51,7 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &["wire"]),
 ];
 
-/// For tests only, and of no use to shipping code.
+/// A crate for tests only; product code must not depend on it.
 const DEV_ONLY: &str = "testkit";
 
 pub(crate) fn check(root: &Path) -> Result<()> {
@@ -77,7 +78,7 @@ pub(crate) fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata printed something else than JSON")
 }
 
-/// Our crates and the crates of ours they depend on outside tests.
+/// Each of our crates with those of our crates that it depends on outside tests.
 pub(crate) fn edges_of(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let row = |package: &Value| {
@@ -101,7 +102,7 @@ fn wrong_edges(package: &Value) -> Vec<String> {
     edges(package).filter(is_wrong).map(|(to, kind)| format!("{short} -> {to} ({kind})")).collect()
 }
 
-/// Our crates among the dependencies, with `normal`, `dev` or `build`.
+/// Our crates among the dependencies, each with its kind: `normal`, `dev` or `build`.
 fn edges(package: &Value) -> impl Iterator<Item = (&str, &str)> {
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     dependencies.filter_map(|d| {

@@ -1,6 +1,7 @@
-//! `cargo xtask dist`: what people install. One folder that a file server can serve as it is (`docs/install.md` describes it):
-//! archive, Debian package, npm package, bill of materials, checksums with their signature, and the install script. The same
-//! sources and binary give the same bytes: times come from SOURCE_DATE_EPOCH or the commit.
+//! `cargo xtask dist`: makes the packages that people install, in one folder that a file server can serve unchanged
+//! (described in `docs/install.md`): archive, Debian package, npm package, bill of materials, checksums with their
+//! signature, and the install script. The same sources and binary give the same bytes: times come from
+//! SOURCE_DATE_EPOCH or the commit.
 
 mod deb;
 mod dependencies;
@@ -28,23 +29,23 @@ const SUMMARY: &str = "a coding agent for the command line";
 const NPM_NAME: &str = "gimlet-cli";
 const SMALL: u32 = 9;
 
-/// What all packages of one release share.
+/// Facts shared by all packages of one release.
 pub(crate) struct Facts {
     version: String,
     /// Seconds since 1970, for every file.
     time: u64,
-    /// 1 is quick, 9 is small.
+    /// Compression level: 1 is fast, 9 is small.
     compression: u32,
 }
 
 #[derive(Default)]
 pub(crate) struct Options {
     out: Option<PathBuf>,
-    /// A binary that exists. `None`: the profile `dist` is built.
+    /// An existing binary; `None` builds the profile `dist`.
     binary: Option<PathBuf>,
-    /// A file with the private key.
+    /// A file with the private key; `None` makes no signature.
     sign: Option<PathBuf>,
-    /// Filled into the install script.
+    /// The download address in the install script.
     url: Option<String>,
     channels: Vec<String>,
     compression: Option<u32>,
@@ -77,7 +78,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Makes all packages and returns the folder that holds them.
+/// Makes all packages and returns their folder.
 fn build(root: &Path, options: &Options) -> Result<PathBuf> {
     let out = options.out.clone().unwrap_or_else(|| target_folder(root).join("packages"));
     let program = match &options.binary {
@@ -133,7 +134,7 @@ fn build_binary(root: &Path) -> Result<PathBuf> {
     clients::executable(&String::from_utf8_lossy(&output.stdout)).context("cargo build named no executable")
 }
 
-/// The binary without symbols. The profile `dist` strips by itself; `strip` helps with others.
+/// The binary without symbols. The profile `dist` strips the binary already; other profiles need `strip`.
 fn stripped(program: &Path) -> Result<Vec<u8>> {
     let binary = std::fs::read(program).with_context(|| program.display().to_string())?;
     if elf::is_stripped(&binary) {
@@ -161,11 +162,11 @@ fn time(root: &Path) -> Result<u64> {
     }
     let output = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    // Sources without a repository have no time of their own.
+    // Sources without a repository have no commit time.
     Ok(text.parse().unwrap_or(0))
 }
 
-/// The files of a release, as they lie below a prefix.
+/// The files of a release, with their paths below the prefix.
 fn release_files(
     root: &Path,
     program: &Path,
@@ -198,7 +199,7 @@ fn release_files(
     Ok(files)
 }
 
-/// Name and bytes of everything that is published, by name.
+/// Name and bytes of every published file, sorted by name.
 fn archives(files: &[PackedFile], binary: &[u8], facts: &Facts) -> Result<Vec<(String, Vec<u8>)>> {
     let version = &facts.version;
     let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
@@ -220,7 +221,7 @@ fn archives(files: &[PackedFile], binary: &[u8], facts: &Facts) -> Result<Vec<(S
     Ok(made)
 }
 
-/// An npm package whose `bin` is the binary itself: no script runs when it is installed.
+/// An npm package whose `bin` is the binary itself, so that no script runs during the installation.
 fn npm_files(files: &[PackedFile], facts: &Facts) -> Result<Vec<PackedFile>> {
     let (system, machine) = (std::env::consts::OS.replace("macos", "darwin"), std::env::consts::ARCH);
     let machine = machine.replace("x86_64", "x64").replace("aarch64", "arm64");
@@ -283,9 +284,9 @@ fn hex_sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// `2001-09-09`, of seconds since 1970.
+/// Formats seconds since 1970 as `2001-09-09`.
 fn date(time: u64) -> String {
-    // Days are counted from 0000-03-01, so that the leap day is the last of a year.
+    // Days are counted from 0000-03-01, so that the leap day is the last day of a year.
     let days = time / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -1,6 +1,5 @@
-//! Which items of the specification's checklists no test names. The items in scope and those left on purpose, with
-//! their reasons, stand in `docs/conformance.md`; an item must be in one of three states: named by a test, left, or a
-//! failure of this check.
+//! Finds items of the specification's checklists that no test names. `docs/conformance.md` lists the items in scope
+//! and those left out, with reasons; every item must be named by a test or left out, otherwise this check fails.
 
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +30,7 @@ fn show(id: &Id) -> String {
     format!("{}-{}{}", id.0, id.1.map(String::from).unwrap_or_default(), id.2)
 }
 
-/// Lines such as `- TST: 1–83, 100–120, 126` and `- F: A1–A11, B1–B14`.
+/// Reads lines such as `- TST: 1–83, 100–120, 126` and `- F: A1–A11, B1–B14`.
 fn in_scope(text: &str) -> BTreeSet<Id> {
     let mut found = BTreeSet::new();
     for line in text.lines() {
@@ -49,14 +48,14 @@ fn in_scope(text: &str) -> BTreeSet<Id> {
     found
 }
 
-/// The part and the number that `text` begins with: `17`, `A1`.
+/// The part and the number at the beginning of `text`: `17`, `A1`.
 fn item(text: &str) -> Option<(Option<char>, u32)> {
     let part = text.chars().next().filter(char::is_ascii_uppercase);
     let digits: String = text.chars().skip(part.iter().count()).take_while(char::is_ascii_digit).collect();
     Some((part, digits.parse().ok()?))
 }
 
-/// Table rows that begin with an id: the item is left, the rest of the row says why.
+/// Table rows that begin with an id: the item is left out, the rest of the row is the reason.
 fn left(text: &str) -> BTreeMap<Id, String> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("| "));
     rows.filter_map(|row| {
@@ -66,7 +65,7 @@ fn left(text: &str) -> BTreeMap<Id, String> {
     .collect()
 }
 
-/// Ids in the tests of the repository.
+/// The ids in the tests of the repository.
 fn named(root: &Path) -> Result<BTreeSet<Id>> {
     let mut found = BTreeSet::new();
     for dir in ["crates", "tests"] {
@@ -93,7 +92,7 @@ fn collect(dir: &Path, found: &mut BTreeSet<Id>) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a file at which an id counts: test functions with the comments and attributes above them.
+/// The lines of a file where ids count: test functions with the comments and attributes above them.
 fn test_lines(path: &Path, text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let heads: fn(&str) -> bool = match path.extension().and_then(|extension| extension.to_str()) {
@@ -119,7 +118,7 @@ fn test_lines(path: &Path, text: &str) -> String {
     chosen
 }
 
-/// A comment, an attribute or a decorator.
+/// True for a comment, an attribute or a decorator.
 fn is_beside_a_function(line: &str) -> bool {
     ["//", "#", "@"].iter().any(|mark| line.trim_start().starts_with(mark))
 }

@@ -1,5 +1,5 @@
-//! Chores: `cargo xtask test | flake | deps | supply | ids | settings | dist | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
-//! with its output on the screen.
+//! Development tasks, listed in `USAGE`. They start programs one after another; the first failure ends the run with
+//! its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
 #![expect(clippy::disallowed_methods, reason = "chores start programs and read the real environment")]
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace this chore was built in.
+/// The root of the workspace this program was built in.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()

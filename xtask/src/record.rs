@@ -1,4 +1,4 @@
-//! Results that are kept: rows of the table between `<!-- results -->` and `<!-- /results -->` in `docs/testing.md`.
+//! Recorded results: rows of the table between `<!-- results -->` and `<!-- /results -->` in `docs/testing.md`.
 
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -8,7 +8,7 @@ const FILE: &str = "docs/testing.md";
 const BEGIN: &str = "<!-- results -->\n";
 const END: &str = "<!-- /results -->";
 
-/// Writes the row of `kind` and `name`, or replaces it.
+/// Adds the row of `kind` and `name`, or replaces it.
 pub(crate) fn row(root: &Path, kind: &str, name: &str, result: &str) -> Result<()> {
     let path = root.join(FILE);
     let text = std::fs::read_to_string(&path).context(FILE)?;

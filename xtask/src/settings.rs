@@ -1,5 +1,6 @@
-//! Every settings key has code that reads it, or is declared to have no effect. The compiler says who reads what: with the
-//! feature `settings-readers` of `wire` each use of a key's field is a warning that names the key, resolved by type.
+//! Checks that code reads every settings key, or that the key is declared to have no effect. The compiler reports
+//! the readers: with the feature `settings-readers` of `wire` each use of a key's field is a warning that names the
+//! key, resolved by type.
 
 use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use wire::settings::{KeyShape, SettingKey, Settings};
 
-/// The objects of a settings file: the type and where it stands.
+/// The objects of a settings file: the type and its path.
 const OBJECTS: &[(&str, &str)] = &[
     ("Settings", ""),
     ("PermissionSettings", "permissions."),
@@ -21,7 +22,7 @@ const OBJECTS: &[(&str, &str)] = &[
     ("SandboxCredentials", "sandbox.credentials."),
 ];
 
-/// Keys that are read from the files as JSON, each by the words of its reader: file and code.
+/// Keys that are read from the files as JSON, each with the file and the code of its reader.
 #[rustfmt::skip]
 const READ_AS_JSON: &[(&str, &str, &str)] = &[
     ("permissions.allow", "crates/config/src/merge.rs", r#"add(RuleBehaviour::Allow, "allow")"#),
@@ -55,21 +56,21 @@ const READ_AS_JSON: &[(&str, &str, &str)] = &[
     ("ignorePatterns", "crates/config/src/merge.rs", r#"effective.get("ignorePatterns")"#),
 ];
 
-/// Where each key is read: file and line.
+/// The files and lines that read each key.
 type Readers = BTreeMap<String, BTreeSet<String>>;
 
-/// Asks the compiler who reads what, then checks every key.
+/// Builds with the feature on, then checks every key.
 pub(crate) fn check(root: &Path) -> Result<()> {
     check_messages(root, &messages(root)?)
 }
 
-/// True for a message of the compiler that tells of a read.
+/// True for a compiler message that reports a read.
 pub(crate) fn is_reader(message: &Value) -> bool {
     message["code"]["code"] == "deprecated"
         && message["message"].as_str().is_some_and(|text| text.contains("settings::"))
 }
 
-/// Checks every key against messages of a build with the feature on.
+/// Checks every key against the messages of a build with the feature on.
 pub(crate) fn check_messages(root: &Path, messages: &[Value]) -> Result<()> {
     let readers = typed_readers(root, messages)?;
     let mut wrong = Vec::new();
@@ -109,7 +110,7 @@ fn shown(at: &BTreeSet<String>) -> String {
     at.iter().cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// Every key that is not an object itself.
+/// Collects every key that is not an object.
 fn leaves(keys: &'static [SettingKey], prefix: &str, out: &mut Vec<(String, &'static SettingKey)>) {
     for key in keys {
         match key.shape {
@@ -119,7 +120,7 @@ fn leaves(keys: &'static [SettingKey], prefix: &str, out: &mut Vec<(String, &'st
     }
 }
 
-/// The feature of `wire` that makes reads visible.
+/// The feature of `wire` that reports reads.
 pub(crate) const FEATURE: &str = "gimlet-wire/settings-readers";
 
 fn messages(root: &Path) -> Result<Vec<Value>> {
@@ -136,7 +137,7 @@ fn messages(root: &Path) -> Result<Vec<Value>> {
     Ok(parsed.map(|mut message| message["message"].take()).filter(is_reader).collect())
 }
 
-/// Key to the places that read it, over the programs themselves: a read in a test does not count.
+/// The places that read each key in product code; a read in a test does not count.
 fn typed_readers(root: &Path, messages: &[Value]) -> Result<Readers> {
     let mut found = Readers::new();
     for message in messages {
@@ -148,7 +149,7 @@ fn typed_readers(root: &Path, messages: &[Value]) -> Result<Readers> {
     Ok(found)
 }
 
-/// The key, the file and the line, when a message of the compiler tells of a read.
+/// The key, the file and the line of a read; `None` when the compiler message reports none.
 fn reader(message: &Value) -> Result<Option<(String, String, usize)>> {
     if message["code"]["code"] != "deprecated" {
         return Ok(None);
@@ -175,7 +176,7 @@ fn reader(message: &Value) -> Result<Option<(String, String, usize)>> {
     Ok(Some((format!("{prefix}{name}"), file.to_owned(), line)))
 }
 
-/// `settings.key = …` and `Settings { key: … }` set the field, they do not read it.
+/// `settings.key = …` and `Settings { key: … }` set the field and do not read it.
 fn is_write(line: &Value) -> bool {
     let text = line["text"].as_str().unwrap_or_default();
     let end = line["highlight_end"].as_u64().and_then(|end| usize::try_from(end).ok()).unwrap_or(1);

@@ -1,5 +1,5 @@
-//! The shape of the workspace in figures with targets: names of types, modules that depend on each other in circles, sizes of
-//! crates, chains of crates, locked packages. `cargo xtask sizes` prints them, `cargo xtask deps` holds some of them.
+//! Figures of the workspace with targets: names of types, cycles between modules, sizes of crates, chains of
+//! crates, locked packages. `cargo xtask sizes` prints them.
 
 use crate::deps;
 use crate::source::{self, SourceFile};
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 /// Figures of one crate.
 pub(crate) struct CrateShape {
     pub(crate) name: String,
-    /// Lines of product code without blanks and comments.
+    /// Lines of product code without blank lines and comments.
     pub(crate) lines: usize,
-    /// Modules that reach each other, the largest group; empty when there is no circle.
+    /// The largest group of modules that depend on each other; empty when there is no cycle.
     pub(crate) cycle: Vec<String>,
-    /// Names of structs, enums and traits, one entry for each definition.
+    /// Names of structs, enums and traits, one entry per definition.
     types: Vec<String>,
 }
 
@@ -37,20 +37,20 @@ impl WorkspaceShape {
         Ok(Self { crates, chain, locked_packages: lock.matches("[[package]]").count() })
     }
 
-    /// How many per cent of the definitions have a name of one word.
+    /// Percentage of the definitions whose name has one word.
     pub(crate) fn one_word_percent(&self) -> usize {
         let names: Vec<&String> = self.crates.iter().flat_map(|shape| &shape.types).collect();
         let single = names.iter().filter(|name| name.chars().filter(char::is_ascii_uppercase).count() == 1).count();
         percent(single, names.len())
     }
 
-    /// How many per cent of the names are defined in several places.
+    /// Percentage of the names that are defined in several places.
     pub(crate) fn repeated_percent(&self) -> usize {
         let counts = self.type_counts();
         percent(counts.values().filter(|count| **count > 1).count(), counts.len())
     }
 
-    /// The names that are defined most often, and how often.
+    /// The names that are defined most often, with their counts.
     pub(crate) fn most_repeated(&self) -> Vec<(usize, String)> {
         let mut rows: Vec<_> =
             self.type_counts().into_iter().filter(|(_, n)| *n > 1).map(|(name, n)| (n, name.to_owned())).collect();
@@ -92,7 +92,7 @@ impl CrateShape {
     }
 }
 
-/// The struct, enum or trait that a line without indentation defines.
+/// The struct, enum or trait that an unindented line defines.
 fn type_name(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub").map_or(line, |rest| rest.trim_start_matches(|c| c != ' ').trim_start());
     let rest = ["struct ", "enum ", "trait "].iter().find_map(|keyword| line.strip_prefix(keyword))?;
@@ -113,7 +113,7 @@ fn module_uses(files: &[SourceFile]) -> BTreeMap<String, BTreeSet<String>> {
     uses
 }
 
-/// First names behind `crate::`, one or in braces.
+/// First names after `crate::`, single or in braces.
 fn used_modules(code: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (at, mark) in code.match_indices("crate::") {
@@ -129,7 +129,7 @@ fn used_modules(code: &str) -> BTreeSet<String> {
     found
 }
 
-/// The parts between commas that are not inside inner braces.
+/// The parts between commas outside inner braces.
 fn top_level_parts(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
@@ -146,7 +146,7 @@ fn first_word(text: &str) -> String {
     text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// Groups of modules that reach each other, each in order.
+/// Groups of modules that depend on each other, each sorted.
 fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         uses.keys().map(|from| (from.as_str(), reachable(uses, from))).collect();

@@ -1,4 +1,5 @@
-//! The figures of the workspace beside their targets, then the longest files and functions: a list to look at, not a gate.
+//! Prints the figures of the workspace beside their targets, then the longest files and functions. Never fails
+//! because of a figure.
 
 use crate::shape::WorkspaceShape;
 use anyhow::Result;
@@ -27,7 +28,7 @@ pub(crate) fn report(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the architecture promises, measured.
+/// The measured figures and the targets of the architecture.
 fn figures(shape: &WorkspaceShape) {
     let row = |what: &str, value: &str, target: &str| println!("{what:<44} {value:>10}   {target}");
     row("type names of one word", &format!("{} %", shape.one_word_percent()), "at most 45 %");
@@ -69,7 +70,7 @@ fn collect(dir: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Works on formatted code: a function ends at the brace with the indentation of its first line.
+/// Lengths of functions in formatted code: a function ends at the brace with the indentation of its first line.
 fn function_lengths(text: &str) -> Vec<(usize, String)> {
     let mut open: Vec<(usize, usize, String)> = Vec::new();
     let mut found = Vec::new();

@@ -1,18 +1,18 @@
-//! Rust sources read as text: comments and literals blanked, tests cut out. Good enough to count with, far cheaper than a
-//! parser.
+//! Rust sources as text: comments and literals are blanked, tests are cut out. Exact enough for counting and much
+//! cheaper than a parser.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
 /// One source file of a crate.
 pub(crate) struct SourceFile {
-    /// The text with comments, literals and tests as blanks, line for line.
+    /// The text with comments, literals and tests replaced by blanks; line numbers are unchanged.
     pub(crate) product: String,
-    /// The folder or file below `src` that it belongs to. None: a crate root, or a file outside `src`.
+    /// The folder or file below `src` that it belongs to; `None` for a crate root or a file outside `src`.
     pub(crate) module: Option<String>,
 }
 
-/// All files of the crate in `folder`, tests included: their `product` is blank.
+/// All files of the crate in `folder`. Test files are included; their `product` is blank.
 pub(crate) fn crate_files(folder: &Path) -> Result<Vec<SourceFile>> {
     let mut paths = Vec::new();
     collect(folder, &mut paths)?;
@@ -39,7 +39,7 @@ fn read(folder: &Path, path: &Path) -> Result<SourceFile> {
     Ok(SourceFile { product, module: module_of(inside) })
 }
 
-/// True when a line of a file belongs to the product: not to a test, nor to a comment. Lines count from 1.
+/// True when a line of a file is product code: neither test nor comment. Lines count from 1.
 pub(crate) fn is_product_line(root: &Path, file: &str, line: usize) -> Result<bool> {
     let path = root.join(file);
     let folder = path.ancestors().find(|above| above.join("Cargo.toml").exists()).unwrap_or(root);
@@ -63,7 +63,7 @@ fn blanked(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
 }
 
-/// Blanks comments, strings and characters. The result has as many lines as the text.
+/// Blanks comments, strings and characters. The number of lines stays the same.
 fn without_literals(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -81,7 +81,7 @@ fn without_literals(text: &str) -> String {
     out
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` itself when none begins there.
+/// The end of the comment or literal that begins at `at`; `at` itself when none begins there.
 fn literal_end(chars: &[char], at: usize) -> usize {
     let starts =
         |text: &str| chars[at..].iter().copied().zip(text.chars()).filter(|(a, b)| a == b).count() == text.len();
@@ -131,7 +131,7 @@ fn string_end(chars: &[char], at: usize) -> usize {
     (here + 1).min(chars.len())
 }
 
-/// A lifetime is no literal.
+/// The end of a character literal; `at` itself for a lifetime.
 fn character_end(chars: &[char], at: usize) -> usize {
     match chars[at..] {
         ['\'', '\\', ..] => (find(chars, at + 3, |rest| rest[0] == '\'') + 1).min(chars.len()),
@@ -140,7 +140,7 @@ fn character_end(chars: &[char], at: usize) -> usize {
     }
 }
 
-/// Blanks items behind `#[cfg(test)]` and `#[test]`. `code` has no comments and literals any more.
+/// Blanks items after `#[cfg(test)]` and `#[test]`. `code` no longer contains comments and literals.
 fn without_tests(code: &str) -> String {
     let mut out = String::with_capacity(code.len());
     let mut rest = code;
@@ -161,7 +161,7 @@ fn next_test(code: &str) -> Option<usize> {
         .min()
 }
 
-/// Up to the semicolon or the closing brace of the item that `code` begins with, attributes included.
+/// The length of the item at the beginning of `code`, attributes included, up to its semicolon or closing brace.
 fn item_length(code: &str) -> usize {
     let attribute = code.find(']').map_or(code.len(), |at| at + 1);
     let body = code[attribute..].find('{');
@@ -175,7 +175,7 @@ fn item_length(code: &str) -> usize {
     }
 }
 
-/// The length of the block that `code` begins with.
+/// The length of the block at the beginning of `code`.
 pub(crate) fn block_length(code: &str) -> usize {
     let mut depth = 0;
     for (at, c) in code.char_indices() {

@@ -1,4 +1,4 @@
-//! What the chores share: programs that are started in plain sight, and stages with their times.
+//! Shared by the tasks: programs that are printed before they start, and stages with their times.
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// Runs one named part; its name stands before its output, in its error and in the closing table.
+    /// Runs one named stage; the name is printed before its output, in its error and in the closing table.
     pub(crate) fn stage<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("== {name}");
         let started = Instant::now();
@@ -24,7 +24,7 @@ impl Stages {
         done
     }
 
-    /// The closing table.
+    /// Prints the closing table.
     pub(crate) fn print(&self) {
         println!("\n== stages");
         for (name, took, passed) in &self.done {
@@ -40,7 +40,7 @@ impl Stages {
     }
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub(crate) fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
@@ -49,7 +49,7 @@ pub(crate) fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
-/// One named part outside the test command.
+/// Runs one named stage outside the test command.
 pub(crate) fn stage<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mut stages = Stages::default();
     let done = stages.stage(name, work);
@@ -57,7 +57,7 @@ pub(crate) fn stage<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T
     done
 }
 
-/// Runs a program with our streams and says what it runs.
+/// Prints and runs a program with our streams.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = std::iter::once(command.get_program()).chain(command.get_args());
     let shown = shown.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");

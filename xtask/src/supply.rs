@@ -1,5 +1,6 @@
-//! What we depend on: licences, sources, banned packages, packages locked in several versions, and how many there are in
-//! all. From `cargo metadata`, `cargo tree` and the lock file. Needs no network once everything was downloaded.
+//! Checks the dependencies: licences, sources, banned packages, packages locked in several versions, and the number
+//! of packages. Uses `cargo metadata`, `cargo tree` and the lock file. Needs no network once everything was
+//! downloaded.
 
 mod licence;
 
@@ -10,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// The most packages that may be locked, ours included. Raised only by a feature that was planned with its packages.
+/// Most packages that may be locked, ours included. Raised only for a feature that was planned with its packages.
 const MOST_LOCKED: usize = 400;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Never in a build of ours, on any platform, and why. A name that ends in `*` bans all that begin so.
+/// Packages that must not be in our builds on any platform, with the reason. A name that ends in `*` bans all names
+/// with that prefix.
 const BANNED: &[(&str, &str)] = &[
     ("git2", "git is spawned"),
     ("gix", "git is spawned"),
@@ -31,7 +33,7 @@ const BANNED: &[(&str, &str)] = &[
     ("tokio-native-tls", "TLS is rustls with aws-lc-rs"),
 ];
 
-/// Locked in several versions because packages of others ask for different ones.
+/// Packages locked in several versions because other packages require different ones.
 const SEVERAL_VERSIONS: &[&str] = &[
     "base64",
     "block-buffer",
@@ -65,7 +67,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A package of the lock file; `source` is missing for ours.
+/// A package of the lock file; `source` is `None` for our packages.
 #[derive(Debug, PartialEq, Eq)]
 struct Locked {
     name: String,
@@ -73,7 +75,7 @@ struct Locked {
     source: Option<String>,
 }
 
-/// The lock file is written by cargo: one `key = "value"` per line below each `[[package]]`.
+/// Parses the lock file, which cargo writes as one `key = "value"` per line below each `[[package]]`.
 fn locked(text: &str) -> Vec<Locked> {
     let field = |package: &str, key: &str| {
         let line = package.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
@@ -113,7 +115,7 @@ fn wrong_locked(locked: &[Locked]) -> Vec<String> {
     wrong
 }
 
-/// Licences of everything that is locked.
+/// Problems with the licences of all locked packages.
 fn wrong_packages(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |package: &Value, key: &str| package[key].as_str().unwrap_or_default().to_owned();
@@ -125,7 +127,7 @@ fn wrong_packages(metadata: &Value) -> Vec<String> {
     packages.iter().filter_map(wrong).collect()
 }
 
-/// Names among what is built that are banned.
+/// Banned names among the built packages.
 fn banned(built: &BTreeSet<String>) -> Vec<String> {
     let is_meant = |ban: &str, name: &str| ban.strip_suffix('*').map_or(ban == name, |start| name.starts_with(start));
     let refusal = |name: &String| {
@@ -135,7 +137,7 @@ fn banned(built: &BTreeSet<String>) -> Vec<String> {
     built.iter().filter_map(refusal).collect()
 }
 
-/// Runs cargo without the network, and with it only when something was never downloaded.
+/// Runs cargo without the network; when that fails, with it, because something may not be downloaded yet.
 fn cargo(root: &Path, args: &[&str]) -> Result<Vec<u8>> {
     let run =
         |more: &[&str]| Command::new(cargo_program()).args(args).arg("--locked").args(more).current_dir(root).output();
@@ -154,8 +156,8 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output).context("cargo metadata printed something else than JSON")
 }
 
-/// Names of the packages that a build of the workspace compiles on any platform. The lock file names more: packages that
-/// only an unused feature would need.
+/// Names of the packages that a build of the workspace compiles on any platform. The lock file lists more: packages
+/// that only an unused feature needs.
 fn built(root: &Path) -> Result<BTreeSet<String>> {
     let edges = "normal,build,dev";
     let args = ["tree", "--workspace", "--target", "all", "--edges", edges, "--prefix", "none", "--format", "{p}"];
@@ -168,7 +170,7 @@ fn built(root: &Path) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-/// Known vulnerabilities, where `cargo audit` and its database are there. Reported, never a failure.
+/// Known vulnerabilities, when `cargo audit` and its database are installed. Reported, never a failure.
 fn advisories(root: &Path) -> String {
     let mut command = Command::new(cargo_program());
     command.args(["audit", "--no-fetch", "--quiet"]).current_dir(root);

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: everything a change must pass, as stages with their times. `docs/testing.md` describes the options.
+//! `cargo xtask test`: everything a change must pass, as stages with their times. `docs/testing.md` describes the
+//! options.
 
 mod build;
 mod changed;
@@ -19,9 +20,9 @@ use std::process::Command;
 pub(crate) use flake::flake;
 pub(crate) use long::long;
 
-/// More failed tests than this are not repeated: the change is broken, not the machine busy.
+/// When more tests fail, none is repeated: the change is broken and the cause is not a busy machine.
 const MOST_REPEATED: usize = 5;
-/// A line of progress after so many tests.
+/// A progress line is printed after this many tests.
 const PROGRESS_STEP: usize = 250;
 /// How many of the slowest tests are printed.
 const SLOWEST_SHOWN: usize = 20;
@@ -88,7 +89,7 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
     Ok(())
 }
 
-/// The documentation can be built and its examples run. Warnings of rustdoc are shown and do not fail the stage yet.
+/// Builds the documentation and runs its examples. Warnings of rustdoc are shown and do not fail the stage yet.
 fn documentation(root: &Path) -> Result<()> {
     let cargo = |args: &[&str]| {
         let mut command = Command::new(cargo_program());
@@ -98,7 +99,7 @@ fn documentation(root: &Path) -> Result<()> {
     cargo(&["test", "--workspace", "--doc", "--quiet"])
 }
 
-/// Tests of programs that are missing report themselves as NOT RUN; here they are installed where that is possible.
+/// Installs missing system programs where that is possible. Tests that need a missing program report NOT RUN.
 fn system_packages(root: &Path) {
     let wanted = [("/usr/bin/bwrap", "bubblewrap"), ("/usr/bin/tmux", "tmux"), ("/usr/bin/rg", "ripgrep")];
     let missing: Vec<&str> =
@@ -115,7 +116,7 @@ fn system_packages(root: &Path) {
     }
 }
 
-/// Runs all tests, repeats the few that failed, and prints what a reader wants to know at the end.
+/// Runs all tests, repeats the few that failed, and prints a summary.
 fn rust_tests(root: &Path, built: &Built, filter: Option<&str>) -> Result<()> {
     let list = queue::list(&built.tests, filter)?;
     let earlier = times::load(root);
@@ -149,7 +150,7 @@ fn progress(done: usize, total: usize, run: &TestRun) {
     }
 }
 
-/// Runs each failed test once more, alone. The second run is counted and printed: a test that passes then is unsteady.
+/// Runs each failed test once more, alone. The second run is counted and printed: a test that passes then is flaky.
 fn repeat_failed(queue: &TestQueue<'_>, runs: &[TestRun]) -> Vec<TestRun> {
     let failed: Vec<TestCase> = runs.iter().filter(|run| !run.passed).map(|run| run.case.clone()).collect();
     if failed.len() > MOST_REPEATED {

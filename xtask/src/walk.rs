@@ -1,4 +1,4 @@
-//! `cargo xtask first-change`: the walks of CONTRIBUTING.md, carried out to the letter on a copy of the tree, built and tried.
+//! `cargo xtask first-change`: carries out the steps of CONTRIBUTING.md on a copy of the tree, builds it and runs it.
 
 use crate::clients;
 use crate::steps::{cargo_program, target_folder};
@@ -14,7 +14,7 @@ enum Step {
         path: String,
         text: String,
     },
-    /// Puts `text` beside the only line that begins with `anchor`.
+    /// Inserts `text` beside the only line that begins with `anchor`.
     Insert {
         path: String,
         side: Side,
@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The steps of the section "A first change". A numbered line that is none of the three kinds is for people.
+/// The steps of the section "A first change". A numbered line of another kind is for people and is skipped.
 fn steps_of(page: &str) -> Result<Vec<Step>> {
     let section =
         page.split("## A first change\n").nth(1).context("CONTRIBUTING.md has no section 'A first change'")?;
@@ -81,7 +81,7 @@ fn steps_of(page: &str) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// The next fenced block, without the three blanks of the list.
+/// The next fenced block, without the list indentation of three blanks.
 fn block_of<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     let next_step = |line: &str| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     lines.find(|line| line.starts_with("   ```") || next_step(line)).filter(|line| line.starts_with("   ```"))?;
@@ -92,7 +92,8 @@ fn block_of<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     Some(format!("{}\n", body.join("\n")))
 }
 
-/// The files that git knows or would know, so that neither builds nor clients are copied; by path, with what is in them.
+/// The files that git tracks or would track, by path with their content; builds and installed clients are not among
+/// them.
 struct Tree(BTreeMap<String, Vec<u8>>);
 
 impl Tree {
@@ -125,7 +126,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes `folder` this tree. Files that are the same keep their time, so that the next run builds little.
+    /// Makes `folder` equal to this tree. Unchanged files keep their modification time, so that the next run builds
+    /// little.
     fn write(&self, folder: &Path) -> Result<()> {
         let kept = folder.join("files");
         let earlier = std::fs::read_to_string(&kept).unwrap_or_default();
@@ -155,12 +157,12 @@ fn inserted(old: &str, anchor: &str, side: Side, text: &str) -> Result<String> {
     Ok(old.replacen(line, &new, 1))
 }
 
-/// Builds the copy in our own target folder: packages of others are there already.
+/// Builds the copy in our target folder, where third-party packages are already built.
 fn build(root: &Path, copy: &Path) -> Result<PathBuf> {
     let mut command = Command::new(cargo_program());
-    // The whole workspace chooses the same features of those packages as the test command did.
+    // The whole workspace selects the same features of those packages as the test command did.
     command.args(["build", "--quiet", "--offline", "--workspace", "--bin", "gimlet", "--message-format=json"]);
-    // Line numbers of a copy that is thrown away are of no use.
+    // The copy is thrown away, so debug information is of no use.
     command.env("CARGO_TARGET_DIR", target_folder(root)).env("CARGO_PROFILE_DEV_DEBUG", "0");
     let output = command.current_dir(copy).output().context("cargo build")?;
     let messages = String::from_utf8_lossy(&output.stdout);
@@ -218,7 +220,7 @@ mod tests {
         assert!(inserted("a\n", "z", Side::Below, "x\n").is_err());
     }
 
-    /// The whole walk is a stage of its own; that its places exist is cheap to know.
+    /// The whole walk is a separate stage; this checks only that its files and anchors exist.
     #[test]
     fn every_place_of_the_walks_exists() {
         let root = crate::root();

@@ -1,5 +1,5 @@
-//! The methods of the protocol. Requests are served side by side; what changes the order of a session's prompts and
-//! cancellations happens in the order it was read.
+//! The methods of the protocol. Requests are served concurrently; prompts and cancellations of a session are
+//! handled in the order they are read.
 
 use crate::convert;
 use crate::peer::{AcpLine, AcpPeer, read_lines};
@@ -25,13 +25,13 @@ use sys::signal::Signals;
 use sys::sync::Mutex;
 use wire::mode::PermissionMode;
 
-/// How long sessions may take to put themselves away at the end.
+/// How long sessions may take to shut down when the agent exits.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1_700);
-/// Sessions told per page of a listing.
+/// Sessions per page of a listing.
 const PAGE_SIZE: usize = 100;
 
-/// Serves a client on stdin and stdout until it hangs up; returns the exit code. `boot` is what every session starts
-/// with, apart from what the client says. Must be called inside the runtime.
+/// Serves a client on stdin and stdout until it disconnects; returns the exit code. `boot` is the start request of
+/// every session, to which the client adds its parameters. Must be called inside the runtime.
 pub async fn serve(boot: StartRequest) -> u8 {
     let Ok(mut signals) = Signals::listen() else { return 1 };
     let (peer, writer) = AcpPeer::start();
@@ -55,7 +55,7 @@ pub async fn serve(boot: StartRequest) -> u8 {
     };
     agent.shut_down().await;
     drop(agent);
-    // A client that hung up but still reads gets what was on its way.
+    // Lines that are still queued are written, because a client that closed its output may still read.
     let drained = tokio::task::spawn_blocking(move || writer.join());
     tokio::time::timeout(SHUTDOWN_TIMEOUT, drained).await.ok();
     code
@@ -65,13 +65,13 @@ struct AcpAgent {
     boot: StartRequest,
     peer: Arc<AcpPeer>,
     sessions: Mutex<HashMap<String, Arc<AcpSession>>>,
-    /// The client draws terminals it is told about.
+    /// The client can display terminals (`terminal_output`).
     draws_terminals: AtomicBool,
-    /// The client shows forms.
+    /// The client can display forms.
     shows_forms: AtomicBool,
 }
 
-/// What a client says about a session it wants.
+/// What a client asks for when it creates, loads or resumes a session.
 struct AcpSessionRequest<'a> {
     cwd: &'a Path,
     directories: &'a [PathBuf],
@@ -79,7 +79,7 @@ struct AcpSessionRequest<'a> {
     choice: SessionChoice,
 }
 
-/// A session, ready to be told about.
+/// An open session with the data for the answer to the client.
 struct ReadySession {
     session: Arc<AcpSession>,
     modes: SessionModeState,
@@ -192,7 +192,7 @@ impl AcpAgent {
         }
     }
 
-    /// The whole conversation is told before the answer.
+    /// Resumes a session and sends the whole conversation before the request is answered.
     async fn load(&self, request: &LoadSessionRequest) -> Result<ReadySession, ProtocolError> {
         let target = request.session_id.clone();
         let past = query::conversation(&self.boot.env, &request.cwd, &target)
@@ -325,7 +325,7 @@ impl AcpAgent {
         session.set_model(value).await.map(|options| json!({"configOptions": options}))
     }
 
-    /// The prompt is handed over here, in order; its end is waited for elsewhere.
+    /// Submits the prompt in order; a separate task waits for its end and answers the request.
     async fn prompt(self: &Arc<Self>, id: &RawValue, params: Option<&RawValue>) {
         let session =
             read::<PromptRequest>(params).and_then(|request| Ok((self.session(&request.session_id)?, request.prompt)));
@@ -361,12 +361,12 @@ impl AcpAgent {
     }
 }
 
-/// The answer of a method that has nothing to say.
+/// The empty result of a method without a return value.
 fn nothing() -> Value {
     json!({})
 }
 
-/// Parameters may be left out where a method needs none.
+/// Reads parameters; missing parameters are read as an empty object.
 fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, ProtocolError> {
     let text = params.map_or("{}", RawValue::get);
     serde_json::from_str(text).map_err(|error| ProtocolError::invalid_params().data(Value::from(error.to_string())))

@@ -1,11 +1,11 @@
-//! How a call looks in an editor: a title, a kind, the places it touches, and the change it would make. From the call's
-//! input alone, so that a permission question shows the same as the call.
+//! How a call is displayed in an editor: a title, a kind, the paths it touches, and the change it would make.
+//! Computed from the call's input alone, so that a permission request shows the same as the call.
 
 use crate::protocol::{Diff, ToolCallContent, ToolCallLocation, ToolKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Titles are one line; editors cut them anyway.
+/// Longest title, in characters. Titles are one line.
 const TITLE: usize = 200;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! From the client's words to the engine's: prompts, MCP servers, modes.
+//! Converts the client's prompts, MCP servers and modes into those of the engine.
 
 use crate::protocol::{ContentBlock, EmbeddedResource, McpServer, NamedValue, SessionMode, SessionModeState};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) fn modes(current: &str, bypass_allowed: bool) -> SessionModeState {
     SessionModeState { current_mode_id: current.to_owned(), available_modes }
 }
 
-/// Blocks of the Messages API.
+/// Converts a prompt into content blocks of the Messages API.
 pub(crate) fn prompt(blocks: &[ContentBlock]) -> Value {
     Value::Array(blocks.iter().map(block).collect())
 }
@@ -45,7 +45,7 @@ fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// Files are named by their path so that the model can read them; other addresses stay links.
+/// A file becomes an `@path` mention, so that the model can read it; any other address becomes a link.
 fn mention(uri: &str, name: &str) -> String {
     match uri.strip_prefix("file://") {
         Some(path) => format!("@{}", unescaped(path)),
@@ -53,7 +53,7 @@ fn mention(uri: &str, name: &str) -> String {
     }
 }
 
-/// Percent escapes undone, where they are whole and the result is text.
+/// Decodes percent escapes that are complete, where the result is valid UTF-8.
 fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -66,7 +66,7 @@ fn unescaped(path: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
 }
 
-/// As `--mcp-config` takes them; `None` when there are none.
+/// The servers in the format of `--mcp-config`; `None` when there are none.
 pub(crate) fn mcp_config(servers: &[McpServer]) -> Option<String> {
     let declared: serde_json::Map<String, Value> = servers.iter().map(server).collect();
     (!declared.is_empty()).then(|| json!({"mcpServers": declared}).to_string())

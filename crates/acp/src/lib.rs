@@ -1,8 +1,8 @@
-//! The Agent Client Protocol (version 1): an editor drives gimlet over stdin and stdout. The same engine serves it as
-//! every other host, one engine session per protocol session, all in this process. Guarantees: stdout carries protocol
-//! lines only; every request gets exactly one answer; a prompt ends with `cancelled`, never an error, once it was
-//! cancelled. Refuses: the editor's files and terminals as a way around the permission engine; gimlet reads, writes and
-//! runs by itself, and shows what it does.
+//! The Agent Client Protocol (version 1): an editor drives gimlet over stdin and stdout. Each protocol session is
+//! one engine session in this process. Guarantees: stdout carries protocol lines only; every request gets exactly
+//! one answer; a cancelled prompt ends with `cancelled`, never with an error. The file and terminal methods of the
+//! editor are not used, because they would bypass the permission engine: gimlet reads, writes and runs by itself
+//! and shows what it does.
 
 mod agent;
 mod call_display;

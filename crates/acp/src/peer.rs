@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one object per line. Our requests are numbered; an answer to an unknown number is ignored.
+//! JSON-RPC 2.0, one object per line. Our requests are numbered; an answer with an unknown number is ignored.
 
 use crate::protocol::ProtocolError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -9,10 +9,10 @@ use std::io::{BufRead, Write};
 use sys::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-/// Lines on their way in or out; a full queue slows its producer.
+/// Lines per queue, in each direction; a full queue slows its producer.
 const QUEUE_LINES: usize = 256;
 
-/// One line of the client, read far enough to route it.
+/// One line of the client, parsed as far as needed to route it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AcpLine<'a> {
     #[serde(borrow, default)]
@@ -27,10 +27,10 @@ pub(crate) struct AcpLine<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// What the client said to a request of ours; the error is ready to be shown.
+/// The client's answer to one of our requests; the error is ready to be shown.
 type AcpReply = Result<Box<RawValue>, String>;
 
-/// The way to the client.
+/// The connection to the client.
 #[derive(Debug)]
 pub(crate) struct AcpPeer {
     lines: mpsc::Sender<String>,
@@ -63,14 +63,14 @@ struct AcpAnswer<'a, R> {
 }
 
 impl AcpPeer {
-    /// Starts the thread that writes; it ends with the last sender, or when the client stops reading for good.
+    /// Starts the writer thread; it ends when the last sender is dropped or when stdout can no longer be written.
     pub(crate) fn start() -> (Self, std::thread::JoinHandle<()>) {
         let (lines, receiver) = mpsc::channel(QUEUE_LINES);
         let writer = std::thread::spawn(move || write_lines(receiver));
         (Self { lines, pending: Mutex::default() }, writer)
     }
 
-    /// The client no longer reads.
+    /// Resolves when the client no longer reads.
     pub(crate) async fn client_gone(&self) {
         self.lines.closed().await;
     }
@@ -98,7 +98,7 @@ impl AcpPeer {
         self.send(&AcpAnswer { jsonrpc: "2.0", id, result, error }).await;
     }
 
-    /// Hands an answer of the client to whoever waits for it.
+    /// Passes an answer of the client to the request that waits for it.
     pub(crate) fn deliver_reply(&self, line: &AcpLine<'_>) {
         let Some(id) = line.id.and_then(|id| id.get().parse::<u64>().ok()) else { return };
         let waiting = self.pending.lock().replies.remove(&id);
@@ -112,7 +112,7 @@ impl AcpPeer {
         }
     }
 
-    /// Nobody will answer any more.
+    /// Drops all open requests, because nobody will answer them any more.
     pub(crate) fn drop_pending(&self) {
         self.pending.lock().replies.clear();
     }
@@ -157,7 +157,7 @@ fn write_lines(mut lines: mpsc::Receiver<String>) {
     }
 }
 
-/// Lines of stdin, from a thread of their own.
+/// Reads lines of stdin on a separate thread.
 pub(crate) fn read_lines() -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel(QUEUE_LINES);
     std::thread::spawn(move || {

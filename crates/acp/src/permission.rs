@@ -1,5 +1,5 @@
-//! Permission questions. The editor gets the call as it would look, and the choices that make sense for it; what it
-//! chooses becomes the engine's answer. An editor that cannot answer has refused.
+//! Permission requests. The editor gets the call as it would be displayed, and the options that fit it; the chosen
+//! option becomes the answer to the engine. An editor that cannot answer counts as a refusal.
 
 use crate::call_display;
 use crate::protocol::{
@@ -72,7 +72,7 @@ impl AcpPermissionRequest {
         options
     }
 
-    /// What "always" would save, spelled out; `None` when there is nothing to save.
+    /// What the "always" option would save, in words; `None` when there is nothing to save.
     fn scope(&self) -> Option<String> {
         let parts: Vec<String> = self.permission_suggestions.iter().flat_map(describe).collect();
         (!parts.is_empty()).then(|| parts.join(", "))

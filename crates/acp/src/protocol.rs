@@ -1,5 +1,5 @@
-//! The messages of the Agent Client Protocol, version 1, as far as this agent speaks it: what it reads of the client's, and
-//! what it writes. Fields that are not used are not read; unknown ones are ignored.
+//! The messages of the Agent Client Protocol, version 1, that this agent reads and writes. Unused fields are not
+//! read; unknown fields are ignored.
 
 mod form;
 mod update;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 pub(crate) const VERSION: u16 = 1;
 
-/// Methods of the agent.
+/// Methods the client calls on the agent.
 pub(crate) mod method {
     pub(crate) const INITIALIZE: &str = "initialize";
     pub(crate) const AUTHENTICATE: &str = "authenticate";
@@ -34,17 +34,17 @@ pub(crate) mod method {
     pub(crate) const SESSION_CANCEL: &str = "session/cancel";
 }
 
-/// Methods of the client.
+/// Methods the agent calls on the client.
 pub(crate) mod client_method {
     pub(crate) const SESSION_UPDATE: &str = "session/update";
     pub(crate) const SESSION_REQUEST_PERMISSION: &str = "session/request_permission";
     pub(crate) const ELICITATION_CREATE: &str = "elicitation/create";
 }
 
-/// Extensions by name, as `_meta` carries them.
+/// Extension fields by name, sent as `_meta`.
 pub(crate) type MetaFields = Map<String, Value>;
 
-/// An error of JSON-RPC.
+/// A JSON-RPC error.
 #[derive(Debug, Serialize)]
 pub(crate) struct ProtocolError {
     code: i32,
@@ -82,18 +82,18 @@ impl ProtocolError {
         Self::new(-32002, "Resource not found").data(json!({"sessionId": id}))
     }
 
-    /// What the client may show beside the message.
+    /// Adds details that the client may show beside the message.
     pub(crate) fn data(self, data: impl Into<Value>) -> Self {
         Self { data: Some(data.into()), ..self }
     }
 }
 
-/// `null` counts as left out.
+/// Reads `null` as the default value.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// What cannot be read counts as left out: capabilities of later versions must not break the start.
+/// Reads an invalid value as `None`, so that capabilities of later versions do not break the start.
 fn or_nothing<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -103,7 +103,7 @@ fn or_nothing<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitializeRequest {
-    /// Whatever the client speaks, the answer is our version; it must be a version though.
+    /// The answer always names our version, but the client must send a valid number.
     #[serde(rename = "protocolVersion")]
     _protocol_version: u16,
     #[serde(default, deserialize_with = "or_nothing")]
@@ -120,12 +120,12 @@ pub(crate) struct ClientCapabilities {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct ElicitationCapabilities {
-    /// An object when the client shows forms.
+    /// An object when the client can display forms.
     #[serde(default, deserialize_with = "or_nothing")]
     pub(crate) form: Option<Map<String, Value>>,
 }
 
-/// What this agent can do.
+/// The capabilities of this agent.
 pub(crate) fn initialize_response(agent_version: &str) -> Value {
     json!({
         "protocolVersion": VERSION,
@@ -177,7 +177,7 @@ pub(crate) struct ResumeSessionRequest {
     pub(crate) mcp_servers: Vec<McpServer>,
 }
 
-/// The answer to a new, loaded or resumed session; only a new one is told its id.
+/// The answer to `session/new`, `session/load` and `session/resume`; `session_id` is set for a new session only.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionOpened {
@@ -216,7 +216,7 @@ pub(crate) enum RemoteKind {
     Sse,
 }
 
-/// A header or a variable.
+/// A header or an environment variable.
 #[derive(Debug, Deserialize)]
 pub(crate) struct NamedValue {
     pub(crate) name: String,
@@ -237,7 +237,7 @@ pub(crate) struct SessionMode {
     pub(crate) description: &'static str,
 }
 
-/// A choice among values that the client may offer.
+/// A setting of a session that the client may offer as a selection.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionConfigOption {
@@ -328,7 +328,7 @@ pub(crate) enum StopReason {
     Cancelled,
 }
 
-/// A piece of a prompt or of a reply.
+/// A part of a prompt or of a reply.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ContentBlock {

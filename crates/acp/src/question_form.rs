@@ -1,5 +1,5 @@
-//! AskUserQuestion as a form of the editor: one field per question, choices as the model offered them. A form that is
-//! declined is a question that was skipped.
+//! AskUserQuestion as a form in the editor: one field per question, with the choices the model offered. A form that
+//! is declined denies the call.
 
 use crate::protocol::{
     ElicitationAction, ElicitationAnswer, ElicitationField, ElicitationRequest, ElicitationSchema, FieldChoice,
@@ -63,7 +63,7 @@ fn field(asked: AcpQuestion) -> ElicitationField {
     ElicitationField::String { title, description, one_of: choices }
 }
 
-/// Fields are numbered: a question is no name.
+/// Field names are numbers, because a question is not a valid name.
 fn name(at: usize) -> String {
     format!("question{}", at + 1)
 }

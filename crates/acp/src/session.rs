@@ -1,5 +1,5 @@
-//! One session of the client: the engine's commands going in, its events coming out as updates. Every prompt ends in
-//! exactly one outcome, also when the session ends under it.
+//! One session of the client: sends commands to the engine and turns its events into updates. Every prompt ends in
+//! exactly one outcome, also when the session ends before it.
 
 use crate::convert;
 use crate::peer::AcpPeer;
@@ -24,7 +24,7 @@ use wire::control::{
 };
 use wire::sdk::{SdkMessage, TurnResult};
 
-/// The configuration option under which the model is chosen.
+/// The id of the configuration option that selects the model.
 pub(crate) const MODEL: &str = "model";
 
 pub(crate) struct AcpSession {
@@ -36,7 +36,7 @@ pub(crate) struct AcpSession {
     has_ended: watch::Sender<bool>,
 }
 
-/// What waits for an end.
+/// Requests that are still open, and the models on offer.
 #[derive(Default)]
 struct OpenRequests {
     /// In the order they were submitted.
@@ -65,7 +65,7 @@ struct CommandHead {
     hint: String,
 }
 
-/// What the engine says about itself at the start.
+/// The engine's answer to `initialize`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct InitializeAnswer {
@@ -74,7 +74,7 @@ struct InitializeAnswer {
 }
 
 impl AcpSession {
-    /// Takes over an open engine session and begins to listen.
+    /// Takes over an open engine session and starts to read its events.
     pub(crate) fn start(
         id: String,
         (cwd, draws_terminals): (PathBuf, bool),
@@ -98,7 +98,8 @@ impl AcpSession {
         self.pending.lock()
     }
 
-    /// Asks the engine what it offers; the commands are announced when the client knows the session.
+    /// Asks the engine for its commands and models. The caller announces the commands once the client knows the
+    /// session.
     pub(crate) async fn initialize_engine(&self) -> Vec<AvailableCommand> {
         let reply = self.control(HostRequest::Initialize(Box::default())).await.unwrap_or_default();
         let welcome: InitializeAnswer = serde_json::from_value(reply).unwrap_or_default();
@@ -163,7 +164,7 @@ impl AcpSession {
         receiver
     }
 
-    /// Ends the running turn; what waits behind it is dropped when the engine has said what that was.
+    /// Interrupts the running turn and drops the queued prompts. They end as cancelled once the engine has listed them.
     pub(crate) async fn cancel(self: &Arc<Self>) {
         let reply = self.ask(HostRequest::Interrupt(InterruptRequest { cancel_queued: Some(true) })).await;
         let session = Arc::clone(self);
@@ -178,12 +179,12 @@ impl AcpSession {
         }
     }
 
-    /// Ends the session; what runs is stopped, what was written stays.
+    /// Ends the session and stops what runs; files that were written stay.
     pub(crate) async fn close(&self) {
         self.commands.send(Command::Shutdown).await.ok();
     }
 
-    /// Resolves when the engine has put the session away.
+    /// Resolves when the engine has closed the session.
     pub(crate) async fn ended(&self) {
         self.has_ended.subscribe().wait_for(|over| *over).await.ok();
     }
@@ -250,8 +251,8 @@ impl AcpSession {
     }
 
     fn turn_ended(&self, result: &TurnResult) {
-        // A turn that no prompt opened (a task that ended) has nobody waiting for it; one that failed before its prompt
-        // was written does not name it.
+        // Nobody waits for a turn without a prompt (`origin` is set, such as for an ended task). A turn that failed
+        // before its prompt was recorded does not name the prompt; it is the oldest one.
         let oldest =
             || self.pending().prompts.first().map(|(uuid, _)| uuid.clone()).filter(|_| result.origin.is_none());
         if let Some(uuid) = result.user_message_uuid.clone().or_else(oldest) {
@@ -324,7 +325,7 @@ fn outcome(result: &TurnResult) -> Result<PromptResponse, ProtocolError> {
     Ok(PromptResponse { stop_reason: stop })
 }
 
-/// A credential that is missing or refused is the client's cue to offer signing in.
+/// A missing or refused credential becomes `auth_required`, so that the client can offer to sign in.
 fn failure(result: &TurnResult) -> ProtocolError {
     let told = result.result.clone().or_else(|| result.errors.as_ref().map(|errors| errors.join("\n")));
     let text = told.unwrap_or_else(|| result.subtype.to_owned());

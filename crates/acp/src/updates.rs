@@ -1,5 +1,5 @@
-//! What a session says, as the updates an editor draws. Text is told as it streams; a message that came whole (an error,
-//! an old conversation) is told once. Subagents show their calls, not their words.
+//! Turns the messages of a session into updates for the editor. Text is sent as it streams; a message that did not
+//! stream (an error, a message of an old conversation) is sent once. Subagents show their calls, not their text.
 
 use crate::call_display;
 use crate::protocol::{
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use wire::block::BlockHead;
 use wire::sdk::{AssistantMessage, SdkMessage, StreamEvent, SystemBody, TurnResult, UserMessage};
 
-/// Whether the words are new, or an old conversation is shown again.
+/// Whether messages are new or replayed from an old conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplayMode {
     Live,
@@ -26,15 +26,15 @@ pub(crate) enum ReplayMode {
 pub(crate) struct UpdateBuilder {
     cwd: PathBuf,
     mode: ReplayMode,
-    /// The client draws terminals it is told about.
+    /// The client can display terminals (`terminal_output`).
     draws_terminals: bool,
-    /// The message of the main thread that streams, or streamed last.
+    /// The id of the main-thread message that streams, or streamed last.
     streamed: Option<String>,
-    /// Open calls: the tool of each.
+    /// The tool name of each open call, by call id.
     calls: HashMap<String, String>,
-    /// The task list, by number.
+    /// The task list: subject and status by task number.
     tasks: BTreeMap<u64, (String, TaskStatus)>,
-    /// Of the newest response of the main thread.
+    /// Tokens of the newest response of the main thread.
     tokens: ResponseTokens,
 }
 
@@ -159,7 +159,7 @@ impl UpdateBuilder {
         }
     }
 
-    /// The client knows what it just sent; what was said in the past is told.
+    /// Returns prompts of a replayed conversation only: the client knows the prompts it sends.
     fn prompt(&self, text: &str) -> Option<SessionUpdate> {
         let hidden = self.mode == ReplayMode::Live || text.trim().is_empty() || text.starts_with('<');
         (!hidden).then(|| SessionUpdate::UserMessageChunk(whole_chunk(text)))
@@ -185,7 +185,7 @@ impl UpdateBuilder {
             update.meta = Some(terminal_end(id, &outcome));
             return Some(SessionUpdate::ToolCallUpdate(update));
         }
-        // A change that was made is shown as the change, not as the sentence the model reads about it.
+        // A successful edit keeps its diff; the result text is for the model.
         let keeps_diff = !outcome.is_error && matches!(tool.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit");
         if !keeps_diff {
             update.content = Some(outcome.content(&tool));
@@ -255,7 +255,7 @@ fn system(body: &SystemBody) -> Option<SessionUpdate> {
     }
 }
 
-/// Bookkeeping that is shown as a plan, or not at all.
+/// Tools that are shown as a plan, or not at all.
 fn is_silent(tool: &str) -> bool {
     matches!(tool, "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskGet" | "TaskList" | "ToolSearch")
 }
@@ -337,7 +337,7 @@ struct UserBody<'a> {
     content: &'a RawValue,
 }
 
-/// Later reports of a response replace what they mention.
+/// Tokens of a response. A later report replaces the fields it contains.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ResponseTokens {
@@ -401,7 +401,7 @@ fn image(block: &Value) -> Option<ToolCallContent> {
     Some(ToolCallContent::Content { content })
 }
 
-/// In a fence longer than any inside, so that output stays output.
+/// Puts the text into a code fence that is longer than any fence inside it.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,5 +1,5 @@
-//! A host in a few lines: opens a session in the current directory, sends one prompt, says yes to every question, prints
-//! what is said. `cargo run -p gimlet-engine --example one_prompt -- "What is in this directory?"`
+//! A minimal host: opens a session in the current directory, sends one prompt, allows every tool call and prints the
+//! assistant messages. Run it with `cargo run -p gimlet-engine --example one_prompt -- "What is in this directory?"`
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
 
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Event::Message(SdkMessage::Assistant(said)) => println!("{}", said.message.get()),
             Event::Message(SdkMessage::Result(result)) => {
                 println!("cost: ${:.4}", result.total_cost_usd);
-                // No more prompts: the session ends, and with it the stream of events.
+                // No more prompts: the session ends and closes the stream of events.
                 commands.send(Command::Close).await?;
             }
             // A real host would show the question to somebody.

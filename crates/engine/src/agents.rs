@@ -1,6 +1,7 @@
-//! Subagents: sessions inside the session. Each has its own history, transcript, read state and tools, and no host: what
-//! it says goes up marked as its, what it asks goes to the root. One table knows all of them, whoever started them; an
-//! agent ends with the one that started it, and its result is delivered exactly once.
+//! Subagents: sessions inside the session. Each has its own history, transcript, read state and tools, but no host:
+//! the root session forwards its messages, marked with the agent, and its permission questions go to the root's host.
+//! One table lists all agents of a session. An agent ends together with the session or agent that started it, and its
+//! result is delivered exactly once.
 
 mod build;
 mod builtin;
@@ -48,19 +49,19 @@ use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SubagentStats};
 
-/// What a call without a type gets.
+/// The agent type of a call that names none.
 pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
 
-/// The agents of one session, and what they are made from.
+/// The agents of one session and the template they are built from.
 pub(crate) struct AgentTable {
-    /// Replaced when another conversation begins.
+    /// Replaced when another conversation starts.
     template: Mutex<Arc<AgentTemplate>>,
     limits: AgentLimits,
     definitions: Mutex<DefinitionCache>,
     entries: Mutex<Vec<AgentEntry>>,
-    /// What the host granted, whoever asked: it holds for the whole session.
+    /// What the host granted to any agent or to the main thread; it applies to the whole session.
     grants: Mutex<Vec<PermissionUpdate>>,
-    /// What agents were denied, until a result names it.
+    /// Calls of agents that were denied since the last result message.
     denials: Mutex<Vec<PermissionDenial>>,
     stats: Mutex<SubagentStats>,
 }
@@ -82,19 +83,19 @@ struct AgentEntry {
     name: Option<String>,
     agent_type: String,
     description: String,
-    /// The way to a running one.
+    /// The command channel of a running agent; `None` when it has ended.
     commands: Option<CommandSender>,
     stop: CancellationToken,
     stopped_by_user: bool,
-    /// The run ends, and this with it.
+    /// The process ends, which also ends this agent.
     stopped_by_system: bool,
 }
 
-/// Why no agent starts. The text goes to the model.
+/// Why an agent is not started. The text is sent to the model.
 pub(crate) type AgentRefusal = String;
 
 impl AgentTable {
-    /// `roots` is `None` when nothing of the disk counts.
+    /// `roots` is `None` when agent definitions on disk are ignored.
     pub(crate) fn new(kit: AgentTemplate, roots: Option<DefinitionRoots>, given: Vec<AgentDefinition>) -> Self {
         let declared = match &roots {
             Some(roots) => config::agents::AgentDefinitions::load(roots, &given),
@@ -116,12 +117,12 @@ impl AgentTable {
         }
     }
 
-    /// What agents are made from now.
+    /// The template for agents that start now.
     pub(crate) fn template(&self) -> Arc<AgentTemplate> {
         Arc::clone(&self.template.lock())
     }
 
-    /// Another conversation begins: its agents are new, and made from what `change` makes of the kit.
+    /// Resets the table for a new conversation; `change` adjusts the template for it.
     pub(crate) fn begin_session(&self, change: impl FnOnce(&mut AgentTemplate)) {
         let mut kit = AgentTemplate::clone(&self.template());
         change(&mut kit);
@@ -130,7 +131,7 @@ impl AgentTable {
         self.count(|stats| *stats = SubagentStats::default());
     }
 
-    /// What became of agents so far.
+    /// How many agents were started and how they ended.
     pub(crate) fn stats(&self) -> SubagentStats {
         self.stats.lock().clone()
     }
@@ -143,7 +144,7 @@ impl AgentTable {
         self.entries.lock()
     }
 
-    /// Notes what was granted just now. What others were granted since `seen`, which then covers everything.
+    /// Records `updates` as granted. Returns what others were granted since `seen`, and advances `seen` to the end.
     pub(crate) fn grant(&self, updates: &[PermissionUpdate], seen: &mut usize) -> Vec<PermissionUpdate> {
         let mut all = self.grants.lock();
         let news = all.get(*seen..).map(<[_]>::to_vec).unwrap_or_default();
@@ -156,12 +157,12 @@ impl AgentTable {
         self.denials.lock().push(denial);
     }
 
-    /// What agents were denied since the last result.
+    /// Returns and removes the calls of agents that were denied since the last result.
     pub(crate) fn take_denials(&self) -> Vec<PermissionDenial> {
         std::mem::take(&mut *self.denials.lock())
     }
 
-    /// What is declared now.
+    /// The declared types, read again when their files have changed.
     fn current_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
         let mut known = self.definitions.lock();
         if let Some(roots) = &known.roots
@@ -174,7 +175,7 @@ impl AgentTable {
         Arc::clone(&known.declared)
     }
 
-    /// What is declared, for a listing: what was read a moment ago is not looked at again.
+    /// The declared types for a listing: files are not checked again within `LISTING_MAX_AGE`.
     fn recent_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
         let known = self.definitions.lock();
         if known.listed_at.elapsed() < LISTING_MAX_AGE {
@@ -184,7 +185,7 @@ impl AgentTable {
         self.current_definitions()
     }
 
-    /// The type of that name: a declared one goes before a built-in one.
+    /// The type with that name; a declared one takes precedence over a built-in one.
     pub(crate) fn find(&self, name: &str) -> Option<AgentDefinition> {
         let declared = self.current_definitions();
         declared.find(name).cloned().or_else(|| builtin::all(&self.template().env).into_iter().find(|d| d.name == name))
@@ -198,7 +199,7 @@ impl AgentTable {
         own.map(Arc::new).chain(declared.all.iter().cloned()).collect()
     }
 
-    /// What the listing of agents weighs in the tool that starts them.
+    /// Name, scope and estimated tokens of each declared type in the description of the Agent tool.
     pub(crate) fn listing_tokens(&self) -> Vec<(String, &'static str, u64)> {
         let weigh = |agent: &AgentDefinition| model::estimate::text(agent.name.len() + agent.description.len());
         self.current_definitions()
@@ -208,12 +209,12 @@ impl AgentTable {
             .collect()
     }
 
-    /// Types of the user and the project.
+    /// The types that the user, the project or the command line declares.
     pub(crate) fn declared_types(&self) -> Vec<Arc<AgentDefinition>> {
         self.current_definitions().all.clone()
     }
 
-    /// What to say about a type nobody declared.
+    /// The error for an unknown type; it lists the known ones and the files that could not be loaded.
     fn unknown_type_message(&self, name: &str) -> AgentRefusal {
         let names: Vec<String> = self.all().iter().map(|d| d.name.clone()).collect();
         let mut text = format!("Agent type '{name}' not found. Available agents: {}", names.join(", "));
@@ -223,7 +224,7 @@ impl AgentTable {
         text
     }
 
-    /// Takes a place among the running ones.
+    /// Adds an agent to the table as running.
     fn admit(self: &Arc<Self>, row: AgentEntry, room: SlotCheck) -> Result<AgentSlot, AgentRefusal> {
         let mut rows = self.entries();
         let running = rows.iter().filter(|row| row.commands.is_some()).count();
@@ -241,7 +242,8 @@ impl AgentTable {
         Ok(AgentSlot { agents: Arc::clone(self), id })
     }
 
-    /// Ends a task, an agent with everything it started, because a person wants it to. `false` when none of that id runs.
+    /// Stops a task on behalf of the user; an agent stops together with everything it started. `false` when no task
+    /// with that id runs.
     pub(crate) fn stop_for_user(&self, id: &str) -> bool {
         let in_background = self.template().state.tasks.cancel_for_user(id);
         let mut rows = self.entries();
@@ -253,7 +255,7 @@ impl AgentTable {
         true
     }
 
-    /// An interrupt ends the agents in the background too.
+    /// Stops all background agents on behalf of the user and waits until they have ended.
     pub(crate) async fn stop_all_for_user(&self) {
         let tasks = Arc::clone(&self.template().state.tasks);
         for task in tasks.running().into_iter().filter(tools::tasks::TaskRecord::is_agent) {
@@ -262,14 +264,15 @@ impl AgentTable {
         }
     }
 
-    /// The same without waiting for their ends.
+    /// Like `stop_all_for_user`, but does not wait.
     pub(crate) fn cancel_all_for_user(&self) {
         for task in self.template().state.tasks.running().into_iter().filter(tools::tasks::TaskRecord::is_agent) {
             self.stop_for_user(&task.id);
         }
     }
 
-    /// The host declares these from now on, besides those of the command line.
+    /// Adds the definitions the host sent to those of the command line; a new one replaces an old one of the same
+    /// name.
     pub(crate) fn declare(&self, given: Vec<AgentDefinition>) {
         let mut known = self.definitions.lock();
         known.explicit.retain(|old| !given.iter().any(|new| new.name == old.name));
@@ -278,14 +281,15 @@ impl AgentTable {
         known.declared = Arc::new(config::agents::AgentDefinitions::load(&roots, &known.explicit));
     }
 
-    /// The run ends: what still runs is not ended by anybody's wish.
+    /// The process ends: agents that still run are counted as stopped by the system, not by the user.
     pub(crate) fn end_with_run(&self) {
         for row in self.entries().iter_mut().filter(|row| row.commands.is_some()) {
             row.stopped_by_system = true;
         }
     }
 
-    /// Counts how an agent ended. One that its own call waited for ends before its time only with the turn.
+    /// Counts how an agent ended. A foreground agent is killed only when its turn is interrupted, so that counts as
+    /// the user.
     fn count_end(&self, id: &str, status: TaskStatus, is_background: bool) {
         let stopped =
             self.entries().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
@@ -304,14 +308,14 @@ impl AgentTable {
     }
 }
 
-/// Whether a limit holds for a new agent; one that is taken up again is let in.
+/// Whether the limit of concurrent agents is checked; it is not for a resumed agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SlotCheck {
     Needed,
     Granted,
 }
 
-/// A running agent's place; given back when dropped.
+/// A running agent's entry in the table; the agent counts as ended when this is dropped.
 struct AgentSlot {
     agents: Arc<AgentTable>,
     id: String,
@@ -325,46 +329,46 @@ impl Drop for AgentSlot {
     }
 }
 
-/// One session's side of it: the main thread or an agent, as the one who starts agents.
+/// The access of one session (the main thread or an agent) to the table, as the parent of the agents it starts.
 pub(crate) struct AgentSpawner {
     pub(crate) agents: Arc<AgentTable>,
-    /// The agent this session is; `None` for the main thread.
+    /// The id of the agent this session is; `None` for the main thread.
     id: Option<String>,
     depth: u32,
-    /// What its background agents end with.
+    /// Cancels the background agents of this session.
     scope: CancellationToken,
     parent: Mutex<Option<ParentSnapshot>>,
-    /// Where the session goes once the call that decided it has ended.
+    /// The worktree move that a call requested; the session carries it out after the call has ended.
     next_move: Mutex<Option<WorktreeMove>>,
-    /// This session is a copy of another.
+    /// This session is a fork of another.
     is_fork: bool,
 }
 
-/// How the session stands when a call is made.
+/// The state of a session at the time of a call; its agents start from it.
 #[derive(Clone)]
 struct ParentSnapshot {
     watch: SettingsWatch,
     mode: PermissionMode,
     model: String,
     provider: ProviderConnection,
-    /// Where its agents start.
+    /// The directory its agents start in.
     project_dir: PathBuf,
     worktree_guard: Option<Arc<WorktreeGuard>>,
     active_worktree: Option<Arc<ActiveWorktree>>,
     worktree_hooks: WorktreeHooks,
     hooks: InheritedHooks,
-    /// The root's.
+    /// The channel of the root session.
     permission_channel: PermissionChannel,
     chosen_mode: watch::Receiver<Option<PermissionMode>>,
     mode_owner: ModeOwner,
     bypass: BypassAvailability,
     grants_seen: usize,
     plan: crate::plan::PlanState,
-    /// What a fork begins with, where forks are switched on.
+    /// The context a fork starts with; `None` where forks are switched off.
     fork_context: Option<Arc<ForkContext>>,
 }
 
-/// The conversation of a session at one moment, as it is sent.
+/// The conversation of a session at one moment, as it was sent to the model.
 pub(crate) struct ForkContext {
     pub(crate) system: Arc<[Fragment]>,
     pub(crate) tools: Arc<[Fragment]>,
@@ -378,11 +382,11 @@ impl ParentSnapshot {
     }
 }
 
-/// Where a session works, for the calls that move it.
+/// The directory and worktree of a session, for the calls that move it.
 pub(crate) struct WorktreeContext {
     pub(crate) project_dir: PathBuf,
     pub(crate) active_worktree: Option<Arc<ActiveWorktree>>,
-    /// It is kept inside a worktree.
+    /// The session is confined to a worktree.
     pub(crate) is_guarded: bool,
     pub(crate) settings: wire::settings::WorktreeSettings,
     pub(crate) remote: RemoteAccess,
@@ -399,12 +403,12 @@ impl AgentSpawner {
         Self { agents, id, depth, scope, parent: Mutex::default(), next_move: Mutex::default(), is_fork: false }
     }
 
-    /// As `new`, for a fork.
+    /// Like `new`, for a fork.
     fn for_fork(agents: Arc<AgentTable>, id: String, depth: u32, scope: CancellationToken) -> Arc<Self> {
         Arc::new(Self { is_fork: true, ..Self::with_depth(agents, Some(id), depth, scope) })
     }
 
-    /// The type of a fork, where one can be made.
+    /// The definition of a fork, or why this session cannot fork.
     fn fork_definition(&self) -> Result<AgentDefinition, AgentRefusal> {
         if let Some(declared) = self.agents.current_definitions().find(builtin::FORK) {
             return Ok(declared.clone());
@@ -419,13 +423,13 @@ impl AgentSpawner {
         }
     }
 
-    /// What is said instead of starting an agent below the last layer.
+    /// The refusal for an agent below the deepest allowed level.
     fn too_deep(&self) -> AgentRefusal {
         self.agents.count(|stats| stats.refused.depth_limit += 1);
         "Agents cannot be nested deeper than this one.".into()
     }
 
-    /// Told before calls run, so that an agent starts from what holds now.
+    /// Publishes the state of this session before calls run, so that their agents start from it.
     pub(crate) fn publish_parent(&self, io: &SessionIo, context: &ModelContext) {
         let forks = builtin::has_forks(&io.env) && !self.is_fork;
         let live = ParentSnapshot {
@@ -467,7 +471,7 @@ impl AgentSpawner {
         })
     }
 
-    /// Carried out by the session when the call has ended.
+    /// Requests a move to another directory; the session carries it out when the call has ended.
     pub(crate) fn request_move(&self, place: WorktreeMove) {
         *self.next_move.lock() = Some(place);
     }
@@ -482,7 +486,7 @@ impl AgentSpawner {
     }
 }
 
-/// Whether a batch of calls needs `AgentSpawner::publish`.
+/// Whether a batch of calls needs `AgentSpawner::publish_parent`.
 pub(crate) fn need_spawner<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
     names.any(|name| {
         let moves = [EnterWorktree::NAME, ExitWorktree::NAME];

@@ -1,4 +1,4 @@
-//! Carries out what the host wished for, between two phases, and tells `control` how the session stands.
+//! Applies the changes a host requested between two phases, and publishes the state of the session to `control`.
 
 use crate::control::changes::SessionChanges;
 use crate::control::context_usage::ContextUsage;
@@ -16,7 +16,7 @@ use wire::hooks::{DirectoryAdded, HookEventName};
 use wire::sdk::SystemBody;
 
 impl Session {
-    /// The next request to the model follows what the host wished for.
+    /// Applies the requested changes; the next request to the model uses them.
     pub(crate) async fn apply_changes(&mut self) {
         let wishes = self.control.take_changes();
         if wishes.is_empty() {
@@ -77,7 +77,8 @@ impl Session {
         self.publish_view().await;
     }
 
-    /// What was asked in a turn that ended before any answer is forgotten, here and by whoever resumes the conversation.
+    /// Removes the prompt of a turn that ended before any answer, from the history and, by a mark, from the
+    /// transcript.
     fn retract_prompt(&mut self) {
         let Some(uuids) = self.context.withdraw_prompt(crate::turn::MARKER_STREAM) else { return };
         let session_id = self.io.host.session_id.clone();
@@ -86,7 +87,7 @@ impl Session {
         }
     }
 
-    /// The host's model. Hooks may refuse it as they may refuse a typed one; the host hears why.
+    /// Switches to the host's model. Hooks may refuse it like one typed by a person; the host is sent the reason.
     async fn apply_model(&mut self, wanted: &FieldChange<String>) {
         if !self.io.hooks.listens(HookEventName::PreModelSwitch)
             && !self.io.hooks.listens(HookEventName::PostModelSwitch)
@@ -103,7 +104,8 @@ impl Session {
         }
     }
 
-    /// The flag layer is another one. What files say meanwhile is held back as on every look.
+    /// Replaces the flag layer of the settings. Settings files that changed meanwhile cannot grant more than they did
+    /// before.
     fn apply_flag_settings(&mut self, settings: Map<String, Value>) {
         let watch = &mut self.io.watch;
         watch.selection.settings = Some(Value::Object(settings).to_string());
@@ -117,7 +119,7 @@ impl Session {
         }
     }
 
-    /// The main thread runs as this agent from now on: its prompt, its tools, its model.
+    /// Makes the main thread run as this agent from now on: its prompt, tools and model.
     fn switch_agent(&mut self, wanted: &FieldChange<String>) {
         let definition = match wanted {
             FieldChange::Keep => return,
@@ -137,7 +139,7 @@ impl Session {
         }
     }
 
-    /// What requests are answered from, as it is now.
+    /// Updates the view that control requests are answered from.
     pub(crate) async fn publish_view(&mut self) {
         if !self.control.accepts_requests() {
             return;
@@ -178,7 +180,7 @@ impl Session {
         self.publish_usage();
     }
 
-    /// What fills the window after a step.
+    /// Updates the context usage in the view after a step.
     pub(crate) fn publish_usage(&mut self) {
         if !self.control.accepts_requests() {
             return;

@@ -1,6 +1,6 @@
-//! Every call of a session has an id of its own, those of its agents included. Some gateways name the first call of every
-//! answer the same (`call_0`); results, permission answers and hooks would then be taken for those of an earlier call. A
-//! repeated or missing id is replaced when the call arrives, before anybody sees it.
+//! Gives every call of a session and its agents a unique id. Some gateways use the same id for the first call of
+//! every answer (`call_0`), which would mix up results, permission answers and hooks. A repeated or missing id is
+//! replaced when the call arrives, before anything else uses it.
 
 use model::{EventKind, FragmentHead, Message, ModelEvent};
 use std::collections::HashSet;
@@ -9,21 +9,21 @@ use sys::sync::{Mutex, MutexGuard};
 
 type UsedIds = Arc<Mutex<HashSet<Box<str>>>>;
 
-/// The ids in use. Agents share those of their session.
+/// The ids in use. Agents share the set of their session.
 #[derive(Clone, Default)]
 pub(crate) struct CallIds {
     used: UsedIds,
-    /// The ids of the history are among them.
+    /// The ids of the history have been added.
     has_history: bool,
 }
 
 impl CallIds {
-    /// The same ids, for a conversation with a history of its own.
+    /// The same set, for the conversation of an agent.
     pub(crate) fn for_agent(&self) -> Self {
         Self { used: Arc::clone(&self.used), has_history: false }
     }
 
-    /// Counts the calls of a resumed conversation as used; once.
+    /// Adds the call ids of a resumed conversation; later calls do nothing.
     pub(crate) fn add_history(&mut self, history: &[Message]) {
         if std::mem::replace(&mut self.has_history, true) {
             return;
@@ -36,20 +36,20 @@ impl CallIds {
         }
     }
 
-    /// For one response.
+    /// A claim for the ids of one response.
     pub(crate) fn claim(&self) -> CallIdClaim {
         CallIdClaim { used: Arc::clone(&self.used), claimed: Vec::new() }
     }
 }
 
-/// The ids of a response that is being received. They are free again when it is thrown away.
+/// The ids of a response that is being received. Dropping it without `commit` releases them.
 pub(crate) struct CallIdClaim {
     used: UsedIds,
     claimed: Vec<Box<str>>,
 }
 
 impl CallIdClaim {
-    /// The event as everybody is to see it.
+    /// The event with a unique call id.
     pub(crate) fn admit(&mut self, event: ModelEvent) -> ModelEvent {
         let EventKind::BlockStart { .. } = event.kind else { return event };
         let Some(call) = event.started_call() else { return event };
@@ -66,7 +66,7 @@ impl CallIdClaim {
         renamed
     }
 
-    /// The response is part of the conversation.
+    /// Keeps the ids: the response is part of the conversation.
     pub(crate) fn commit(&mut self) {
         self.claimed.clear();
     }

@@ -1,5 +1,5 @@
-//! Runs the calls of one response. Every call gets exactly one result, whatever happens; shared calls run together,
-//! exclusive ones alone and in the model's order; results are recorded and told in call order.
+//! Runs the calls of one response. Every call gets exactly one result. Shared calls run together, exclusive calls run
+//! alone and in the model's order. Results are recorded and sent in call order.
 
 mod finalize;
 pub(crate) mod interact;
@@ -21,40 +21,40 @@ use tokio_util::sync::CancellationToken;
 use tools::{CallConcurrency, CallContext, ToolCall, ToolOutcome};
 use wire::sdk::{SdkMessage, ToolProgress};
 
-/// How often a host hears that a long call is still running.
+/// Interval of progress messages for running calls.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// One `tool_use` block that waits for its result.
+/// One `tool_use` block that needs a result.
 #[derive(Debug)]
 pub(crate) struct ToolUse {
     pub id: String,
     pub name: String,
     pub input: Box<RawValue>,
-    /// The transcript line that holds the block.
+    /// The uuid of the transcript line with the block.
     pub assistant_uuid: String,
-    /// The input was not JSON; this is what came instead.
+    /// The input as received, when it was not valid JSON.
     pub malformed: Option<String>,
-    /// How many answers in a row before this one had only calls with unreadable input.
+    /// How many consecutive answers before this one had only calls with unreadable input.
     pub unreadable_before: u32,
-    /// How many calls its message made, and which of them this is.
+    /// The number of calls in its message and the index of this one.
     pub batch: (usize, usize),
 }
 
-/// What running a batch came to.
+/// The results of a batch of calls.
 #[derive(Debug, Default)]
 pub(crate) struct BatchReport {
     /// `tool_result` blocks in call order, for the history.
     pub results: Vec<Arc<RawValue>>,
-    /// Their transcript lines.
+    /// The uuids of their transcript lines.
     pub lines: Vec<String>,
     pub all_malformed: bool,
-    /// A StructuredOutput call was refused by its schema.
+    /// A StructuredOutput call did not match its schema.
     pub output_rejected: bool,
-    /// The only call, when a hook left it for a later run: it has no result.
+    /// The only call, when a hook deferred it to a later run: it has no result.
     pub deferred: Option<ToolUse>,
 }
 
-/// Runs `uses` to their ends. Stops early only when the transcript can no longer be written.
+/// Runs `uses` to their ends. Fails only when the transcript cannot be written.
 pub(crate) async fn run(
     mut uses: Vec<ToolUse>,
     io: &mut SessionIo,
@@ -72,7 +72,7 @@ pub(crate) async fn run(
         BatchReport { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..BatchReport::default() };
     let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
     loop {
-        // First what ended: its hooks run before the next call that changes something.
+        // Deliver finished calls first: their hooks run before the next call that changes something.
         batch.deliver_ready(io, &mut report).await?;
         batch.start_ready(io).await;
         batch.deliver_ready(io, &mut report).await?;
@@ -103,8 +103,8 @@ pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut SessionIo, why: &str) ->
     Ok(report)
 }
 
-/// Records the result of a call that another process made; the block for the history and its line. Nobody is told: the host never saw
-/// the call.
+/// Records the result of a call that another process started. Returns the block for the history and the uuid of its
+/// line. Nothing is sent: the host never saw the call.
 pub(crate) fn record_recovered(
     io: &mut SessionIo,
     owed: RecoveredResult,
@@ -112,7 +112,7 @@ pub(crate) fn record_recovered(
     finalize::record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
 }
 
-/// What something that is no call of the model may use, to run tools on its own account.
+/// A call context for running tools outside of the model's calls.
 pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationToken) -> std::io::Result<CallContext> {
     let used = ToolUse {
         id: id.to_owned(),
@@ -143,12 +143,12 @@ struct ActiveCall {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallStage {
-    /// The host was asked. The call keeps its place: what comes after it waits as if it ran.
+    /// The host was asked. The call keeps its slot: later calls wait as if it ran.
     Asking,
     Running,
 }
 
-/// What a task of the batch ends with.
+/// The result of a task of the batch.
 enum CallTaskResult {
     Answered(Box<PendingCall>, PermissionReply),
     Ended(ToolOutcome),
@@ -158,7 +158,7 @@ struct CallBatch {
     uses: Vec<ToolUse>,
     outcomes: Vec<Option<ToolOutcome>>,
     judged: Vec<Option<CallVerdict>>,
-    /// How long the calls that ran took.
+    /// How long each call ran; `None` for a call that did not run.
     took: Vec<Option<Duration>>,
     delivered: usize,
     waiting: VecDeque<WaitingCall>,
@@ -166,7 +166,7 @@ struct CallBatch {
     active: Vec<ActiveCall>,
     limit: usize,
     turn: CancellationToken,
-    /// Set when a failing command takes its later siblings with it.
+    /// The id of a failed command; the calls after it are not run.
     cancelled_by: Option<String>,
     is_deferred: bool,
 }
@@ -194,8 +194,8 @@ impl CallBatch {
         }
     }
 
-    /// Starts calls from the front for as long as the gate admits them. Those that may run together have their hooks run
-    /// together, and are then decided one by one.
+    /// Starts calls from the front while the gate admits them. The hooks of calls that may run together run together;
+    /// then each call is decided in turn.
     async fn start_ready(&mut self, io: &mut SessionIo) {
         loop {
             let group = self.next_group();
@@ -218,7 +218,7 @@ impl CallBatch {
         }
     }
 
-    /// The calls at the front that may begin now.
+    /// Removes and returns the calls at the front that may start now.
     fn next_group(&mut self) -> Vec<WaitingCall> {
         let mut group = Vec::new();
         while let Some(front) = self.waiting.front() {
@@ -264,8 +264,8 @@ impl CallBatch {
         self.active.push(ActiveCall { index, since: Instant::now(), sharing, task, stage });
     }
 
-    /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls. `begun` calls are
-    /// about to start besides those that run.
+    /// Whether another call may start. `sharing` is `None` for a call that failed to parse: it needs no slot but
+    /// waits for exclusive calls. `begun` is the number of calls that start together with it.
     fn admits(&self, sharing: Option<CallConcurrency>, begun: usize) -> bool {
         if self.active.iter().any(|r| r.sharing == CallConcurrency::Exclusive) {
             return false;

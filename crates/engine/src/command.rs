@@ -1,16 +1,16 @@
-//! The one way in and the one way out.
+//! The two channels between a host and its session: commands in, events out.
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use wire::control::{ControlResponse, HostQuestion, HostReply, HostRequest};
 use wire::sdk::SdkMessage;
 
-/// From a host to the session.
+/// A message from a host to the session.
 #[derive(Debug)]
 pub enum Command {
-    /// Start a turn, or queue one while a turn runs.
+    /// Starts a turn, or queues one while a turn runs.
     Submit(Prompt),
-    /// End the running turn; keeps what was produced.
+    /// Ends the running turn and keeps what it produced.
     Interrupt,
     /// A request of the host. Always answered by one `Event::Response` with the same id, unless the host withdraws it. When
     /// `initialize` is the first command, the session is built as it says.
@@ -25,44 +25,45 @@ pub enum Command {
     Shutdown,
 }
 
-/// One prompt as submitted.
+/// A prompt as submitted.
 #[derive(Debug)]
 pub struct Prompt {
     /// JSON string or block array, in the form the host sent it.
     pub content: Box<RawValue>,
-    /// Chosen by the host, else generated.
+    /// Chosen by the host; generated when `None`.
     pub uuid: Option<String>,
-    /// Only append to the transcript; the next querying prompt carries it.
+    /// When false, the prompt is only appended to the transcript and sent together with the next querying prompt.
     pub query: bool,
     pub priority: PromptPriority,
-    /// Delivered as it is: no commands, no file mentions.
+    /// Sent as it is: no slash commands, no file mentions.
     pub verbatim: bool,
-    /// The host says that a person wrote it.
+    /// The host states that a person wrote it.
     pub by_human: bool,
-    /// A command to run, not a prompt. Only a host whose person typed it may say so: nobody is asked.
+    /// The content is a shell command, not a prompt. Only a host whose person typed it may set this: no permission is
+    /// asked for.
     pub shell: Option<ShellOutputUse>,
-    /// It may be told to the model in the middle of the running turn, after the calls under way.
+    /// When set, the prompt may join the running turn after its current calls.
     pub mid_turn: Option<TurnJoin>,
 }
 
-/// What a message that joins a turn carries besides its content.
+/// What a prompt that joins a turn carries besides its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnJoin {
-    /// The numbers of its images, as the person saw them.
+    /// The numbers of its images as shown to the person.
     pub image_paste_ids: Vec<u64>,
 }
 
-/// What becomes of the output of a command that a person typed.
+/// What happens with the output of a shell command that a person typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShellOutputUse {
-    /// The model answers to it.
+    /// It is sent to the model, which answers.
     Answered,
-    /// It goes along with the next prompt.
+    /// It is sent with the next prompt.
     Recorded,
 }
 
 impl Prompt {
-    /// A prompt like any other.
+    /// A prompt with default settings.
     pub fn new(content: Box<RawValue>) -> Self {
         Self {
             content,
@@ -77,7 +78,7 @@ impl Prompt {
     }
 }
 
-/// A prompt's place among those that wait.
+/// The position of a prompt in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PromptPriority {
     /// Before all others; the running turn ends for it.
@@ -88,7 +89,7 @@ pub enum PromptPriority {
     Later,
 }
 
-/// From the session to the host.
+/// A message from the session to the host.
 #[derive(Debug)]
 pub enum Event {
     Message(SdkMessage),
@@ -105,22 +106,22 @@ pub enum Event {
     Response(ControlResponse),
     /// A finished line that repeats what was written to the transcript.
     Mirror(String),
-    /// So many prompts were taken back before their turn: no result comes for them.
+    /// This many prompts were withdrawn before their turn: they get no result.
     Dropped(usize),
-    /// A warning for the person who started us; headless prints it on stderr.
+    /// A warning for the person who started the program; headless prints it on stderr.
     Notice(String),
-    /// Only for hosts with a screen; the others ignore most of it.
+    /// Only for hosts with a screen; others ignore most of these.
     Aside(ScreenEvent),
     /// The session as a whole failed, although its turns did not.
     Fault(String),
-    /// The session cannot start the way the host wants it; nothing else follows.
+    /// The session cannot start as the host requested; no other event follows.
     Refused(crate::options::StartError),
 }
 
-/// What hooks want a person to see at once.
+/// What a host with a screen shows at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScreenEvent {
-    /// A hook runs, in its own words.
+    /// A hook is running; `text` is its status message.
     Doing {
         id: String,
         text: String,
@@ -128,18 +129,18 @@ pub enum ScreenEvent {
     Done {
         id: String,
     },
-    /// The next text of the model is shown like this.
+    /// The text shown in place of the next text of the model.
     Display(String),
-    /// A sequence for the terminal, not checked yet.
+    /// An escape sequence for the terminal, not validated yet.
     Sequence(String),
-    /// Why nothing happens for a while; headless prints it where stderr is a terminal.
+    /// Why the session is waiting; headless prints it when stderr is a terminal.
     Waiting(String),
 }
 
 pub type CommandSender = mpsc::Sender<Command>;
 
-/// What the session says. Answers to control requests have a lane of their own and overtake the rest, so that a host that
-/// reads slowly does not wait for them behind its stream.
+/// Receives the events of a session. Replies to control requests have a separate channel and overtake other events,
+/// so that a host that reads slowly does not wait for them behind its stream.
 #[derive(Debug)]
 pub struct EventReceiver {
     replies: mpsc::Receiver<Event>,
@@ -147,7 +148,7 @@ pub struct EventReceiver {
 }
 
 impl EventReceiver {
-    /// The next event; `None` once the session is over and everything was taken.
+    /// The next event; `None` when the session has ended and all events were received.
     pub async fn recv(&mut self) -> Option<Event> {
         tokio::select! {
             biased;
@@ -156,18 +157,18 @@ impl EventReceiver {
         }
     }
 
-    /// What is there now.
+    /// The next event if one is available now.
     pub fn try_recv(&mut self) -> Option<Event> {
         self.replies.try_recv().or_else(|_| self.stream.try_recv()).ok()
     }
 
-    /// The session is over; what it said may still be here.
+    /// Whether the session has ended; events may still be queued here.
     pub fn is_closed(&self) -> bool {
         self.stream.is_closed()
     }
 }
 
-/// The session's ends of the two lanes.
+/// The session's senders of the two channels.
 #[derive(Clone, Debug)]
 pub(crate) struct EventSenders {
     pub replies: mpsc::Sender<Event>,
@@ -182,5 +183,5 @@ pub(crate) fn event_channel() -> (EventSenders, EventReceiver) {
 
 pub(crate) const COMMAND_QUEUE: usize = 64;
 const EVENT_QUEUE: usize = 256;
-/// More requests than a host has open at once.
+/// Large enough for all requests a host has open at once.
 const REPLY_QUEUE: usize = 1024;

@@ -1,5 +1,5 @@
-//! Commands that arrive as prompts and are carried out here, not by the model. What exists stands in `table`; this module finds
-//! the row, runs it as a turn of its own, and records and tells what it said.
+//! Slash commands that this crate carries out itself instead of sending them to the model. The module `table` lists
+//! them; this module finds the row, runs it as a turn, and records and shows the reply.
 
 mod cd;
 mod changes;
@@ -35,20 +35,20 @@ use table::{CommandAction, CommandRow, ROWS};
 use wire::control::SlashCommand;
 use wire::sdk::{AssistantMessage, LocalCommandRun, SdkMessage};
 
-/// A prompt that is a command of ours.
+/// A prompt that is one of our commands.
 #[derive(Clone, Debug)]
 pub(crate) struct TypedCommand {
     pub row: &'static CommandRow,
     pub arguments: String,
 }
 
-/// What a command came to.
+/// The reply of a command.
 pub(crate) struct CommandReply {
     text: String,
     is_error: bool,
-    /// Whether the model is to know.
+    /// Who receives the reply.
     audience: ReplyAudience,
-    /// The structured twin of `/context`.
+    /// The structured form of the reply of `/context`.
     usage: Option<Box<RawValue>>,
 }
 
@@ -56,17 +56,17 @@ pub(crate) struct CommandReply {
 enum ReplyAudience {
     User,
     Model,
-    /// Not even the transcript keeps it.
+    /// Only shown: not recorded in the transcript.
     Moment,
 }
 
 impl CommandReply {
-    /// For the user alone: the model never reads it.
+    /// For the user only: never sent to the model.
     fn for_user(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: false, audience: ReplyAudience::User, usage: None }
     }
 
-    /// Something changed that the model works with.
+    /// For the model too, because something it works with has changed.
     fn for_model(text: impl Into<String>) -> Self {
         Self { audience: ReplyAudience::Model, ..Self::for_user(text) }
     }
@@ -76,7 +76,7 @@ impl CommandReply {
     }
 }
 
-/// The command a prompt is, if it is one of ours and no skill goes before it.
+/// The command in a prompt; `None` when it is not one of ours or a skill of that name takes precedence.
 pub(crate) fn find_typed(text: &str, io: &SessionIo) -> Option<TypedCommand> {
     let typed = parse(text)?;
     if !io.facts.has_commands {
@@ -94,7 +94,7 @@ fn parse(text: &str) -> Option<TypedCommand> {
     Some(TypedCommand { row: table::find(name)?, arguments: arguments.trim().to_owned() })
 }
 
-/// The text a prompt of ours stands for, with what was typed behind it.
+/// Name, arguments and expanded prompt of a command that stands for a prompt.
 pub(crate) fn expansion(text: &str, io: &SessionIo) -> Option<(&'static str, String, String)> {
     let TypedCommand { row, arguments } = find_typed(text, io)?;
     let CommandAction::Expand(prompt) = row.action else { return None };
@@ -102,13 +102,13 @@ pub(crate) fn expansion(text: &str, io: &SessionIo) -> Option<(&'static str, Str
     Some((row.name, arguments, filled.trim().to_owned()))
 }
 
-/// A command that may be offered.
+/// A command that a host may offer.
 enum ListedCommand<'a> {
     Own(&'static CommandRow),
     Skill(&'a Skill),
 }
 
-/// Our commands, then skills and custom commands; a skill stands in place of one of ours that gives way.
+/// Our commands, then skills and custom commands. A skill replaces a command of the same name that allows it.
 fn listed<'a>(io: &SessionIo, skills: &'a Skills) -> Vec<ListedCommand<'a>> {
     let typed: Vec<&Skill> = skills.all.iter().filter(|skill| skill.is_user_visible()).collect();
     let replaced = |name: &str| typed.iter().any(|skill| skill.name == name);
@@ -128,7 +128,7 @@ pub(crate) fn listing(io: &SessionIo) -> Vec<SlashCommand> {
     listed(io, &io.skills.skills()).iter().map(shown).collect()
 }
 
-/// The names of everything a host may offer.
+/// The names of all commands a host may offer.
 pub(crate) fn names(io: &SessionIo) -> Vec<String> {
     let name = |command: &ListedCommand<'_>| match command {
         ListedCommand::Own(row) => row.name.to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn names(io: &SessionIo) -> Vec<String> {
     listed(io, &io.skills.skills()).iter().map(name).collect()
 }
 
-/// The names of those that only a person at a terminal can use.
+/// The names of the commands that need the terminal interface.
 pub(crate) fn terminal_names(io: &SessionIo) -> Vec<String> {
     if !io.facts.has_commands {
         return Vec::new();
@@ -167,7 +167,7 @@ pub(crate) fn of_skill(skill: &Skill) -> SlashCommand {
     }
 }
 
-/// Carries a prompt out as a command, or opens a turn with it.
+/// Runs a prompt as a command, or starts a turn with it.
 pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     if let Some(then) = prompt.shell {
         return shell::run(session, prompt, then).await;
@@ -189,13 +189,13 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     }
 }
 
-/// A turn that asks the model nothing.
+/// Runs a command as a turn without a request to the model.
 async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     let turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
     session.check_changes(SettingsCheckTime::Quiet, &token).await;
     session.io.skills.refresh().await;
-    // Nothing is said when the process is being stopped.
+    // No reply when the process is being stopped.
     let Some(said) = perform(session, &typed, &turn).await else { return };
     if said.audience != ReplyAudience::Moment
         && let Err(error) = session.begin().and_then(|()| session.record_queued(&prompt))
@@ -205,7 +205,7 @@ async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     finish_local(session, &typed, turn, said).await;
 }
 
-/// Records and tells what was said; the turn is over.
+/// Records and shows the reply and ends the turn.
 async fn finish_local(session: &mut Session, typed: &TypedCommand, mut turn: TurnState, said: CommandReply) {
     session.announce().await;
     session.tell_title().await;
@@ -271,7 +271,7 @@ async fn perform(session: &mut Session, typed: &TypedCommand, turn: &TurnState) 
             typed.row.name
         )),
         CommandAction::Elsewhere(why) => CommandReply::for_user(format!("/{}: {why}", typed.row.name)),
-        // They have turns of their own.
+        // `accept` handles these: they run turns themselves.
         CommandAction::Cd
         | CommandAction::Clear
         | CommandAction::Compact
@@ -281,7 +281,7 @@ async fn perform(session: &mut Session, typed: &TypedCommand, turn: &TurnState) 
     Some(said)
 }
 
-/// The command and what it said, in the conversation: as readers of transcripts know them.
+/// Records the command and its output in the conversation, in the format that readers of transcripts expect.
 async fn record(session: &mut Session, typed: &TypedCommand, output: &str) -> Result<(), StoreError> {
     session.begin()?;
     session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
@@ -293,8 +293,8 @@ fn stdout(output: &str) -> String {
     format!("<local-command-stdout>{output}</local-command-stdout>")
 }
 
-/// The same, for people and programs that read the transcript: the model never sees it, also when the conversation is
-/// resumed (`resume::local_commands`).
+/// Records the command and its output for readers of the transcript only: the model never receives them, not even
+/// when the conversation is resumed.
 fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &CommandReply) -> Result<(), StoreError> {
     session.begin()?;
     let command = prompts::command(typed.row.name, &typed.arguments);
@@ -314,7 +314,7 @@ fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &Command
     session.io.transcript.system("local_command", fields)
 }
 
-/// What a command said, in the place of an answer.
+/// Shows the reply to the host as an assistant message.
 async fn show_reply(session: &Session, typed: &TypedCommand, said: CommandReply) {
     let (session_id, uuid) = (session.io.host.session_id.clone(), sys::id::uuid());
     let run = LocalCommandRun { command: typed.row.name.to_owned(), args: typed.arguments.clone() };

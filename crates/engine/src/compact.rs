@@ -1,6 +1,6 @@
-//! Compaction: the history is summarised by the model that made it, and the summary takes its place. The conversation
-//! stays in the same file; the newest messages and the user's latest words are kept as they were. A compaction that
-//! fails or is interrupted leaves the conversation unchanged.
+//! Compaction: the model summarises the history, and the summary replaces it. The conversation stays in the same
+//! file; the newest messages and the user's latest prompt are kept unchanged. A compaction that fails or is
+//! interrupted leaves the conversation unchanged.
 
 mod reattach;
 
@@ -20,15 +20,16 @@ use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 
 /// How often a summary request that does not fit is made smaller.
 const MAX_SHRINKS: u32 = 5;
-/// The first cut when the API has already refused the whole, and each further one.
+/// The share of the history that the first cut removes after the API refused the whole, and the share each further
+/// cut adds.
 const FIRST_SHARE: f64 = 0.3;
 const NEXT_SHARE: f64 = 0.25;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CompactionTrigger {
-    /// `/compact`, with the user's wishes.
+    /// `/compact`, with the user's instructions.
     Manual { instructions: Option<String> },
-    /// The limit is near.
+    /// The context window is nearly full.
     Crowded,
     /// The API refused the conversation as too long.
     Overflow,
@@ -49,13 +50,13 @@ impl CompactionTrigger {
 
 #[derive(Debug)]
 pub(crate) enum CompactionOutcome {
-    /// The summary, as the model wrote it.
+    /// The summary text that the model wrote.
     Done(String),
     Interrupted,
     Failed(String),
 }
 
-/// Runs one compaction and tells the host how it went.
+/// Runs one compaction and reports its progress to the host.
 pub(crate) async fn run(
     trigger: &CompactionTrigger,
     context: &mut ModelContext,
@@ -191,7 +192,7 @@ fn text_of<'a>(blocks: impl Iterator<Item = &'a serde_json::value::RawValue>) ->
     (!text.is_empty()).then_some(text)
 }
 
-/// The newest messages that stay as they are.
+/// The newest messages, which stay unchanged.
 struct KeptTail {
     start: usize,
     lines: Vec<String>,
@@ -207,7 +208,7 @@ impl KeptTail {
     }
 }
 
-/// The message that takes the place of the history.
+/// The message that replaces the history.
 fn summary_message(summary: &str, kept: &KeptTail, context: &ModelContext, io: &SessionIo) -> String {
     let mut text = format!("{}\n\n{summary}\n", prompts::CONTINUED);
     if !context.last_prompt.is_empty() && !context.keeps_last_prompt(kept.start) {
@@ -232,7 +233,7 @@ struct CompactionFacts<'a> {
     took: Duration,
 }
 
-/// Writes the boundary and the summary, shortens the history, tells the host.
+/// Writes the boundary and the summary, shortens the history and informs the host.
 async fn replace(
     message: &str,
     kept: &KeptTail,
@@ -286,7 +287,7 @@ struct CompactionMetadata<'a> {
     tail: &'a KeptTail,
     anchor: &'a str,
     post_tokens: u64,
-    /// Tokens that compactions of this session have removed in all.
+    /// Tokens removed by all compactions of this session.
     dropped: u64,
     summarised: usize,
 }
@@ -343,7 +344,7 @@ fn millis(took: Duration) -> u64 {
 }
 
 impl Session {
-    /// Compacts, then tells the model again what lives outside the conversation. `None` when the process must stop.
+    /// Compacts, then sends again what lives outside the conversation. `None` when the process must stop.
     pub(crate) async fn compact(
         &mut self,
         trigger: &CompactionTrigger,
@@ -371,7 +372,7 @@ impl Session {
         Ok(Some(outcome))
     }
 
-    /// Hooks refused it.
+    /// Reports that a PreCompact hook refused the compaction.
     async fn refuse_compaction(&mut self, why: String) -> CompactionOutcome {
         self.io.host.system(SystemBody::compacting(None)).await;
         let why = format!("a PreCompact hook refused: {why}");
@@ -380,7 +381,7 @@ impl Session {
         CompactionOutcome::Failed(why)
     }
 
-    /// Instructions and the newest files from disk as they are now, lists that are not done.
+    /// Adds instructions, skills, the plan, recent files and unfinished lists again, in their current state.
     fn reattach(&mut self) -> Result<(), StoreError> {
         let memory = self.io.watch.memory();
         self.context.set_instructions(memory.files);

@@ -1,17 +1,17 @@
-//! When a conversation must be shortened, and when trying is no use. One place for the limits and the guards.
+//! Decides when a conversation must be compacted and when compaction no longer helps. Contains all limits and guards.
 
 use crate::decide::OverflowRelief;
 use model::ModelFacts;
 use model::catalog::ServingParty;
 use sys::Env;
 
-/// Room for the answer and for what a step adds, in windows large enough for it.
+/// Tokens reserved for the answer and the additions of a step, in large windows.
 const RESERVE_TOKENS: u64 = 33_000;
-/// The reserve of a small window, as a divisor.
+/// A small window reserves this fraction (as a divisor) instead.
 const SMALL_RESERVE_DIVISOR: u64 = 6;
-/// What a user may set the window to.
+/// The range a user may set the window to, in tokens.
 const WINDOW_RANGE: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
-/// The newest conversation that survives as it is: a tenth of the window, and never more than this.
+/// Maximum size in tokens of the newest conversation that is kept unchanged; it is a tenth of the window at most.
 const KEPT_TOKENS: u64 = 20_000;
 const MAX_FAILURES: u32 = 3;
 const MAX_REFILLS: u32 = 3;
@@ -19,7 +19,7 @@ const MAX_REFILLS: u32 = 3;
 pub(crate) struct CompactionPolicy {
     automatic: bool,
     manual: bool,
-    /// The window the user wants to be used, of the model's own.
+    /// The window size the user chose; `None` for the whole window of the model.
     window: Option<u64>,
     percent: Option<u64>,
     served: ServingParty,
@@ -31,7 +31,7 @@ pub(crate) struct CompactionPolicy {
     dropped: u64,
 }
 
-/// What the user chose, weakest first: settings, then the command line.
+/// The user's choices; the command line overrides settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CompactionSettings {
     pub enabled: Option<bool>,
@@ -57,12 +57,12 @@ impl CompactionPolicy {
         }
     }
 
-    /// Nothing was summarised in the conversation that begins.
+    /// Resets the counters for a new conversation.
     pub(crate) fn begin_session(&mut self) {
         (self.failures, self.refills, self.answers_since_compaction, self.dropped) = (0, 0, None, 0);
     }
 
-    /// The same conversation under other settings.
+    /// Continues the same conversation under other settings.
     pub(crate) fn take_state_from(&mut self, before: &Self) {
         self.window = before.window.or(self.window);
         (self.failures, self.refills) = (before.failures, before.refills);
@@ -78,12 +78,12 @@ impl CompactionPolicy {
         self.manual
     }
 
-    /// What the user wants to be used of the window, for this session.
+    /// Sets the window size for this session; `None` for the whole window of the model.
     pub(crate) fn set_window(&mut self, window: Option<u64>) {
         self.window = window.map(|w| w.clamp(*WINDOW_RANGE.start(), *WINDOW_RANGE.end()));
     }
 
-    /// The model's own window.
+    /// The window of the model, in tokens.
     pub(crate) fn own_window(&self, facts: &ModelFacts, env: &Env) -> u64 {
         facts.window(env, self.served)
     }
@@ -93,7 +93,7 @@ impl CompactionPolicy {
         self.window.map_or(own, |wanted| wanted.min(own))
     }
 
-    /// A request of this size is too near to the end.
+    /// The token count from which on the conversation is compacted.
     pub(crate) fn limit(&self, facts: &ModelFacts, env: &Env) -> u64 {
         let window = self.window(facts, env);
         let limit = window - RESERVE_TOKENS.min(window / SMALL_RESERVE_DIVISOR);
@@ -112,7 +112,7 @@ impl CompactionPolicy {
         }
     }
 
-    /// Returns what was removed in all, this time included.
+    /// Returns the tokens removed by all compactions, including this one.
     pub(crate) fn record_compaction(&mut self, before: u64, after: u64) -> u64 {
         self.failures = 0;
         self.refills = if self.answers_since_compaction.is_some_and(|n| n <= 1) { self.refills + 1 } else { 0 };
@@ -121,7 +121,7 @@ impl CompactionPolicy {
         self.dropped
     }
 
-    /// What the model knows begins with a summary.
+    /// Whether the history starts with a summary.
     pub(crate) fn has_compacted(&self) -> bool {
         self.answers_since_compaction.is_some()
     }
@@ -139,7 +139,7 @@ impl CompactionPolicy {
     }
 }
 
-/// `500k` reads 500, as it always has; the range corrects it.
+/// The digits at the start of `text`: `500k` gives 500, which the caller clamps.
 fn leading_number(text: &str) -> Option<u64> {
     let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
@@ -160,7 +160,7 @@ mod tests {
         CompactionPolicy::new(wishes, &env, ServingParty::FirstParty).limit(&facts, &env)
     }
 
-    // [TST-196] The environment goes before the flag, the flag before the setting; the percentage only lowers.
+    // [TST-196] The environment overrides the flag, the flag overrides the setting; the percentage only lowers.
     #[test]
     fn window_precedence() {
         assert_eq!(limit(CompactionSettings::default(), &[]), 167_000);
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(limit(CompactionSettings::default(), &[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "99")]), 167_000);
     }
 
-    // [TST-196] Either switch turns it off; `DISABLE_COMPACT` also the command.
+    // [TST-196] Either switch turns automatic compaction off; `DISABLE_COMPACT` also turns off the command.
     #[test]
     fn switches() {
         let relief = |wishes, pairs: &[(&str, &str)]| {
@@ -200,7 +200,7 @@ mod tests {
         assert!(!off.is_manual_allowed() && off.relief() == OverflowRelief::None);
     }
 
-    // [TST-195] Three failures in a row, or three refills right after a compaction, end it.
+    // [TST-195] Three failures in a row, or three refills right after a compaction, end automatic compaction.
     #[test]
     fn guards() {
         let mut pressure = CompactionPolicy::new(CompactionSettings::default(), &env(&[]), ServingParty::FirstParty);

@@ -1,5 +1,5 @@
-//! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
-//! that may. History is appended to, never edited; repairs are a view made for one request.
+//! Everything that is sent to the model: the history, the prompt parts that never change, and settings that may.
+//! History is only appended to; repairs are made on a copy for one request.
 
 use crate::agents::ForkContext;
 use crate::compaction_policy::CompactionPolicy;
@@ -23,21 +23,22 @@ use wire::control::FieldChange;
 pub(crate) struct ModelContext {
     catalog: Arc<ModelCatalog>,
     history: History,
-    /// Where the user's latest message begins in the history, with what was told beside it.
+    /// Index in the history where the user's latest message begins, including the reminders before it; `None` without
+    /// one.
     prompt_at: Option<usize>,
     compaction: CompactionPolicy,
     models: ModelChain,
     settings: RequestSettings,
     tools: Arc<[Fragment]>,
-    /// Some of them are loaded by the API when a `tool_reference` names them.
+    /// Some tools are loaded by the API when a `tool_reference` names them.
     uses_references: bool,
     system: Arc<[Fragment]>,
     cache_marks: CacheMarks,
     disabled: Vec<Capability>,
-    /// Set when the API said that less output fits.
+    /// Set when the API reported that less output fits, in tokens.
     output_limit: Option<u64>,
     reminders: Reminders,
-    /// A skill asked for this effort for the rest of the turn.
+    /// The effort a skill asked for, for the rest of the turn.
     turn_effort: Option<String>,
     pub last_prompt: String,
     pub max_turns: Option<u32>,
@@ -45,20 +46,20 @@ pub(crate) struct ModelContext {
     pub output_retries: u32,
 }
 
-/// The configured model and those that may stand in for it.
+/// The configured model and its fallbacks.
 pub(crate) struct ModelChain {
-    /// What the session began with.
+    /// The model the session started with.
     default: MainModel,
     main: MainModel,
     /// The session is in plan mode.
     planning: bool,
     fallbacks: Vec<String>,
-    /// Standing in for the rest of this turn, and what is left to try after it.
+    /// The fallback used for the rest of this turn, and those left to try after it.
     fallback: Option<String>,
     remaining: VecDeque<String>,
 }
 
-/// The model of the conversation, and the one that takes its place in plan mode where the user's choice names two.
+/// The model of the conversation and, when the user's choice names two, the one used in plan mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MainModel {
     pub id: String,
@@ -66,7 +67,7 @@ pub(crate) struct MainModel {
 }
 
 impl MainModel {
-    /// What a name means: an alias, an id, or `opusplan`.
+    /// Resolves a name: an alias, an id, or `opusplan`.
     pub(crate) fn named(name: &str, catalog: &ModelCatalog, env: &Env) -> Self {
         Self { id: catalog.resolve(name, env), plan_id: catalog.plan_model(name, env) }
     }
@@ -101,17 +102,17 @@ impl ModelChain {
     }
 }
 
-/// The parts of a request that the user chose.
+/// Request settings that the user chose.
 #[derive(Clone)]
 pub(crate) struct RequestSettings {
     pub env: Env,
     pub effort: Option<String>,
-    /// What the session began with.
+    /// The effort the session started with.
     pub default_effort: Option<String>,
-    /// Used when nobody chose a level, instead of the model's own; `None` outside a terminal.
+    /// Used when nobody chose a level, instead of the model's default; `None` outside a terminal.
     pub usual_effort: Option<EffortLevel>,
     pub thinking: ThinkingChoice,
-    /// What the session began with.
+    /// The thinking mode the session started with.
     pub default_thinking: ThinkingChoice,
     pub thinking_display: Option<String>,
     pub task_budget: Option<u64>,
@@ -120,18 +121,18 @@ pub(crate) struct RequestSettings {
     pub user_id: Option<String>,
 }
 
-/// What the session tells the model beside the conversation, and when it last did.
+/// What the session sends beside the conversation, and when it was last sent.
 pub(crate) struct Reminders {
     pub files: Vec<config::MemoryFile>,
-    /// The date the model knows; `None` before anything was told.
+    /// The date that was last sent; `None` before anything was sent.
     pub sent_date: Option<String>,
-    /// A resumed conversation already carries its context.
+    /// True when the date and the instruction files have been sent, also by the conversation that was resumed.
     pub is_context_sent: bool,
-    /// Where notes for later sessions may be kept.
+    /// The folder for notes to later sessions; `None` when there are no notes.
     pub notes: Option<std::path::PathBuf>,
 }
 
-/// What `Context::new` is made of.
+/// The parameters of `ModelContext::new`.
 pub(crate) struct ContextParts {
     pub catalog: Arc<ModelCatalog>,
     pub history: History,
@@ -144,11 +145,11 @@ pub(crate) struct ContextParts {
     pub limits: TurnLimits,
 }
 
-/// What a conversation that begins in a running process brings with it.
+/// The parameters of a conversation that starts in a running process.
 pub(crate) struct FreshContext {
     pub identity: Arc<RequestIdentity>,
     pub files: Vec<config::MemoryFile>,
-    /// `None`: as before.
+    /// `None` keeps the system prompt.
     pub system: Option<Vec<Fragment>>,
 }
 
@@ -183,7 +184,7 @@ impl ModelContext {
         }
     }
 
-    /// The conversation of `before` goes on with these prompt parts; what stands beside it is told anew.
+    /// Moves the history of `before` here; reminders will be sent again.
     pub(crate) fn take_history_from(&mut self, before: &mut Self) {
         self.history = std::mem::take(&mut before.history);
         self.prompt_at = before.prompt_at;
@@ -195,12 +196,12 @@ impl ModelContext {
         self.last_prompt = std::mem::take(&mut before.last_prompt);
     }
 
-    /// What the user or the host chose, not what the model does by itself.
+    /// The effort the user or the host chose; `None` without a choice.
     pub(crate) fn chosen_effort(&self) -> Option<&str> {
         self.settings.effort.as_deref()
     }
 
-    /// Everything a copy of this session would know.
+    /// The conversation a fork of this session starts with.
     pub(crate) fn fork_context(&self) -> ForkContext {
         ForkContext {
             system: Arc::clone(&self.system),
@@ -210,7 +211,7 @@ impl ModelContext {
         }
     }
 
-    /// The host's choice of the main model; fallbacks stay what they were.
+    /// Applies the host's choice of the main model; fallbacks stay.
     pub(crate) fn choose_model(&mut self, wanted: &FieldChange<String>) {
         self.models.main = match wanted {
             FieldChange::Keep => return,
@@ -220,7 +221,7 @@ impl ModelContext {
         self.models.return_to_main();
     }
 
-    /// The host's choice of thinking; what it does not name stays.
+    /// Applies the host's choice of thinking; what it does not set stays.
     pub(crate) fn choose_thinking(&mut self, tokens: &FieldChange<u32>, display: &FieldChange<String>) {
         match tokens {
             FieldChange::Keep => {}
@@ -235,7 +236,7 @@ impl ModelContext {
         }
     }
 
-    /// The host's choice of effort; `Reset` is what the session began with.
+    /// Applies the host's choice of effort; `Reset` restores the one the session started with.
     pub(crate) fn choose_effort(&mut self, wanted: &FieldChange<String>) {
         match wanted {
             FieldChange::Keep => {}
@@ -244,14 +245,14 @@ impl ModelContext {
         }
     }
 
-    /// Other prompt parts from now on; caches begin anew.
+    /// Replaces the system prompt and the tools, and resets the cache marks.
     pub(crate) fn set_prompt_parts(&mut self, system: Vec<Fragment>, tools: Vec<Fragment>) {
         self.system = system.into();
         self.tools = tools.into();
         self.cache_marks = CacheMarks::default();
     }
 
-    /// What fills the window, as far as it is known here.
+    /// Estimated tokens by category; skills, agents and MCP tools are filled in by the caller.
     pub(crate) fn usage(&mut self) -> ContextUsage {
         let (window, compact_at) = self.window();
         let weigh = |parts: &[Fragment]| model::estimate::text(parts.iter().map(Fragment::len).sum());
@@ -279,12 +280,12 @@ impl ModelContext {
         }
     }
 
-    /// Whether the next request is made in plan mode, where another model may be meant.
+    /// Sets whether the next request is made in plan mode, which may use another model.
     pub(crate) fn set_planning(&mut self, planning: bool) {
         self.models.planning = planning;
     }
 
-    /// What instruction files add to the first request, as long as it was not sent.
+    /// Estimated tokens of the instruction files that the first request will add; 0 once they were sent.
     pub(crate) fn unsent_tokens(&self) -> u64 {
         if self.reminders.is_context_sent {
             return 0;
@@ -292,7 +293,7 @@ impl ModelContext {
         self.reminders.files.iter().map(|file| model::estimate::text(file.text.len())).sum()
     }
 
-    /// Another model from the next request on; those that may stand in for it stay.
+    /// Switches the model from the next request on; fallbacks stay.
     pub(crate) fn set_model(&mut self, model: MainModel) {
         self.models.main = model;
         self.models.return_to_main();
@@ -305,7 +306,7 @@ impl ModelContext {
         MainModel::named(name, &self.catalog, &self.settings.env)
     }
 
-    /// The model the session began with.
+    /// The model the session started with.
     pub(crate) fn default_model(&self) -> MainModel {
         self.models.default.clone()
     }
@@ -314,12 +315,13 @@ impl ModelContext {
         self.settings.effort = level;
     }
 
-    /// How long the provider keeps what is sent; `None` when caching is off.
+    /// How long the provider caches a prompt; `None` when caching is off.
     pub(crate) fn cache_ttl(&self) -> Option<CacheTtl> {
         CacheTtl::from_env(&self.settings.env, self.models.current(), false)
     }
 
-    /// How long a cached prefix lives with that model, and what writing `tokens` of it costs, where the price is known.
+    /// How long the provider caches a prompt for that model, and the cost in USD of writing `tokens` to the cache;
+    /// `None` when the price is not known.
     pub(crate) fn cache_cost_of(&self, model: &str, tokens: u64) -> (&'static str, Option<f64>) {
         let hour = matches!(CacheTtl::from_env(&self.settings.env, model, false), Some(CacheTtl::Hour));
         let mut usage = wire::usage::Usage { cache_creation_input_tokens: tokens, ..wire::usage::Usage::default() };
@@ -338,14 +340,15 @@ impl ModelContext {
         model::estimate::text(self.system.iter().map(Fragment::len).sum())
     }
 
-    /// The model's window, and where the conversation is summarised by itself.
+    /// The window of the model in tokens, and the size at which the conversation is compacted automatically; `None`
+    /// when it is not.
     pub(crate) fn window(&self) -> (u64, Option<u64>) {
         let (facts, env) = (self.facts(), &self.settings.env);
         let limit = self.compaction.is_automatic().then(|| self.compaction.limit(&facts, env));
         (self.compaction.own_window(&facts, env), limit)
     }
 
-    /// Another conversation begins.
+    /// Resets everything for a new conversation.
     pub(crate) fn begin_session(&mut self, fresh: FreshContext) {
         self.history = History::default();
         self.prompt_at = None;
@@ -369,7 +372,7 @@ impl ModelContext {
         &self.settings.identity
     }
 
-    /// The model the next request goes to.
+    /// The model the next request is sent to.
     pub(crate) fn model(&self) -> &str {
         self.models.current()
     }
@@ -392,7 +395,7 @@ impl ModelContext {
         }
     }
 
-    /// The next model of the chain takes over for this turn; `false` when there is none.
+    /// Switches to the next fallback for this turn; `false` when there is none.
     pub(crate) fn fall_back(&mut self) -> bool {
         if self.models.remaining.is_empty() {
             return false;
@@ -400,14 +403,15 @@ impl ModelContext {
         self.models.fall_back()
     }
 
-    /// The next message tries the configured model again.
+    /// Returns to the configured model and drops the choices made for one turn.
     pub(crate) fn end_turn(&mut self) {
         self.models.return_to_main();
         self.turn_effort = None;
         self.output_limit = None;
     }
 
-    /// What a skill wants for the rest of this turn. A model outside `allowed` is not used.
+    /// Applies the model and effort a skill asks for, for the rest of this turn. A model outside `allowed` is not
+    /// used.
     pub(crate) fn choose_for_turn(&mut self, model: Option<&str>, effort: Option<&str>, allowed: Option<&[String]>) {
         if let Some(effort) = effort {
             self.turn_effort = Some(effort.to_owned());
@@ -438,22 +442,22 @@ impl ModelContext {
         self.history.push(Message::from_content(Role::User, content), HistoryPart::Prompt, vec![line]);
     }
 
-    /// Thinking is not switched off.
+    /// Whether thinking is on.
     pub(crate) fn thinks(&self) -> bool {
         self.settings.thinking != ThinkingChoice::Disabled
     }
 
-    /// What the user said in the middle of a turn.
+    /// Appends a prompt that joined a running turn.
     pub(crate) fn push_mid_turn(&mut self, content: &RawValue, line: String) {
         self.history.push(Message::from_content(Role::User, content), HistoryPart::Prompt, vec![line]);
     }
 
-    /// A message of our own, in its place.
+    /// Appends a message of the program at the end.
     pub(crate) fn push_text(&mut self, text: &str, line: impl Into<Option<String>>) {
         self.history.push(Message::user_text(text), HistoryPart::Other, line.into().into_iter().collect());
     }
 
-    /// What is told beside the latest prompt: it stands before the user's words.
+    /// Adds a reminder to the latest prompt: it is placed before the user's text.
     pub(crate) fn push_before_prompt(&mut self, text: &str, line: impl Into<Option<String>>) {
         self.history.push(Message::user_text(text), HistoryPart::Beside, line.into().into_iter().collect());
     }
@@ -471,7 +475,7 @@ impl ModelContext {
         }
     }
 
-    /// What the next requests offer.
+    /// Sets the tools of the next requests.
     pub(crate) fn set_tools(&mut self, tools: Vec<Fragment>, uses_references: bool) {
         self.tools = tools.into();
         self.uses_references = uses_references;
@@ -483,14 +487,14 @@ impl ModelContext {
         self.settings.betas.iter().cloned().chain(own).collect()
     }
 
-    /// Takes back what was refused, up to the last answer; the lines that held it.
+    /// Removes a refused prompt: everything after the last answer. Returns the uuids of its transcript lines.
     pub(crate) fn retract_prompt(&mut self) -> Vec<String> {
         self.prompt_at = None;
         self.history.retract_prompt()
     }
 
-    /// Takes the latest prompt and `mark`, which ended its turn, out again when no answer stands between them; the lines
-    /// that held them.
+    /// Removes the latest prompt and `mark`, which ended its turn, when there is no answer between them. Returns the
+    /// uuids of their transcript lines.
     pub(crate) fn withdraw_prompt(&mut self, mark: &str) -> Option<Vec<String>> {
         let at = self.prompt_at?;
         let lines = self.history.take_unanswered(at, mark)?;
@@ -498,7 +502,7 @@ impl ModelContext {
         Some(lines)
     }
 
-    /// References to tools that are not sent become text.
+    /// Turns references to tools that are not sent into text.
     pub(crate) fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
         self.history.rewrite_references(is_sent);
     }
@@ -507,14 +511,14 @@ impl ModelContext {
         &self.history
     }
 
-    /// A response is in the history; `tokens` is what it says the conversation weighs with it.
+    /// Records a response; `tokens` is the size of the conversation including it, as the server reported it.
     pub(crate) fn record_answer(&mut self, tokens: u64) {
         let fixed = self.fixed_tokens();
         self.history.report(tokens, fixed);
         self.compaction.record_answer();
     }
 
-    /// What the next request weighs.
+    /// Estimated tokens of the next request.
     pub(crate) fn tokens(&mut self) -> u64 {
         let fixed = self.fixed_tokens();
         self.history.tokens(fixed)
@@ -524,13 +528,13 @@ impl ModelContext {
         model::estimate::text(self.fixed_bytes())
     }
 
-    /// The next request would come too near to the window's end.
+    /// Whether the next request would come too close to the end of the window.
     pub(crate) fn is_crowded(&mut self) -> bool {
         let limit = self.compaction.limit(&self.facts(), &self.settings.env);
         self.compaction.is_automatic() && self.tokens() >= limit
     }
 
-    /// What can be done when the conversation does not fit. A question that was never answered has no summary.
+    /// What can be done when the conversation does not fit. Without an answer there is nothing to summarise.
     pub(crate) fn relief(&self) -> OverflowRelief {
         if self.history.has_answers() { self.compaction.relief() } else { OverflowRelief::None }
     }
@@ -539,12 +543,12 @@ impl ModelContext {
         &mut self.compaction
     }
 
-    /// How much of the newest conversation a compaction keeps as it is.
+    /// How many tokens of the newest conversation a compaction keeps unchanged.
     pub(crate) fn kept_budget(&self) -> u64 {
         self.compaction.kept_tokens(&self.facts(), &self.settings.env)
     }
 
-    /// Where the part that is kept begins: at the user's latest message, or later when that is too much.
+    /// The index of the first kept turn: the user's latest message, or a later turn when that exceeds the budget.
     pub(crate) fn kept_from(&self) -> usize {
         self.history.tail_within(self.kept_budget()).max(self.prompt_at.unwrap_or(0))
     }
@@ -557,7 +561,7 @@ impl ModelContext {
         self.prompt_at.is_some_and(|at| at >= start)
     }
 
-    /// A summary stands for everything before `start` now: caches and what was told beside the conversation begin anew.
+    /// Replaces everything before `start` by a summary; resets the cache marks and sends reminders again.
     pub(crate) fn replace_before(&mut self, start: usize, summary: Message, line: String) {
         self.history.replace_before(start, summary, line);
         self.prompt_at = self.prompt_at.and_then(|at| at.checked_sub(start)).map(|at| at + 1);
@@ -566,13 +570,13 @@ impl ModelContext {
         self.reminders.is_context_sent = false;
     }
 
-    /// Instruction files as they are now, for the next time they are told.
+    /// Sets the instruction files to send next time.
     pub(crate) fn set_instructions(&mut self, files: Vec<config::MemoryFile>) {
         self.reminders.files = files;
     }
 
-    /// The next request with `instruction` as its last words: the same cached prefix, unless `drop` of the older turns
-    /// must be left out to make it fit.
+    /// The next request with `instruction` as its last message. It has the same cached prefix, unless `drop` of the
+    /// older turns must be left out to make it fit.
     pub(crate) fn summary_request(
         &mut self,
         instruction: &str,
@@ -584,12 +588,12 @@ impl ModelContext {
         self.request_of(&turns, &mut marks)
     }
 
-    /// Whether the model knows the date and the instruction files.
+    /// Whether the date and the instruction files have been sent.
     pub(crate) fn is_context_sent(&self) -> bool {
         self.reminders.is_context_sent
     }
 
-    /// The attachment that is due beside the prompt just accepted, if any.
+    /// The reminder to add to the prompt just accepted: the session context once, later a changed date.
     pub(crate) fn due_attachment(&mut self) -> Option<Attachment> {
         let today = sys::clock::today();
         let reminders = &mut self.reminders;
@@ -606,7 +610,7 @@ impl ModelContext {
         if known.as_deref() == Some(today.as_str()) { None } else { Attachment::date_change(&today) }
     }
 
-    /// Instruction files with their kind, as hooks are told of them, and who imported them.
+    /// Path, kind and importing file of each instruction file, as hooks receive them.
     pub(crate) fn instruction_files(&self) -> Vec<(String, &'static str, Option<String>)> {
         let kind = |scope| match scope {
             config::MemoryScope::Managed => "Managed",
@@ -619,7 +623,7 @@ impl ModelContext {
         files.map(|file| (shown(&file.path), kind(file.scope), file.imported_by.as_ref().map(shown))).collect()
     }
 
-    /// The next request: the same bytes as the last one up to its moving marker, then what is new.
+    /// The next request: the same bytes as the last one up to its moving cache marker, then what is new.
     pub(crate) fn request(&mut self) -> Result<ModelRequest, ConversationTooLarge> {
         let mut marks = std::mem::take(&mut self.cache_marks);
         let request = self.request_of(self.history.turns(), &mut marks);
@@ -668,13 +672,13 @@ impl ModelContext {
         Ok(request)
     }
 
-    /// What every request carries besides the conversation.
+    /// The size in bytes of everything a request carries besides the conversation.
     fn fixed_bytes(&self) -> usize {
         self.tools.iter().chain(self.system.iter()).map(Fragment::len).sum()
     }
 }
 
-/// The conversation is larger than any endpoint takes, even without its pictures.
+/// The conversation is larger than any endpoint accepts, even without its images.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the request would be {} MB, more than the API accepts", bytes / 1_000_000)]
 pub(crate) struct ConversationTooLarge {

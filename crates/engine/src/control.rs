@@ -1,6 +1,7 @@
-//! The host's side of the session: the only place commands are handled. It owns the queue of prompts, the turn's
-//! cancellation and the requests that take a while, and borrows nothing of the phases it runs beside. Every request of the
-//! host is answered exactly once, also while a turn runs or a question is open; nothing here waits for the host's stream.
+//! The host's side of the session: the only place where commands are handled. It owns the prompt queue, the
+//! cancellation of the turn and the requests that take a while, and borrows nothing from the phases that run beside
+//! it. Every request of the host is answered exactly once, also while a turn runs or a question is open. Replies
+//! never wait for the event stream.
 
 pub(crate) mod changes;
 pub(crate) mod context_usage;
@@ -39,47 +40,47 @@ use wire::mode::PermissionMode;
 
 pub(crate) struct SessionControl {
     commands: mpsc::Receiver<Command>,
-    /// The host's; `None` for agents.
+    /// The connection to the host; `None` for agents.
     host: Option<HostConnection>,
     modes: ModeChoice,
     queue: PromptQueue,
     jobs: RequestJobs,
-    /// What requests are answered from; the session keeps it up to date.
+    /// The state that requests are answered from; the session keeps it up to date.
     pub view: SessionView,
     changes: SessionChanges,
-    /// A title the host gave and has not heard of.
+    /// A title the host set that has not been announced on the stream yet.
     title: Option<String>,
-    /// Cancelled when whoever started this session wants it to end.
+    /// Cancelled when the parent of this session wants it to end.
     scope: CancellationToken,
     turn: CancellationToken,
-    /// A turn has begun and is not over.
+    /// A turn has started and has not ended.
     running: bool,
     interrupted: bool,
-    /// An interrupt came before the first prompt's turn could begin.
+    /// An interrupt arrived before the turn of the first prompt started.
     interrupts_first_turn: bool,
-    /// No more prompts will come; interrupts still may.
+    /// No more prompts will arrive; interrupts still may.
     closed: bool,
-    /// The command channel itself has ended.
+    /// The command channel has ended.
     is_channel_closed: bool,
     shutdown: bool,
 }
 
-/// Why an idle session moves.
+/// Why an idle session wakes up.
 pub(crate) enum WakeReason<E> {
     Prompt(Prompt),
     Event(E),
-    /// The host wants something changed.
+    /// The host requested changes.
     Wishes,
     Closed,
 }
 
-/// How a host changes the mode.
+/// The host's choice of the permission mode.
 pub(crate) struct ModeChoice {
     pub chosen: watch::Sender<Option<PermissionMode>>,
     pub bypass: BypassAvailability,
 }
 
-/// The ways to the host and what its requests are about.
+/// The channels to the host and the parts of the session its requests act on.
 pub(crate) struct HostConnection {
     pub replies: mpsc::Sender<Event>,
     pub questions: HostQuestions,
@@ -108,12 +109,12 @@ impl SessionControl {
         }
     }
 
-    /// Ends with `scope`, as a session inside another does.
+    /// Makes the session end with `scope`, the token of its parent.
     pub(crate) fn within(self, scope: CancellationToken) -> Self {
         Self { scope, ..self }
     }
 
-    /// Requests are about another conversation from now on.
+    /// Points requests at the new conversation `id`.
     pub(crate) fn begin_session(&mut self, id: &str, state: &Arc<ToolState>, transcript: &Transcript) {
         let Some(front) = &mut self.host else { return };
         id.clone_into(&mut front.handles.session_id);
@@ -121,7 +122,7 @@ impl SessionControl {
         front.handles.transcript = transcript.clone();
     }
 
-    /// Answers the request when `work` is done.
+    /// Sends the reply to the request when `work` is done.
     pub(crate) fn start_reply(
         &mut self,
         request_id: String,
@@ -131,12 +132,12 @@ impl SessionControl {
         self.jobs.start(request_id, async move { dispatch::response(&id, work.await) });
     }
 
-    /// The lane that overtakes the stream.
+    /// The channel that overtakes the event stream; `None` for agents.
     pub(crate) fn replies(&self) -> Option<mpsc::Sender<Event>> {
         self.host.as_ref().map(|front| front.replies.clone())
     }
 
-    /// Requests are about the parts that `other` was made for from now on.
+    /// Takes the host connection of `other`, which was built for the new directory; keeps the start time.
     pub(crate) fn take_host_from(&mut self, other: Self) {
         let since = self.host.as_ref().map(|front| front.handles.since);
         self.host = other.host;
@@ -153,7 +154,7 @@ impl SessionControl {
         &self.scope
     }
 
-    /// The next prompt that waits, without waiting for one.
+    /// The next queued prompt, without waiting for one.
     pub(crate) async fn next_queued(&mut self) -> Option<Prompt> {
         while let Ok(command) = self.commands.try_recv() {
             self.handle(Some(command)).await;
@@ -161,12 +162,13 @@ impl SessionControl {
         self.queue.pop()
     }
 
-    /// Takes no more commands; those sent before still count.
+    /// Accepts no more commands; those already sent are still handled.
     pub(crate) fn close_commands(&mut self) {
         self.commands.close();
     }
 
-    /// A fresh token for a new turn; an interrupt that came between turns is forgotten, unless it was meant for this one.
+    /// A new token for a new turn. Forgets an interrupt that arrived between turns, unless it was meant for this
+    /// turn.
     pub(crate) fn begin_turn(&mut self) -> CancellationToken {
         self.interrupted = std::mem::take(&mut self.interrupts_first_turn);
         self.running = true;
@@ -177,12 +179,12 @@ impl SessionControl {
         self.turn.clone()
     }
 
-    /// The turn's result is told.
+    /// Marks the turn as ended, after its result was sent.
     pub(crate) fn end_turn(&mut self) {
         self.running = false;
     }
 
-    /// By the host, or by a refusal that ends the turn.
+    /// True after an interrupt by the host or a refusal that ends the turn.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted || self.turn.is_cancelled() || self.scope.is_cancelled()
     }
@@ -196,7 +198,7 @@ impl SessionControl {
         self.queue.backlog()
     }
 
-    /// Prompts that come before all others, in order.
+    /// Queues these prompts before all others, in order.
     pub(crate) fn queue_first(&mut self, texts: Vec<String>) {
         for text in texts.into_iter().rev() {
             if let Ok(content) = wire::raw::to_raw(&text) {
@@ -205,28 +207,28 @@ impl SessionControl {
         }
     }
 
-    /// What the host wants changed since the last look.
+    /// Takes the changes the host requested since the last call.
     pub(crate) fn take_changes(&mut self) -> SessionChanges {
         std::mem::take(&mut self.changes)
     }
 
-    /// Somebody may ask how the session stands.
+    /// True when the host uses stream-json input and may send control requests.
     pub(crate) fn accepts_requests(&self) -> bool {
         self.host.as_ref().is_some_and(|front| front.handles.accepts_requests)
     }
 
-    /// Every tool the session began with; agents have none here.
+    /// Every tool the session started with; `None` for agents.
     pub(crate) fn tools(&self) -> Option<Arc<ToolRegistry>> {
         self.host.as_ref().map(|front| Arc::clone(&front.handles.tools))
     }
 
-    /// An interrupt leaves background agents alone: the host stops them one by one.
+    /// Whether an interrupt leaves background agents running, because the host stops them one by one.
     pub(crate) fn keeps_agents_on_interrupt(&self) -> bool {
         self.view.keeps_agents_on_interrupt
     }
 
-    /// Runs one phase of a turn while commands go on being served. `None` when the process must stop: the phase is
-    /// dropped where it stands, which kills what it started.
+    /// Runs one phase of a turn while commands are handled. `None` when the process must stop: the phase is dropped,
+    /// which kills what it started.
     pub(crate) async fn during<F: Future>(&mut self, phase: F) -> Option<F::Output> {
         tokio::pin!(phase);
         loop {
@@ -249,13 +251,13 @@ impl SessionControl {
         }
     }
 
-    /// The models the endpoint offers, where a host may ask for them.
+    /// The models the endpoint offers; `None` when the host cannot ask for them.
     pub(crate) fn offered_models(&self) -> Option<crate::models::OfferedModels> {
         self.host.as_ref().filter(|front| front.handles.accepts_requests).map(|front| front.handles.offered.clone())
     }
 
-    /// Waits for the next prompt, the end of input, or something else that wakes the session up (`other`, which is
-    /// listened to only while more input may come).
+    /// Waits for the next prompt, requested changes, the end of input, or `other`, which is polled only while more
+    /// input may come.
     pub(crate) async fn next_wake<E>(&mut self, other: impl Future<Output = E>) -> WakeReason<E> {
         tokio::pin!(other);
         loop {
@@ -307,7 +309,7 @@ impl SessionControl {
         if self.running { self.queue.push_recorded(prompt) } else { self.queue.push(prompt) }
     }
 
-    /// What was said meanwhile and may be told to the model now.
+    /// Takes the prompts that may join the running turn now.
     pub(crate) async fn take_joining(&mut self) -> Vec<Prompt> {
         while let Ok(command) = self.commands.try_recv() {
             self.handle(Some(command)).await;
@@ -315,12 +317,12 @@ impl SessionControl {
         if self.is_interrupted() { Vec::new() } else { self.queue.take_joining() }
     }
 
-    /// What happened to the queue and is not recorded yet.
+    /// Queue operations that are not recorded in the transcript yet.
     pub(crate) fn take_queue_operations(&mut self) -> Vec<QueueOperation> {
         self.queue.take_operations()
     }
 
-    /// Whether the transcript already knows that this prompt came.
+    /// Whether the transcript already records that this prompt was queued.
     pub(crate) fn is_queue_recorded(&mut self, prompt: &Prompt) -> bool {
         self.queue.take_recorded(prompt.uuid.as_deref())
     }
@@ -331,7 +333,7 @@ impl SessionControl {
         }
     }
 
-    /// Ends the turn, and the agents in the background unless the host stops them by itself.
+    /// Ends the turn. When no turn runs, also stops background agents, unless the host stops them itself.
     fn interrupt(&mut self) {
         if !self.running && self.queue.backlog() > 0 {
             self.interrupts_first_turn = true;
@@ -354,7 +356,7 @@ impl SessionControl {
         self.send_event(Event::Response(response)).await;
     }
 
-    /// Overtakes the stream.
+    /// Sends on the channel that overtakes the event stream.
     async fn send_event(&self, event: Event) {
         if let Some(front) = &self.host
             && front.replies.send(event).await.is_err()

@@ -1,5 +1,5 @@
-//! What a turn does next: one pure function over plain facts. Retries, fallbacks, overflow and limits are facts it
-//! sees, never nested loops or thrown values. Every way out of a turn is an [`EndReason`].
+//! Decides what a turn does next: one pure function over plain facts. Retries, fallbacks, overflow and limits are
+//! facts, never nested loops or errors. Every way out of a turn is an [`EndReason`].
 
 use crate::compact::CompactionTrigger;
 use std::time::Duration;
@@ -10,7 +10,7 @@ pub(crate) const MAX_CONTINUATIONS: u32 = 3;
 /// How many responses in a row may have unreadable calls before the turn fails. Weak models need many tries.
 pub(crate) const MAX_MALFORMED: u32 = 12;
 
-/// What the last phase came to.
+/// The result of the last phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PhaseResult {
     /// The prompt was accepted; nothing was sent yet.
@@ -19,22 +19,22 @@ pub(crate) enum PhaseResult {
     Failed(RequestFailure),
     /// All calls of the last response have their results.
     CallsDone,
-    /// A hook left the only call for a later run.
+    /// A hook deferred the only call to a later run.
     Deferred,
     /// A pause before a retry is over.
     Waited,
     /// The history was summarised.
     Compacted,
-    /// It could not be; the conversation is as it was.
+    /// Compaction failed; the conversation is unchanged.
     NotCompacted(CompactionTrigger),
 }
 
-/// A response, whole or kept in part.
+/// A response, complete or kept in part.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ResponseSummary {
     pub stop: StopKind,
     pub calls: usize,
-    /// The stream broke after finished blocks; they were kept.
+    /// The stream broke after finished blocks; those were kept.
     pub cut: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum StopKind {
     ContextExceeded,
 }
 
-/// A request that brought no usable response, and what may be done about it.
+/// A request without a usable response, and what can be done about it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RequestFailure {
     /// Worth another try after a pause.
@@ -71,17 +71,17 @@ pub(crate) struct TurnFacts {
     pub interrupted: bool,
     /// Requests answered in this turn.
     pub steps: u32,
-    /// How often the results of calls were handed to the model.
+    /// How often the results of calls were sent to the model.
     pub rounds: u32,
     pub max_turns: Option<u32>,
     pub over_budget: bool,
     pub continuations: u32,
     pub structured: StructuredState,
-    /// Responses in a row whose only calls had unreadable input.
+    /// Responses in a row whose calls all had unreadable input.
     pub malformed_in_a_row: u32,
-    /// The last overflow was one of bytes (413), not of tokens.
+    /// The last overflow was about bytes (413), not tokens.
     pub oversized: bool,
-    /// The next request would come too near to the end of the window.
+    /// The next request would come too close to the end of the window.
     pub crowded: bool,
     pub relief: OverflowRelief,
 }
@@ -90,17 +90,17 @@ pub(crate) struct TurnFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverflowRelief {
     Compact,
-    /// Switched off, or failed too often.
+    /// Compaction is switched off or failed too often.
     None,
-    /// It fills up again right after being summarised.
+    /// The conversation fills up again right after each compaction.
     Thrashing,
 }
 
-/// Where a turn that must end in structured output stands.
+/// The state of a turn that must end with structured output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StructuredState {
     NotAsked,
-    /// `asked_again`: the model answered without it once and was told so.
+    /// `asked_again`: the model answered without it once and was reminded.
     Missing {
         retries_left: u32,
         asked_again: bool,
@@ -114,9 +114,9 @@ pub(crate) enum NextAction {
     Compact(CompactionTrigger),
     RunCalls,
     Wait(Duration),
-    /// Tell the model to go on (cut-off answer) and call it again.
+    /// Tell the model to continue its cut-off answer and call it again.
     Continue,
-    /// Tell the model that its structured output is still missing, and call it again.
+    /// Tell the model that its structured output is missing and call it again.
     DemandOutput,
     StopHooks,
     End(EndReason),
@@ -129,10 +129,10 @@ pub(crate) enum EndReason {
     Budget,
     StructuredRetries,
     ApiError,
-    /// The model refused twice, and no other may stand in for it.
+    /// The model refused again and no fallback is left.
     Refused,
     PromptTooLong,
-    /// The body is larger than the server takes; mostly images.
+    /// The body is larger than the server accepts; mostly because of images.
     RequestTooLarge,
     RapidRefill,
     MaxOutputTokens,
@@ -140,13 +140,13 @@ pub(crate) enum EndReason {
     Unrecorded,
     AbortedStreaming,
     AbortedTools,
-    /// A hook said `continue: false`, or refused the prompt.
+    /// A hook returned `continue: false` or refused the prompt.
     HookStopped,
-    /// A Stop hook said `continue: false`.
+    /// A Stop hook returned `continue: false`.
     StopHookPrevented,
-    /// A hook left a call for a later run.
+    /// A hook deferred a call to a later run.
     ToolDeferred,
-    /// The tool of such a call is gone.
+    /// The tool of a deferred call no longer exists.
     DeferredUnavailable,
 }
 
@@ -159,7 +159,8 @@ pub(crate) fn decide(facts: &TurnFacts) -> NextAction {
         }
         PhaseResult::Prompt | PhaseResult::Compacted if facts.over_budget => NextAction::End(EndReason::Budget),
         PhaseResult::Prompt | PhaseResult::Waited => call_model(facts),
-        // Still crowded or not: what more a summary could do is known after the next request.
+        // Do not compact again now, even if the conversation is still crowded: the next request shows whether it
+        // fits.
         PhaseResult::Compacted | PhaseResult::NotCompacted(CompactionTrigger::Crowded) => NextAction::CallModel,
         PhaseResult::NotCompacted(CompactionTrigger::Overflow | CompactionTrigger::Manual { .. }) => {
             NextAction::End(too_long(facts))
@@ -173,7 +174,7 @@ pub(crate) fn decide(facts: &TurnFacts) -> NextAction {
     }
 }
 
-/// A request, or room for it first.
+/// Calls the model, after a compaction if the window is nearly full.
 fn call_model(facts: &TurnFacts) -> NextAction {
     if facts.crowded {
         compact_or(facts, CompactionTrigger::Crowded, NextAction::CallModel)
@@ -221,7 +222,7 @@ fn continue_or(facts: &TurnFacts, otherwise: EndReason) -> NextAction {
 fn finish_or_demand(facts: &TurnFacts) -> NextAction {
     match facts.structured {
         StructuredState::Missing { asked_again: false, .. } => within_turn_limit(facts, NextAction::DemandOutput),
-        // It was asked for once more; the words are all there is.
+        // The model was reminded once already: accept the text without it.
         StructuredState::NotAsked | StructuredState::Delivered | StructuredState::Missing { .. } => {
             NextAction::StopHooks
         }
@@ -253,7 +254,7 @@ fn after_calls(facts: &TurnFacts) -> NextAction {
     if facts.structured == StructuredState::Delivered {
         return NextAction::StopHooks;
     }
-    // Agents may have spent it.
+    // Agents may have spent the budget.
     if facts.over_budget {
         return NextAction::End(EndReason::Budget);
     }
@@ -266,7 +267,7 @@ fn after_calls(facts: &TurnFacts) -> NextAction {
     within_turn_limit(facts, call_model(facts))
 }
 
-/// Another request only while the turn limit leaves room for it.
+/// Another request only within the turn limit.
 fn within_turn_limit(facts: &TurnFacts, next: NextAction) -> NextAction {
     match facts.max_turns {
         Some(max) if facts.steps >= max => NextAction::End(EndReason::MaxTurns),

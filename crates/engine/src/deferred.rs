@@ -1,5 +1,6 @@
-//! Calls that a hook left for a later run. The call stays open in the transcript, marked; whoever takes the conversation up
-//! again has the hooks asked about the same call before anything else happens. It may be left again, as often as hooks like.
+//! Calls that a hook deferred to a later run. The call stays without a result in the transcript, marked by an
+//! attachment. When the conversation is resumed, the hooks run again for the same call before anything else; they may
+//! defer it again.
 
 use crate::calls::ToolUse;
 use crate::decide::{EndReason, PhaseResult};
@@ -12,10 +13,10 @@ use store::live_sessions::LiveStatus;
 use store::resume::EntryKind;
 use wire::sdk::DeferredToolUse;
 
-/// The attachment that marks a call that was left.
+/// The type of the attachment that marks a deferred call.
 const KIND: &str = "x_deferred_tool_use";
 
-/// The turn ends here; the next one takes the call up.
+/// Marks the call and ends the turn; the next turn resumes the call.
 pub(crate) fn defer(session: &mut Session, turn: &mut TurnState, used: ToolUse) {
     let call = as_result(&used);
     let line = serde_json::json!({"type": KIND, "toolUseId": call.id, "toolName": call.name, "toolInput": call.input});
@@ -28,7 +29,7 @@ pub(crate) fn defer(session: &mut Session, turn: &mut TurnState, used: ToolUse) 
     session.start.deferred = Some(used);
 }
 
-/// Asks the hooks again, and runs the call when they let it. The reason to end, when it does not come to that.
+/// Runs the hooks again, and the call if they allow it. Returns the reason to end the turn; `None` to go on.
 pub(crate) async fn resume(session: &mut Session, turn: &mut TurnState, used: ToolUse) -> Option<EndReason> {
     session.set_state("running", LiveStatus::Busy).await;
     session.announce().await;
@@ -51,7 +52,7 @@ pub(crate) async fn resume(session: &mut Session, turn: &mut TurnState, used: To
     }
 }
 
-/// Nothing was said beside taking the call up.
+/// Whether the prompt is empty: it only resumes the call.
 pub(crate) fn is_empty(opener: &TurnOpener) -> bool {
     matches!(opener, TurnOpener::Prompt(prompt) if prompt.content.get() == "\"\"")
 }
@@ -70,7 +71,7 @@ struct DeferredMark {
     tool_input: Box<RawValue>,
 }
 
-/// The call that the conversation ends with, when a hook left it.
+/// The deferred call at the end of the conversation; `None` when there is none.
 pub(crate) fn find(loaded: &LoadedConversation) -> Option<ToolUse> {
     let mut assistant = None;
     let mut left: Option<ToolUse> = None;

@@ -1,12 +1,12 @@
-//! A conversation as a file for people or programs: plain text, Markdown, a page that needs nothing else, or JSON with every
-//! line of the transcript as it stands there. Written as it is read: the size of a session does not matter.
+//! Exports a conversation as a file: plain text, Markdown, a self-contained HTML page, or JSON with every transcript
+//! line unchanged. The output is written while the transcript is read, so the size of a session does not matter.
 
 use std::io::{self, Write};
 use std::path::Path;
 use store::StoreError;
 use store::narrative::{self, NarrativeItem};
 
-/// Longest input of a call and longest result that text, Markdown and pages show.
+/// Maximum characters of a call's input and of a result in text, Markdown and HTML.
 const MAX_CALL_CHARS: usize = 2_000;
 const MAX_RESULT_CHARS: usize = 20_000;
 
@@ -19,7 +19,7 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// By name or by the ending of a file.
+    /// The format for a name or file extension.
     pub fn parse(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "txt" | "text" => Some(Self::Text),
@@ -30,7 +30,7 @@ impl ExportFormat {
         }
     }
 
-    /// What a file of this name should hold; text when its ending says nothing.
+    /// The format for the extension of a file name; text for unknown ones.
     pub fn of_file(path: &Path) -> Self {
         path.extension().and_then(|end| Self::parse(end.to_str()?)).unwrap_or(Self::Text)
     }
@@ -45,7 +45,7 @@ impl ExportFormat {
     }
 }
 
-/// What stands at the head of the file.
+/// The heading of the file.
 #[derive(Clone, Debug, Default)]
 pub struct ExportHeading {
     pub session_id: String,
@@ -65,7 +65,7 @@ pub fn write(
         return json(transcript, heading, out);
     }
     begin(heading, format, out).map_err(fail)?;
-    // The first failure to write ends it; the rest of the file is only passed over.
+    // After the first write error the rest of the transcript is only skipped.
     let mut failed = Ok(());
     narrative::read(transcript, &mut |_| Ok(()), &mut |moment| {
         if failed.is_ok() {
@@ -129,7 +129,7 @@ fn end(format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// One moment in one format. Text in tags was put there by programs.
+/// Writes one item in one format. Skips user text that starts with a tag: programs wrote it.
 pub(crate) fn write_moment(moment: NarrativeItem<'_>, format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
     if matches!(moment, NarrativeItem::User(text) if text.trim_start().starts_with('<')) {
         return Ok(());
@@ -168,7 +168,7 @@ fn as_markdown(moment: NarrativeItem<'_>, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// Longer than any row of backticks inside.
+/// A code fence longer than any run of backticks in the text.
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)

@@ -1,5 +1,5 @@
-//! What the permission engine wants to know about the disk: where paths really lead, which files have several names, and
-//! which repository git would use. Looks only at what the call in question needs.
+//! Gathers the facts about the disk that permission decisions need: where paths resolve to, which files have several
+//! names, and which repository git would use. Looks only at what the call in question needs.
 
 use permission::{Access, PathFacts, PermissionQuery, Policy, RepositoryFacts};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use sys::Env;
 use sys::git::neutral::NeutralConfig;
 use wire::mode::PermissionMode;
 
-/// As [`gather`], with a look at the configuration of the repositories in which git would run.
+/// Like [`gather`], and also reads the configuration of the repositories in which git would run.
 pub fn gather_with_repositories(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path, env: &Env) -> PathFacts {
     let facts = gather(policy, request, cwd);
     let mentions_git = |access: &Access| matches!(access, Access::Run(command) if command.contains("git"));
@@ -31,8 +31,8 @@ pub fn gather_with_repositories(policy: &Policy, request: &PermissionQuery<'_>, 
     facts.with_repositories(found.collect())
 }
 
-/// Resolves everything `policy` needs to decide `request` in a shell that stands in `cwd`. Git calls are not looked at, so
-/// they are never taken for read-only.
+/// Resolves everything `policy` needs to decide `request` in a shell whose working directory is `cwd`. Does not read
+/// git configuration, so git commands never count as read-only.
 pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> PathFacts {
     let mut facts = PathFacts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real_path::path)
         .with_repositories(BTreeMap::new());
@@ -68,7 +68,7 @@ pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> Pat
     facts
 }
 
-/// The environment as commands see it, for words that name a variable.
+/// The environment as commands see it, for arguments that name a variable.
 pub fn variables(env: &sys::Env) -> permission::ShellEnvironment {
     let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
         Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
@@ -76,7 +76,7 @@ pub fn variables(env: &sys::Env) -> permission::ShellEnvironment {
     permission::ShellEnvironment(std::sync::Arc::new(env.iter().filter_map(text).collect()))
 }
 
-/// Whether any toolchain file on the way up may name a directory that rustup would run programs from.
+/// Whether a toolchain file in this directory or above may name a directory that rustup would run programs from.
 fn names_toolchain(cwd: &Path) -> bool {
     const LIMIT: usize = 64 << 10;
     let files = cwd.ancestors().flat_map(|dir| ["rust-toolchain", "rust-toolchain.toml"].map(|name| dir.join(name)));

@@ -1,7 +1,7 @@
-//! What a host grants or takes back while a session runs. Everything applies to the next decision; what is meant for a
-//! settings file is also saved there. Nothing here widens what an administrator or a launch flag has closed: bypass mode
-//! needs its launch flag, managed-only sessions take no allow rules, and a rule that looks like it holds a credential is
-//! kept for the session but never written down.
+//! Applies the permissions a host grants or revokes while a session runs. Each change applies to the next decision; a
+//! change meant for a settings file is also saved there. Nothing here widens what an administrator or a launch flag
+//! has closed: bypass mode needs its launch flag, managed-only sessions accept no allow rules, and a rule that looks
+//! like it contains a credential is kept for the session but never saved.
 
 use crate::session::SessionIo;
 use config::edit::{SettingsEdit, SettingsTarget};
@@ -13,22 +13,22 @@ use wire::mode::PermissionMode;
 use wire::sdk::SystemBody;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
-/// Which modes a host may choose.
+/// Whether a host may choose bypass mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BypassAvailability {
     Available,
     Closed,
 }
 
-/// Whose wish the mode of a session is.
+/// Who chose the mode of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModeOwner {
     Session,
-    /// An agent's, from its definition.
+    /// The definition of an agent.
     Definition,
 }
 
-/// The mode a host asked for, or why it cannot have it.
+/// The mode a host asked for, or why it is refused.
 pub(crate) fn wanted_mode(text: &str, bypass: BypassAvailability) -> Result<PermissionMode, String> {
     match PermissionMode::parse(text) {
         None => Err(format!("Unknown permission mode: {text}. Known modes: {}", PermissionMode::NAMES.join(", "))),
@@ -42,14 +42,14 @@ pub(crate) fn wanted_mode(text: &str, bypass: BypassAvailability) -> Result<Perm
     }
 }
 
-/// One list in a settings file and what happens to it.
+/// A change to one key of a settings file.
 struct SettingsListEdit {
     keys: [&'static str; 2],
     edit: SettingsEdit,
 }
 
 impl SessionIo {
-    /// Applies `updates` in order. A failure to save is told; the grant still holds for the session.
+    /// Applies `updates` in order. When saving fails, the host is warned and the grant still applies to the session.
     pub(crate) async fn grant(&mut self, updates: Vec<PermissionUpdate>) {
         self.apply_shared_grants(&updates).await;
         for update in updates {
@@ -65,7 +65,7 @@ impl SessionIo {
         self.rebuild_policy();
     }
 
-    /// Puts into force what the host granted to others of the session: the main thread or its agents.
+    /// Applies what the host granted to other threads of the session: the main thread or its agents.
     async fn apply_shared_grants(&mut self, own: &[PermissionUpdate]) {
         let agents = std::sync::Arc::clone(&self.spawner.agents);
         let news = agents.grant(own, &mut self.grants_seen);
@@ -77,7 +77,7 @@ impl SessionIo {
             let plans = update.mode.as_deref() == Some(PermissionMode::Plan.as_str());
             let is_mode = update.kind == "setMode" && self.mode_owner == ModeOwner::Definition && !plans;
             if !is_mode && !matches!(to, SettingsSource::Managed | SettingsSource::Flag) {
-                // Whoever asked has saved it.
+                // The thread that was granted it has saved it.
                 self.apply_update(update, to).await;
             }
         }
@@ -157,7 +157,7 @@ impl SessionIo {
         SettingsListEdit { keys: ["permissions", "additionalDirectories"], edit: SettingsEdit::Add(values) }
     }
 
-    /// What was given with `--add-dir` stays.
+    /// Directories from `--add-dir` stay.
     fn remove_directories(&mut self, directories: Vec<String>) -> SettingsListEdit {
         let gone: Vec<PathBuf> = directories.iter().map(|dir| self.absolute(dir)).collect();
         self.watch.granted_directories.retain(|dir| !gone.contains(dir));
@@ -183,7 +183,7 @@ impl SessionIo {
         }
     }
 
-    /// Switches the mode for the next decision; the host is told.
+    /// Switches the mode for the next decision and informs the host.
     pub(crate) async fn set_mode(&mut self, mode: PermissionMode) {
         if mode == self.mode {
             return;
@@ -203,7 +203,7 @@ impl SessionIo {
         }
     }
 
-    /// A mode the host chose with a control request since the last look, and what it granted to others.
+    /// Applies a mode the host chose by a control request since the last check, and what it granted to other threads.
     pub(crate) async fn apply_chosen_mode(&mut self) {
         self.apply_shared_grants(&[]).await;
         if self.chosen_mode.has_changed().unwrap_or(false) {
@@ -215,7 +215,7 @@ impl SessionIo {
         }
     }
 
-    /// Rules, mode or directories changed.
+    /// Rebuilds the policy after rules, mode or directories changed.
     pub(crate) fn rebuild_policy(&mut self) {
         let policy = self.watch.policy(self.mode);
         let granted = self.skills.grants();

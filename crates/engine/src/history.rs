@@ -1,32 +1,32 @@
-//! The conversation as it is sent, and which transcript lines each part of it was written to. Appended to; only a
-//! compaction replaces what came before. What is told beside a prompt stands before the user's words, which are the last
-//! of their message; live and restored conversations are put together by the same functions, so a resumed request has
-//! the same bytes. The size is counted as it grows, never again from the start.
+//! The conversation as it is sent, and the transcript lines each part was written to. It is appended to; only a
+//! compaction replaces earlier parts. Reminders are placed before the user's prompt, which comes last in its message.
+//! Live and restored conversations are built by the same functions, so a resumed request has the same bytes. The
+//! token count is updated incrementally.
 
 use model::{Fragment, Message, Role, estimate};
 use wire::block::{BlockHead, MessageContent, tool_result};
 
-/// A reported size that many times above or below our own count is not believed: a server that counts oddly must
-/// neither cost the user the conversation nor let it run into the wall.
+/// A reported token count that differs from our own by more than this factor is ignored: a server that counts wrongly
+/// must not cause needless compactions or an overflow.
 const MAX_COUNT_RATIO: u64 = 3;
 
-/// What a turn of the history is to those that follow it.
+/// The kind of a turn, which decides where it is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HistoryPart {
-    /// The user's words: the last of their message.
+    /// The user's prompt: the last part of its message.
     Prompt,
-    /// Reminders, instructions and notices: they stand before the prompt they were told with.
+    /// Reminders, instructions and notices: placed before the prompt they were sent with.
     Beside,
-    /// Answers, results, and everything else in the order in which it came.
+    /// Answers, results and everything else, in order of arrival.
     Other,
 }
 
-/// Where a turn stands in the transcript.
+/// The transcript lines of a turn.
 struct HistoryOrigin {
     part: HistoryPart,
-    /// The lines that hold it, oldest first.
+    /// Their uuids, oldest first.
     lines: Vec<String>,
-    /// Counts what was added, in the order of the file.
+    /// Position in the order in which turns were added, which is the order of the file.
     order: usize,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct History {
     turns: Vec<Message>,
     /// One for each turn.
     origins: Vec<HistoryOrigin>,
-    /// The order of the next one.
+    /// The `order` of the next turn.
     added: usize,
     size: HistorySize,
 }
@@ -44,11 +44,11 @@ pub(crate) struct History {
 struct HistorySize {
     /// How many turns are in `estimated`.
     counted: usize,
-    /// Our own count of them.
+    /// Our own count of their tokens.
     estimated: u64,
-    /// What the last response said of everything up to and including itself.
+    /// The token count the last response reported for everything up to and including itself; 0 when unknown.
     reported: u64,
-    /// `counted` and `estimated` at that moment.
+    /// `counted` and `estimated` at that time.
     reported_at: (usize, u64),
 }
 
@@ -64,7 +64,7 @@ impl History {
         self.added += 1;
     }
 
-    /// Where what is told beside the latest prompt goes: before it, unless something else came since.
+    /// The index for a reminder to the latest prompt: before the prompt if that is the last turn, else the end.
     fn before_prompt(&self) -> usize {
         let end = self.turns.len();
         let is_prompt = self.origins.last().is_some_and(|origin| origin.part == HistoryPart::Prompt);
@@ -79,12 +79,12 @@ impl History {
         self.turns.is_empty()
     }
 
-    /// Whether there is an exchange that a summary could stand for.
+    /// Whether there is an answer, so that a summary makes sense.
     pub(crate) fn has_answers(&self) -> bool {
         self.turns.iter().any(|turn| turn.role == Role::Assistant)
     }
 
-    /// Results that refer to tools which are not sent along say so in words: a reference to nothing is an error.
+    /// Replaces results that refer to tools which are not sent by text: the API rejects such references.
     pub(crate) fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
         for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
             let names = crate::mcp::references(block.get());
@@ -100,7 +100,7 @@ impl History {
         self.size = HistorySize::default();
     }
 
-    /// Takes back what was said after the last answer; what was told beside it stays. The lines of what is gone.
+    /// Removes everything after the last answer except reminders. Returns the uuids of the removed lines.
     pub(crate) fn retract_prompt(&mut self) -> Vec<String> {
         let answered = self.turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |at| at + 1);
         let mut gone = Vec::new();
@@ -116,8 +116,8 @@ impl History {
         gone
     }
 
-    /// Takes out the first prompt from `at` on and the last turn, when that is `mark` and nobody answered in between;
-    /// what was told beside them stays. The lines of both.
+    /// Removes the first prompt from `at` on and the last turn, if that is `mark` and there is no answer between
+    /// them; reminders stay. Returns the uuids of both.
     pub(crate) fn take_unanswered(&mut self, at: usize, mark: &str) -> Option<Vec<String>> {
         let at = at + self.origins.get(at..)?.iter().position(|origin| origin.part == HistoryPart::Prompt)?;
         let since = self.turns.get(at..)?;
@@ -136,7 +136,7 @@ impl History {
         Some(lines)
     }
 
-    /// The response just pushed was counted by the server: its input and output together.
+    /// Records the token count the server reported for the response just pushed: input and output together.
     pub(crate) fn report(&mut self, tokens: u64, fixed: u64) {
         self.count();
         let HistorySize { counted, estimated, .. } = self.size;
@@ -146,7 +146,7 @@ impl History {
         self.size.reported_at = (counted, estimated);
     }
 
-    /// Tokens of the next request: what the server last counted and our count of what came since.
+    /// Tokens of the next request: the last count of the server plus our count of what was added since.
     pub(crate) fn tokens(&mut self, fixed: u64) -> u64 {
         self.count();
         let size = &self.size;
@@ -162,7 +162,7 @@ impl History {
         self.size.counted = self.turns.len();
     }
 
-    /// Where the newest part that weighs at most `budget` begins: never between a call and its result.
+    /// The start of the newest part with at most `budget` tokens, never between a call and its result.
     pub(crate) fn tail_within(&self, budget: u64) -> usize {
         let mut weight_so_far = 0;
         let mut start = self.turns.len();
@@ -178,18 +178,18 @@ impl History {
         start
     }
 
-    /// Lines of the turns from `start` on, in the order of the file.
+    /// Line uuids of the turns from `start` on, in the order of the file.
     pub(crate) fn lines_from(&self, start: usize) -> Vec<String> {
         let mut origins: Vec<&HistoryOrigin> = self.origins[start..].iter().collect();
         origins.sort_by_key(|origin| origin.order);
         origins.into_iter().flat_map(|origin| origin.lines.iter().cloned()).collect()
     }
 
-    /// `summary` takes the place of everything before `start`.
+    /// Replaces everything before `start` by `summary`.
     pub(crate) fn replace_before(&mut self, start: usize, summary: Message, line: String) {
         let kept = self.turns.split_off(start);
         let mut origins = self.origins.split_off(start);
-        // The summary's line is newer than the kept ones, but they continue it.
+        // The summary's line is newer than the kept lines, but they continue it.
         for origin in &mut origins {
             origin.order += 1;
         }
@@ -200,12 +200,12 @@ impl History {
         self.size = HistorySize::default();
     }
 
-    /// How many turns there are up to the first prompt, with it.
+    /// The number of turns up to and including the first prompt.
     fn first_prompt_end(&self) -> usize {
         self.origins.iter().position(|origin| origin.part == HistoryPart::Prompt).map_or(1, |at| at + 1)
     }
 
-    /// The first prompt and the newest turns, `drop` of the older left out: what fits when all of it does not.
+    /// The first prompt and the newest turns without `drop` of the older ones, for when the whole does not fit.
     pub(crate) fn without_oldest(&self, drop: usize) -> Vec<Message> {
         let beginning = self.first_prompt_end();
         let mut from = (beginning + drop).min(self.turns.len());
@@ -215,7 +215,7 @@ impl History {
         self.turns[..beginning.min(from)].iter().chain(&self.turns[from..]).cloned().collect()
     }
 
-    /// How many of the older turns weigh `share` of the whole.
+    /// How many of the older turns make up `share` of all tokens.
     pub(crate) fn oldest_share(&self, share: f64) -> usize {
         let whole: u64 = self.turns.iter().map(weight).sum();
         let mut gone = 0;
@@ -229,7 +229,7 @@ impl History {
 }
 
 impl From<Vec<(Message, HistoryPart, String)>> for History {
-    /// From the lines of a file, in their order.
+    /// Builds the history from the lines of a file, in their order.
     fn from(restored: Vec<(Message, HistoryPart, String)>) -> Self {
         let mut history = Self::default();
         for (turn, part, line) in restored {
@@ -271,7 +271,7 @@ mod tests {
         history.turns.iter().flat_map(|turn| turn.blocks.iter().map(text)).collect()
     }
 
-    // [F-B9] What is told beside a prompt stands before it, live and restored alike; the file keeps its own order.
+    // [F-B9] Reminders are placed before their prompt, live and restored alike; the file keeps its order.
     #[test]
     fn the_users_words_are_the_last_of_their_message() {
         let told = [

@@ -1,6 +1,6 @@
-//! Hooks as the session fires them: builds the payload, tells the host about every run, reports a broken hook once, keeps
-//! what the model is to read until it can stand beside the conversation, and owns the hooks that run beside it. One method
-//! per moment; an event nobody listens to costs one look.
+//! Hooks as the session runs them: builds the payload, reports every run to the host, reports a broken hook once,
+//! keeps texts for the model until they can be added to the conversation, and owns hooks that run in the background.
+//! One method per event; an event without handlers costs one lookup.
 
 mod callers;
 mod calls;
@@ -47,19 +47,19 @@ use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookBase, HookEffort, HookEvent, HookEventName, MessageDisplay, Notification};
 use wire::sdk::SystemBody;
 
-/// Longest text of a hook that goes to the model whole.
+/// Maximum characters of a hook's text that is sent to the model in full.
 const CONTEXT_LIMIT: usize = 10_000;
 const PREVIEW_CHARS: usize = 2_000;
 /// How long observers may take after the end of the session.
 const OBSERVERS_GRACE: Duration = Duration::from_millis(1500);
-/// How long a text waits for the hooks that may have it shown otherwise.
+/// How long a text waits for the hooks that may replace its display.
 const DISPLAY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a question stays open before somebody is notified.
+/// How long a question stays open before notification hooks run.
 const NOTIFICATION_DELAY: Duration = Duration::from_secs(6);
-/// Shown of a broken hook's output.
+/// Characters shown of a broken hook's output.
 const SHOWN_OUTPUT: usize = 2_000;
 
-/// Fires events beside the turn, or before there is one.
+/// Runs handlers concurrently with a turn, or before there is a session.
 #[derive(Clone)]
 pub(crate) struct HookTrigger {
     pub(crate) hooks: Arc<Hooks>,
@@ -91,37 +91,37 @@ pub(crate) struct SessionHooks {
     callers: Arc<HookCallers>,
     handler_env: HandlerEnvironment,
     reporter: HookReporter,
-    /// Problems the user already heard of.
+    /// Problems already reported to the user.
     reported_problems: BTreeSet<String>,
     running: JoinSet<AsyncDone>,
-    /// By task: what a cancelled run is reported as.
+    /// Name and event of each background run by its task, to report a cancelled one.
     detached: BTreeMap<tokio::task::Id, (String, String, HookEventName)>,
     observers: JoinSet<()>,
-    /// A handler said `continue: false`.
+    /// The reason of a handler that returned `continue: false`.
     pub stop: Option<String>,
-    /// What the model is to read once the results of the batch stand.
+    /// Texts for the model, added after the results of the batch.
     pub batch_texts: Vec<HookText>,
     /// `attachment` objects of runs that are not in the transcript yet.
     pub runs: Vec<Box<RawValue>>,
-    /// Texts of hooks that ended beside the session.
+    /// Texts of background hooks that have ended, for the next request.
     late_texts: Vec<HookText>,
-    /// The same, for an idle session too.
+    /// Texts of background hooks that also wake an idle session.
     wake_texts: VecDeque<HookText>,
-    /// Inputs a hook rewrote, by call.
+    /// Inputs that hooks rewrote, by call id.
     rewritten: BTreeMap<String, Box<RawValue>>,
     watcher: watch::HookWatcher,
     agent: Option<HookAgent>,
     own_hooks: OwnHooks,
     spent_handlers: SpentHandlers,
     spawner: Weak<AgentSpawner>,
-    /// What of the host is in force.
+    /// The host's hooks that are active.
     host_matchers: Arc<host::HostMatchers>,
-    /// How many background tasks had ended when settings were last looked at.
+    /// How many background tasks had ended at the last check of the settings.
     ended_tasks: usize,
     pub env_files: Option<watch::EnvFiles>,
 }
 
-/// What `SessionHooks` is made of.
+/// The parameters of `SessionHooks::new`.
 pub(crate) struct SessionHooksParts {
     pub catalogue: hooks::HookCatalogue,
     pub handler_env: HandlerEnvironment,
@@ -139,16 +139,16 @@ pub(crate) use callers::HookCallers;
 pub(crate) use watch::EnvFiles;
 pub(crate) use worktrees::runner_without_session;
 
-/// A subagent, as its hooks are told of it.
+/// The subagent that runs these hooks, for their payload.
 #[derive(Clone, Debug)]
 pub(crate) struct HookAgent {
     pub id: String,
     pub kind: String,
-    /// The file of the main session.
+    /// The transcript of the main session.
     pub transcript: PathBuf,
 }
 
-/// A text of a hook for the model, and its transcript line.
+/// A text of a hook for the model.
 #[derive(Clone, Debug)]
 pub(crate) struct HookText {
     pub kind: HookTextKind,
@@ -161,12 +161,12 @@ pub(crate) struct HookText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HookTextKind {
     Context,
-    /// A reason to object to what was done.
+    /// An objection to what was done.
     Feedback,
 }
 
 impl HookText {
-    /// The `attachment` object: a resumed request has the same bytes.
+    /// The `attachment` object, from which a resumed request gets the same bytes.
     pub(crate) fn attachment(&self) -> Option<Box<RawValue>> {
         let kind = match self.kind {
             HookTextKind::Context => "hook_additional_context",
@@ -190,7 +190,7 @@ impl HookText {
     }
 }
 
-/// A notification that is not due yet.
+/// A notification that is not due yet; dropping it cancels it.
 pub(crate) struct PendingNotification(AbortHandle);
 
 impl Drop for PendingNotification {
@@ -199,7 +199,7 @@ impl Drop for PendingNotification {
     }
 }
 
-/// What an event is about, besides its payload.
+/// Parameters of an event besides its payload.
 #[derive(Clone, Copy)]
 pub(crate) struct HookScope<'a> {
     pub cancel: &'a CancellationToken,
@@ -221,12 +221,12 @@ impl<'a> HookScope<'a> {
 }
 
 impl SessionHooks {
-    /// The definition the main thread runs as.
+    /// The agent definition the main thread runs as; `None` for the default.
     pub(crate) fn runs_as(&self) -> Option<String> {
         self.own_hooks.runs_as.clone()
     }
 
-    /// Declarations besides those of the settings: of the definition the session runs as, and of invoked skills.
+    /// Hooks besides those of the settings: of the definition the session runs as, and of invoked skills.
     pub(crate) fn own_layers(&self) -> Vec<::hooks::HookLayer> {
         self.own_hooks.layers.clone()
     }
@@ -262,7 +262,7 @@ impl SessionHooks {
         }
     }
 
-    /// Another conversation begins: what was kept for the old one is not told any more.
+    /// Drops what was kept for the old conversation and continues as session `id`.
     pub(crate) fn begin_session(&mut self, id: &str) {
         for (name, value) in &mut self.handler_env.env {
             if name == "CLAUDE_CODE_SESSION_ID" {
@@ -279,7 +279,7 @@ impl SessionHooks {
         self.stop = None;
     }
 
-    /// What the hooks of an agent are made from.
+    /// The parts from which the hooks of an agent are built.
     pub(crate) fn inherit(&self) -> InheritedHooks {
         InheritedHooks {
             current: Arc::clone(&self.current),
@@ -298,17 +298,17 @@ impl SessionHooks {
         self.current.has_handlers(event)
     }
 
-    /// Which definition the session runs as, whether an agent or the main thread.
+    /// The definition that this session, agent or main thread, runs as; `None` for the default.
     pub(crate) fn speaks_as(&self) -> Option<String> {
         self.agent.as_ref().map(|agent| agent.kind.clone()).or_else(|| self.own_hooks.runs_as.clone())
     }
 
-    /// The agent whose hooks these are.
+    /// The agent whose hooks these are; `None` for the main thread.
     pub(crate) fn agent(&self) -> Option<&HookAgent> {
         self.agent.as_ref()
     }
 
-    /// Other declarations are in force.
+    /// Rebuilds the handlers after declarations changed.
     pub(crate) fn rebuild(&mut self, watch: &SettingsWatch) {
         self.watcher.reset();
         self.host_matchers = self.callers.host.declared();
@@ -322,20 +322,20 @@ impl SessionHooks {
         HookCaller { shared: Arc::clone(&self.callers), spawner: Weak::clone(&self.spawner) }
     }
 
-    /// Hooks that stand beside the settings from now on: those of a skill that was invoked.
+    /// Adds the hooks of an invoked skill.
     pub(crate) fn add(&mut self, layer: hooks::HookLayer, watch: &SettingsWatch) {
         if self.own_hooks.add(layer) {
             self.rebuild(watch);
         }
     }
 
-    /// These are the hooks of an agent that hooks asked. No model is asked about its work.
+    /// Leaves out handlers that ask models: these are the hooks of an agent that a hook started.
     pub(crate) fn disable_model_handlers(&mut self, watch: &SettingsWatch) {
         self.own_hooks.is_judge = true;
         self.rebuild(watch);
     }
 
-    /// Whether agents may be started to judge something.
+    /// Whether a handler may start an agent.
     pub(crate) fn has_agent_handlers(&self) -> bool {
         self.current.catalogue().iter().any(|entry| matches!(entry.handler.kind, hooks::HandlerKind::Agent(_)))
     }
@@ -347,7 +347,7 @@ impl SessionHooks {
         }
     }
 
-    /// Ends what runs beside the session; each is reported as cancelled.
+    /// Ends background hooks; each is reported as cancelled.
     pub(crate) async fn end(&mut self) {
         let seen = async { while self.observers.join_next().await.is_some() {} };
         if tokio::time::timeout(OBSERVERS_GRACE, seen).await.is_err() {
@@ -374,7 +374,7 @@ impl SessionHooks {
         report
     }
 
-    /// Waits for a hook beside the session that wants the model's attention. Never ends without one.
+    /// Waits for a background hook that wakes the model. Never returns without one.
     pub(crate) async fn next_wake(&mut self) -> HookText {
         loop {
             if let Some(wake) = self.wake_texts.pop_front() {
@@ -387,7 +387,7 @@ impl SessionHooks {
         }
     }
 
-    /// What hooks beside the session left for the model since the last request.
+    /// Texts that background hooks left for the model since the last request.
     pub(crate) async fn take_late_texts(&mut self) -> Vec<HookText> {
         while let Some(ended) = self.running.try_join_next_with_id() {
             let Ok((task, done)) = ended else { continue };
@@ -411,7 +411,8 @@ fn assemble(
 }
 
 impl SessionIo {
-    /// Fires an event and settles what is the same for all of them: messages, broken hooks, hooks that run on.
+    /// Runs the handlers of an event and applies what all events have in common: messages, broken hooks, background
+    /// hooks.
     pub(crate) async fn fire<E: HookEvent>(&mut self, event: &E, scope: HookScope<'_>) -> MergedAnswer {
         self.refresh_host_hooks();
         if !self.hooks.listens(E::EVENT) {
@@ -421,14 +422,14 @@ impl SessionIo {
         self.apply_hook_results(merged, scope.tool.map(|tool| tool.id)).await
     }
 
-    /// What the host registered counts from the next event on.
+    /// Applies the hooks that the host registered meanwhile.
     pub(crate) fn refresh_host_hooks(&mut self) {
         if !Arc::ptr_eq(&self.hooks.host_matchers, &self.hooks.callers.host.declared()) {
             self.hooks.rebuild(&self.watch);
         }
     }
 
-    /// Fires an event; what it came to is still to be settled.
+    /// Runs the handlers of an event; the caller applies the result.
     async fn run_event<E: HookEvent>(&self, event: &E, scope: HookScope<'_>) -> MergedAnswer {
         if !self.hooks.listens(E::EVENT) {
             return MergedAnswer::default();
@@ -452,12 +453,12 @@ impl SessionIo {
         Box::pin(hooks.fire(event, &occasion)).await
     }
 
-    /// As an observer: nobody waits for it and nothing comes of it.
+    /// Runs the handlers of an event in the background; the result is ignored.
     pub(crate) fn observe<E: HookEvent + Send + 'static>(&mut self, event: E) {
         self.observe_after(Duration::ZERO, event);
     }
 
-    /// Notification, when a question stays open for some seconds. Dropping the guard takes it back.
+    /// Runs notification hooks when a question stays open for `NOTIFICATION_DELAY`. Dropping the guard cancels it.
     pub(crate) fn notify_of_question(&mut self, tool: &str) -> Option<PendingNotification> {
         if self.env.is_on("CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS") {
             return None;
@@ -470,7 +471,7 @@ impl SessionIo {
         self.observe_after(NOTIFICATION_DELAY, event).map(PendingNotification)
     }
 
-    /// What is shown in the place of a text, when a hook wants that. One that fails changes nothing.
+    /// The text to show instead of `text`; `None` when no hook replaces it or one fails.
     pub(crate) async fn replace_display(
         &self,
         message_id: &str,
@@ -495,7 +496,7 @@ impl SessionIo {
         self.host.agent_id().is_none() && self.hooks.listens(HookEventName::MessageDisplay)
     }
 
-    /// Notification, because the host has told its person something.
+    /// Runs notification hooks because the host has notified its user.
     pub(crate) fn notify(&mut self, notice: wire::control::NotifyRequest) {
         let wire::control::NotifyRequest { notification_type, message } = notice;
         self.observe(Notification { message, title: None, notification_type });
@@ -535,7 +536,7 @@ impl SessionIo {
         Some(self.hooks.observers.spawn(observing))
     }
 
-    /// For elicitations, which come while calls run: the hooks as they are now, when one listens.
+    /// For elicitations, which arrive while calls run: the current hooks; `None` when none handles elicitations.
     pub(crate) fn hook_trigger(&self) -> Option<HookTrigger> {
         let listens = |event| self.hooks.listens(event);
         (listens(HookEventName::Elicitation) || listens(HookEventName::ElicitationResult)).then(|| HookTrigger {
@@ -596,7 +597,7 @@ impl SessionIo {
 }
 
 impl SessionHooks {
-    /// Once per hook and failure: a hook that breaks at every call must not bury the conversation.
+    /// Reports each hook and failure once: a hook that fails at every call must not fill the conversation.
     async fn report_problem(&mut self, problem: &hooks::HookProblem, report: Option<&HookReport>) {
         let text = problem.to_string();
         tracing::warn!(text, "a hook failed");
@@ -613,7 +614,7 @@ impl SessionHooks {
     }
 }
 
-/// A text within its limit; what is too long goes to a file, and the model gets its beginning and the path.
+/// The text within its limit; a longer one is saved to a file, and the result is its beginning and the path.
 fn bounded(text: &str, session_dir: &std::path::Path) -> String {
     if text.chars().count() <= CONTEXT_LIMIT {
         return text.to_owned();

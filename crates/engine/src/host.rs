@@ -1,5 +1,5 @@
-//! The way out to the host. A slow host slows its own stream; nothing is dropped. An agent has no host of its own: what
-//! it says goes up here, marked as its.
+//! Sends events to the host. A slow host slows down its own stream; no event is dropped. Messages of agents are
+//! forwarded here, marked with the agent.
 
 use crate::agents::output::AgentOutput;
 use crate::command::Event;
@@ -8,12 +8,12 @@ use sys::sync::Mutex;
 use tokio::sync::mpsc;
 use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
-/// Sends messages that carry the session's id. Once the host is gone, sends do nothing.
+/// Sends messages with the session's id. Does nothing once the host is gone.
 #[derive(Clone, Debug)]
 pub(crate) struct HostSender {
     events: mpsc::Sender<Event>,
     pub session_id: String,
-    /// The same, as all copies of this host know it.
+    /// The current session id, shared by all clones.
     current: Arc<Mutex<String>>,
     agent_output: Option<Arc<AgentOutput>>,
 }
@@ -24,23 +24,23 @@ impl HostSender {
         Self { events, session_id, current, agent_output: None }
     }
 
-    /// Another conversation begins: whoever holds this host speaks for that one.
+    /// Sends for the new conversation `id` from now on, in all clones.
     pub(crate) fn begin_session(&mut self, id: &str) {
         id.clone_into(&mut self.session_id);
         id.clone_into(&mut self.current.lock());
     }
 
-    /// The same host, spoken to by an agent.
+    /// A sender for the messages of an agent.
     pub(crate) fn for_agent(&self, voice: Arc<AgentOutput>) -> Self {
         Self { agent_output: Some(voice), ..self.clone() }
     }
 
-    /// The agent that speaks; `None` for the main thread.
+    /// The agent whose messages are sent; `None` for the main thread.
     pub(crate) fn agent_id(&self) -> Option<&str> {
         self.agent_output.as_ref().map(|voice| voice.agent_id())
     }
 
-    /// The final usage of a response, for the agent's progress.
+    /// Adds the final usage of a response to the agent's progress.
     pub(crate) fn count(&self, usage: &wire::usage::Usage) {
         if let Some(voice) = &self.agent_output {
             voice.add_usage(usage);
@@ -69,7 +69,7 @@ impl HostSender {
         self.events.clone()
     }
 
-    /// Without waiting: an event that does not fit is lost.
+    /// Does not wait: an event that does not fit into the queue is dropped.
     pub(crate) fn try_event(&self, event: Event) {
         self.events.try_send(event).ok();
     }
@@ -83,7 +83,7 @@ impl HostSender {
         SdkMessage::System(SystemMessage { kind: "system", body, session_id, uuid: sys::id::uuid() })
     }
 
-    /// A line for the person at the terminal, beside the protocol.
+    /// Sends a line for the person at the terminal, outside the protocol.
     pub(crate) async fn notice(&self, text: impl Into<String>) {
         self.event(Event::Notice(text.into())).await;
     }

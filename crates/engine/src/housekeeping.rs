@@ -1,5 +1,5 @@
-//! What is tidied up beside the work: old sessions, and worktrees that agents left without work in them. Long after the
-//! first request went out, at most once a day, and not at all when settings are in doubt.
+//! Cleans up in the background: old sessions, and unchanged worktrees that agents left. Runs some time after the
+//! first request, at most once a day, and not at all when the settings have errors.
 
 use crate::host::HostSender;
 use crate::session::SessionIo;
@@ -12,7 +12,7 @@ use store::{Persistence, StoreLayout};
 use sys::Env;
 use wire::settings::SettingsSource;
 
-/// The first request comes first.
+/// The first request has priority.
 const START_DELAY: Duration = Duration::from_secs(1);
 const DEFAULT_DAYS: u32 = 30;
 
@@ -36,7 +36,8 @@ pub(crate) fn cleanup(io: &SessionIo) -> Option<BoxFuture<'static, ()>> {
     }))
 }
 
-/// Records of processes that are gone go as well (others look there for who is alive), and their temporary files.
+/// Removes the records of processes that have ended, which others use to find live sessions, and their temporary
+/// files.
 pub(crate) fn remove_dead_records(io: &SessionIo) -> impl Future<Output = ()> + Send + use<> {
     let (env, own) = (io.watch.env.clone(), io.state.facts.session_id.clone());
     async move {

@@ -1,5 +1,5 @@
-//! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals run on, and are those
-//! of the whole session, its agents included.
+//! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals cover the whole
+//! session including its agents.
 
 use crate::call_ids::CallIds;
 use model::catalog::{self, ModelCatalog, ServingParty};
@@ -21,28 +21,28 @@ pub(crate) struct Ledger {
     served: ServingParty,
     /// Shared with every agent of the session.
     accounts: Arc<Mutex<BTreeMap<String, ModelUsage>>>,
-    /// Lines that edits added and removed; shared as well.
+    /// Lines that edits added and removed; shared with agents.
     lines: Arc<(AtomicU64, AtomicU64)>,
-    /// What earlier processes of this session spent; shared as well.
+    /// What earlier processes of this session spent; shared with agents.
     earlier_cost: Arc<CostState>,
-    /// The models that answered this conversation.
+    /// The models that answered in this conversation.
     used: BTreeSet<String>,
     turn: Usage,
     last: Usage,
-    /// When that came, in milliseconds since the epoch.
+    /// When the last response arrived, in milliseconds since the epoch.
     last_at_ms: u64,
     pub api_ms: u64,
-    /// Of requests that were answered, in all turns.
+    /// Milliseconds of answered requests, in all turns.
     pub answered_ms: u64,
-    /// Time that calls took, in all turns.
+    /// Milliseconds that calls took, in all turns.
     pub tool_ms: u64,
-    /// Of the turns before.
+    /// Milliseconds of requests in earlier turns.
     earlier_api_ms: u64,
     started: Instant,
     started_at_ms: u64,
-    /// Shared as well.
+    /// Shared with agents.
     pub call_ids: CallIds,
-    /// The model totals that the last result had.
+    /// The model totals of the last result message.
     told: BTreeMap<String, ModelUsage>,
 }
 
@@ -70,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// Goes on from what earlier processes of this session spent, as their last `cost-state` line says.
+    /// Continues from what earlier processes of this session spent, as recorded in their last `cost-state` line.
     pub(crate) fn continue_from(mut self, line: Option<&str>) -> Self {
         let Some(state) = line.and_then(|line| serde_json::from_str::<CostState>(line).ok()) else { return self };
         self.lines.0.store(state.total_lines_added, Relaxed);
@@ -84,7 +84,7 @@ impl Ledger {
         self
     }
 
-    /// Everything the session has cost, for the process that goes on from here.
+    /// The totals of the session, to be recorded for the process that resumes it.
     pub(crate) fn state(&self) -> CostState {
         let (total_lines_added, total_lines_removed) = self.lines();
         let model_usage = self.models();
@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// For an agent: its own turns, the same totals.
+    /// For an agent: separate turn totals, shared session totals.
     pub(crate) fn for_agent(&self) -> Self {
         let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
         Self {
@@ -114,7 +114,7 @@ impl Ledger {
         }
     }
 
-    /// Another conversation begins: totals start at zero, for its agents too.
+    /// Resets the totals for a new conversation, also for its agents.
     pub(crate) fn begin_session(&mut self) {
         self.accounts().clear();
         self.told.clear();
@@ -139,18 +139,18 @@ impl Ledger {
         self.earlier_api_ms += std::mem::take(&mut self.api_ms);
     }
 
-    /// Time spent waiting for the API, in the whole session.
+    /// Milliseconds spent waiting for the API in the whole session.
     pub(crate) fn all_api_ms(&self) -> u64 {
         self.earlier_cost.total_api_duration + self.earlier_api_ms + self.api_ms
     }
 
-    /// Since the session began.
+    /// Milliseconds since the session began, including earlier processes.
     pub(crate) fn wall_ms(&self) -> u64 {
         let here = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.earlier_cost.total_duration.saturating_add(here)
     }
 
-    /// A response of this conversation.
+    /// Records a response of this conversation.
     pub(crate) fn record_main(&mut self, model: &str, usage: &Usage) {
         self.turn.add(usage);
         self.last = usage.clone();
@@ -159,7 +159,7 @@ impl Ledger {
         self.record_side(model, usage);
     }
 
-    /// A response to a side request: in the totals, not in the turn's usage.
+    /// Records a response to a side request: it counts in the totals, not in the turn's usage.
     pub(crate) fn record_side(&self, model: &str, usage: &Usage) {
         let facts = self.catalog.lookup(model);
         let cost = catalog::cost(usage, &facts);
@@ -175,7 +175,7 @@ impl Ledger {
         row.add(usage, cost.unwrap_or(0.0));
     }
 
-    /// What an edit added and removed, from its structured result.
+    /// Counts the lines an edit added and removed, from its structured result.
     pub(crate) fn count_lines(&self, structured: &RawValue) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase", default)]
@@ -204,11 +204,11 @@ impl Ledger {
     }
 
     pub(crate) fn cost(&self) -> f64 {
-        // Not `sum`: that of nothing is minus zero.
+        // Not `sum`: the sum of nothing would be minus zero.
         self.accounts().values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
-    /// What this process spent.
+    /// The cost of this process in USD.
     pub(crate) fn process_cost(&self) -> f64 {
         self.cost() - self.earlier_cost.model_usage.values().fold(0.0, |all, m| all + m.cost_usd)
     }
@@ -221,7 +221,7 @@ impl Ledger {
         self.accounts().clone()
     }
 
-    /// What every model was used for since this was last asked.
+    /// The usage of every model since the last call.
     pub(crate) fn take_news(&mut self) -> BTreeMap<String, ModelUsage> {
         let now = self.models();
         let news = now.iter().filter_map(|(model, row)| Some((model.clone(), row.since(self.told.get(model))?)));
@@ -230,17 +230,17 @@ impl Ledger {
         news
     }
 
-    /// The last response says nothing any more about what the next request weighs.
+    /// Drops the usage of the last response, because it no longer describes the next request.
     pub(crate) fn forget_last(&mut self) {
         self.last = Usage::default();
     }
 
-    /// Usage of the last response.
+    /// The usage of the last response.
     pub(crate) fn last_usage(&self) -> &Usage {
         &self.last
     }
 
-    /// When the last response came, in milliseconds since the epoch.
+    /// When the last response arrived, in milliseconds since the epoch.
     pub(crate) fn last_at_ms(&self) -> u64 {
         self.last_at_ms
     }

@@ -62,5 +62,5 @@ pub use options::{
     ForkTarget, SessionChoice, SessionOptions, SettingSource, StartError, StartRequest, ThinkingOption, WorktreeChoice,
 };
 pub use provider::NOT_LOGGED_IN;
-/// How two texts differ, for frontends that draw it.
+/// The diff of two texts, for frontends that draw it.
 pub use tools::compare;

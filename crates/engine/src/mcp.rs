@@ -1,8 +1,8 @@
-//! MCP servers in a session: when they are connected, which of their tools a step offers, and what the model is told of
-//! them. Connections belong to the `mcp` crate; here stands only their place in the conversation.
+//! MCP servers in a session: when they are connected, which of their tools a step offers, and what is sent to the
+//! model about them. The `mcp` crate owns the connections.
 //!
-//! A step sees one frozen set of tools. What was sent stays as it was: tools and instructions that come later are added
-//! behind the others, and names of deferred tools are told as additions.
+//! A step uses one frozen set of tools. What was sent never changes: tools and instructions that arrive later are
+//! appended, and names of deferred tools are sent as additions.
 
 mod adapter;
 mod agents;
@@ -43,7 +43,7 @@ use std::time::Duration;
 use sys::sync::{Mutex, MutexGuard};
 use wire::mcp::{McpConfigError, McpScope, McpTransport};
 
-/// How long the first request waits for a server, unless `MCP_CONNECT_TIMEOUT_MS` says otherwise.
+/// How long the first request waits for a server by default, in milliseconds; `MCP_CONNECT_TIMEOUT_MS` overrides it.
 const BRIEF_WAIT_MS: u64 = 5_000;
 
 /// All servers of a session, shared by the main thread and its agents.
@@ -53,29 +53,29 @@ pub(crate) struct SessionServers {
     pub(crate) policy: config::mcp::McpPolicy,
     pub(crate) deferral: ToolDeferral,
     pub(crate) settings: mcp::McpSettings,
-    /// Declarations that could not be used, for `system/init`.
+    /// Invalid declarations, for `system/init`.
     pub(crate) errors: Vec<McpConfigError>,
-    /// `MCP_CONNECTION_NONBLOCKING=0`: the first request waits for every server as long as the server may take.
+    /// `MCP_CONNECTION_NONBLOCKING=0`: the first request waits for every server up to its connection timeout.
     waits_for_all: bool,
-    /// Whether somebody sits in front of the session: a person is not kept waiting.
+    /// Whether a person uses the session: a person is not kept waiting.
     audience: SessionAudience,
     /// `MCP_CONNECT_TIMEOUT_MS`
     brief_wait: Duration,
-    /// Servers that were waited for and did not come in time. They are not waited for again.
+    /// Servers that did not connect in time. No request waits for them again.
     late_servers: Mutex<BTreeSet<String>>,
-    /// The host asked for the states of servers.
+    /// The host has already asked for the status of servers.
     is_status_requested: AtomicBool,
-    /// How long calls of the main thread are waited for.
+    /// After how long a running call of the main thread moves to the background by itself; `None` for never.
     background_after: Option<Duration>,
-    /// Declared and not begun.
+    /// Declared servers that were not started yet.
     unstarted: Mutex<Vec<(McpServerSpec, ServerSwitch)>>,
-    /// Names that a host declared while the session ran.
+    /// Names of servers that the host declared while the session ran.
     host_declared: Mutex<BTreeSet<String>>,
-    /// Tools that a resumed conversation goes on with.
+    /// Tools that a resumed conversation needs.
     required_tools: Mutex<BTreeSet<String>>,
 }
 
-/// What `Servers::new` is made of.
+/// The parameters of `SessionServers::new`.
 pub(crate) struct SessionServersParts {
     pub(crate) settings: mcp::McpSettings,
     pub(crate) owner: Arc<McpSessionOwner>,
@@ -111,7 +111,7 @@ impl SessionServers {
         }
     }
 
-    /// The servers of these tools are waited for once, before the next request.
+    /// Makes the next request wait once for the servers of these tools.
     fn require_tools(&self, tools: impl Iterator<Item = String>) {
         self.required_tools.lock().extend(tools);
     }
@@ -129,7 +129,7 @@ impl SessionServers {
         self.host_declared.lock()
     }
 
-    /// Every server with what is known of it, those not begun included, by name.
+    /// All servers with their state, including those not started yet, sorted by name.
     pub(crate) fn views(&self) -> Vec<ServerView> {
         let mut views = self.host.views();
         views.extend(self.unstarted().iter().map(|(declared, standing)| ServerView::of(declared, *standing)));
@@ -144,7 +144,7 @@ impl SessionServers {
     }
 }
 
-/// The name that rules about a whole server cover, and rules about single tools do not.
+/// The prefix of the server's tools. A rule about the whole server covers it, rules about single tools do not.
 fn server_rule_name(server: &str) -> String {
     format!("{}{}", mcp::exposed_server(server), mcp::SEPARATOR)
 }

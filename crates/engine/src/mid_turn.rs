@@ -1,5 +1,5 @@
-//! Messages that a person sends while a turn runs: they are told to the model after the calls under way, each as a message
-//! of its own. Hooks see them like any prompt. What the queue did is recorded in the order in which it happened.
+//! Prompts that a person sends while a turn runs: they are added after the current calls, each as a separate message.
+//! UserPromptSubmit hooks run for them. Queue operations are recorded in order.
 
 use crate::command::Prompt;
 use crate::hooks::PromptVerdict;
@@ -13,7 +13,7 @@ use wire::entry::MetaEntry;
 use wire::sdk::{SdkMessage, SystemBody};
 
 impl Session {
-    /// Adds what was said meanwhile to the conversation.
+    /// Adds the prompts that arrived meanwhile to the conversation.
     pub(crate) async fn join_queued(&mut self, token: &CancellationToken) -> Result<(), StoreError> {
         let waiting = self.control.take_joining().await;
         self.record_queue()?;
@@ -41,13 +41,13 @@ impl Session {
         self.add_hook_texts(said)
     }
 
-    /// The host hears that the message no longer waits.
+    /// Tells the host that the prompt is no longer queued.
     async fn send_joined(&self, prompt: &Prompt, uuid: String) {
         let written = WrittenLine { uuid, timestamp: sys::clock::now_iso() };
         self.io.host.send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
     }
 
-    /// Writes what happened to the queue since the last time.
+    /// Records the queue operations since the last call.
     pub(crate) fn record_queue(&mut self) -> Result<(), StoreError> {
         for operation in self.control.take_queue_operations() {
             self.io.transcript.meta(MetaEntry::QueueOperation {
@@ -61,7 +61,7 @@ impl Session {
     }
 }
 
-/// How readers know a message that joined a turn.
+/// The attachment of a prompt that joined a turn, in the format that readers expect.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct QueuedCommand<'a> {

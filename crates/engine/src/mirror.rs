@@ -1,5 +1,5 @@
-//! `--session-mirror`: repeats to the host what is in the transcripts, so that it can keep them elsewhere. Only what is in
-//! the file is told, in order, and before the result of its turn.
+//! `--session-mirror`: repeats the transcript lines to the host, so that it can store them elsewhere. Only written
+//! lines are sent, in order, and before the result of their turn.
 
 use crate::command::Event;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use store::LineObserver;
 use store::agents::Sidecar;
 use tokio::sync::mpsc;
 
-/// Hosts take lines of at most a million characters; entries are told together up to this.
+/// Maximum size of a frame in bytes; hosts accept lines of up to a million characters.
 const FRAME_BYTES: usize = 400_000;
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct MirrorFrame<'a> {
     entries: &'a [&'a RawValue],
 }
 
-/// Sends to the host from the writer's thread. A host that does not read holds up the writer, and with it its own turn.
+/// Sends to the host from the writer's thread. A host that does not read blocks the writer, and so its own turn.
 pub(crate) fn tap(events: mpsc::Sender<Event>) -> LineObserver {
     Arc::new(move |path, bytes| {
         for line in frames(path, bytes) {
@@ -31,7 +31,7 @@ pub(crate) fn tap(events: mpsc::Sender<Event>) -> LineObserver {
     })
 }
 
-/// The lines that tell of `bytes`, which are whole lines of the file at `path`.
+/// The frames for `bytes`, which are whole lines of the file at `path`.
 pub(crate) fn frames(path: &Path, bytes: &[u8]) -> Vec<String> {
     let path = path.to_string_lossy();
     let text = String::from_utf8_lossy(bytes);
@@ -58,7 +58,7 @@ pub(crate) fn frames(path: &Path, bytes: &[u8]) -> Vec<String> {
     frames
 }
 
-/// What stands beside an agent's transcript, as an entry that is in no file.
+/// Sends the sidecar of an agent's transcript as an entry that is in no file.
 pub(crate) async fn mirror_sidecar(tap: LineObserver, transcript: PathBuf, sidecar: &Sidecar) {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(sidecar) else { return };
     let mut entry = serde_json::Map::new();
@@ -68,7 +68,7 @@ pub(crate) async fn mirror_sidecar(tap: LineObserver, transcript: PathBuf, sidec
     mirror_bytes(tap, transcript, line.into_bytes()).await;
 }
 
-/// A file that was not written line by line: the history of a fork.
+/// Sends a file that was not written line by line: the history of a fork.
 pub(crate) fn mirror_file(tap: &LineObserver, path: &Path) {
     match std::fs::read(path) {
         Ok(bytes) => tap(path, &bytes),
@@ -76,7 +76,7 @@ pub(crate) fn mirror_file(tap: &LineObserver, path: &Path) {
     }
 }
 
-/// A tap may wait for the host, so it is not called on the runtime.
+/// An observer may wait for the host, so it runs on a blocking thread.
 async fn mirror_bytes(tap: LineObserver, path: PathBuf, bytes: Vec<u8>) {
     let told = tokio::task::spawn_blocking(move || tap(&path, &bytes)).await;
     if let Err(error) = told {

@@ -1,7 +1,8 @@
-//! Which models the endpoint offers, beside those of the table. The list is kept on disk and asked for at most once a day:
-//! when somebody looks at models, or a while after the start of a session that lasts. `initialize` answers from what is there.
+//! The models that the endpoint offers in addition to the built-in table. The list is cached on disk and requested at
+//! most once a day: when somebody lists models, or some time after the start of a longer session. `initialize`
+//! answers from the cache.
 //!
-//! The first party is always asked; other endpoints only when `CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY` says so.
+//! The first party is always asked; other endpoints only with `CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY`.
 
 use crate::provider::ProviderConnection;
 use model::catalog::{ModelCatalog, ThinkingKind};
@@ -15,11 +16,11 @@ use sys::Env;
 use wire::control::ModelInfo;
 use wire::settings::Settings;
 
-/// A list older than this is asked for again.
+/// A list older than this is requested again.
 const MAX_AGE: Duration = Duration::from_hours(24);
-/// The start of a session and its first answer come first.
+/// The start of a session and its first answer have priority.
 const START_DELAY: Duration = Duration::from_secs(20);
-/// Of the file.
+/// Maximum size of the cache file.
 const MAX_CACHE_BYTES: usize = 4 << 20;
 
 /// Cheap to clone.
@@ -32,7 +33,7 @@ pub(crate) struct OfferedModels {
     source: Option<ModelListSource>,
 }
 
-/// Who is asked.
+/// The endpoint that is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ModelListSource {
     FirstParty,
@@ -49,7 +50,7 @@ struct ModelListCache {
 }
 
 impl ModelListSource {
-    /// `None`: nobody may be asked.
+    /// `None`: no endpoint may be asked.
     fn choose(env: &Env) -> Option<Self> {
         if env.is_on("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC") {
             return None;
@@ -68,7 +69,7 @@ impl ModelListSource {
         StoreLayout::new(env).home().join("cache").join(name)
     }
 
-    /// A gateway may list models of any kind; those that are spoken to here have such names.
+    /// A gateway may list any models; only those with these names can be used here.
     fn takes(self, id: &str) -> bool {
         let id = id.to_ascii_lowercase();
         match self {
@@ -105,20 +106,20 @@ impl OfferedModels {
         }
     }
 
-    /// Rows for a list of models that has these already, from what is on disk.
+    /// Rows for the cached models that are not in `known`.
     pub(crate) fn cached_rows(&self, known: &[ModelInfo]) -> Vec<ModelInfo> {
         let models = self.read().map(|cache| cache.models).unwrap_or_default();
         self.rows(models, known)
     }
 
-    /// The same after asking, when the list on disk is old. An endpoint that does not answer changes nothing.
+    /// Like `cached_rows`, after requesting the list if the cache is old. When the request fails, the cache is used.
     pub(crate) async fn fresh_rows(self, known: Vec<ModelInfo>) -> Vec<ModelInfo> {
         self.refresh().await;
         let rows = tokio::task::spawn_blocking(move || self.cached_rows(&known)).await;
         rows.unwrap_or_default()
     }
 
-    /// For sessions that last.
+    /// Refreshes the list some time after the start of a session.
     pub(crate) async fn refresh_later(self) {
         if self.source.is_some() {
             tokio::time::sleep(START_DELAY).await;

@@ -1,5 +1,5 @@
-//! Notes that a session keeps for later ones. Their index is shown at every start, so it has a size; who writes past it, or near
-//! to it, hears of that with the result.
+//! Notes that a session keeps for later ones. Every session is sent their index, so it has a maximum size; a call
+//! that writes an index near or above the limit gets a warning in its result.
 
 use crate::calls::ToolUse;
 use crate::session::SessionIo;
@@ -9,9 +9,9 @@ use tools::ToolOutcome;
 use wire::block::MessageContent;
 
 const INDEX: &str = "MEMORY.md";
-/// From here on the model is reminded, in percent.
+/// The model is warned from this percentage on.
 const WARN_PERCENT: usize = 90;
-/// A longer index is not counted.
+/// An index larger than this is not checked.
 const CHECKED_BYTES: usize = 64 << 20;
 
 #[derive(Deserialize)]
@@ -19,7 +19,7 @@ struct FilePathInput {
     file_path: String,
 }
 
-/// After a call: whether the index is still within its limits.
+/// After a call: checks whether the index is within its limits.
 pub(crate) fn check(used: &ToolUse, outcome: &mut ToolOutcome, io: &SessionIo) {
     if outcome.is_error || !matches!(wire::names::canonical(&used.name), "Write" | "Edit" | "MultiEdit") {
         return;

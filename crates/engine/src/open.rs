@@ -1,4 +1,4 @@
-//! Opens a session: reads what was declared, chooses the conversation, puts the parts together. Nothing is written and
+//! Opens a session: loads the configuration, chooses the conversation and builds the parts. Nothing is written and
 //! nothing is sent before the first prompt.
 
 mod agent;
@@ -67,14 +67,14 @@ use wire::hooks::HookEventName;
 use wire::mode::PermissionMode;
 use wire::settings::SettingsSource;
 
-/// The calls of one message that may run at once, unless the environment says otherwise.
+/// How many calls of one message may run at once; the environment may override it.
 const CONCURRENCY: usize = 10;
 const OUTPUT_RETRIES: u32 = 5;
 const DEFAULT_STYLE: &str = "default";
 
-/// Opens a session. Must be called inside the runtime; the session ends when the commands side is closed and all work
-/// is done, which closes the events side. What is declared is read and checked now; the session itself is put together with
-/// the first command, which may be an `initialize` that has a say in it.
+/// Opens a session. Must be called inside the runtime. The session ends when the command channel is closed and all
+/// work is done; then the event channel closes. The configuration is loaded and checked now; the session itself is
+/// built with the first command, because that may be an `initialize` request with parameters for it.
 pub async fn open(boot: StartRequest) -> Result<(CommandSender, EventReceiver), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
     let selection = selection(&boot.options);
@@ -83,14 +83,14 @@ pub async fn open(boot: StartRequest) -> Result<(CommandSender, EventReceiver), 
     let opening = SessionBuilder::new(boot, selection, stay)?;
     opening.structured()?;
     for notice in opening.notices() {
-        // The queue is empty and far larger than the few lines settings can cause.
+        // The queue is empty and far larger than the number of notices.
         out.stream.try_send(Event::Notice(notice)).ok();
     }
     tokio::spawn(opening.serve(command_receiver, out));
     Ok((commands, events))
 }
 
-/// The parts of a session that serves no turns, and lines for the person who started it.
+/// Builds a session that serves no turns. Also returns notices for the person who started it.
 pub(crate) fn open_idle(
     boot: StartRequest,
     commands: mpsc::Receiver<crate::Command>,
@@ -102,7 +102,8 @@ pub(crate) fn open_idle(
     Ok((opening.build(commands, out)?, notices))
 }
 
-/// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
+/// Whether the conversation that `boot` resumes ends with a call that a hook deferred: then there is work without a
+/// prompt.
 pub fn awaits_call(boot: &StartRequest) -> bool {
     let Ok(cwd) = boot.cwd.canonicalize() else { return false };
     let conversation = match boot.options.session {
@@ -114,7 +115,7 @@ pub fn awaits_call(boot: &StartRequest) -> bool {
     conversation.is_ok_and(|chosen| !chosen.is_fork && chosen.loaded.as_ref().and_then(deferred::find).is_some())
 }
 
-/// What the model is told besides the conversation of this process.
+/// What is sent to the model besides new messages.
 struct PromptInputs {
     restored: Option<resume::RestoredConversation>,
     files: Vec<config::MemoryFile>,
@@ -122,48 +123,48 @@ struct PromptInputs {
     system: Vec<Fragment>,
 }
 
-/// Everything known before the parts are made.
+/// Everything known before the parts are built.
 struct SessionBuilder {
     options: SessionOptions,
     env: Env,
-    /// Without the settings' own variables.
+    /// The environment without the variables that settings set.
     base_env: Env,
     cwd: PathBuf,
-    /// As the user came to it: perhaps through links.
+    /// The directory as the user named it, with symlinks unresolved.
     named_cwd: PathBuf,
     loaded: ProjectConfig,
     selection: SettingsSelection,
     layout: StoreLayout,
     conversation: ConversationChoice,
     mode: PermissionMode,
-    /// `auto` was asked for.
+    /// The mode `auto` was requested, which is not available.
     lacks_auto: bool,
     catalog: Arc<ModelCatalog>,
     model: MainModel,
     credential: Result<Credential, NoCredential>,
-    /// Where agents and skills are declared; `None` when nothing of the disk counts.
+    /// Where agents and skills are declared; `None` when definitions on disk are ignored.
     roots: Option<DefinitionRoots>,
     /// The definition the main thread runs as.
     agent: Option<AgentDefinition>,
-    /// Said about it before anything else.
+    /// A notice about it, shown first.
     agent_notice: Option<String>,
     sandbox: Option<Arc<SessionSandbox>>,
     /// MCP servers of every scope.
     declared_servers: config::mcp::DeclaredMcpServers,
-    /// The worktree the session works in, and what the file has to be told of it.
+    /// The worktree the session works in, and the change to record in the transcript.
     active_worktree: Option<Arc<ActiveWorktree>>,
     place_change: Option<PlaceChange>,
-    /// Worktrees can be made here.
+    /// Worktrees can be created here.
     has_worktrees: bool,
-    /// `--agent` names nobody yet; the host may still declare it.
+    /// The agent of `--agent` does not exist; the host may still declare it.
     missing_agent: Option<StartError>,
-    /// The host's own system prompt.
+    /// The system prompt that the host sent.
     system_blocks: Option<Vec<String>>,
-    /// What else the host said with `initialize`.
+    /// The other fields of the `initialize` request.
     initialize: InitializeRequest,
-    /// Hears of every line of every transcript.
+    /// Receives every line of every transcript.
     mirror: Option<store::LineObserver>,
-    /// The conversation goes on in the same process.
+    /// Set when the conversation moves to another directory in the same process.
     carried_state: Option<relocate::CarriedState>,
 }
 
@@ -182,7 +183,7 @@ impl SessionBuilder {
         Self::for_conversation(boot, selection, (cwd, stay), conversation)
     }
 
-    /// Reads what the place declares in which `conversation` goes on.
+    /// Loads the configuration of the directory the conversation will run in.
     fn for_conversation(
         boot: StartRequest,
         selection: SettingsSelection,
@@ -203,7 +204,7 @@ impl SessionBuilder {
             Err(error) => return Err(error),
         };
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
-        // There is no classifier to decide in our place: people are asked.
+        // There is no classifier, so the user is asked instead.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
         let declared = mcp::declared(&options, (&cwd, &boot.env), &loaded, &selection)?;
         let catalog = Arc::new(ModelCatalog::default());
@@ -244,7 +245,7 @@ impl SessionBuilder {
         Ok(opening)
     }
 
-    /// The sandbox, when settings ask for one. One that is required and cannot be applied ends the start.
+    /// The sandbox, when settings enable one. Fails when a required sandbox is not available.
     fn open_sandbox(&self) -> Result<Option<Arc<SessionSandbox>>, StartError> {
         if self.loaded.settings.sandbox.enabled != Some(true) {
             return Ok(None);
@@ -299,7 +300,7 @@ impl SessionBuilder {
         all
     }
 
-    /// Said of a model that is in no table and whose window nobody told.
+    /// A notice about an unknown model whose context window is not configured.
     fn assumed_window_notice(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);
         let told = self.env.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS").is_some() || facts.long_window_requested;
@@ -416,7 +417,7 @@ impl SessionBuilder {
         Ok(Session { control, context, io, start, recipe: Some(recipe) })
     }
 
-    /// The conversation that is continued; hosts that show conversations are told its end.
+    /// The conversation that is resumed; hosts that show conversations are sent its end.
     fn restored(
         &mut self,
         out: &EventSenders,
@@ -431,7 +432,7 @@ impl SessionBuilder {
         (restored, remembered)
     }
 
-    /// What the first turn begins with.
+    /// The state for the first turn.
     fn start_state(self) -> StartState {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
@@ -448,8 +449,9 @@ impl SessionBuilder {
         }
     }
 
-    /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
-    /// What is in a folder that nobody trusted is not adopted when somebody trusts it later.
+    /// Records the content of a folder at first sight. A folder that the reference implementation trusts is trusted
+    /// with its current content; when recording fails, the user is asked later. The content of an untrusted folder is
+    /// not accepted by a later approval.
     fn record_first_sight(&self) {
         if !config::trust::is_first_sight(&self.loaded) {
             return;
@@ -467,7 +469,7 @@ impl SessionBuilder {
         given.chain(self.loaded.additional_directories.iter().cloned()).collect()
     }
 
-    /// Bypass can be switched to later only when the launch said so.
+    /// Bypass mode can be chosen later only when the launch allowed it.
     fn bypass(&self) -> BypassAvailability {
         let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
         if launched && !self.loaded.bypass_disabled {
@@ -477,7 +479,7 @@ impl SessionBuilder {
         }
     }
 
-    /// A host can be asked only when it both reads our lines and can write its own.
+    /// A host can be asked only when it reads our output and sends stream-json input.
     fn permission_channel(&self, desk: &HostQuestions) -> PermissionChannel {
         match self.options.permission_prompt_tool.as_deref() {
             _ if self.options.no_prompts => PermissionChannel::Nobody,
@@ -503,7 +505,7 @@ impl SessionBuilder {
         PlanState::new(&dir, &self.conversation.session_id).with_method(method)
     }
 
-    /// Only when there is a hook that may write to one.
+    /// Created only when a hook may write to one.
     fn env_files(&self, catalogue: &::hooks::HookCatalogue) -> Option<EnvFiles> {
         let wanted = catalogue.iter().any(|entry| entry.event.facts().env_file);
         let (home, id) = (self.layout.home(), &self.conversation.session_id);
@@ -541,7 +543,7 @@ impl SessionBuilder {
         })
     }
 
-    /// What the definition brings that the main thread runs as.
+    /// The hooks of the definition that the main thread runs as.
     fn own_hooks(&self) -> OwnHooks {
         let layer = |agent: &AgentDefinition| {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
@@ -588,7 +590,7 @@ impl SessionBuilder {
             config::credential_store::secrets(&env).into_iter().map(known).collect()
         };
         let masking = Masking::with_stored(self.env.clone(), Box::new(stored));
-        // Also of servers that are not approved: their file may be shown.
+        // Includes servers that are not approved, because their declaration may be displayed.
         let servers = self.declared_servers.servers.iter();
         masking.learn_all(servers.flat_map(|server| permission::mask::of_server(&server.config)).collect());
         masking
@@ -604,7 +606,7 @@ impl SessionBuilder {
         self.env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(CONCURRENCY).max(1)
     }
 
-    /// What agents of a continued conversation still have to deliver. A fork has agents of its own.
+    /// Undelivered results of agents of a resumed conversation. A fork has none.
     fn agent_recovery(&self) -> AgentRecovery {
         match &self.conversation.loaded {
             Some(loaded) if !self.conversation.is_fork => recover::find_undelivered(loaded, &self.session_dir(), None),

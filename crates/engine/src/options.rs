@@ -1,10 +1,10 @@
-//! What a session is started with: the command line, reduced to facts.
+//! The parameters of a session, as parsed from the command line.
 
 use std::path::PathBuf;
 use sys::Env;
 use wire::mode::PermissionMode;
 
-/// Everything `open` needs.
+/// The parameters of `open`.
 #[derive(Clone, Debug)]
 pub struct StartRequest {
     pub env: Env,
@@ -23,9 +23,9 @@ pub struct SessionOptions {
     pub thinking_display: Option<String>,
     pub betas: Vec<String>,
     pub task_budget: Option<u64>,
-    /// `--autocompact`: the part of the context window to use.
+    /// `--autocompact`: how much of the context window to use, in tokens.
     pub compact_window: Option<u64>,
-    /// `Some("")` means: no system prompt text at all.
+    /// `Some("")` means no system prompt text at all.
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
     /// `--agent`: the definition the main thread runs as.
@@ -35,18 +35,18 @@ pub struct SessionOptions {
     /// `--worktree`
     pub worktree: Option<WorktreeChoice>,
     pub append_subagent_prompt: Option<String>,
-    /// Hosts get the text and thinking of subagents too.
+    /// Send the text and thinking of subagents to the host too.
     pub forward_subagent_text: bool,
     /// `None` = the default set, `Some([])` = none.
     pub tools: Option<Vec<String>>,
-    /// Rules, already split.
+    /// Permission rules, already split.
     pub allowed_tools: Vec<String>,
     pub disallowed_tools: Vec<String>,
     pub permission_mode: Option<PermissionMode>,
     pub allow_bypass: bool,
     /// `--permission-prompt-tool`.
     pub permission_prompt_tool: Option<String>,
-    /// `--permission-prompts none`: whatever would be asked is refused.
+    /// `--permission-prompts none`: every question is answered with a refusal.
     pub no_prompts: bool,
     pub add_dirs: Vec<PathBuf>,
     /// `--settings`: JSON text or a path.
@@ -55,7 +55,7 @@ pub struct SessionOptions {
     pub setting_sources: Option<Vec<SettingSource>>,
     /// `--trust-workspace`, `--refuse-untrusted-code`
     pub trust: config::TrustChoice,
-    /// Instruction files of the project may import from outside it, in this run.
+    /// Instruction files of the project may import files from outside it, in this run.
     pub external_imports: bool,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
@@ -71,31 +71,31 @@ pub struct SessionOptions {
     pub safe_mode: bool,
     pub record: Option<PathBuf>,
     pub replay: Option<PathBuf>,
-    /// Emit `stream_event`s.
+    /// Send `stream_event`s.
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
     pub replay_user_messages: bool,
-    /// The end of a resumed conversation is told again, for hosts that show it.
+    /// Send the end of a resumed conversation again, for hosts that show it.
     pub replay_history: bool,
-    /// `--include-hook-events`: tell every run of a hook.
+    /// `--include-hook-events`: report every run of a hook.
     pub hook_events: bool,
     /// `--init`, `--maintenance`: which Setup hooks run first.
     pub setup: Option<&'static str>,
-    /// `--init-only`: run the hooks of a start, then end.
+    /// `--init-only`: run the start hooks, then end.
     pub init_only: bool,
     /// `--mcp-config`: paths or JSON.
     pub mcp_config: Vec<String>,
-    /// `--strict-mcp-config`: those servers only.
+    /// `--strict-mcp-config`: only the servers of `--mcp-config`.
     pub strict_mcp_config: bool,
-    /// A person was asked about the servers of the repository: what was not approved does not run.
+    /// A person was asked about the servers of the repository: those not approved do not run.
     pub approves_servers: bool,
     /// stream-json input: the process serves several turns.
     pub multi_turn: bool,
-    /// `--await-initialize`: the first line must be one.
+    /// `--await-initialize`: the first line must be an `initialize` request.
     pub await_initialize: bool,
     /// `--session-mirror`: repeat every transcript line to the host.
     pub session_mirror: bool,
-    /// Told to the API and written in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
+    /// Sent to the API and recorded in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
     pub entrypoint: String,
 }
 
@@ -161,7 +161,7 @@ impl Default for SessionOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkingOption {
-    /// What the model's generation takes.
+    /// The default of the model's generation.
     Auto,
     Adaptive,
     Disabled,
@@ -175,12 +175,12 @@ pub enum SettingSource {
     Local,
 }
 
-/// The worktree a session starts in, by name, request number or address; empty for a name of our own.
+/// The worktree a session starts in: a name, a pull request number or URL; empty for a generated name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeChoice {
-    /// Of a run nobody watches.
+    /// For a run without a person.
     Anywhere(String),
-    /// Of a session at a terminal, which makes none in a folder the user has not trusted.
+    /// For a session at a terminal: it creates no worktree in a folder the user has not trusted.
     WhereTrusted(String),
 }
 
@@ -197,7 +197,7 @@ pub enum SessionChoice {
     New {
         id: Option<String>,
     },
-    /// Most recent conversation of this directory; a fresh one when there is none.
+    /// The most recent conversation of this directory, or a new one when there is none.
     Continue {
         fork: Option<ForkTarget>,
     },
@@ -208,7 +208,7 @@ pub enum SessionChoice {
     },
 }
 
-/// Continue under a new id, leaving the source untouched.
+/// Continue under a new id and leave the source unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForkTarget {
     pub id: Option<String>,
@@ -218,13 +218,13 @@ pub struct ForkTarget {
 pub const BYPASS_ROOT: &str =
     "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
 
-/// Whether root may use bypass mode here: only when `IS_SANDBOX` says so. The marks of a container prove nothing about what
-/// it can reach.
+/// Whether root may use bypass mode: only with `IS_SANDBOX`. Signs of a container prove nothing about what it can
+/// reach.
 pub fn is_sandboxed(env: &Env) -> bool {
     env.is_on("IS_SANDBOX")
 }
 
-/// Why no session could be opened. The message is for the user; the reason, when there is one, for hosts.
+/// Why no session could be opened. The message is for the user, the reason for hosts.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct StartError {

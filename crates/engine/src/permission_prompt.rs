@@ -1,6 +1,6 @@
-//! Questions to the host. One `can_use_tool` request for each call that needs leave; the call waits, nothing else does. A
-//! question ends in exactly one reply: the host's, a withdrawal when the turn is interrupted, or a refusal when nobody is
-//! left to answer. There is no timeout, and an answer that cannot be read is a refusal.
+//! Permission questions to the host: one `can_use_tool` request for each call that needs permission; only that call
+//! waits. Each question gets exactly one reply: the host's, a withdrawal when the turn is interrupted, or a refusal
+//! when nobody can answer. There is no timeout, and an unreadable answer is a refusal.
 
 use crate::questions::{HostAnswer, HostQuestions, QuestionFailure};
 use permission::{Access, DecisionReason, PathFacts, PermissionRefusal, RuleSuggestion};
@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use wire::control::{CanUseTool, CommandPart, HostQuestion, MatchedRule, PermissionAnswer, PermissionUpdate};
 
-/// Who is asked when a call needs leave.
+/// Who is asked when a call needs permission.
 #[derive(Clone, Debug)]
 pub(crate) enum PermissionChannel {
     /// Nobody: a question is a refusal.
     Nobody,
-    /// The host on the other end of the protocol.
+    /// The host.
     Host(HostQuestions),
-    /// A tool of an MCP server, by its full name (`--permission-prompt-tool`).
+    /// An MCP tool, by its full name (`--permission-prompt-tool`).
     Tool(String),
 }
 
@@ -94,7 +94,7 @@ fn parse_update(update: &RawValue) -> Option<PermissionUpdate> {
         .ok()
 }
 
-/// What the host is told about the call.
+/// What is sent to the host about the call.
 pub(crate) struct PermissionQuestion<'a> {
     pub tool: &'a str,
     pub tool_use_id: &'a str,
@@ -104,11 +104,11 @@ pub(crate) struct PermissionQuestion<'a> {
     pub facts: &'a PathFacts,
     pub suggestions: &'a [RuleSuggestion],
     pub parts: Vec<CommandPart>,
-    /// The agent that asks.
+    /// The agent that asks; `None` for the main thread.
     pub agent_id: Option<&'a str>,
 }
 
-/// Poses the question; the future ends with its reply, or when the call is cancelled.
+/// Sends the question; the future ends with the reply or when the call is cancelled.
 pub(crate) fn ask_host(
     desk: &HostQuestions,
     matter: &PermissionQuestion<'_>,
@@ -138,7 +138,7 @@ impl PermissionQuestion<'_> {
         }
     }
 
-    /// What really happens, spelled out: a command with its hidden characters, a file where its links lead.
+    /// What the call does: a command with its hidden characters escaped, a file with the target of its links.
     fn description(&self) -> Option<String> {
         let texts: Vec<String> = self.accesses.iter().filter_map(|access| self.describe(access)).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
@@ -162,7 +162,7 @@ impl PermissionQuestion<'_> {
         }
     }
 
-    /// The path that stood in the way, where it really is.
+    /// The path that caused the question, resolved.
     fn blocked_path(&self) -> Option<String> {
         let path = self.refusal.path.as_deref()?;
         let outside = self.suggestions.iter().any(|suggestion| match suggestion {

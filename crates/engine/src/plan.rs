@@ -1,5 +1,5 @@
-//! Plan mode as the session lives it: where the plan is kept, what the model is told about the mode and when, and which mode
-//! comes back afterwards. That nothing is changed meanwhile is the permission policy's guarantee, not this module's.
+//! Plan mode in a session: where the plan is stored, when the model is told about the mode, and which mode follows
+//! it. The permission policy, not this module, ensures that nothing is changed in plan mode.
 
 mod name;
 mod texts;
@@ -11,27 +11,27 @@ use std::path::{Path, PathBuf};
 use store::StoreError;
 use wire::mode::PermissionMode;
 
-/// A plan larger than this is not told again after a summary.
+/// Maximum size of a plan that is read, in bytes.
 const PLAN_LIMIT: usize = 256 * 1024;
 
-/// What is known about planning in one conversation.
+/// The plan mode state of one conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanState {
     pub file: PathBuf,
-    /// The name stamped on transcript lines.
+    /// The name recorded on transcript lines.
     slug: String,
-    /// The model knows that the mode is on.
+    /// The model has been told that the mode is on.
     is_announced: bool,
-    /// A prompt came since it was last reminded.
+    /// There was a prompt since the last reminder.
     has_new_prompt: bool,
-    /// The mode that comes back when a plan is approved.
+    /// The mode to return to when a plan is approved.
     previous_mode: PermissionMode,
-    /// How to plan, in the host's words.
+    /// Instructions for planning from the host; `None` for the built-in ones.
     method: Option<String>,
 }
 
 impl PlanState {
-    /// The same conversation always has the same file.
+    /// The file name depends only on the session id.
     pub(crate) fn new(dir: &Path, session_id: &str) -> Self {
         let slug = name::plan_name(session_id);
         let file = sys::real_path::path(&dir.join(format!("{slug}.md")));
@@ -45,18 +45,18 @@ impl PlanState {
         }
     }
 
-    /// The host says how plans are made.
+    /// Sets the host's instructions for planning.
     pub(crate) fn with_method(self, method: Option<String>) -> Self {
         Self { method, ..self }
     }
 
-    /// An agent's own plan, beside the main thread's.
+    /// The plan of an agent, in a file beside the main thread's.
     pub(crate) fn for_agent(&self, agent_id: &str) -> Self {
         let file = self.file.with_file_name(format!("{}-agent-{agent_id}.md", self.slug));
         Self { file, is_announced: false, has_new_prompt: false, ..self.clone() }
     }
 
-    /// The same conversation in another place, where it may have another file.
+    /// Takes the previous mode over when the conversation moves to another directory.
     pub(crate) fn take_mode_from(&mut self, before: &Self) {
         self.previous_mode = before.previous_mode;
     }
@@ -65,24 +65,24 @@ impl PlanState {
         self.has_new_prompt = true;
     }
 
-    /// The mode changes from `from` to `to`.
+    /// Records a change of the mode from `from` to `to`.
     pub(crate) fn note_mode(&mut self, from: PermissionMode, to: PermissionMode) {
         if to == PermissionMode::Plan && from != PermissionMode::Plan {
             self.previous_mode = from;
         }
     }
 
-    /// What the approval of a plan goes back to.
+    /// The mode to return to when a plan is approved.
     pub(crate) fn previous_mode(&self) -> PermissionMode {
         self.previous_mode
     }
 
-    /// A tool result said that the mode is over, or a summary took the place of what was told.
+    /// Forgets the announcement, because a tool result ended the mode or a compaction removed it.
     pub(crate) fn reset_announced(&mut self) {
         self.is_announced = false;
     }
 
-    /// The plan as it stands; `None` while there is none.
+    /// The text of the plan; `None` when there is none.
     pub(crate) fn text(&self) -> Option<String> {
         let read = sys::fs::read_limited(&self.file, PLAN_LIMIT).ok()?;
         let text = String::from_utf8_lossy(&read.bytes).into_owned();
@@ -90,7 +90,7 @@ impl PlanState {
     }
 }
 
-/// `plansDirectory`, when it lies inside the project or the configuration home; else `plans` in the latter.
+/// `plansDirectory`, when it is inside the project or the configuration home; otherwise `plans` in the latter.
 pub(crate) fn directory(setting: Option<&str>, project: &Path, config_home: &Path) -> PathBuf {
     let default = config_home.join("plans");
     let Some(wanted) = setting.filter(|dir| !dir.trim().is_empty()) else { return default };
@@ -104,7 +104,7 @@ pub(crate) fn directory(setting: Option<&str>, project: &Path, config_home: &Pat
 }
 
 impl Session {
-    /// Before a request: that plan mode is on, that it still is, or that it no longer is.
+    /// Before a request: tells the model that plan mode is on, still on, or over.
     pub(crate) fn send_plan_mode(&mut self) -> Result<(), StoreError> {
         let planning = self.io.mode == PermissionMode::Plan;
         let plan = &mut self.io.plan;
@@ -157,7 +157,7 @@ fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
     Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
 }
 
-/// After a summary: the plan as it stands.
+/// After a compaction: attaches the current plan.
 pub(crate) fn plan_attachment(io: &mut SessionIo) -> Option<Attachment> {
     io.plan.reset_announced();
     let plan = io.plan.text()?;

@@ -1,6 +1,7 @@
-//! What stands between starting the terminal and a session: which conversation is meant, whether the folder is trusted,
-//! whether bypassing is understood, which of a repository's servers may run. Asked before anything of the folder runs;
-//! every answer is recorded where sessions look for it, and what cannot be decided is not started.
+//! The questions between starting the terminal and opening a session: which conversation to resume, whether the
+//! folder is trusted, whether bypass mode is understood, which servers of the repository may run. They are asked
+//! before anything in the folder runs; answers are recorded where sessions read them, and what is undecided is not
+//! started.
 
 use crate::options::{ForkTarget, SessionChoice, StartError, StartRequest};
 use config::activation::{ActivationItem, ActivationKind};
@@ -14,16 +15,16 @@ use store::{StoreError, StoreLayout};
 use wire::mode::PermissionMode;
 use wire::settings::SettingsSource;
 
-/// A conversation that was left for so long and is so large is offered as a summary.
+/// A conversation that was idle for longer than this and is larger than `LARGE_TOKENS` is offered as a summary.
 const SUMMARY_IDLE_MS: u64 = 3_600_000;
 const LARGE_TOKENS: u64 = 100_000;
 
-/// What was answered for this start only.
+/// Answers that apply to this start only.
 #[derive(Clone, Debug, Default)]
 pub struct PreflightAnswers {
-    /// Servers that are left for another time.
+    /// Servers to ask about another time.
     pub postponed_servers: Vec<String>,
-    /// How a large conversation is continued.
+    /// Whether the question about a summary was answered.
     pub summary: bool,
 }
 
@@ -31,7 +32,7 @@ pub struct PreflightAnswers {
 pub enum PreflightStep {
     /// Nothing more to ask.
     Open,
-    /// It is not clear which conversation: a person chooses, beginning with this text.
+    /// The conversation is not clear: a person chooses one, starting from this search text.
     Pick(String),
     Ask(PreflightQuestion),
 }
@@ -39,7 +40,7 @@ pub enum PreflightStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PreflightQuestion {
     Trust(TrustQuestion),
-    /// Everything will be done without asking.
+    /// Bypass mode: no action will be asked about.
     Bypass,
     Server(ServerQuestion),
     Summary {
@@ -48,12 +49,12 @@ pub enum PreflightQuestion {
     },
 }
 
-/// What a question about trust covers.
+/// What a trust question covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustSubject {
     /// The folder and everything in it.
     Folder,
-    /// Entries of settings files that came later to a folder that is trusted.
+    /// Entries of settings files that were added to a trusted folder later.
     Entries,
 }
 
@@ -62,25 +63,25 @@ pub enum TrustSubject {
 pub struct TrustQuestion {
     pub about: TrustSubject,
     pub folder: PathBuf,
-    /// Heading and lines, in the order of their weight.
+    /// Title and lines of each group, most important first.
     pub groups: Vec<(&'static str, Vec<String>)>,
-    /// What is new or other than before, when it was trusted before.
+    /// What was added or changed since the folder was last trusted.
     pub changes: Vec<String>,
-    /// What was accepted before in place of something listed.
+    /// The entries accepted before that listed ones replace.
     pub replaced: Vec<String>,
-    /// Where requests and credentials would go; each is confirmed by itself.
+    /// Hosts that requests and credentials would be sent to; each is confirmed separately.
     pub hosts: Vec<String>,
     items: Vec<ActivationItem>,
     is_home: bool,
 }
 
-/// A server that comes with the repository.
+/// A server that the repository declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerQuestion {
     pub name: String,
     /// What would be started or reached.
     pub text: String,
-    /// How many more there are.
+    /// How many more servers wait for an answer.
     pub others: usize,
 }
 
@@ -91,7 +92,7 @@ pub enum ServerAnswer {
     Reject,
 }
 
-/// The next thing to ask. Settles in `boot` which conversation is meant. Blocking, a few small files.
+/// The next question. Also resolves in `boot` which conversation to resume. Blocking; reads a few small files.
 pub fn next_step(boot: &mut StartRequest, answered: &PreflightAnswers) -> Result<PreflightStep, StartError> {
     let target = match resolve_conversation(boot)? {
         ConversationTarget::Pick(text) => return Ok(PreflightStep::Pick(text)),
@@ -99,7 +100,7 @@ pub fn next_step(boot: &mut StartRequest, answered: &PreflightAnswers) -> Result
         ConversationTarget::New => None,
     };
     let Ok(cwd) = boot.cwd.canonicalize() else { return Ok(PreflightStep::Open) };
-    // What is wrong with settings is told where they are used.
+    // Errors in settings are reported where the settings are used.
     let Ok(loaded) = ConfigLoader::open(&cwd, &boot.env, &crate::open::selection(&boot.options)) else {
         return Ok(PreflightStep::Open);
     };
@@ -148,8 +149,8 @@ fn resolve_conversation(boot: &mut StartRequest) -> Result<ConversationTarget, S
     }
 }
 
-/// A folder that would run or grant nothing is not asked about: there is nothing to say yes to. In a folder that is trusted
-/// only entries that wait are asked about, once.
+/// No question for a folder that would neither run nor grant anything. In a trusted folder, only pending entries are
+/// asked about, once.
 fn ask_trust(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Option<PreflightQuestion> {
     if boot.options.trust == TrustChoice::StoredOrRefuse {
         return None;
@@ -189,8 +190,8 @@ fn groups(cwd: &Path, items: &[ActivationItem]) -> Vec<(&'static str, Vec<String
     groups
 }
 
-/// Vouches for exactly what was asked about. The home directory is trusted for this start only; entries of its local settings
-/// file are accepted for good.
+/// Trusts exactly what was asked about. The home directory is trusted for this start only, but entries of its local
+/// settings file are accepted permanently.
 pub fn trust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), String> {
     let cwd = boot.cwd.canonicalize().map_err(|error| error.to_string())?;
     let recorded = if asked.is_home {
@@ -205,8 +206,8 @@ pub fn trust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), Strin
     recorded.map_err(|error| error.to_string())
 }
 
-/// Goes on without what was asked about: of a folder that is not trusted nothing runs, and entries of one that is are not
-/// asked about again.
+/// Continues without what was asked about: nothing of an untrusted folder runs, and refused entries of a trusted
+/// folder are not asked about again.
 pub fn distrust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), String> {
     boot.options.trust = TrustChoice::StoredOrRefuse;
     if asked.about == TrustSubject::Folder {
@@ -222,7 +223,7 @@ fn ask_bypass(boot: &StartRequest, loaded: &ProjectConfig) -> Option<PreflightQu
         .then_some(PreflightQuestion::Bypass)
 }
 
-/// Remembers that bypassing was understood.
+/// Records that bypass mode was understood.
 pub fn accept_bypass(boot: &StartRequest) -> Result<(), String> {
     let target = config::edit::SettingsTarget { source: SettingsSource::User, cwd: &boot.cwd, env: &boot.env };
     let written = target.change(&["skipDangerousModePermissionPrompt"], &config::edit::SettingsEdit::Set(true.into()));
@@ -253,7 +254,7 @@ fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[
     Some(PreflightQuestion::Server(ServerQuestion { name: first.name.clone(), text, others: waiting.count() }))
 }
 
-/// Remembers an answer in the user's own settings of this folder.
+/// Records the answer in the user's settings for this folder.
 pub fn decide_server(boot: &StartRequest, server: &ServerQuestion, answer: ServerAnswer) -> Result<(), String> {
     let cwd = boot.cwd.canonicalize().map_err(|error| error.to_string())?;
     let selection = crate::open::selection(&boot.options);

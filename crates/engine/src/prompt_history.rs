@@ -1,11 +1,11 @@
-//! What a terminal keeps between sessions: prompts that people typed, offered again with the up key, and the key they
-//! sign in with. Blocking; for threads that may wait.
+//! What a terminal keeps between sessions: prompts that people typed, for the up key, and the API key of the user.
+//! Blocking; call it on threads that may wait.
 
 use std::path::Path;
 use store::{StoreLayout, history};
 use sys::Env;
 
-/// The newest prompts, newest first, those of this project before those of others.
+/// The newest prompts, newest first; those of this project come before those of others.
 pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<String> {
     let layout = StoreLayout::new(env);
     let project = cwd.to_string_lossy();
@@ -18,20 +18,20 @@ pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<String> {
     here
 }
 
-/// Stores an API key where sessions look for one; says where, or why not.
+/// Stores an API key where sessions look for one; returns the path or an error.
 pub fn store_key(env: &Env, key: &str) -> Result<String, String> {
     let stored = config::credential_store::store_key(env, key, None);
     stored.map(|path| path.display().to_string()).map_err(|error| format!("The key could not be stored: {error}"))
 }
 
-/// A prompt as it was shown, and what its labels stand for.
+/// A prompt as displayed, and the texts that its paste labels stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedPrompt {
     pub shown: String,
     pub pasted: Vec<(String, String)>,
 }
 
-/// Records a prompt. A failure is only logged: nobody should lose a turn over it.
+/// Records a prompt. A failure is only logged, so that no turn is lost.
 pub fn remember(env: &Env, cwd: &Path, session_id: &str, typed: &TypedPrompt) {
     let layout = StoreLayout::new(env);
     let pasted = store::pastes::store_pastes(&layout, &typed.pasted);

@@ -1,5 +1,5 @@
-//! The words we send to the model besides the conversation. They are part of the cached prefix: within a session every
-//! one of them is byte-stable.
+//! The texts we send to the model besides the conversation. They are part of the cached prefix: within a session each
+//! of them keeps the same bytes.
 
 use std::fmt::Write;
 use wire::sdk::TaskUsage;
@@ -7,26 +7,26 @@ use wire::sdk::TaskUsage;
 /// The built-in system prompt.
 pub(crate) const SYSTEM: &str = include_str!("prompts/system.md");
 
-/// The model's answer was cut off; it goes on from there.
+/// Sent after a cut-off answer.
 pub(crate) const CONTINUE: &str =
     "Your last message was cut off. Continue exactly where it stopped, without repeating what you already wrote.";
 
-/// A turn that must end in structured output ended without it.
+/// Sent when a turn that must end with structured output ended without it.
 pub(crate) const DEMAND_OUTPUT: &str =
     "The task is not finished: call the StructuredOutput tool now, with your answer in the required shape.";
 
-/// Asks for the summary that takes the place of the conversation.
+/// Asks for the summary that replaces the conversation.
 pub(crate) const COMPACT: &str = include_str!("prompts/compact.md");
 
-/// Opens the message that stands for a summarised conversation.
+/// The start of the message that replaces a compacted conversation.
 pub(crate) const CONTINUED: &str = "The earlier part of this conversation was summarised to make room. This is the hand-over you wrote; it stands for \
      everything before it.";
 
-/// Closes it.
+/// The end of that message.
 pub(crate) const GO_ON: &str =
     "\nGo on from here without asking the user to repeat anything and without mentioning the summary, unless they ask.";
 
-/// The user's words may be a whole file: what no hand-over should carry is cut, and says so.
+/// The user's prompt may be a whole file: a long one is cut, with a note.
 pub(crate) fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
     const MAX_KEPT_CHARS: usize = 20_000;
     match words.char_indices().nth(MAX_KEPT_CHARS) {
@@ -35,11 +35,11 @@ pub(crate) fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Stands before a command's lines, so that they are not taken for a request.
+/// Precedes the lines of a command, so that they are not taken for a request.
 pub(crate) const COMMAND_CAVEAT: &str = "<local-command-caveat>The next messages come from a command the user ran in gimlet. They ask for nothing: do not \
      answer them unless the user refers to them.</local-command-caveat>";
 
-/// A question that is no part of the conversation.
+/// A question outside of the conversation.
 pub(crate) fn side_question(question: &str) -> String {
     format!(
         "<side-question>\nThe user asks something on the side. The question and your answer are no part of the conversation, and \
@@ -48,7 +48,7 @@ pub(crate) fn side_question(question: &str) -> String {
     )
 }
 
-/// A command as readers of transcripts know it.
+/// A command in the format that readers of transcripts expect.
 pub(crate) fn command(name: &str, arguments: &str) -> String {
     format!(
         "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
@@ -56,14 +56,14 @@ pub(crate) fn command(name: &str, arguments: &str) -> String {
     )
 }
 
-/// A file the model had read, as it is after a compaction.
+/// A file the model had read, with its content after a compaction.
 pub(crate) fn recent_file(path: &str, content: &str) -> String {
     format!(
         "<system-reminder>\n{path} was read before the conversation was summarised. Its content now:\n\n{content}\n</system-reminder>"
     )
 }
 
-/// Lists that live outside the conversation.
+/// A list that is kept outside the conversation.
 pub(crate) fn unfinished_list(what: &str, lines: &[String]) -> String {
     format!("<system-reminder>\n{what}:\n{}\n</system-reminder>", lines.join("\n"))
 }
@@ -111,14 +111,14 @@ pub(crate) fn preferences(settings: &wire::settings::Settings) -> Option<String>
     (!lines.is_empty()).then(|| format!("# Preferences\n{}", lines.join("\n")))
 }
 
-/// One instruction file with where it came from.
+/// One instruction file and its origin.
 pub(crate) struct InstructionText<'a> {
     pub path: &'a str,
     pub scope: &'a str,
     pub text: &'a str,
 }
 
-/// What stands beside the first prompt: the date and the instruction files.
+/// The reminder with the first prompt: the date, the instruction files and the notes folder.
 pub(crate) fn session_context(date: &str, files: &[InstructionText<'_>], notes: Option<&str>) -> String {
     let mut text = format!("<system-reminder>\nToday's date is {date}.\n");
     if !files.is_empty() {
@@ -144,19 +144,19 @@ pub(crate) fn session_context(date: &str, files: &[InstructionText<'_>], notes: 
     text
 }
 
-/// A text of our own, marked as such.
+/// Marks a text as ours.
 pub(crate) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 
-/// Whether the model was told of skills before.
+/// Whether a list of skills was sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkillListingKind {
     First,
     Again,
 }
 
-/// The skills the model does not know yet, and those that went.
+/// Skills that are new to the model, and those that no longer exist.
 pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], telling: SkillListingKind) -> String {
     let mut text = String::new();
     if !lines.is_empty() {
@@ -173,14 +173,14 @@ pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], telling: SkillListing
     text
 }
 
-/// What names of skills that are no more come after.
+/// Precedes the names of skills that no longer exist.
 pub(crate) const SKILLS_GONE: &str = "These skills are no longer available: ";
 
 pub(crate) fn skill_unchanged(name: &str) -> String {
     format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
 }
 
-/// What a typed skill that ran as an agent came to.
+/// The result of a typed skill that ran as an agent.
 pub(crate) fn forked_skill(name: &str, report: &str) -> String {
     format!(
         "The skill {name} has run in an agent of its own, which ended with the report below. Tell the user what came of \
@@ -188,7 +188,7 @@ pub(crate) fn forked_skill(name: &str, report: &str) -> String {
     )
 }
 
-/// Skills of the same name in folders below.
+/// Lists skills of the same name in subfolders.
 pub(crate) fn skill_variants(names: &[String]) -> String {
     if names.is_empty() {
         return String::new();
@@ -207,7 +207,7 @@ pub(crate) fn attached_file(path: &str, content: &str) -> String {
     reminder(&format!("The file {path}, which the instructions mention, as Read shows it:\n\n{content}"))
 }
 
-/// How answers are to be written.
+/// The section about the output style.
 pub(crate) fn output_style(name: &str, text: &str) -> String {
     format!("# Output style: {name}\n{text}")
 }
@@ -231,17 +231,17 @@ pub(crate) fn date_change(date: &str) -> String {
     format!("<system-reminder>\nThe date is now {date}.\n</system-reminder>")
 }
 
-/// What a hook wants the model to know.
+/// A text that a hook adds for the model.
 pub(crate) fn hook_context(hook: &str, text: &str) -> String {
     format!("<system-reminder>\n{hook} hook additional context: {text}\n</system-reminder>")
 }
 
-/// What a hook objects to.
+/// An objection of a hook.
 pub(crate) fn hook_feedback(hook: &str, text: &str) -> String {
     format!("<system-reminder>\n{hook} hook feedback: {text}\n</system-reminder>")
 }
 
-/// Stop hooks keep the turn going.
+/// The reasons of Stop hooks to continue the turn.
 pub(crate) fn stop_feedback(reasons: &[&str]) -> String {
     let mut text = String::from("Stop hook feedback:");
     for reason in reasons {
@@ -250,21 +250,21 @@ pub(crate) fn stop_feedback(reasons: &[&str]) -> String {
     text
 }
 
-/// A background task has ended. Readers match the tags.
+/// A notice that a background task has ended. Readers match the tags.
 pub(crate) struct TaskNotice<'a> {
     pub task_id: &'a str,
     pub tool_use_id: &'a str,
     pub output_file: &'a str,
     pub status: &'a str,
     pub summary: &'a str,
-    /// What an agent reported.
+    /// The report of an agent.
     pub result: Option<&'a str>,
     pub usage: Option<TaskUsage>,
-    /// Where an agent's transcript is.
+    /// The path of an agent's transcript.
     pub transcript: Option<&'a str>,
 }
 
-/// The run has waited long enough: what the model is told before its last turn.
+/// Sent before the last turn when a run has waited long enough for its background tasks.
 pub(crate) fn still_running(tasks: &[(String, String, String)]) -> String {
     let mut text = String::from(
         "This run has waited for its background work as long as it may. It ends with your next answer, and whatever still \
@@ -277,7 +277,7 @@ pub(crate) fn still_running(tasks: &[(String, String, String)]) -> String {
     reminder(&text)
 }
 
-/// A text made by `task_notice`.
+/// Whether `task_notice` made the text.
 pub(crate) fn is_task_notice(text: &str) -> bool {
     text.starts_with("<task-notification>")
 }

@@ -1,5 +1,5 @@
-//! The connection to the provider: credentials are looked for when the first request needs them, and forgotten when
-//! the provider refuses them.
+//! The connection to the provider. Credentials are loaded when the first request needs them, and dropped when the
+//! provider refuses them.
 
 use config::credentials::CredentialOptions;
 use config::{Credential, NoCredential, ProjectConfig};
@@ -13,11 +13,11 @@ use tools::state::ToolState;
 
 const HELPER_KEY_LIFETIME: Duration = Duration::from_mins(5);
 
-/// How the text begins when there is no credential. Hosts look for the phrase; a person without a terminal cannot follow it,
-/// so plain output goes without.
+/// Start of the message when there is no credential. Hosts look for this phrase; plain output omits it, because a
+/// person without a terminal cannot use the command.
 pub const NOT_LOGGED_IN: &str = "Not logged in · Please run /login. ";
 
-/// No request can be made. The text tells the user how to get going.
+/// Why no request can be made. The text tells the user what to do.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ProviderConnectionError {
     #[error("{NOT_LOGGED_IN}{0}")]
@@ -34,9 +34,9 @@ pub(crate) struct ProviderConnection {
     transport: ModelTransport,
     credential: Result<Credential, NoCredential>,
     client: Option<ModelClient>,
-    /// When the key of `client` was made.
+    /// When the key of `client` was obtained.
     made_at: Instant,
-    /// Learns the key that is used, so that no tool shows it.
+    /// Masks the key in the output of tools.
     state: Arc<ToolState>,
 }
 
@@ -64,7 +64,7 @@ impl ProviderConnection {
         &self.transport
     }
 
-    /// A client with a credential; made once.
+    /// A client with a credential; cached.
     pub(crate) async fn client(&mut self) -> Result<ModelClient, ProviderConnectionError> {
         if let Some(client) = self.client.as_ref().filter(|_| !self.is_stale()) {
             return Ok(client.clone());
@@ -77,20 +77,20 @@ impl ProviderConnection {
         Ok(client)
     }
 
-    /// Looks for a credential anew, for the next request.
+    /// Loads the credential again for the next request.
     pub(crate) fn renew(&mut self, loaded: &ProjectConfig, options: CredentialOptions) {
         self.credential = config::credentials::resolve(&self.env, loaded, options);
         self.client = None;
     }
 
-    /// The key of a helper is asked for again after a while; it may be short-lived.
+    /// A key of the helper may be short-lived, so it is requested again after a while.
     fn is_stale(&self) -> bool {
         let life =
             self.env.number("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").map_or(HELPER_KEY_LIFETIME, Duration::from_millis);
         self.has_helper() && self.made_at.elapsed() >= life
     }
 
-    /// What to say when a replayed conversation ended before its cassette did.
+    /// A notice when a replayed conversation ended before its cassette.
     pub(crate) fn unplayed_notice(&self) -> Option<String> {
         match &self.transport {
             ModelTransport::Replay(player) => player.unplayed(),
@@ -98,7 +98,7 @@ impl ProviderConnection {
         }
     }
 
-    /// After a refusal: only a helper can make another key. `false` when there is none.
+    /// Drops a refused key. `false` when there is no helper that could make another one.
     pub(crate) fn forget_key(&mut self) -> bool {
         let renewable = self.has_helper();
         if renewable {
@@ -107,12 +107,12 @@ impl ProviderConnection {
         renewable
     }
 
-    /// Keys come from the user's `apiKeyHelper`.
+    /// Whether keys come from the user's `apiKeyHelper`.
     pub(crate) fn has_helper(&self) -> bool {
         matches!(self.credential, Ok(Credential::Helper { .. }))
     }
 
-    /// What the refused credential is, and how to get another.
+    /// Which credential was refused, and how to get another.
     pub(crate) fn refused_advice(&self) -> &'static str {
         match &self.credential {
             Ok(Credential::ApiKey(_)) => "The key in ANTHROPIC_API_KEY was not accepted",
@@ -129,7 +129,7 @@ impl ProviderConnection {
         }
     }
 
-    /// Where requests go, as it may be shown.
+    /// The URL requests are sent to, for display.
     pub(crate) fn base_url(&self) -> &str {
         config::credentials::base_url(&self.env).unwrap_or(model::client::FIRST_PARTY)
     }
@@ -137,7 +137,7 @@ impl ProviderConnection {
     async fn auth(&self) -> Result<RequestAuth, ProviderConnectionError> {
         let credential = match &self.credential {
             Ok(credential) => credential,
-            // A cassette needs no key.
+            // A replayed cassette needs no key.
             Err(_) if matches!(self.transport, ModelTransport::Replay(_)) => return Ok(RequestAuth::None),
             Err(missing) => return Err(ProviderConnectionError::NoCredential(missing.clone())),
         };
@@ -155,7 +155,7 @@ impl ProviderConnection {
             Credential::Helper { command, .. } => {
                 let key = config::run_helper(command, &self.env, &self.cwd)
                     .await
-                    // Its complaint may quote what it was given.
+                    // The helper's error may contain secrets it was given.
                     .map_err(|e| {
                         ProviderConnectionError::Helper(self.state.masking.mask().text(&e.to_string()).into_owned())
                     })?;

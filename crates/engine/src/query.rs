@@ -1,5 +1,5 @@
-//! What a host may ask before a session exists: which sessions there are, and what was said in one. Reads only; a
-//! question costs what it answers.
+//! Queries a host may make before a session exists: which sessions there are, and their content. Read-only; reads
+//! only what the answer needs.
 
 use crate::options::StartError;
 use serde_json::value::RawValue;
@@ -19,7 +19,8 @@ pub struct SessionListItem {
     pub updated_at: String,
 }
 
-/// Sessions of one directory, or of all, newest first: `count` of them after the first `skip`. Only those are opened.
+/// Sessions of one directory or of all, newest first: `count` of them after the first `skip`. Reads only as many
+/// files as needed.
 pub fn sessions(env: &Env, cwd: Option<&Path>, skip: usize, count: usize) -> Vec<SessionListItem> {
     let layout = StoreLayout::new(env);
     let rows = match cwd {
@@ -39,7 +40,7 @@ pub fn sessions(env: &Env, cwd: Option<&Path>, skip: usize, count: usize) -> Vec
     rows.iter().filter_map(read).skip(skip).take(count).collect()
 }
 
-/// What was said in a session since its last compaction, as the messages a host would have been sent.
+/// The messages of a session since its last compaction, as a host would have received them.
 pub fn conversation(env: &Env, cwd: &Path, session: &str) -> Result<Vec<SdkMessage>, StartError> {
     let layout = StoreLayout::new(env);
     let path = find::target(&layout, cwd, session).map_err(|error| StartError::new(error.to_string()))?;
@@ -65,18 +66,18 @@ fn message(entry: &LoadedEntry, session_id: &str) -> Option<SdkMessage> {
 pub use store::list::{SessionInfo, TranscriptRow};
 pub use store::search::{SearchHit, SearchQuery, SearchRequest, SearchResult, Speaker, search};
 
-/// Which sessions are looked at.
+/// Which sessions are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionScope {
     /// Those of the directory.
     #[default]
     Folder,
-    /// Those of the repository's working trees.
+    /// Those of the repository's worktrees.
     Worktrees,
     Everywhere,
 }
 
-/// Sessions of a scope: files newest first, opened one by one.
+/// The sessions of a scope: files newest first, opened one by one.
 #[derive(Clone, Debug)]
 pub struct SessionCatalogue {
     pub rows: Vec<TranscriptRow>,
@@ -94,25 +95,25 @@ impl SessionCatalogue {
         Self { rows: near.rows(), near: Some(near) }
     }
 
-    /// `None` for what is no session of this scope, or holds nothing to show.
+    /// `None` for a file that is not a session of this scope or has nothing to show.
     pub fn info(&self, row: &TranscriptRow) -> Option<SessionInfo> {
         row.info().filter(|info| self.near.as_ref().is_none_or(|near| near.contains(info)))
     }
 }
 
-/// Whether a turn seems to be under way: what was said last has neither an end nor a result, and is younger than a minute.
+/// Whether a turn seems to be running: the last message is less than a minute old and has no end or result.
 pub fn is_working(info: &SessionInfo) -> bool {
     const WORKING_WINDOW_MS: u64 = 60_000;
     sys::clock::now_ms().saturating_sub(info.modified_at) < WORKING_WINDOW_MS && list::is_open(&info.path)
 }
 
-/// What a session is called in a list.
+/// The name of a session in a list.
 pub fn label(info: &SessionInfo) -> &str {
     let named = [&info.title, &info.summary, &info.first_prompt, &info.last_prompt];
     named.into_iter().flatten().next().map_or("(no prompt)", String::as_str)
 }
 
-/// The last things said in a session: who, and the words.
+/// The last messages of a session: speaker and text.
 pub fn preview(transcript: &Path, count: usize) -> Vec<(Speaker, String)> {
     use store::narrative::NarrativeItem;
     let pick = |moment: NarrativeItem<'_>| match moment {
@@ -127,7 +128,7 @@ pub fn preview(transcript: &Path, count: usize) -> Vec<(Speaker, String)> {
     store::narrative::last(transcript, count, pick).unwrap_or_default()
 }
 
-/// The transcript of a session, by id, title or path.
+/// The transcript of a session, by id, start of an id, title or path.
 pub fn transcript(env: &Env, cwd: &Path, target: &str) -> Result<PathBuf, String> {
     let layout = StoreLayout::new(env);
     find::target(&layout, cwd, target)
@@ -135,7 +136,7 @@ pub fn transcript(env: &Env, cwd: &Path, target: &str) -> Result<PathBuf, String
         .map_err(|e| e.to_string())
 }
 
-/// The beginning of an id, when it is the beginning of one only.
+/// The session whose id starts with `target`; `None` when there are several.
 fn by_prefix(layout: &StoreLayout, target: &str) -> Option<PathBuf> {
     if target.len() < 4 || !target.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
         return None;
@@ -144,7 +145,7 @@ fn by_prefix(layout: &StoreLayout, target: &str) -> Option<PathBuf> {
     found.next().filter(|_| found.next().is_none()).map(|row| row.path)
 }
 
-/// Names a session; says the name as it was kept.
+/// Renames a session; returns the name as stored.
 pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
     let name = crate::commands::session_name(name);
     if name.is_empty() {
@@ -154,7 +155,7 @@ pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
     Ok(name)
 }
 
-/// What stands at the head of an exported session.
+/// The heading of an exported session.
 pub fn heading(transcript: &Path) -> crate::export::ExportHeading {
     let info = list::describe(transcript).unwrap_or_default();
     crate::export::ExportHeading {
@@ -164,7 +165,7 @@ pub fn heading(transcript: &Path) -> crate::export::ExportHeading {
     }
 }
 
-/// How long ago that was, in a word.
+/// The time since `at_ms` as short text.
 pub fn age(at_ms: u64) -> String {
     let minutes = sys::clock::now_ms().saturating_sub(at_ms) / 60_000;
     match minutes {
@@ -177,7 +178,7 @@ pub fn age(at_ms: u64) -> String {
     }
 }
 
-/// A size in bytes, in a word.
+/// A size in bytes as short text.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

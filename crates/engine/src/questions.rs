@@ -1,7 +1,7 @@
-//! Questions to the host, of every kind. Each ends in exactly one way: the host's answer, its error, a withdrawal when
-//! whoever asked is cancelled, or the end of input. There is no timeout here. The line goes out on the host's stream, behind
-//! what it is about; a host that does not read holds up the one who asks and nobody else. Late, doubled and made-up answers
-//! are ignored.
+//! Questions to the host, of every kind. Each ends in exactly one way: the host's answer, its error, a withdrawal
+//! when the asker is cancelled, or the end of input. There is no timeout. The question is sent on the event stream,
+//! after the messages it is about; a host that does not read delays only the asker. Late, repeated and unknown
+//! answers are ignored.
 
 use crate::command::Event;
 use crate::host::HostSender;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use wire::control::{HostQuestion, HostReply, codec};
 use wire::sdk::SystemBody;
 
-/// What a question is about.
+/// The kind of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionKind {
     /// `can_use_tool`
@@ -27,7 +27,7 @@ pub(crate) enum QuestionKind {
     Elicitation,
     /// `request_user_dialog`
     Dialog,
-    /// `hook_callback`, `mcp_message`: a program answers, nobody has to act.
+    /// `hook_callback`, `mcp_message`: a program answers, no person has to act.
     Program,
 }
 
@@ -54,13 +54,13 @@ impl QuestionKind {
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QuestionFailure {
-    /// No more input comes.
+    /// The input has ended.
     #[error("Stream closed")]
     Closed,
-    /// Whoever asked was cancelled.
+    /// The asker was cancelled.
     #[error("the question was withdrawn")]
     Withdrawn,
-    /// What the host said instead.
+    /// The host returned an error.
     #[error("{0}")]
     Refused(String),
 }
@@ -68,15 +68,15 @@ pub(crate) enum QuestionFailure {
 /// The `response.response` of the host, or why there is none.
 pub(crate) type HostAnswer = Result<Box<RawValue>, QuestionFailure>;
 
-/// Shared by everybody in a session who asks the host.
+/// Shared by all parts of a session that ask the host.
 #[derive(Clone)]
 pub(crate) struct HostQuestions(Arc<HostQuestionsInner>);
 
 struct HostQuestionsInner {
     host: HostSender,
-    /// Whether the host wants to know that somebody has to act.
+    /// Whether the host receives state messages; `None` for no.
     frames: Option<StateFrames>,
-    /// Where other processes see that somebody has to act.
+    /// Where other processes see that a person has to act.
     live: Option<Arc<LiveRecord>>,
     open: Mutex<QuestionTable>,
 }
@@ -85,7 +85,7 @@ struct HostQuestionsInner {
 struct QuestionTable {
     waiting: BTreeMap<String, PendingQuestion>,
     closed: bool,
-    /// The host was told that somebody has to act.
+    /// The host was told that a person has to act.
     is_action_reported: bool,
 }
 
@@ -112,7 +112,7 @@ impl HostQuestions {
         Self(Arc::new(HostQuestionsInner { host, frames, live: None, open: Mutex::default() }))
     }
 
-    /// Other processes see in `live` that a question is open.
+    /// Shows open questions in the live record.
     pub(crate) fn shown_in(self, live: Option<Arc<LiveRecord>>) -> Self {
         let HostQuestionsInner { host, frames, .. } = &*self.0;
         Self(Arc::new(HostQuestionsInner { host: host.clone(), frames: *frames, live, open: Mutex::default() }))
@@ -161,7 +161,7 @@ impl HostQuestions {
         Ok(QuestionTicket { questions: self.clone(), id, reply, sent: false })
     }
 
-    /// `requires_action` while a person has to act, `running` afterwards.
+    /// Sends `requires_action` while a person has to act, `running` afterwards.
     async fn send_state(&self) {
         let asked = {
             let mut open = self.lock();
@@ -186,11 +186,11 @@ impl HostQuestions {
         let Some(waiting) = waiting else {
             return tracing::debug!(id = reply.request_id, "an answer to no open question was ignored");
         };
-        // Whoever no longer waits loses nothing.
+        // The asker may be gone.
         waiting.reply.send(said).ok();
     }
 
-    /// No more input: nothing that waits will be answered, and nothing more is asked.
+    /// Ends all open questions because the input has ended; refuses later ones.
     pub(crate) fn close(&self) {
         let waiting = {
             let mut open = self.lock();
@@ -210,7 +210,7 @@ impl HostQuestions {
         lines.filter_map(|line| serde_json::from_str(&line).ok()).collect()
     }
 
-    /// A host took the place of the one that was asked: what only the old one knew is not answered any more.
+    /// Fails the questions that only the old host could answer, because another host has connected.
     pub(crate) fn fail_programs(&self, why: &str) {
         let gone: Vec<PendingQuestion> = {
             let mut open = self.lock();
@@ -228,7 +228,7 @@ impl HostQuestions {
     }
 }
 
-/// An open question; withdrawn when it goes away unanswered.
+/// An open question; withdrawn when it is dropped without an answer.
 struct QuestionTicket {
     questions: HostQuestions,
     id: String,

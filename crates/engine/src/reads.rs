@@ -1,5 +1,5 @@
-//! Which files a command would open, found on the real tree: patterns are expanded, trees walked as the program walks them,
-//! links followed. It stops at the first file that a rule forbids, and says so when there is too much to look at.
+//! Finds the files a command would open, on the real tree: expands patterns, walks trees as the program does, follows
+//! links. Stops at the first file that a rule forbids, and reports when there are too many files to check.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::overrides::OverrideBuilder;
@@ -11,11 +11,11 @@ use permission::{Policy, normalise};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Entries that are looked at for one command.
+/// Maximum number of entries checked for one command.
 const MAX_ENTRIES: usize = 100_000;
 const MAX_TIME: Duration = Duration::from_millis(700);
 
-/// Holds everything `plan` names against the rules of `policy`.
+/// Checks everything `plan` names against the rules of `policy`.
 pub(crate) fn check_reads(plan: &ReadPlan, policy: &Policy) -> ReadFindings {
     let mut look = ReadCheck {
         policy,
@@ -37,7 +37,7 @@ pub(crate) fn check_reads(plan: &ReadPlan, policy: &Policy) -> ReadFindings {
     look.reads
 }
 
-/// There is too much to look at.
+/// There are too many files to check.
 struct TooManyReads;
 
 struct ReadCheck<'a> {
@@ -71,7 +71,7 @@ impl ReadCheck<'_> {
     fn check(&mut self, path: &Path, real: &Path, program: &str, in_tree: bool) {
         let given = normalise(path);
         if self.policy.forbids_reading(&given, real) {
-            // Named as the rule sees it.
+            // The path that the rule matches.
             let path = if self.policy.forbids_reading(&given, &given) { given } else { real.to_path_buf() };
             self.reads.forbidden.push(ForbiddenRead { path, program: program.to_owned(), in_tree });
         }
@@ -82,7 +82,7 @@ impl ReadCheck<'_> {
         if self.remaining.is_multiple_of(256) && Instant::now() > self.deadline { Err(TooManyReads) } else { Ok(()) }
     }
 
-    /// The paths a pattern stands for. Without pattern characters it stands for itself, whether that exists or not.
+    /// The paths that match a pattern. Without pattern characters it is the path itself, whether that exists or not.
     fn expand(&mut self, pattern: &str) -> Result<Vec<PathBuf>, TooManyReads> {
         let mut paths = vec![PathBuf::from("/")];
         for name in pattern.split('/').filter(|name| !name.is_empty()) {
@@ -112,14 +112,14 @@ impl ReadCheck<'_> {
                 into.push(entry.path());
             }
         }
-        // `.*` stands for these two as well.
+        // `.*` also matches `..`.
         if pattern.starts_with('.') && name_fits(pattern, "..") {
             into.push(dir.join(".."));
         }
         Ok(())
     }
 
-    /// `**`, should the shell know it: the folder, what is below it, and what `*` would match.
+    /// `**`, if the shell supports it: the folder, everything below it, and what `*` would match.
     fn descend(&mut self, dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), TooManyReads> {
         into.push(dir.to_path_buf());
         for entry in WalkBuilder::new(dir).standard_filters(false).build().flatten().skip(1) {
@@ -130,7 +130,7 @@ impl ReadCheck<'_> {
     }
 
     fn tree(&mut self, root: &Path, walk: &TreeWalk, program: &str) -> Result<(), TooManyReads> {
-        // A folder that is forbidden itself, listed by its name or through a pattern.
+        // The folder itself may be forbidden.
         self.check(root, &sys::real_path::path(root), program, false);
         if !self.reads.forbidden.is_empty() {
             return Ok(());
@@ -157,7 +157,7 @@ impl ReadCheck<'_> {
         Ok(())
     }
 
-    /// The name alone tells nothing, unless it tells what a forbidden folder holds.
+    /// A name alone reveals nothing, unless it is in a forbidden folder.
     fn listed(&mut self, path: &Path, program: &str) {
         let Some(parent) = path.parent() else { return };
         let real = self.folders.file(parent);
@@ -167,7 +167,7 @@ impl ReadCheck<'_> {
     }
 }
 
-/// Programs that leave links inside a tree as they are.
+/// Programs that do not follow links inside a tree.
 fn keeps_links(program: &str) -> bool {
     matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "cp" | "mv" | "ln" | "tar" | "bsdtar" | "rsync" | "git")
 }
@@ -197,12 +197,12 @@ fn entries(root: &Path, walk: &TreeWalk, filter: &TreeFilter) -> Option<ignore::
     Some(builder.build())
 }
 
-/// Which entries of a tree count.
+/// Which entries of a tree are read.
 struct TreeFilter {
     include: Option<GlobSet>,
     exclude: GlobSet,
     exclude_dir: GlobSet,
-    /// Compared with the whole path, in which `*` stands for slashes as well.
+    /// Matched against the whole path; `*` matches slashes too.
     exclude_path: GlobSet,
     shown: PathBuf,
     root: PathBuf,
@@ -228,7 +228,7 @@ impl TreeFilter {
     }
 }
 
-/// `None` when a pattern cannot be read: then it leaves nothing out.
+/// `None` when a pattern is invalid: then nothing is excluded.
 fn set(patterns: &[String], separates: bool) -> Option<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {

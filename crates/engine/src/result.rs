@@ -1,5 +1,5 @@
-//! What opens and closes a turn towards the host: `system/init`, the synthetic error message, and the result. The
-//! transcript is complete on disk before a result is told.
+//! The messages that open and close a turn for the host: `system/init`, the synthetic error message, and the result.
+//! The transcript is flushed before a result is sent.
 
 use crate::context::ModelContext;
 use crate::decide::EndReason;
@@ -14,7 +14,7 @@ use wire::entry::{Attribution, MetaEntry};
 use wire::sdk::{AssistantMessage, InitMessage, MemoryPaths, SdkMessage, StoppedTask, SystemBody, TurnResult};
 use wire::usage::Usage;
 
-/// What every fresh result and init says: there is no fast mode.
+/// There is no fast mode.
 const FAST_MODE: &str = "off";
 
 pub(crate) fn init(context: &ModelContext, io: &SessionIo) -> InitMessage {
@@ -49,12 +49,12 @@ pub(crate) fn init(context: &ModelContext, io: &SessionIo) -> InitMessage {
     }
 }
 
-/// Where this session reads and keeps notes, unless that is switched off.
+/// The notes folder of this session; `None` when notes are switched off.
 fn memory_paths(io: &SessionIo) -> Option<MemoryPaths> {
     io.watch.notes_dir().map(|dir| MemoryPaths { auto: dir.display().to_string() })
 }
 
-/// What is offered, and the tools of servers that can be loaded.
+/// The offered tools, and the MCP tools that can be loaded.
 fn tools(io: &SessionIo) -> Vec<String> {
     let offered = io.registry.specs().map(|spec| wire::names::listed(&spec.name).to_owned());
     let mut names: Vec<String> = offered.collect();
@@ -63,7 +63,7 @@ fn tools(io: &SessionIo) -> Vec<String> {
     names
 }
 
-/// An assistant message of our own that tells why the turn failed: in the transcript and to the host, never in the
+/// Records and sends an assistant message of our own with the reason why the turn failed. It is never part of the
 /// history that is sent to the model.
 pub(crate) async fn synthetic_error(
     session: &mut Session,
@@ -124,12 +124,12 @@ pub(crate) const PROMPT_TOO_LONG: &str = "Prompt is too long: the conversation n
      earlier point with --resume-session-at, or choose a model with a larger window (for example --model 'sonnet[1m]'). \
      Nothing was lost: the session can still be resumed.";
 
-/// The request has more bytes than the server takes.
+/// The request has more bytes than the server accepts.
 pub(crate) const REQUEST_TOO_LARGE: &str = "Request too large: the conversation has more bytes than the server accepts, mostly because of images or documents in \
      it. Go back before the large one with --resume-session-at, use /compact, or send smaller images and fewer pages at a \
      time. Nothing was lost: the session can still be resumed.";
 
-/// Summarising does not help: what is added right after fills the window again.
+/// Compaction does not help: what is added right after it fills the window again.
 const RAPID_REFILL: &str = "The conversation filled the context window again right after it was summarised, three times in a row, so the turn \
      was stopped. A single message, file or tool result is probably too large: ask for smaller pieces, or choose a model \
      with a larger window. Nothing was lost: the session can still be resumed.";
@@ -138,7 +138,7 @@ pub(crate) fn synthetic_message(text: &str) -> Box<RawValue> {
     own_message(text, "stop_sequence", Some(""))
 }
 
-/// What a command said, in the place of an answer.
+/// The reply of a command as an assistant message.
 pub(crate) fn command_message(text: &str) -> Box<RawValue> {
     own_message(text, "end_turn", None)
 }
@@ -157,7 +157,7 @@ fn own_message(text: &str, stop_reason: &str, stop_sequence: Option<&str>) -> Bo
     wire::raw::to_raw(&value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Records the leaf, makes everything durable, tells the result.
+/// Records the leaf, flushes the transcript and sends the result.
 pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: EndReason) {
     if session.io.host.agent_id().is_some() {
         return conclude_agent(session).await;
@@ -172,7 +172,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
         session_id: session.io.host.session_id.clone(),
         state: Box::new(session.io.ledger.state()),
     };
-    // A conversation without a line needs no file.
+    // A conversation without lines needs no file.
     let noted = if session.io.transcript.leaf().is_some() {
         let recorded = session.record_queue().and_then(|()| session.io.transcript.meta(meta));
         let recorded = recorded.and_then(|()| session.io.transcript.note_kind());
@@ -196,14 +196,14 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
     session.context.end_turn();
     session.io.side.clear_last_request();
     session.control.end_turn();
-    // While an agent works or a prompt waits, a turn is still owed.
+    // The session is idle only when no background agent is unfinished and no prompt is queued.
     if !session.io.state.tasks.has_pending_agents(None) && session.control.backlog() == 0 {
         session.set_state("idle", LiveStatus::Idle).await;
     }
     session.publish_view().await;
 }
 
-/// An agent's turn has no result: whoever started it reads its end.
+/// An agent's turn has no result message: its parent reads the returned `TurnEnd`.
 async fn conclude_agent(session: &mut Session) {
     if let Err(error) = session.io.transcript.flush().await {
         tracing::warn!(%error, "the agent's turn is not on disk");
@@ -214,7 +214,7 @@ async fn conclude_agent(session: &mut Session) {
     session.control.end_turn();
 }
 
-/// Listings show one line of it.
+/// One line of the prompt, for listings.
 fn shorten(prompt: &str) -> String {
     const MAX_PROMPT_CHARS: usize = 200;
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -264,7 +264,7 @@ fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec
         background_tasks_stopped: stopped,
         deferred_tool_use: turn.deferred,
         warnings: io.transcript.unsaved().into_iter().collect(),
-        // A command of ours ends for no reason of the model's.
+        // A command of ours has no terminal reason, unless it failed.
         terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
         startup_failure_reason: None,
         user_message_uuid: turn.prompt_uuid,
@@ -278,7 +278,7 @@ fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec
     }
 }
 
-/// An interrupted turn counts as an error: what was asked for is not done.
+/// An interrupted turn counts as an error, because the request was not completed.
 fn is_error(reason: EndReason) -> bool {
     !matches!(
         reason,
@@ -286,7 +286,7 @@ fn is_error(reason: EndReason) -> bool {
     )
 }
 
-/// The answer, with what was stopped because the run ends.
+/// The answer, followed by a notice about tasks that were stopped because the run ends.
 fn with_stopped(text: String, stopped: &[StoppedTask]) -> String {
     match stopped_notice(stopped) {
         Some(words) if text.is_empty() => words,
@@ -337,7 +337,7 @@ fn millis(since: std::time::Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Told once, at the end, when lines never reached the disk.
+/// Reports once, at the end, that lines were not written to disk.
 pub(crate) async fn report_lost_writes(io: &SessionIo, error: &StoreError) {
     let StoreError::Failing { failure, .. } = error else { return };
     let body = SystemBody::SessionWritesLost {

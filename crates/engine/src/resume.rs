@@ -1,4 +1,5 @@
-//! From a stored conversation to the history that is sent: the same blocks, byte for byte, whoever wrote them.
+//! Converts a stored conversation into the history that is sent: the same blocks, byte for byte, regardless of which
+//! program wrote them.
 
 use crate::history::HistoryPart;
 use crate::mcp::RestoredServers;
@@ -13,22 +14,22 @@ use store::{LoadedConversation, LoadedEntry};
 use wire::block::{BlockHead, MessageContent, tool_result};
 use wire::entry::ResultReplacement;
 
-/// What a resumed session starts with.
+/// The state a resumed session starts with.
 #[derive(Default)]
 pub(crate) struct RestoredConversation {
-    /// Each turn with its line, in the order of the file.
+    /// Each turn with the uuid of its line, in the order of the file.
     pub history: Vec<(Message, HistoryPart, String)>,
-    /// The date the model was last told.
+    /// The date that was last sent to the model.
     pub sent_date: Option<String>,
     pub is_context_sent: bool,
-    /// Lines of the skill listing the model knows.
+    /// Lines of the skill listing that were sent.
     pub sent_skill_lines: Vec<String>,
-    /// What it says about MCP servers.
+    /// What the conversation contains about MCP servers.
     pub servers: RestoredServers,
 }
 
-/// Builds the history. Bodies are let go one by one as they are turned into fragments: a long conversation is never
-/// held twice. What a fork needs besides (the lines' places in the file) stays.
+/// Builds the history. Each body is dropped after its conversion, so that a long conversation is never in memory
+/// twice. The entries stay, because a fork needs their positions in the file.
 pub(crate) fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
     let mut restored = RestoredConversation::default();
     let LoadedConversation { entries, replacements, .. } = loaded;
@@ -54,8 +55,8 @@ pub(crate) fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
     restored
 }
 
-/// Where the lines of commands stand whose output was for people alone: the command before its `local_command` line, and
-/// the remark before that. The model was never sent them.
+/// The indexes of commands whose output was only for people: the command before its `local_command` line, and the
+/// caveat before that. They were never sent to the model.
 fn local_commands(entries: &[LoadedEntry]) -> HashSet<usize> {
     let says = |at: usize, tag: &str| {
         let entry = entries.get(at).filter(|entry| entry.kind == EntryKind::User);
@@ -77,13 +78,13 @@ impl RestoredConversation {
         self.history.extend(turn.map(|turn| (turn, part, entry.uuid.to_string())));
     }
 
-    /// A text that was told beside a prompt.
+    /// Adds a text that was sent beside a prompt.
     fn push_before_prompt(&mut self, entry: &LoadedEntry, text: &str) {
         self.extend(entry, HistoryPart::Beside, Some(Message::user_text(text)));
     }
 }
 
-/// The same parts as while the conversation went on.
+/// The part of a user entry, as in the live conversation.
 fn part_of(entry: &LoadedEntry) -> HistoryPart {
     let is_notice = || {
         let content = entry.message().and_then(|message| message.content);
@@ -115,7 +116,7 @@ fn user(entry: &LoadedEntry, replacements: &[ResultReplacement]) -> Option<Messa
     Some(turn)
 }
 
-/// A large result that was already sent in its short form stays short, so that the cached prefix holds.
+/// A large result that was already sent in a short form stays short, so that the prompt cache still matches.
 fn replaced(block: &Fragment, replacements: &[ResultReplacement]) -> Option<Fragment> {
     let BlockHead::ToolResult { tool_use_id } = BlockHead::read(block.raw())? else { return None };
     let found = replacements.iter().rev().find(|r| r.tool_use_id == tool_use_id)?;
@@ -123,7 +124,7 @@ fn replaced(block: &Fragment, replacements: &[ResultReplacement]) -> Option<Frag
     Some(Fragment::new(short))
 }
 
-/// Error texts of our own are not the model's words and are never sent.
+/// Error messages of our own are not the model's and are never sent.
 fn assistant(entry: &LoadedEntry) -> Option<Message> {
     let model = entry.model.as_deref().unwrap_or_default();
     if entry.is_api_error || model == "<synthetic>" {
@@ -156,7 +157,7 @@ struct StoredAttachment<'a> {
     prompt: Option<&'a RawValue>,
 }
 
-/// Attachments we know how to show; the others were notes of the program that wrote them.
+/// Restores the attachments we know; others are notes of the program that wrote them.
 fn attachment(entry: &LoadedEntry, restored: &mut RestoredConversation) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<StoredAttachment<'_>>(body.get()) else { return };

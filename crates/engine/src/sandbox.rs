@@ -1,8 +1,8 @@
-//! What the sandbox of this session allows: computed from settings and permission rules, anew for every command, since files
-//! come and go. What grants is fixed when the session starts; what refuses may be added while it runs.
+//! What the sandbox of this session allows, computed from settings and permission rules for every command, because
+//! files come and go. Grants are fixed when the session starts; denials may be added while it runs.
 //!
-//! The sandbox is never assumed: when no backend works here, commands run as they would without one, through the
-//! ordinary questions, and the user is told.
+//! When no backend works on this machine, commands run without a sandbox, with the ordinary permission questions, and
+//! the user is informed.
 
 mod expand;
 mod hosts;
@@ -27,21 +27,21 @@ use tools::sandbox::{CommandSandbox, SandboxEscape};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleText, SandboxSettings};
 
-/// Where a session works.
+/// The directories and environment of a session.
 #[derive(Clone, Debug)]
 pub struct SandboxInputs {
-    /// Where it was started; where the shell stands now does not matter.
+    /// Where it was started, regardless of the shell's current directory.
     pub cwd: PathBuf,
     pub additional: Vec<PathBuf>,
     /// With the variables of the settings.
     pub env: Env,
-    /// As the process got it: settings must not choose a weaker sandbox.
+    /// The environment of the process: settings must not choose a weaker sandbox.
     pub base_env: Env,
-    /// A private directory for what only this session needs.
+    /// A private directory of this session.
     pub scratch: PathBuf,
 }
 
-/// The sandbox as it was declared, and what this machine can do of it.
+/// The sandbox as configured, and what this machine supports.
 pub struct SessionSandbox {
     settings: SandboxSettings,
     lists: SandboxLists,
@@ -51,26 +51,26 @@ pub struct SessionSandbox {
     scratch: Arc<ScratchDir>,
 }
 
-/// What only this session needs, removed with the last that uses it.
+/// Private files of this session, removed when the last user is dropped.
 struct ScratchDir(PathBuf);
 
-/// How one command is to run.
+/// Where one command runs.
 pub enum CommandPlacement {
     /// As if there were no sandbox.
     Outside(CommandConfinement),
     Inside,
 }
 
-/// A cage for one command.
+/// A sandbox for one command.
 pub struct PreparedSandbox {
     pub sandbox: CommandSandbox,
-    /// Whether it closes everything it was told to; otherwise it does not stand in for a question.
+    /// Whether it enforces everything it should; otherwise it does not replace a permission question.
     pub complete: bool,
     pub warnings: Vec<String>,
 }
 
 impl SessionSandbox {
-    /// `None` when the sandbox is off, which costs nothing.
+    /// `None` when the sandbox is off.
     pub fn open(loaded: &ProjectConfig, grounds: SandboxInputs) -> Option<Self> {
         (loaded.settings.sandbox.enabled == Some(true)).then(|| Self::always_on(loaded, grounds))
     }
@@ -99,7 +99,7 @@ impl SessionSandbox {
         self.detected.backend.as_ref()
     }
 
-    /// Why the backends that were tried first do not work here.
+    /// Why the preferred backends do not work here.
     pub fn problems(&self) -> &[String] {
         &self.detected.problems
     }
@@ -108,7 +108,7 @@ impl SessionSandbox {
         self.settings.fail_if_unavailable == Some(true)
     }
 
-    /// The sentence for a machine without a working backend.
+    /// The message for a machine without a working backend; `None` when one works.
     pub fn unavailable(&self) -> Option<String> {
         self.backend().is_none().then(|| {
             format!("The sandbox is switched on but cannot be applied here: {}.", self.detected.problems.join("; "))
@@ -132,7 +132,7 @@ impl SessionSandbox {
         }
     }
 
-    /// How `command` is to run; `escaping` when it asked to leave.
+    /// Where `command` runs; `escaping` when it asked to run outside.
     pub fn placement(&self, command: &str, escaping: bool) -> CommandPlacement {
         if self.backend().is_none() {
             return CommandPlacement::Outside(CommandConfinement::Not);
@@ -146,7 +146,7 @@ impl SessionSandbox {
         CommandPlacement::Inside
     }
 
-    /// What permission is told of a command that runs in `made`.
+    /// How the permission decision treats a command that runs in `made`.
     pub fn confinement(&self, made: &PreparedSandbox) -> CommandConfinement {
         if made.complete && self.allows_without_asking() {
             CommandConfinement::Sandboxed
@@ -155,7 +155,7 @@ impl SessionSandbox {
         }
     }
 
-    /// Takes over what newly read settings refuse.
+    /// Adds the denials of changed settings and drops grants that they no longer contain.
     pub(crate) fn tightened(&self, loaded: &ProjectConfig) -> Self {
         let mut lists = self.lists.clone();
         lists.tighten(SandboxLists::read(loaded, &self.roots));
@@ -169,7 +169,7 @@ impl SessionSandbox {
         }
     }
 
-    /// The same sandbox around another checkout.
+    /// The same sandbox for another checkout.
     pub(crate) fn for_checkout(&self, loaded: &ProjectConfig, cwd: &Path) -> Self {
         let grounds = SandboxInputs { cwd: cwd.to_path_buf(), ..self.inputs.clone() };
         let ground = SandboxRoots::new(&grounds);
@@ -185,7 +185,7 @@ impl SessionSandbox {
         }
     }
 
-    /// The cage for the next command. Looks at the file system; blocking.
+    /// The sandbox for the next command. Reads the file system; blocking.
     pub fn prepare(&self, rules: &[RuleText], mode: PermissionMode) -> io::Result<PreparedSandbox> {
         let Some(backend) = self.detected.backend.clone() else {
             return Err(io::Error::other("the sandbox cannot be applied here"));
@@ -243,7 +243,7 @@ impl SessionSandbox {
         )
     }
 
-    /// The hosts that may and may not be reached, as written.
+    /// The allowed and the denied hosts, as written.
     pub fn domains(&self, rules: &[RuleText]) -> (Vec<String>, Vec<String>) {
         let mut lists = self.lists.clone();
         lists.add_rules(rules, &self.roots);
@@ -254,7 +254,7 @@ impl SessionSandbox {
 impl Drop for ScratchDir {
     fn drop(&mut self) {
         let scratch: &Path = &self.0;
-        // What a command was not allowed to make stays, for whoever wants to look at it.
+        // Files that a command was not allowed to create are kept for inspection.
         if !scratch.join("cage/set-aside").exists() {
             std::fs::remove_dir_all(scratch.join("cage")).ok();
         }
@@ -263,7 +263,7 @@ impl Drop for ScratchDir {
     }
 }
 
-/// The parts of a Bash call that decide where it runs.
+/// The command of a Bash call, and whether it asks to run outside of the sandbox.
 pub(crate) fn bash_input(json: &str) -> Option<(String, bool)> {
     let input: serde_json::Value = serde_json::from_str(json).ok()?;
     let command = input.get("command")?.as_str()?.to_owned();

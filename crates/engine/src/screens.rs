@@ -1,6 +1,6 @@
-//! What screens of a terminal show and change outside a conversation: the table of settings with where each value comes
-//! from, changes to one file of settings, and uncommitted work. Reads on demand and keeps nothing. A change is checked as
-//! `gimlet config` checks it. Blocking, apart from `uncommitted`.
+//! What terminal screens show and change outside a conversation: the settings with the file each value comes from,
+//! changes to a settings file, and uncommitted work. Reads on demand and caches nothing. Changes are validated like
+//! those of `gimlet config`. All functions block, except `uncommitted`.
 
 use crate::options::StartRequest;
 use crate::worktree::GitRunner;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use sys::Env;
 use wire::settings::{KeyShape, SettingKey, Settings, SettingsSource};
 
-/// The files a person may change, by the names people know.
+/// The settings files a person may change, with a description.
 pub const SETTINGS_FILES: [(&str, &str); 3] = [
     ("userSettings", "all your projects"),
     ("localSettings", "this project, only you"),
@@ -20,14 +20,14 @@ pub const SETTINGS_FILES: [(&str, &str); 3] = [
 /// One row of the settings screen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingRow {
-    /// `sandbox.enabled`
+    /// For example `sandbox.enabled`.
     pub key: String,
     pub about: &'static str,
     pub value: Option<Value>,
-    /// Which file decided it.
+    /// The file the value comes from; `None` when it is not set.
     pub source: Option<&'static str>,
     pub form: SettingForm,
-    /// Where it may be set.
+    /// The files in which it may be set.
     pub files: Vec<&'static str>,
 }
 
@@ -38,11 +38,11 @@ pub enum SettingForm {
     OneOf(&'static [&'static str]),
     Text,
     Number,
-    /// Lists and objects: their file is edited.
+    /// Lists and objects: edited in the file.
     File,
 }
 
-/// Every key, those that are set first.
+/// Every key; those that are set come first.
 pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
     let loaded = load(boot)?;
     let mut all = Vec::new();
@@ -96,13 +96,13 @@ fn source_of(file: &str) -> Result<SettingsSource, String> {
     known.into_iter().find(|source| source.as_str() == file).ok_or_else(|| format!("{file} is not a settings file"))
 }
 
-/// The file of that name.
+/// The path of that settings file.
 pub fn file(boot: &StartRequest, file: &str) -> Result<std::path::PathBuf, String> {
     settings_files::file_of(source_of(file)?, &boot.cwd, &boot.env)
         .ok_or_else(|| "there is no home directory; set HOME".into())
 }
 
-/// Sets a key in a file, or takes it out; says which file changed.
+/// Sets a key in a file, or removes it when `value` is `None`. Returns the path of the file.
 pub fn change(boot: &StartRequest, file_name: &str, key: &str, value: Option<Value>) -> Result<String, String> {
     let path: Vec<&str> = key.split('.').collect();
     let top = Settings::KEYS.iter().find(|known| known.name == path[0]);
@@ -130,12 +130,12 @@ pub fn change(boot: &StartRequest, file_name: &str, key: &str, value: Option<Val
     Ok(written.path.display().to_string())
 }
 
-/// Removes the stored key; whether there was one.
+/// Removes the stored API key; returns whether there was one.
 pub fn sign_out(env: &Env) -> Result<bool, String> {
     config::credential_store::forget(env).map_err(|error| error.to_string())
 }
 
-/// Themes of the configuration directory: their names and texts.
+/// Names and texts of the themes in the configuration directory.
 pub fn themes(env: &Env) -> Vec<(String, String)> {
     let Some(home) = config::state::config_home(env) else { return Vec::new() };
     let Ok(entries) = std::fs::read_dir(home.join("themes")) else { return Vec::new() };
@@ -151,13 +151,12 @@ pub fn themes(env: &Env) -> Vec<(String, String)> {
     found
 }
 
-/// The file of the person's own keys.
+/// The file with the user's key bindings.
 pub fn key_file(env: &Env) -> Option<std::path::PathBuf> {
     config::state::config_home(env).map(|home| home.join("keybindings.json"))
 }
 
-/// What is not committed yet, as git shows it, with the names of files that are new. No external diff or text
-/// conversion takes part.
+/// The uncommitted changes as git shows them, and the names of new files. Runs no external diff or text conversion.
 pub async fn uncommitted(boot: &StartRequest) -> Result<String, String> {
     let git = GitRunner { dir: &boot.cwd, env: &boot.env };
     let plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];

@@ -1,4 +1,4 @@
-//! One conversation: who owns what, and what happens between turns.
+//! One conversation: the owner of its parts, and what happens between turns.
 
 mod attachment;
 mod messages;
@@ -44,74 +44,74 @@ use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SdkMessage, SystemBody, UserMessage};
 
-/// How long a run without further input waits for its background work.
+/// How long a run without further input waits for its background tasks, in milliseconds.
 const WAIT_CEILING_MS: u64 = 600_000;
 
-/// Disjoint parts with one owner each, so that a phase and the command channel never fight over a borrow.
+/// Disjoint parts, so that a phase and the command channel never borrow the same one.
 pub(crate) struct Session {
     pub control: SessionControl,
     pub context: ModelContext,
     pub io: SessionIo,
     pub start: StartState,
-    /// What another conversation is made from; agents have only one.
+    /// The inputs of the system prompt for another conversation; `None` for agents.
     pub recipe: Option<crate::open::PromptRecipe>,
 }
 
-/// What the first prompt brings with it.
+/// What is applied with the first prompt.
 #[derive(Default)]
 pub(crate) struct StartState {
-    /// The mark of a session that was put away; what is said brings it back.
+    /// The mark of an archived session; removed by the first prompt.
     pub unarchive: Option<std::path::PathBuf>,
     /// The conversation to copy into the new file.
     pub fork_of: Option<store::LoadedConversation>,
-    /// How the session came to be, as SessionStart hooks are told.
+    /// How the session started, as SessionStart hooks receive it.
     pub source: &'static str,
     /// Which Setup hooks run first.
     pub setup: Option<&'static str>,
     /// `--init-only`
     pub only_hooks: bool,
-    /// What SessionStart hooks want the model to know.
+    /// Texts of SessionStart hooks for the model.
     pub contexts: Vec<crate::hooks::HookText>,
-    /// A SessionStart hook said `continue: false`.
+    /// The reason of a SessionStart hook that returned `continue: false`.
     pub refused: Option<String>,
     /// `--name`
     pub name: Option<String>,
-    /// A title the host has not heard of.
+    /// A title that has not been sent to the host.
     pub told_title: Option<String>,
-    /// The mode, when it is not the one the resumed conversation was left in.
+    /// The mode, when it differs from that of the resumed conversation.
     pub new_mode: Option<PermissionMode>,
-    /// The definition the main thread runs as, when the file does not say so yet.
+    /// The definition the main thread runs as, to be recorded in the transcript.
     pub agent: Option<String>,
-    /// What agents left for a conversation that is taken up again.
+    /// Undelivered results of agents of a resumed conversation.
     pub agent_recovery: AgentRecovery,
-    /// A call that a hook left for this run.
+    /// A call that a hook deferred to this run.
     pub deferred: Option<calls::ToolUse>,
-    /// The host already knows that the turn has begun.
+    /// The host has already been told that the turn started.
     pub is_announced: bool,
-    /// What the agent the main thread runs as wants said before the first prompt.
+    /// The text that the agent definition puts before the first prompt.
     pub initial_prompt: Option<String>,
-    /// The worktree the session is in, when the file does not say so yet.
+    /// A change of the worktree, to be recorded in the transcript.
     pub place_change: Option<PlaceChange>,
 }
 
-/// What the file is told about the session's place.
+/// A change of the session's worktree to record.
 pub(crate) enum PlaceChange {
     Inside,
-    /// The worktree it was in is gone.
+    /// The worktree it was in no longer exists.
     Gone,
 }
 
-/// What wakes an idle session besides its host.
+/// Events that wake an idle session, besides commands of its host.
 enum IdleEvent {
     Task(tools::tasks::TaskEvent),
     Hook(crate::hooks::HookText),
-    /// An MCP server came, went or changed.
+    /// An MCP server connected, disconnected or changed.
     Servers,
 }
 
-/// What became of what opened a turn.
+/// The result of opening a turn.
 pub(crate) enum TurnOpening {
-    /// The skills it named are still to be loaded.
+    /// The prompt was accepted; the skills it named must still be loaded.
     Accepted(Option<SkillRequest>),
     /// Hooks refused the prompt, for this reason.
     Refused(String),
@@ -128,11 +128,11 @@ pub(crate) struct SessionIo {
     pub policy: Arc<Policy>,
     pub watch: crate::settings_watch::SettingsWatch,
     pub mode: PermissionMode,
-    /// What the host chose with `set_permission_mode`.
+    /// The mode the host chose with `set_permission_mode`.
     pub chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
     pub bypass: BypassAvailability,
     pub mode_owner: ModeOwner,
-    /// How many of the session's grants are in force here.
+    /// How many of the session's grants have been applied here.
     pub grants_seen: usize,
     pub permission_channel: PermissionChannel,
     pub registry: Arc<ToolRegistry>,
@@ -141,7 +141,7 @@ pub(crate) struct SessionIo {
     pub structured: Option<Arc<StructuredOutput>>,
     pub ledger: Ledger,
     pub denials: Vec<PermissionDenial>,
-    /// Shared calls that may run at once.
+    /// Maximum number of shared calls that run at once.
     pub concurrency: usize,
     pub live_record: Option<Arc<LiveRecord>>,
     pub flags: HostFlags,
@@ -151,7 +151,7 @@ pub(crate) struct SessionIo {
     pub results: u64,
     /// Starts agents for this session.
     pub spawner: Arc<AgentSpawner>,
-    /// What keeps an agent with a worktree of its own inside it.
+    /// Confines an agent to its worktree.
     pub worktree_guard: Option<Arc<WorktreeGuard>>,
     /// The worktree this session works in.
     pub active_worktree: Option<Arc<ActiveWorktree>>,
@@ -160,14 +160,14 @@ pub(crate) struct SessionIo {
     pub plan: crate::plan::PlanState,
 }
 
-/// What the host asked to be told.
+/// Which messages the host wants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostFlags {
     pub partial_messages: bool,
     pub replay_user_messages: bool,
-    /// It shows the conversation to a person: what display hooks replace is not told as it arrives.
+    /// It shows the conversation to a person: text that display hooks may replace is not streamed.
     pub has_screen: bool,
-    /// The run ends with the result of this turn: nothing may go on behind it.
+    /// The run ends with the result of this turn: background tasks are stopped.
     pub ends_after_turn: bool,
     pub session_state: Option<StateFrames>,
 }
@@ -176,7 +176,7 @@ pub(crate) struct HostFlags {
 pub(crate) enum StateFrames {
     /// For any reader.
     Open,
-    /// Marked as meant for the SDK alone.
+    /// Marked as meant for the SDK only.
     SdkOnly,
 }
 
@@ -188,15 +188,15 @@ pub(crate) struct InitFacts {
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,
-    /// What it could be.
+    /// The available output styles.
     pub output_styles: Vec<String>,
     pub betas: Vec<String>,
-    /// Which tool is meant when the model names another.
+    /// Maps tool names that the model may use to the tools that are meant.
     pub tool_aliases: std::collections::BTreeMap<String, String>,
 }
 
 impl Session {
-    /// Serves turns until the host has no more, then closes the session.
+    /// Serves turns until the host sends no more, then closes the session.
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.state);
         let mut chores = tokio::task::JoinSet::new();
@@ -245,7 +245,8 @@ impl Session {
         self.close().await;
     }
 
-    /// Something ended while the session was idle: the model hears of it in a turn of its own, unless a person ended it.
+    /// Handles a task that ended while the session was idle: starts a turn to tell the model, unless a person stopped
+    /// the task.
     async fn handle_task_event(&mut self, event: TaskEvent) {
         match tasks::send_event(event, &self.io).await {
             Some(notice) if notice.wakes => {
@@ -256,8 +257,8 @@ impl Session {
         }
     }
 
-    /// No more input comes, but something goes on in the background: its end is waited for, within a limit, and the model
-    /// hears of it in a turn of its own. What outlasts the limit is stopped with the result of one last turn.
+    /// After the end of input: waits for background tasks, within a limit, and starts a turn for each that ends.
+    /// Tasks that exceed the limit are stopped with the result of a last turn.
     async fn await_background(&mut self) {
         let ceiling = self.io.env.number("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").unwrap_or(WAIT_CEILING_MS);
         let ceiling = (ceiling > 0).then(|| Duration::from_millis(ceiling));
@@ -286,7 +287,7 @@ impl Session {
         }
     }
 
-    /// What of the main thread's is waited for. Where a person sits at the screen only agents are.
+    /// The tasks of the main thread that the run waits for. In a terminal session only agents.
     fn awaited_tasks(&self) -> Vec<tools::tasks::TaskRecord> {
         let mut running = self.io.state.tasks.running();
         running.retain(|task| task.owner.is_none() && (task.is_agent() || !self.io.flags.has_screen));
@@ -298,7 +299,7 @@ impl Session {
         if self.io.flags.has_screen { tasks.has_pending_agents(None) } else { tasks.has_pending_events(None) }
     }
 
-    /// The wait is over. The model says what there is to say; what still runs then is stopped.
+    /// Runs the last turn after the waiting time; tasks that still run are stopped with its result.
     async fn run_last_turn(&mut self) {
         let row = |task: tools::tasks::TaskRecord| (task.id, task.description, task.output.display().to_string());
         let text = prompts::still_running(&self.awaited_tasks().into_iter().map(row).collect::<Vec<_>>());
@@ -306,7 +307,7 @@ impl Session {
         Box::pin(turn::run(self, TurnOpener::Notice(text))).await;
     }
 
-    /// A prompt is a command of ours or opens a turn.
+    /// Runs a prompt as a command or as a turn.
     async fn accept(&mut self, mut prompt: Prompt) {
         if let Some(content) =
             self.start.initial_prompt.take().and_then(|initial| with_prefix(&initial, &prompt.content))
@@ -316,8 +317,8 @@ impl Session {
         commands::accept(self, prompt).await;
     }
 
-    /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
-    /// recorded; the text says why.
+    /// Accepts what opens a turn: records it and tells the host that the turn starts. A prompt that hooks refuse is
+    /// not recorded; the result contains the reason.
     pub(crate) async fn open_turn(
         &mut self,
         opener: Option<&TurnOpener>,
@@ -399,14 +400,14 @@ impl Session {
         Ok(TurnOpening::Accepted(plan))
     }
 
-    /// Agents that hooks ask start from what holds now.
+    /// Publishes the current state for agents that hooks may start.
     pub(crate) fn publish_for_hooks(&self) {
         if self.io.hooks.has_agent_handlers() {
             self.io.spawner.publish_parent(&self.io, &self.context);
         }
     }
 
-    /// Agents the user named: the model is told to use them.
+    /// Tells the model to use the agents that the user named.
     fn note_mentions(&mut self, prompt: &str) -> Result<(), StoreError> {
         for agent_type in self.io.spawner.agents.mentioned(prompt) {
             let Some(attachment) = Attachment::agent_mention(&agent_type) else { continue };
@@ -415,7 +416,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the host that a turn begins, once.
+    /// Tells the host that a turn starts, once.
     pub(crate) async fn announce(&mut self) {
         if std::mem::take(&mut self.start.is_announced) {
             return;
@@ -423,14 +424,14 @@ impl Session {
         self.io.host.send(SdkMessage::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 
-    /// Tells the host what the session is called now, once.
+    /// Sends a changed title to the host, once.
     pub(crate) async fn tell_title(&mut self) {
         if let Some(title) = self.start.told_title.take() {
             self.io.host.system(SystemBody::SessionTitleChanged { title }).await;
         }
     }
 
-    /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
+    /// Checks for changed settings, a changed shell directory and watched files, and runs the hooks for them.
     pub(crate) async fn check_changes(&mut self, moment: SettingsCheckTime, token: &CancellationToken) {
         let Self { control, io, .. } = self;
         io.refresh_host_hooks();
@@ -438,22 +439,22 @@ impl Session {
             io.refresh_settings(moment, token).await;
             io.check_watched(token).await;
         };
-        // Told to stop meanwhile: the turn notices by itself.
+        // When the process must stop, the turn notices it itself.
         control.during(look).await;
     }
 
-    /// The model never sees it; the user hears why.
+    /// Refuses a prompt: the model never receives it; the user is shown the reason.
     async fn refuse_prompt(&mut self, why: String) -> Result<TurnOpening, StoreError> {
         self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
         let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
-        // A fork's file begins with its history, which comes with the first prompt that is accepted.
+        // The file of a fork starts with its history, which is written with the first accepted prompt.
         if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
             self.io.transcript.system("informational", fields)?;
         }
         Ok(TurnOpening::Refused(why))
     }
 
-    /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
+    /// Writes what precedes the first line of this process: the copied history of a fork, a changed mode, the name.
     pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
         let (fork_of, new_mode) = (self.start.fork_of.take(), self.start.new_mode.take());
         let session_id = self.io.host.session_id.clone();
@@ -487,7 +488,7 @@ impl Session {
         Ok(())
     }
 
-    /// A copy that was made in another directory belongs to that one.
+    /// Records that a fork belongs to another directory than its source.
     fn record_relocation(&mut self, source: &store::LoadedConversation) -> Result<(), StoreError> {
         let cwd = self.io.watch.cwd.display().to_string();
         let Some(from) = source.cwd.clone().filter(|from| *from != cwd && self.io.active_worktree.is_none()) else {
@@ -497,7 +498,7 @@ impl Session {
         self.io.transcript.meta(MetaEntry::Relocated { cwd, from, timestamp, session_id })
     }
 
-    /// Answers the calls whose agents ended unheard; the other ends are told with the next request.
+    /// Records the results of calls whose agents ended undelivered; other ends are sent with the next request.
     fn apply_recovery(&mut self, owed: AgentRecovery) -> Result<(), StoreError> {
         let session_dir = self.io.state.facts.session_dir.clone();
         for result in owed.results {
@@ -510,7 +511,7 @@ impl Session {
         Ok(())
     }
 
-    /// An agent is told what to do.
+    /// Records the task of an agent.
     async fn accept_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
         let owed = std::mem::take(&mut self.start.agent_recovery);
         self.apply_recovery(owed)?;
@@ -543,7 +544,7 @@ impl Session {
         self.record_prompt_as(prompt, &prompt.content)
     }
 
-    /// `content` is how the prompt stands in the conversation.
+    /// `content` is the prompt as recorded in the conversation.
     fn record_prompt_as(
         &mut self,
         prompt: &Prompt,
@@ -564,7 +565,7 @@ impl Session {
         Ok(written)
     }
 
-    /// That a prompt came and was taken up.
+    /// Records that a prompt was queued and dequeued.
     pub(crate) fn record_queued(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
         let session_id = self.io.host.session_id.clone();
         let operations: &[&str] =
@@ -579,7 +580,7 @@ impl Session {
         Ok(())
     }
 
-    /// Date and instructions stand beside the first prompt; a new day is told when it comes.
+    /// Adds the date and the instructions to the first prompt, and later a changed date.
     pub(crate) fn add_session_context(&mut self) -> Result<(), StoreError> {
         let is_first = !self.context.is_context_sent();
         let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
@@ -589,7 +590,7 @@ impl Session {
         self.attach(attachment)
     }
 
-    /// Records what stands beside the conversation and sends it from now on.
+    /// Records an attachment and sends it from now on.
     pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
         let uuid = self.io.transcript.attachment(attachment.line)?;
         self.context.push_before_prompt(&attachment.text, uuid);
@@ -619,7 +620,7 @@ impl Session {
         self.context.max_budget_usd.is_some_and(|max| self.io.ledger.process_cost() >= max)
     }
 
-    /// Background tasks that ended since the last request are told to the host and to the model.
+    /// Sends the ends of background tasks since the last request to the host and the model.
     pub(crate) async fn send_notices(&mut self) {
         let texts = self.io.hooks.take_late_texts().await;
         if let Err(error) = self.add_hook_texts(texts) {
@@ -634,7 +635,7 @@ impl Session {
         }
     }
 
-    /// A disk that begins to refuse is told to the user.
+    /// Warns the user when the disk starts to fail.
     pub(crate) async fn report_disk(&mut self) {
         if let Some(warning) = self.io.transcript.take_warning() {
             self.io.host.notice(warning).await;
@@ -665,7 +666,7 @@ impl Session {
 }
 
 impl Session {
-    /// Nobody can be asked what should become of it, so it stays.
+    /// Nobody can be asked whether to remove the worktree, so it is kept.
     async fn leave_worktree(&mut self) {
         let Some(stay) = self.io.active_worktree.take() else { return };
         stay.worktree.unlock();
@@ -674,7 +675,7 @@ impl Session {
 }
 
 impl SessionIo {
-    /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
+    /// Sends `idle`, `running` or `requires_action` to hosts that asked for it.
     pub(crate) async fn send_state(&self, state: &'static str) {
         if let Some(frames) = self.flags.session_state {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };

@@ -1,5 +1,5 @@
-//! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
-//! grants anything waits, because the session itself may have written it.
+//! Settings that change while a session runs. Changes are found by stat before calls run: new denials apply to the
+//! next call, new grants do not take effect, because the session itself may have written them.
 
 use crate::sandbox::SessionSandbox;
 use config::memory::InstructionMemory;
@@ -11,20 +11,20 @@ use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
 
-/// What of the instruction files is told.
+/// Which instruction files are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstructionScope {
     All,
-    /// To agents: the notes of earlier sessions are the main thread's.
+    /// For agents: only the main thread has the notes of earlier sessions.
     WithoutNotes,
-    /// To agents whose definition wants none.
+    /// For agents whose definition omits them.
     None,
 }
 
 #[derive(Clone)]
 pub(crate) struct SettingsWatch {
     pub cwd: PathBuf,
-    /// As the process got it, without the settings' own variables.
+    /// The environment of the process, without the variables of the settings.
     pub env: Env,
     pub selection: SettingsSelection,
     pub loaded: ProjectConfig,
@@ -32,19 +32,19 @@ pub(crate) struct SettingsWatch {
     pub flag_rules: Vec<RuleText>,
     /// Rules the host granted while the session runs, saved or not.
     pub granted_rules: Vec<RuleText>,
-    /// `--add-dir`: no change of settings takes them away.
+    /// `--add-dir`: a change of settings does not remove them.
     pub flag_directories: Vec<PathBuf>,
     pub granted_directories: Vec<PathBuf>,
     /// Without the additional directories.
     pub place: SessionDirectories,
-    /// What the user has to be told about changes.
+    /// Notices for the user about changes.
     pub notices: Vec<String>,
-    /// Where the session keeps notes of its own.
+    /// The default folder for notes.
     pub notes: PathBuf,
     pub instructions: InstructionScope,
     /// `None` when there is no sandbox.
     pub sandbox: Option<Arc<SessionSandbox>>,
-    /// What the command line leaves of hooks.
+    /// How the command line restricts hooks.
     pub reduced: crate::hooks::HookRestriction,
 }
 
@@ -59,12 +59,12 @@ impl SettingsWatch {
         policy
     }
 
-    /// All rules in force.
+    /// All active rules.
     pub(crate) fn rules(&self) -> Vec<RuleText> {
         self.loaded.rules.iter().chain(&self.flag_rules).chain(&self.granted_rules).cloned().collect()
     }
 
-    /// Instruction files as they are on disk now.
+    /// The instruction files as they are on disk now.
     pub(crate) fn memory(&self) -> InstructionMemory {
         if self.instructions == InstructionScope::None {
             return InstructionMemory::default();
@@ -89,12 +89,12 @@ impl SettingsWatch {
         memory
     }
 
-    /// Where notes for later sessions are kept; `None` when they are switched off.
+    /// The folder for notes to later sessions; `None` when notes are switched off.
     pub(crate) fn notes_dir(&self) -> Option<PathBuf> {
         config::memory::auto_directory(&self.loaded.env, &self.loaded, Some(&self.notes))
     }
 
-    /// The directories besides the starting one.
+    /// The directories in addition to the starting one.
     pub(crate) fn additional(&self) -> Vec<PathBuf> {
         let mut all = self.flag_directories.clone();
         for dir in self.loaded.additional_directories.iter().chain(&self.granted_directories) {
@@ -105,7 +105,7 @@ impl SettingsWatch {
         all
     }
 
-    /// The session works in another checkout; what its settings say stays.
+    /// Moves to another checkout; the settings stay.
     pub(crate) fn move_to(&mut self, cwd: &std::path::Path) {
         self.place.cwd = cwd.to_path_buf();
         if let Some(first) = self.place.roots.first_mut() {
@@ -114,13 +114,13 @@ impl SettingsWatch {
         self.sandbox = self.sandbox.as_ref().map(|known| Arc::new(known.for_checkout(&self.loaded, cwd)));
     }
 
-    /// Takes rules of files and grants out of force.
+    /// Removes rules of files and granted rules.
     pub(crate) fn remove_rules(&mut self, gone: impl Fn(&RuleText) -> bool) {
         self.loaded.rules.retain(|rule| !gone(rule));
         self.granted_rules.retain(|rule| !gone(rule));
     }
 
-    /// What the settings files say now, when one of them changed. A few stat calls otherwise.
+    /// The changed settings; `None` when no file has changed, which costs a few stat calls.
     pub(crate) fn changed(&mut self, author: ChangeAuthor) -> Option<ProjectConfig> {
         let place = (self.cwd.as_path(), &self.env, &self.selection);
         match ConfigLoader::refresh_by(&self.loaded, place, author)? {
@@ -133,10 +133,10 @@ impl SettingsWatch {
         }
     }
 
-    /// The new settings are in force, as far as they may be; what has to wait is told.
+    /// Applies new settings as far as allowed; adds a notice about what is not applied.
     pub(crate) fn apply(&mut self, loaded: ProjectConfig) {
         let told = &self.loaded.pending;
-        // What the host granted is in force already; its line in the file is the record of it.
+        // What the host granted is already active and was saved to the file.
         let granted = |waiting: &String| {
             self.granted_rules.iter().any(|rule| *waiting == format!("allow rule {}", rule.text))
                 || self
@@ -157,7 +157,7 @@ impl SettingsWatch {
         self.loaded = loaded;
     }
 
-    /// What the user was not told yet.
+    /// Takes the notices that were not shown yet.
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }

@@ -1,6 +1,6 @@
-//! Questions on the side: asked with the conversation as it stands, answered without tools, and part of nothing. The request is
-//! the conversation's next one with the question as its last words, so that its prefix is read from the cache; the history, the
-//! transcript and a turn that runs meanwhile do not notice. What it costs is counted.
+//! Side questions: asked with the current conversation, answered without tools, and not part of it. The request is
+//! the conversation's next one with the question as its last message, so that its prefix is read from the prompt
+//! cache. History, transcript and a running turn are not affected; the cost is counted.
 
 use crate::control::RequestRefusal;
 use crate::prompts;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A question that is ready to be asked.
+/// A side question with its request.
 pub(crate) struct SideQuestionRequest {
     pub side: Arc<SideClient>,
     pub client: ModelClient,
@@ -24,13 +24,13 @@ impl SideQuestionRequest {
         self.side.complete(&self.client, &self.request).await
     }
 
-    /// As a host is told.
+    /// The answer as a reply to the host.
     pub(crate) async fn reply(self) -> Result<Value, RequestRefusal> {
         self.answer().await.map(|answer| json!({ "answer": answer })).map_err(RequestRefusal::new)
     }
 }
 
-/// While a turn runs: with what was last sent.
+/// While a turn runs: uses the last request that was sent. `None` when there is none.
 pub(crate) fn beside_turn(side: &Arc<SideClient>, question: &str) -> Option<SideQuestionRequest> {
     let (client, sent) = side.last_request()?;
     let mut request = (*sent).clone();
@@ -39,7 +39,7 @@ pub(crate) fn beside_turn(side: &Arc<SideClient>, question: &str) -> Option<Side
 }
 
 impl Session {
-    /// With everything that was said.
+    /// Between turns: uses the whole conversation.
     pub(crate) async fn side_question(&mut self, question: &str) -> Result<SideQuestionRequest, String> {
         if self.is_over_budget() {
             return Err("The budget of this session is used up.".into());
@@ -50,7 +50,7 @@ impl Session {
         Ok(SideQuestionRequest { side: Arc::clone(&self.io.side), client, request })
     }
 
-    /// Asked by the host between two turns; the answer is a reply like any other.
+    /// Answers a side question of the host between two turns.
     pub(crate) async fn start_side_question(&mut self, request_id: String, question: &str) {
         let asked = self.side_question(question).await;
         self.control.start_reply(request_id, async move {
@@ -61,7 +61,7 @@ impl Session {
         });
     }
 
-    /// Typed as a command. `None` when the process must stop.
+    /// Answers a typed side question. `None` when the process must stop.
     pub(crate) async fn typed_side_question(
         &mut self,
         question: &str,

@@ -1,5 +1,5 @@
-//! Model requests that tools make (page extraction, web search): the session's credentials, no history, and their
-//! usage in the totals.
+//! Model requests of tools and hooks (page extraction, web search): they use the session's credentials, have no
+//! history, and count in the totals. Side questions are sent through the same client.
 
 use crate::ledger::Ledger;
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ use tools::{SideModel, SideReply, SideRequest};
 use wire::block::BlockHead;
 use wire::usage::Usage;
 
-/// How often a failed side request is made again.
+/// How often a failed side request is retried.
 const MAX_RETRIES: u32 = 3;
 
 pub(crate) struct SideClient {
@@ -28,7 +28,7 @@ struct SideState {
     client: Option<ModelClient>,
     main: String,
     usage: Vec<(String, Usage)>,
-    /// What the running turn last sent.
+    /// The last request of the running turn.
     last_request: Option<Arc<ModelRequest>>,
 }
 
@@ -41,35 +41,35 @@ impl SideClient {
         self.shared.lock()
     }
 
-    /// Requests belong to another conversation from now on.
+    /// Sends later requests for another conversation.
     pub(crate) fn begin_session(&self, identity: Arc<RequestIdentity>) {
         *self.identity.lock() = identity;
     }
 
-    /// The client and main model that calls of the coming batch use.
+    /// Sets the client and main model that the next calls use.
     pub(crate) fn set(&self, client: ModelClient, main: &str) {
         let mut shared = self.shared();
         shared.client = Some(client);
         main.clone_into(&mut shared.main);
     }
 
-    /// The turn sends this now.
+    /// Records the request that the turn sends now.
     pub(crate) fn set_last_request(&self, request: &Arc<ModelRequest>) {
         self.shared().last_request = Some(Arc::clone(request));
     }
 
-    /// The turn is over.
+    /// Drops the request at the end of the turn.
     pub(crate) fn clear_last_request(&self) {
         self.shared().last_request = None;
     }
 
-    /// The client and the last request of the turn that runs.
+    /// The client and the last request of the running turn.
     pub(crate) fn last_request(&self) -> Option<(ModelClient, Arc<ModelRequest>)> {
         let shared = self.shared();
         Some((shared.client.clone()?, shared.last_request.clone()?))
     }
 
-    /// Asks with a whole request; the text of the answer.
+    /// Sends a complete request; returns the text of the answer.
     pub(crate) async fn complete(&self, client: &ModelClient, request: &ModelRequest) -> Result<String, String> {
         let done = complete(client, request).await.map_err(|error| error.to_string())?;
         let answered = if done.assembly.model.is_empty() { request.model.clone() } else { done.assembly.model };
@@ -82,7 +82,7 @@ impl SideClient {
         }
     }
 
-    /// Moves what side requests used into the ledger.
+    /// Moves the usage of side requests to the ledger.
     pub(crate) fn drain_usage(&self, ledger: &mut Ledger) {
         for (model, usage) in std::mem::take(&mut self.shared().usage) {
             ledger.record_side(&model, &usage);
@@ -93,7 +93,7 @@ impl SideClient {
         self.ask_model(None, request).await
     }
 
-    /// As `ask`, of the model with this id.
+    /// Like `ask`, with the model `named`; `None` for the default of the purpose.
     pub(crate) async fn ask_model(&self, named: Option<String>, request: SideRequest) -> Result<SideReply, String> {
         let (client, main) = {
             let shared = self.shared();
@@ -118,7 +118,7 @@ impl SideClient {
     }
 }
 
-/// A side request has no effects, so a failed one is simply made again, a few times.
+/// A side request has no side effects, so a failed one is retried a few times.
 async fn complete(client: &ModelClient, request: &ModelRequest) -> Result<Completion, ModelError> {
     let mut policy = RetryPolicy::default();
     policy.max_retries = MAX_RETRIES;

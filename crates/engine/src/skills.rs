@@ -1,5 +1,5 @@
-//! What users and projects taught the session: skills, commands, and instruction files that come with the files it touches.
-//! Listed when a turn opens, checked by stat before every step, told as additions so that what was sent stays as it was.
+//! Skills, custom commands, and instruction files that apply to the files a session touches. Listed when a turn
+//! starts, checked by stat before every step, and sent as additions, so that earlier requests keep their bytes.
 
 mod inject;
 pub(crate) mod invoke;
@@ -27,15 +27,15 @@ use tokio::task::JoinHandle;
 use tools::Workspace;
 use wire::settings::{RuleText, Settings};
 
-/// What the session and its Skill tool both see.
+/// Shared by the session and its Skill tool.
 #[derive(Default)]
 pub(crate) struct SkillState {
     skills: Arc<Skills>,
-    /// `None` until another conversation begins.
+    /// `None` until another conversation starts.
     facts: Option<Arc<SkillFacts>>,
-    /// The rules in force, for commands inside skills.
+    /// The current rules, for commands inside skills.
     policy: Option<Arc<Policy>>,
-    /// Starts the skills that are agents.
+    /// Starts skills that run as agents.
     spawner: Option<Arc<AgentSpawner>>,
     /// Skills that calls of this batch loaded.
     loaded: Vec<SkillInvocation>,
@@ -43,7 +43,7 @@ pub(crate) struct SkillState {
 
 pub(crate) type SharedSkills = Arc<Mutex<SkillState>>;
 
-/// Facts that hold for the whole session.
+/// Facts that are fixed for the whole conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct SkillFacts {
     pub env: Env,
@@ -52,7 +52,7 @@ pub(crate) struct SkillFacts {
     pub budget: ListingBudget,
     /// `disableSkillShellExecution`
     pub shell_disabled: bool,
-    /// Only the administrator's allow rules count.
+    /// Only the allow rules of managed settings count.
     pub managed_rules_only: bool,
     /// `rulesOnWrite`
     pub rules_on_write: bool,
@@ -60,60 +60,60 @@ pub(crate) struct SkillFacts {
 
 pub(crate) struct SessionSkills {
     facts: Arc<SkillFacts>,
-    /// `None` where skills are switched off.
+    /// `None` when skills are switched off.
     roots: Option<DefinitionRoots>,
     overrides: BTreeMap<String, String>,
-    /// The only skills the model is offered, when the host says so.
+    /// The only skills the model is offered; `None` for all.
     only: Option<Vec<String>>,
     shared: SharedSkills,
-    /// The first listing, made beside everything else that happens at start.
+    /// The first listing, made in the background at start.
     first_listing: Option<JoinHandle<Skills>>,
-    /// It was made just now.
+    /// The first listing has just been taken.
     is_fresh: bool,
-    /// Directories below the start directory that brought skills.
+    /// Directories below the start directory that contain skills.
     nested: Vec<PathBuf>,
-    /// Skills bound to paths whose files came into play.
+    /// Skills with `paths` whose files were touched.
     active_by_path: BTreeSet<String>,
-    /// Lines of the listing the model knows, by name.
+    /// Lines of the listing that were sent to the model, by name.
     sent_lines: BTreeMap<String, String>,
     is_cut_reported: bool,
-    /// The listing may differ from what was told.
+    /// The listing may differ from what was sent.
     is_listing_stale: bool,
     lazy: LazyMemory,
-    /// What active skills grant and take away until the next prompt.
+    /// Rules of active skills, until the next prompt.
     grants: Vec<RuleText>,
-    /// The skill that was last taken up since the prompt.
+    /// The skill that was last loaded since the prompt.
     active: Option<String>,
-    /// What each skill last said, to say it only once; the newest last.
+    /// The last text of each skill, to send it only once; newest last.
     sent_texts: Vec<(String, String)>,
 }
 
-/// What `SessionSkills::new` is made of.
+/// The parameters of `SessionSkills::new`.
 #[derive(Clone)]
 pub(crate) struct SessionSkillsParts {
     pub facts: SkillFacts,
     pub roots: Option<DefinitionRoots>,
     pub overrides: BTreeMap<String, String>,
-    /// The only skills the model is offered.
+    /// The only skills the model is offered; `None` for all.
     pub only: Option<Vec<String>>,
     pub lazy: LazyMemory,
-    /// Lines of the listing that a resumed conversation already holds.
+    /// Lines of the listing that a resumed conversation already contains.
     pub sent_lines: Vec<String>,
 }
 
-/// What the main thread and every agent are taught from.
+/// The template from which skills of the main thread and of every agent are built.
 #[derive(Clone)]
 pub(crate) struct SkillsTemplate(pub(crate) SessionSkillsParts);
 
 impl SkillsTemplate {
-    /// `told` are lines of the listing that the conversation already holds.
+    /// `told` are lines of the listing that the conversation already contains.
     pub(crate) fn build(&self, told: Vec<String>) -> SessionSkills {
         SessionSkills::new(SessionSkillsParts { sent_lines: told, ..self.0.clone() })
     }
 }
 
 impl SessionSkills {
-    /// Begins to list skills. Inside the runtime only.
+    /// Starts to list skills. Must be called inside the runtime.
     pub(crate) fn new(parts: SessionSkillsParts) -> Self {
         let first = parts.roots.clone().map(|roots| {
             let overrides = parts.overrides.clone();
@@ -151,7 +151,7 @@ impl SessionSkills {
         Arc::clone(&self.state().skills)
     }
 
-    /// Waits for the first listing; later, lists again when something changed on disk.
+    /// Takes the first listing; later, lists again when something changed on disk.
     pub(crate) async fn refresh(&mut self) {
         if let Some(first) = self.first_listing.take() {
             match first.await {
@@ -161,7 +161,7 @@ impl SessionSkills {
             self.is_fresh = true;
             return;
         }
-        // The first step comes right behind the first listing.
+        // The first step follows directly after the first listing.
         if std::mem::take(&mut self.is_fresh) {
             return;
         }
@@ -170,7 +170,7 @@ impl SessionSkills {
         }
     }
 
-    /// A hook wrote skills: the next look lists them, whatever the clock of the disk says.
+    /// Lists skills again because a hook wrote some; file times may not show it.
     pub(crate) fn relist(&mut self) {
         let Some(roots) = self.roots.clone() else { return };
         let (nested, overrides) = (self.nested.clone(), self.overrides.clone());
@@ -208,17 +208,17 @@ impl SessionSkills {
         skills.all.iter().filter(|skill| skill.is_listed()).map(|skill| skill.name.clone()).collect()
     }
 
-    /// The lines of the listing that the model knows, or will be told with the first prompt.
+    /// The lines of the listing that were sent, or that the first prompt will send.
     pub(crate) fn listed_lines(&self) -> BTreeMap<String, String> {
         if self.is_unsent() { self.listing().lines.into_iter().collect() } else { self.sent_lines.clone() }
     }
 
-    /// Nothing of the listing was told yet.
+    /// Whether nothing of the listing was sent yet.
     fn is_unsent(&self) -> bool {
         self.is_listing_stale && self.sent_lines.is_empty()
     }
 
-    /// What the listing adds to the first request, as long as it was not sent.
+    /// Estimated tokens of the listing that the first request will add; 0 once it was sent.
     pub(crate) fn unsent_tokens(&self) -> u64 {
         if !self.is_unsent() {
             return 0;
@@ -226,7 +226,7 @@ impl SessionSkills {
         self.listing().lines.iter().map(|(_, line)| model::estimate::text(line.len())).sum()
     }
 
-    /// What of the listing the model does not know yet.
+    /// The changes of the listing to send, and a warning for the user.
     pub(crate) fn due_listing(&mut self) -> Option<(Attachment, Option<String>)> {
         if !std::mem::take(&mut self.is_listing_stale) {
             return None;
@@ -259,7 +259,7 @@ impl SessionSkills {
         })
     }
 
-    /// What the listing weighs, by skill.
+    /// Name, scope and estimated tokens of each listed skill.
     pub(crate) fn listing_tokens(&self) -> Vec<(String, &'static str, u64)> {
         let skills = self.skills();
         let source = |name: &str| skills.find(name).map_or("project", |skill| skill.scope.name());
@@ -267,7 +267,7 @@ impl SessionSkills {
         self.listed_lines().iter().map(row).collect()
     }
 
-    /// Once: which skills are listed without their description.
+    /// A warning, once, about skills that are listed without description.
     fn cut_warning(&mut self, listing: &SkillListing) -> Option<String> {
         if listing.cut.is_empty() || std::mem::replace(&mut self.is_cut_reported, true) {
             return None;
@@ -283,7 +283,7 @@ impl SessionSkills {
         ))
     }
 
-    /// Files were read or changed: the instructions that hold for them.
+    /// Files were read or changed: returns the instructions that apply to them.
     pub(crate) async fn touch(&mut self, files: &[FileTouch]) -> Vec<MemoryFile> {
         let mut brought = Vec::new();
         let mut new_skills = false;
@@ -318,7 +318,7 @@ impl SessionSkills {
         self.active_by_path.extend(matching);
     }
 
-    /// Before a batch of calls: the rules that commands inside skills are judged by, and who starts agents for them.
+    /// Before a batch of calls: sets the rules for commands inside skills, and the spawner for their agents.
     pub(crate) fn share(&self, policy: &Arc<Policy>, spawner: &Arc<AgentSpawner>) {
         let mut shelf = self.state();
         shelf.policy = Some(Arc::clone(policy));
@@ -330,7 +330,7 @@ impl SessionSkills {
         std::mem::take(&mut self.state().loaded)
     }
 
-    /// The text to add for an invocation: the whole of it, or a note that nothing changed.
+    /// The text to add for an invocation: its whole text, or a note that it is unchanged.
     pub(crate) fn text_to_send(&mut self, invocation: &SkillInvocation) -> String {
         let name = &invocation.skill.name;
         let before = self.sent_texts.iter().position(|(said, _)| said == name).map(|at| self.sent_texts.remove(at).1);
@@ -342,7 +342,7 @@ impl SessionSkills {
         invocation.text.clone()
     }
 
-    /// Another conversation begins: nothing was told, said or granted in it yet.
+    /// Resets what was sent and granted, for a new conversation.
     pub(crate) fn begin_session(&mut self, id: &str, lazy: LazyMemory) {
         self.facts = Arc::new(SkillFacts { session_id: id.to_owned(), ..(*self.facts).clone() });
         self.state().facts = Some(Arc::clone(&self.facts));
@@ -353,14 +353,15 @@ impl SessionSkills {
         self.reset_sent(lazy);
     }
 
-    /// The conversation was summarised: what was told beside it is gone, and instructions that come with files come again.
+    /// After a compaction: the listing and the instructions for touched files are sent again.
     pub(crate) fn reset_sent(&mut self, lazy: LazyMemory) {
         self.lazy = lazy;
         self.sent_lines.clear();
         self.is_listing_stale = true;
     }
 
-    /// What skills said before a summary, the newest first, within limits. The others may be said again in full.
+    /// The texts of skills to send again after a compaction, newest first, within limits. Texts that do not fit are
+    /// sent in full at the next invocation.
     pub(crate) fn texts_to_resend(&mut self) -> Vec<String> {
         let mut left = MAX_TEXTS_BYTES;
         let mut again = Vec::new();
@@ -387,19 +388,19 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 impl SessionSkills {
-    /// The skill that the model follows, as far as it can be told.
+    /// The skill that the model was last given.
     pub(crate) fn active(&self) -> Option<&str> {
         self.active.as_deref()
     }
 
-    /// What skills grant and take away now.
+    /// The current rules of active skills.
     pub(crate) fn grants(&self) -> &[RuleText] {
         &self.grants
     }
 }
 
 impl SessionIo {
-    /// A new prompt ends what skills granted.
+    /// Drops the rules of skills, because a new prompt arrived.
     pub(crate) fn end_grants(&mut self) {
         self.skills.active = None;
         if !std::mem::take(&mut self.skills.grants).is_empty() {
@@ -407,7 +408,7 @@ impl SessionIo {
         }
     }
 
-    /// What a skill grants and takes away holds from now on.
+    /// Applies the rules of a skill from now on.
     pub(crate) fn grant_skill(&mut self, rules: Vec<RuleText>) {
         if !rules.is_empty() {
             self.skills.grants.extend(rules);
@@ -424,13 +425,13 @@ pub(crate) fn with_rules(policy: &Policy, rules: &[RuleText]) -> Policy {
     policy
 }
 
-/// The name a line of the listing is about.
+/// The skill name in a line of the listing.
 fn name_in(line: &str) -> &str {
     let line = line.strip_prefix("- ").unwrap_or(line);
     line.split_once(": ").map_or(line, |(name, _)| name)
 }
 
-/// How often each skill was invoked, from the state file. Read only when there is something to choose.
+/// How often each skill was invoked, from the state file. Read only when there are more than `ALWAYS_LISTED` skills.
 fn uses(env: &Env, skills: &Skills) -> BTreeMap<String, u64> {
     const ALWAYS_LISTED: usize = 20;
     if skills.all.len() <= ALWAYS_LISTED {
@@ -439,7 +440,7 @@ fn uses(env: &Env, skills: &Skills) -> BTreeMap<String, u64> {
     config::GlobalState::read(env).skill_uses()
 }
 
-/// What the model was told of and is no longer listed.
+/// Skills that were sent and are no longer listed.
 fn removed_names<'a>(known: &'a BTreeMap<String, String>, listing: &SkillListing) -> Vec<&'a str> {
     if known.is_empty() {
         return Vec::new();
@@ -458,7 +459,7 @@ pub(crate) fn budget(env: &Env, settings: &Settings, window: u64) -> ListingBudg
     }
 }
 
-/// Tools whose calls bring a file into play, by the field that names it.
+/// Tools that work on a file, and the field that names it.
 const FILE_FIELDS: [(&str, &str); 5] = [
     ("Read", "file_path"),
     ("Edit", "file_path"),
@@ -474,14 +475,14 @@ pub(crate) enum FileContact {
     Write,
 }
 
-/// A file that came into play.
+/// A file that a call touched.
 #[derive(Clone, Debug)]
 pub(crate) struct FileTouch {
     path: PathBuf,
     by: FileContact,
 }
 
-/// The file each call names, if it works on one.
+/// The file that each call names; `None` for calls without one.
 pub(crate) fn named_files(uses: &[ToolUse]) -> Vec<Option<(String, FileContact)>> {
     let named = |used: &ToolUse| {
         let (tool, field) = FILE_FIELDS.iter().find(|(tool, _)| *tool == wire::names::canonical(&used.name))?;

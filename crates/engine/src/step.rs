@@ -1,5 +1,5 @@
-//! One provider request and its response. Blocks are told to the host as they close; their transcript lines wait for
-//! the final usage. A response that broke off is kept as far as it is safe to keep, or asked for again; never both.
+//! One provider request and its response. Blocks are sent to the host as they close; their transcript lines wait for
+//! the final usage. A response that broke off is either kept as far as that is safe, or requested again, never both.
 
 mod failure;
 mod reception;
@@ -19,7 +19,7 @@ use sys::Env;
 use wire::mode::PermissionMode;
 use wire::sdk::SystemBody;
 
-/// The tries of the current step. A response that was kept begins a new count.
+/// The retries of the current step. A response that was kept resets them.
 pub(crate) struct StepAttempts {
     initial_policy: RetryPolicy,
     policy: RetryPolicy,
@@ -146,7 +146,7 @@ enum ResponseCut {
     Yes,
 }
 
-/// Records the response and hands its calls to the turn.
+/// Records the response and gives its calls to the turn.
 async fn record_response(
     mut reception: ResponseReception,
     cut: ResponseCut,
@@ -168,7 +168,7 @@ async fn record_response(
         turn.text = text;
     }
     turn.calls = reception.calls();
-    // From here on it is a call of that tool, for rules and hooks as well; the model's own words stay as they were.
+    // From here on the call has the tool's real name, also for rules and hooks; the recorded block is unchanged.
     for call in &mut turn.calls {
         if let Some(meant) = io.facts.tool_aliases.get(&call.name) {
             call.name.clone_from(meant);
@@ -191,12 +191,12 @@ fn stop_of(reason: Option<&str>) -> StopKind {
         Some("pause_turn") => StopKind::PauseTurn,
         Some("refusal") => StopKind::Refusal,
         Some("model_context_window_exceeded") => StopKind::ContextExceeded,
-        // `end_turn`, `stop_sequence`, reasons of newer servers, and an interrupted stream that had none.
+        // `end_turn`, `stop_sequence`, reasons of newer servers, and an interrupted stream without a reason.
         Some(_) | None => StopKind::EndTurn,
     }
 }
 
-/// Asks the policy what a failure means and carries that out.
+/// Asks the retry policy about a failure and applies its verdict.
 async fn handle_failure(
     error: &ModelError,
     reception: ResponseReception,
@@ -257,7 +257,7 @@ fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn:
     RequestFailure::Fatal
 }
 
-/// Nothing is sent: the answer would be a refusal.
+/// Sends nothing, because the server would refuse the request.
 fn too_large(turn: &mut TurnState, error: ConversationTooLarge) -> PhaseResult {
     turn.facts.oversized = false;
     let text = format!("{} ({error}.)", crate::result::PROMPT_TOO_LONG);
@@ -270,7 +270,7 @@ fn no_credential(turn: &mut TurnState, error: &ProviderConnectionError) -> Phase
     PhaseResult::Failed(RequestFailure::Fatal)
 }
 
-/// The host hears of every retry before the pause; the transcript keeps a line of it.
+/// Reports a retry to the host before the pause, and records it.
 async fn send_retry(
     error: &ModelError,
     delay: Duration,

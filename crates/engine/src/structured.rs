@@ -1,4 +1,4 @@
-//! Structured output: a tool the model must call with a value that fits the user's schema.
+//! Structured output: a tool the model must call with a value that matches the user's schema.
 
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -13,7 +13,7 @@ pub(crate) const NAME: &str = "StructuredOutput";
 const DESCRIPTION: &str = "Deliver the final answer as structured data. Call it exactly once, when the work is done; \
                            the input is the answer and must fit the schema.";
 
-/// What was delivered in the running turn.
+/// The value delivered in the running turn.
 type OutputSlot = Arc<Mutex<Option<Box<RawValue>>>>;
 
 pub(crate) struct StructuredOutput {
@@ -22,7 +22,7 @@ pub(crate) struct StructuredOutput {
     slot: OutputSlot,
 }
 
-/// The schema is not one. The text goes to the user.
+/// The schema is invalid. The text is for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("--json-schema is not a valid JSON Schema: {0}")]
 pub(crate) struct OutputSchemaError(String);
@@ -41,7 +41,7 @@ impl StructuredOutput {
         Ok(Self { spec, validator: Arc::new(validator), slot: OutputSlot::default() })
     }
 
-    /// Takes what the turn delivered.
+    /// Takes the value that the turn delivered.
     pub(crate) fn take(&self) -> Option<Box<RawValue>> {
         self.slot.lock().take()
     }
@@ -51,7 +51,7 @@ impl StructuredOutput {
     }
 }
 
-/// The API wants an object schema at the top; other shapes travel in a wrapper.
+/// The API requires an object schema; other schemas are wrapped in an object.
 fn tool_schema(schema: &serde_json::Value) -> serde_json::Value {
     if schema.get("type").is_some_and(|t| t == "object") {
         return schema.clone();

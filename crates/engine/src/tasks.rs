@@ -1,5 +1,5 @@
-//! Background tasks as the session tells them: frames for the host, one notification for the model. The frames of an agent
-//! are its own; here its end is only told to the model.
+//! Reports background tasks: messages for the host, one notification for the model. Agents send their own messages to
+//! the host; here only the model is told of their end.
 
 use crate::host::HostSender;
 use crate::prompts::{TaskNotice, task_notice};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use tools::tasks::{SessionTasks, TaskEvent, TaskRecord, TaskStatus};
 use wire::sdk::{BackgroundTask, StoppedTask, SystemBody, TaskNotification, TaskPatch, TaskStarted};
 
-/// How long shells may go on after the last result of a run.
+/// How long shell commands may go on after the last result of a run.
 const SHELL_GRACE: Duration = Duration::from_secs(5);
 
-/// What the model is told of a task that ended.
+/// The notification for the model about a task that ended.
 pub(crate) struct TaskEndNotice {
     pub text: String,
-    /// Worth a turn of its own. What a person ended can wait for the next one.
+    /// Starts a turn. The end of a task that a person stopped waits for the next turn.
     pub wakes: bool,
 }
 
-/// Tells the host what happened since the last call; returns a notification for each task that ended.
+/// Sends the task events since the last call to the host; returns a notification for each task that ended.
 pub(crate) async fn send_events(io: &mut SessionIo) -> Vec<String> {
     let owner = io.host.agent_id().map(str::to_owned);
     let mut notices = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) async fn send_events(io: &mut SessionIo) -> Vec<String> {
     notices
 }
 
-/// Tells one event; the notification when a task ended.
+/// Sends one event; returns the notification when a task ended.
 pub(crate) async fn send_event(event: TaskEvent, io: &SessionIo) -> Option<TaskEndNotice> {
     let notice = match event {
         TaskEvent::Started(task) => {
@@ -49,7 +49,7 @@ pub(crate) async fn send_event(event: TaskEvent, io: &SessionIo) -> Option<TaskE
     notice
 }
 
-/// Everything that runs in the background now: it takes the place of what was told before.
+/// Sends the list of running background tasks, which replaces the previous one.
 pub(crate) async fn send_running(host: &HostSender, tasks: &SessionTasks) {
     let row = |task: TaskRecord| BackgroundTask {
         task_id: task.id,
@@ -62,7 +62,7 @@ pub(crate) async fn send_running(host: &HostSender, tasks: &SessionTasks) {
     host.system(SystemBody::BackgroundTasksChanged { tasks }).await;
 }
 
-/// After the last result: a short wait, then whatever still runs is killed.
+/// After the last result: waits briefly, then kills the tasks that still run.
 pub(crate) async fn wait_briefly(io: &mut SessionIo) {
     let deadline = tokio::time::Instant::now() + SHELL_GRACE;
     while io.state.tasks.running().iter().any(|task| !task.is_agent()) {
@@ -73,7 +73,7 @@ pub(crate) async fn wait_briefly(io: &mut SessionIo) {
     send_events(io).await;
 }
 
-/// The run ends: stops what still runs, and names it.
+/// Stops the tasks that still run at the end of the run, and returns them.
 pub(crate) async fn stop_rest(io: &mut SessionIo) -> Vec<StoppedTask> {
     let named = |task: TaskRecord| StoppedTask { task_id: task.id, description: task.description };
     let stopped = io.state.tasks.running().into_iter().map(named).collect();
@@ -83,7 +83,7 @@ pub(crate) async fn stop_rest(io: &mut SessionIo) -> Vec<StoppedTask> {
     stopped
 }
 
-/// The line for a person who wonders why a run does not end.
+/// The line that tells a person why a run does not end.
 pub(crate) fn waiting_message(running: &[TaskRecord], ceiling: Option<Duration>) -> String {
     let named: Vec<String> = running.iter().map(|task| format!("\"{}\" ({})", task.description, task.id)).collect();
     let limit = ceiling.map_or_else(String::new, |ceiling| format!(", at most {}", span(ceiling)));
@@ -112,7 +112,7 @@ fn started(task: &TaskRecord) -> SystemBody {
     }))
 }
 
-/// The protocol's word for how a task ended.
+/// The status of an ended task in the protocol.
 pub(crate) fn protocol_status(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Running | TaskStatus::Completed => "completed",

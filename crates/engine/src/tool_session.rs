@@ -1,5 +1,5 @@
-//! The tools of a session without its model: somebody else decides what is called, and everything that guards a call of a
-//! model guards it here (rules, hooks, sandbox, snapshots, masking). Nobody can be asked, so what would ask is refused.
+//! The tools of a session without a model: the caller decides which tool runs, and calls are guarded like those of a
+//! model (rules, hooks, sandbox, snapshots, masking). Nobody can be asked, so calls that need a question are refused.
 
 use crate::calls::{self, ToolUse};
 use crate::command::{Event, EventReceiver, event_channel};
@@ -13,25 +13,26 @@ use tokio_util::sync::CancellationToken;
 use tools::ToolSpec;
 use wire::sdk::SdkMessage;
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug)]
 pub struct ToolCallResult {
     /// The `tool_result` block.
     pub block: Arc<RawValue>,
-    /// Its structured twin.
+    /// Its structured form.
     pub structured: Option<Box<RawValue>>,
 }
 
 pub struct ToolSession {
     session: Session,
     events: EventReceiver,
-    // Keeps the session from believing that its host has gone.
+    // Keeps the command channel open.
     _commands: mpsc::Sender<crate::Command>,
     count: u64,
 }
 
 impl ToolSession {
-    /// Opens the session `boot` describes. Must be called inside the runtime. The lines are for the person who started it.
+    /// Opens the session that `boot` describes. Must be called inside the runtime. Also returns notices for the
+    /// person who started it.
     pub fn open(boot: StartRequest) -> Result<(Self, Vec<String>), StartError> {
         let (commands, receiver) = mpsc::channel(1);
         let (out, events) = event_channel();
@@ -39,12 +40,12 @@ impl ToolSession {
         Ok((Self { session, events, _commands: commands, count: 0 }, notices))
     }
 
-    /// The facts of a tool, when the session has it.
+    /// The specification of a tool; `None` when the session does not have it.
     pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
         self.session.io.registry.find(name).map(|tool| tool.spec())
     }
 
-    /// Runs one tool to its end. `None` only when its result could not be written down.
+    /// Runs one tool to its end. `None` only when its result could not be recorded.
     pub async fn call(
         &mut self,
         name: &str,
@@ -76,7 +77,7 @@ impl ToolSession {
             tokio::select! {
                 biased;
                 report = &mut run => report,
-                // The session holds the sending side, so listening does not end.
+                // The session owns the sending side, so `listen` never ends.
                 () = &mut listen => return None,
             }
         };
@@ -89,11 +90,11 @@ impl ToolSession {
         Some(ToolCallResult { block, structured })
     }
 
-    /// Puts the session away: background work ends, hooks of its end run.
+    /// Closes the session: ends background tasks and runs SessionEnd hooks.
     pub async fn close(self) {
         let Self { mut session, mut events, .. } = self;
         let drain = async { while events.recv().await.is_some() {} };
-        // Listening alone would never end: the session holds the sending side.
+        // `drain` never ends, because the session owns the sending side.
         tokio::select! { () = session.close() => {}, () = drain => {} }
     }
 }

@@ -1,5 +1,5 @@
-//! Writes the session's transcript: builds each line with its place in the tree, hands it to the store, remembers the
-//! leaf. Nothing here waits for the disk except `flush`.
+//! Writes the session's transcript: builds each line with its parent, passes it to the store, and keeps the leaf.
+//! Only `flush` waits for the disk.
 
 use serde_json::value::RawValue;
 use store::{Persistence, StoreError, Transcript, WriteFailure};
@@ -15,25 +15,25 @@ pub(crate) struct TranscriptWriter {
     transcript: Transcript,
     persist: Persistence,
     tail: EntryTail,
-    /// Whose lines these are, when it is not the main thread.
+    /// The agent that writes these lines; `None` for the main thread.
     agent_id: Option<String>,
     leaf: Option<String>,
     prompt_id: Option<String>,
-    /// The id of a prompt that is not written yet.
+    /// The prompt with the current `prompt_id` is not written yet.
     is_prompt_announced: bool,
     /// `note_kind` was done.
     has_kind: bool,
-    /// Where the next prompt stands in the session.
+    /// The position of the next prompt in the session.
     position: TurnPosition,
-    /// The failure the user was last told of.
+    /// The failure that was last reported to the user.
     reported_failure: Option<WriteFailure>,
-    /// The file held this conversation before this process wrote to it.
+    /// The file contained this conversation before this process wrote to it.
     was_saved: bool,
-    /// Hears of what is written.
+    /// Receives what is written.
     mirror: Option<store::LineObserver>,
 }
 
-/// A line that was appended: what the host's twin of it needs.
+/// An appended line: what the corresponding message to the host needs.
 pub(crate) struct WrittenLine {
     pub uuid: String,
     pub timestamp: String,
@@ -45,7 +45,7 @@ pub(crate) struct UserLine<'a> {
     pub uuid: Option<String>,
     pub mode: PermissionMode,
     pub source: &'a PromptSource,
-    /// Who asked, when it is a prompt.
+    /// Who sent the prompt; empty for other lines.
     pub origin: &'static str,
 }
 
@@ -54,17 +54,17 @@ pub(crate) struct UserLine<'a> {
 pub(crate) enum PromptSource {
     /// Submitted by the host: opens a new prompt group.
     Host,
-    /// What an agent was asked to do: opens a new prompt group in its own file.
+    /// The task of an agent: opens a new prompt group in its file.
     Task,
     /// Written by us, part of the running turn, hidden from people.
     Meta,
-    /// The same, but the host hears of it: it keeps the turn going.
+    /// Like `Meta`, but sent to the host: it keeps the turn going.
     Nudge,
-    /// A background task has ended. Nobody's consent to anything.
+    /// A background task has ended. It never counts as consent.
     Notice,
     /// Written by us and shown (the interrupt marker).
     Marker,
-    /// A command that ran here, and what it printed.
+    /// A command that ran here, and its output.
     Local,
 }
 
@@ -78,10 +78,10 @@ pub(crate) struct ResultLine {
     pub mcp_meta: Option<Box<RawValue>>,
 }
 
-/// One block of a response, not yet written: lines wait for the final usage.
+/// One block of a response, not written yet: lines wait for the final usage.
 pub(crate) struct AssistantLine {
     pub message: Box<RawValue>,
-    /// `None` on a message of our own.
+    /// `None` for a message of our own.
     pub block: Option<BlockMarks>,
     pub attribution: Attribution,
     pub uuid: String,
@@ -107,12 +107,12 @@ fn notice_origin() -> Box<RawValue> {
     RawValue::from_string(r#"{"kind":"task-notification"}"#.into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// What a compaction writes.
+/// The lines of a compaction.
 pub(crate) struct BoundaryLine {
     pub metadata: serde_json::Value,
     pub summary: Box<RawValue>,
     pub summary_uuid: String,
-    /// The last kept message; `None`: nothing was kept.
+    /// The last kept message; `None` when nothing was kept.
     pub leaf: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl TranscriptWriter {
         self.persist
     }
 
-    /// Lines from now on are written somewhere else.
+    /// Records another directory and branch on later lines.
     pub(crate) fn move_to(&mut self, cwd: &std::path::Path) {
         self.tail.cwd = cwd.display().to_string();
         let branch = sys::git::branch(cwd);
@@ -145,7 +145,7 @@ impl TranscriptWriter {
         }
     }
 
-    /// The lines of another conversation go to a file of their own.
+    /// Starts a new file for another conversation.
     pub(crate) fn begin_session(&mut self, path: &std::path::Path, session_id: &str) {
         let tail = EntryTail { session_id: session_id.to_owned(), slug: None, ..self.tail.clone() };
         let mirror = self.mirror.take();
@@ -153,7 +153,7 @@ impl TranscriptWriter {
         *self = Self::new(transcript, self.persist, tail, None).mirrored(mirror);
     }
 
-    /// The same conversation in a file at another place, which holds `metadata` near its end.
+    /// Continues the same conversation in a moved file, which has `metadata` near its end.
     pub(crate) fn take_state_from(&mut self, before: &Self, metadata: &[String]) {
         self.leaf.clone_from(&before.leaf);
         self.was_saved = before.was_saved || before.transcript.has_saved();
@@ -164,24 +164,24 @@ impl TranscriptWriter {
         self.transcript.remember(metadata);
     }
 
-    /// Hosts that keep copies hear of the whole file under its new name.
+    /// Sends the whole file to hosts that keep copies, under its new name.
     pub(crate) async fn mirror_all(&self) {
         let (Some(tap), Some(path)) = (self.mirror.clone(), self.file()) else { return };
         let path = path.to_path_buf();
         tokio::task::spawn_blocking(move || crate::mirror::mirror_file(&tap, &path)).await.ok();
     }
 
-    /// Every line is a side chain of the session, marked with the agent that wrote it.
+    /// Marks every line as a side chain of the session, written by this agent.
     pub(crate) fn for_agent(self, agent_id: &str) -> Self {
         Self { agent_id: Some(agent_id.to_owned()), ..self }
     }
 
-    /// `tap` also hears of the history of a fork, which is not written line by line.
+    /// `tap` also receives the history of a fork, which is not written line by line.
     pub(crate) fn mirrored(self, tap: Option<store::LineObserver>) -> Self {
         Self { mirror: tap, ..self }
     }
 
-    /// The name of the conversation's plan stands on every line from now on.
+    /// Records the name of the conversation's plan on every later line.
     pub(crate) fn set_slug(&mut self, slug: &str) {
         self.tail.slug = Some(slug.to_owned());
     }
@@ -190,12 +190,12 @@ impl TranscriptWriter {
         self.leaf.as_deref()
     }
 
-    /// The id of the prompt that is served.
+    /// The id of the current prompt.
     pub(crate) fn prompt_id(&self) -> Option<&str> {
         self.prompt_id.as_deref()
     }
 
-    /// Names the next prompt before it is written: hooks are told of it first.
+    /// Sets the id of the next prompt before it is written, because hooks receive it first.
     pub(crate) fn announce_prompt(&mut self) {
         self.prompt_id = Some(id::uuid());
         self.is_prompt_announced = true;
@@ -209,7 +209,7 @@ impl TranscriptWriter {
         }
         self.was_saved = true;
         if let Some(tap) = self.mirror.clone() {
-            // A tap may wait for the host, and this is the runtime.
+            // An observer may wait for the host, so it must not run on the runtime.
             let path = self.transcript.path().to_path_buf();
             std::thread::spawn(move || crate::mirror::mirror_file(&tap, &path)).join().ok();
         }
@@ -220,19 +220,19 @@ impl TranscriptWriter {
         &self.transcript
     }
 
-    /// The position behind the last turn of the conversation that is taken up.
+    /// Continues after the last position of the resumed conversation.
     pub(crate) fn following(self, last: Option<TurnPosition>) -> Self {
         let next =
             |last: TurnPosition| TurnPosition { prompt_index: last.prompt_index + 1, turn_index: last.turn_index + 1 };
         Self { position: last.map(next).unwrap_or_default(), ..self }
     }
 
-    /// A turn begins that no prompt opened.
+    /// Counts a turn that no prompt opened.
     pub(crate) fn count_turn(&mut self) {
         self.position.turn_index += 1;
     }
 
-    /// Where a turn that this line opens stands; the next one stands behind it.
+    /// The position of a turn that this line opens; advances to the next.
     fn take_position(&mut self, source: PromptSource) -> Option<TurnPosition> {
         let taken = self.position;
         match source {
@@ -268,7 +268,7 @@ impl TranscriptWriter {
         self.push_user(entry)
     }
 
-    /// The body of a skill, with the call that loaded it.
+    /// Writes the text of a skill, with the call that loaded it.
     pub(crate) fn skill(
         &mut self,
         message: Box<RawValue>,
@@ -323,7 +323,7 @@ impl TranscriptWriter {
         Ok(written)
     }
 
-    /// All lines of a response in one write, each the parent of the next.
+    /// Writes all lines of a response at once, each the parent of the next.
     pub(crate) fn assistant(&mut self, lines: Vec<AssistantLine>) -> Result<(), StoreError> {
         let mut parent = self.leaf.clone();
         let mut entries = Vec::with_capacity(lines.len());
@@ -353,12 +353,12 @@ impl TranscriptWriter {
         self.push(&entries)
     }
 
-    /// The transcript's file, when there is one.
+    /// The transcript's file; `None` when nothing is saved.
     pub(crate) fn file(&self) -> Option<&std::path::Path> {
         matches!(self.persist, Persistence::Yes).then(|| self.transcript.path())
     }
 
-    /// The end of what is sent so far, and the summary that stands for it. What follows continues the kept messages.
+    /// Writes the compaction boundary and the summary. Later lines continue the kept messages.
     pub(crate) fn boundary(&mut self, line: BoundaryLine) -> Result<WrittenLine, StoreError> {
         let mut fields = serde_json::Map::new();
         fields.insert("content".into(), "Conversation compacted".into());
@@ -391,7 +391,7 @@ impl TranscriptWriter {
         Ok(written)
     }
 
-    /// Returns the line's uuid.
+    /// Returns the uuid of the line.
     pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<String, StoreError> {
         let entry = AttachmentEntry {
             parent_uuid: self.leaf.clone(),
@@ -432,7 +432,7 @@ impl TranscriptWriter {
         self.push(&[TranscriptEntry::Meta(entry)])
     }
 
-    /// That this is a conversation like any other, once per process: readers tell kinds of sessions apart by it.
+    /// Records the kind of the session, once per process: readers distinguish sessions by it.
     pub(crate) fn note_kind(&mut self) -> Result<(), StoreError> {
         if std::mem::replace(&mut self.has_kind, true) {
             return Ok(());
@@ -440,7 +440,7 @@ impl TranscriptWriter {
         self.meta(MetaEntry::Mode { mode: "normal".into(), session_id: self.tail.session_id.clone() })
     }
 
-    /// What the session is called: among sessions, and for whoever sends messages to it.
+    /// Records the session's name, for lists of sessions and for messages to it.
     pub(crate) fn name(&mut self, name: String, session_id: String) -> Result<(), StoreError> {
         let title = MetaEntry::CustomTitle { custom_title: name.clone(), session_id: session_id.clone() };
         let agent = MetaEntry::AgentName { agent_name: name, session_id };
@@ -452,7 +452,7 @@ impl TranscriptWriter {
         for entry in entries {
             match entry.to_line() {
                 Ok(line) => lines.push(line),
-                // Our own types always serialise; a bug here must not lose the rest of the turn.
+                // Our types always serialise; a bug here must not lose the rest of the turn.
                 Err(error) => tracing::error!(%error, "a transcript line could not be serialised"),
             }
         }
@@ -462,19 +462,19 @@ impl TranscriptWriter {
         self.transcript.append(lines)
     }
 
-    /// What the user should hear about a failing disk: once, and again only after it had recovered.
+    /// A warning about a failing disk: once, and again only after it has recovered.
     pub(crate) fn take_warning(&mut self) -> Option<String> {
         let unsaved = self.unsaved();
         let failure = self.transcript.health().borrow().clone().filter(|f| f.warn || unsaved.is_some());
         let is_fresh = failure.is_some() && self.reported_failure != failure;
-        // The session of an agent tells it for both.
+        // The session of the agent reports it.
         let is_silent = unsaved.is_some() && self.agent_id.is_some();
         let text = unsaved.or_else(|| failure.as_ref().map(ToString::to_string));
         self.reported_failure = failure;
         text.filter(|_| is_fresh && !is_silent)
     }
 
-    /// Why nothing of this conversation could be saved so far, with what that means; `None` when something is saved, or
+    /// Why nothing of this conversation could be saved, and the consequences; `None` when something is saved or
     /// nothing has failed.
     pub(crate) fn unsaved(&self) -> Option<String> {
         if self.persist == Persistence::No || self.was_saved || self.transcript.has_saved() {
@@ -490,8 +490,9 @@ impl TranscriptWriter {
         ))
     }
 
-    /// Everything appended so far is in the file; or nothing ever was, and the session goes on without one. An error when
-    /// a conversation that was being saved no longer is: nothing may run unrecorded then.
+    /// Waits until everything appended so far is written. Also succeeds when nothing could ever be saved: the session
+    /// goes on without a file. Fails when a conversation that was being saved no longer is, because nothing may run
+    /// unrecorded.
     pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
         match self.flush().await {
             Err(_) if self.unsaved().is_some() => {
@@ -502,7 +503,7 @@ impl TranscriptWriter {
         }
     }
 
-    /// Everything appended so far is in the file, or the reason why not.
+    /// Waits until everything appended so far is written; returns the reason when that fails.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         self.transcript.flush().await
     }

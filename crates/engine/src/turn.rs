@@ -1,5 +1,5 @@
-//! One turn: from a prompt being accepted to the session going idle again. The loop only asks `decide` and carries out
-//! its answer; every exit leaves through `finish`, with every started call answered.
+//! One turn: from accepting a prompt until the session is idle again. The loop asks `decide` and carries out its
+//! answer; every exit goes through `finish`, with a result for every started call.
 
 use crate::agents;
 use crate::calls::{self, BatchReport, ToolUse};
@@ -24,12 +24,12 @@ use wire::sdk::{AbandonedBlocks, DeferredToolUse, FirstTimes, SystemBody, TurnOr
 pub(crate) const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
 
-/// What a turn begins with.
+/// What a turn starts with.
 pub(crate) enum TurnOpener {
     Prompt(Prompt),
     /// A background task ended while the session was idle.
     Notice(String),
-    /// A hook beside the session wants the model's attention.
+    /// A background hook wants to wake the model.
     Hook(crate::hooks::HookText),
 }
 
@@ -44,25 +44,25 @@ pub(crate) struct TurnState {
     pub text: String,
     pub stop_reason: Option<String>,
     pub times: FirstTimes,
-    /// What was shown of an answer that broke off and is asked for again.
+    /// The shown blocks of an answer that broke off and is requested again.
     pub abandoned: Option<AbandonedBlocks>,
-    /// Why the turn failed, in the user's words.
+    /// Why the turn failed, as text for the user.
     pub error: Option<TurnError>,
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
     pub origin: Option<TurnOrigin>,
     pub attempts: step::StepAttempts,
-    /// The command this turn carried out instead of asking the model.
+    /// The command this turn carried out instead of calling the model.
     pub local_command: Option<&'static str>,
     /// A typed command could not be loaded; nothing was sent.
     pub command_failed: bool,
     /// How often Stop hooks kept the turn going without a call in between.
     pub stop_continued: u32,
-    /// They did so at least once.
+    /// Stop hooks kept the turn going at least once.
     pub stop_active: bool,
-    /// A hook left this call for a later run.
+    /// The call that a hook deferred to a later run.
     pub deferred: Option<DeferredToolUse>,
-    /// What the model refused to say when it last did.
+    /// The last refusal of the model.
     pub refusal: Option<RefusalMark>,
 }
 
@@ -71,30 +71,30 @@ pub(crate) struct TurnError {
     pub text: String,
     pub category: &'static str,
     pub status: Option<u16>,
-    /// The API's own name for it.
+    /// The error type that the API sent.
     pub api_type: Option<String>,
 }
 
 impl TurnError {
-    /// One that the API did not send.
+    /// An error that did not come from the API.
     pub(crate) fn own(text: String, category: &'static str) -> Self {
         Self { text, category, status: None, api_type: None }
     }
 
-    /// One that the API sent, in our words.
+    /// An error of the API, with our text.
     pub(crate) fn told(text: String, category: &'static str, error: &model::ModelError) -> Self {
         Self { text, category, status: error.status, api_type: error.api_type.as_deref().map(str::to_owned) }
     }
 }
 
-/// How a turn went, for whoever started it.
+/// How a turn ended, for its caller.
 #[derive(Debug)]
 pub(crate) struct TurnEnd {
     /// `None` when the process is being stopped.
     pub reason: Option<EndReason>,
     /// Text of the last response that had any.
     pub text: String,
-    /// Why it failed, in the user's words.
+    /// Why it failed, as text for the user.
     pub error: Option<String>,
 }
 
@@ -141,7 +141,7 @@ impl TurnState {
         }
     }
 
-    /// The transcript is gone: whatever was planned, the turn ends.
+    /// Ends the turn because the transcript cannot be written.
     pub(crate) fn fail_unrecorded(&mut self, error: &StoreError) {
         let text = format!(
             "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
@@ -175,7 +175,7 @@ impl TurnState {
     }
 }
 
-/// Runs a turn. The host has its result when this returns.
+/// Runs a turn. Its result has been sent to the host when this returns.
 pub(crate) async fn run(session: &mut Session, opener: TurnOpener) -> TurnEnd {
     let (prompt_uuid, origin) = match &opener {
         TurnOpener::Prompt(prompt) => (prompt.uuid.clone(), prompt.by_human.then_some(TurnOrigin { kind: "human" })),
@@ -309,7 +309,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
         io.spawner.publish_parent(io, context);
     }
     let phase = async {
-        // The lines that ask for an effect are in the file before the effect starts.
+        // The lines with the calls are in the file before any call has an effect.
         io.transcript.barrier().await?;
         Box::pin(calls::run(uses, io, &token)).await
     };
@@ -337,7 +337,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
     session.check_changes(SettingsCheckTime::AfterCalls, &token).await;
 }
 
-/// Asks the Stop hooks; the reason to end, or none when they keep the turn going.
+/// Runs the Stop hooks. Returns the reason to end; `None` when they keep the turn going.
 async fn stop(session: &mut Session, turn: &mut TurnState) -> Option<EndReason> {
     let state =
         StopState { active: turn.stop_active, continued: turn.stop_continued, text: &turn.text, token: &turn.token };
@@ -360,7 +360,7 @@ async fn stop(session: &mut Session, turn: &mut TurnState) -> Option<EndReason> 
     }
 }
 
-/// A hook said `continue: false`: the user hears why, and the conversation keeps it.
+/// Ends the turn because a hook returned `continue: false`: shows and records the reason.
 async fn end_by_hook(session: &mut Session, turn: TurnState, reason: String) -> TurnEnd {
     let reason = if reason.is_empty() { "Execution stopped by a hook".to_owned() } else { reason };
     let body = SystemBody::Informational { content: reason.clone(), level: "warning" };
@@ -387,7 +387,7 @@ async fn wait(session: &mut Session, turn: &mut TurnState, delay: std::time::Dur
     turn.facts.last = PhaseResult::Waited;
 }
 
-/// A message of our own that keeps the turn going.
+/// Adds a message of our own that keeps the turn going.
 async fn continue_with(session: &mut Session, turn: &mut TurnState, text: &str) {
     match session.inject(text, PromptSource::Nudge).await {
         Ok(()) => turn.facts.last = PhaseResult::Prompt,
@@ -396,7 +396,7 @@ async fn continue_with(session: &mut Session, turn: &mut TurnState, text: &str) 
     turn.facts.over_budget = false;
 }
 
-/// Leaves a consistent transcript behind, then tells the host.
+/// Completes the transcript, then sends the result.
 async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -> TurnEnd {
     if let Err(error) = close_open_calls(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
@@ -410,7 +410,7 @@ async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -
     TurnEnd { reason: Some(reason), text, error }
 }
 
-/// Answers what is still open and writes the closing lines of an interrupted or failed turn.
+/// Answers open calls and writes the closing lines of an interrupted or failed turn.
 async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: EndReason) -> Result<(), StoreError> {
     match reason {
         EndReason::AbortedStreaming => {
@@ -426,11 +426,11 @@ async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: E
         | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
             if reason == EndReason::RapidRefill {
-                // What the API last said is not what the user can act on.
+                // The API's last error does not help the user here.
                 turn.error = None;
             }
             if !matches!(reason, EndReason::Refused | EndReason::MaxOutputTokens) {
-                // As the message that tells of it.
+                // Like that of the synthetic error message.
                 turn.stop_reason = Some("stop_sequence".into());
             }
             result::synthetic_error(session, turn, reason).await?;
@@ -468,7 +468,7 @@ async fn refuse_open(session: &mut Session, turn: &mut TurnState, why: &str) -> 
     Ok(())
 }
 
-/// The process is being stopped: record what can be recorded, say nothing more.
+/// The process is being stopped: flushes the transcript and sends nothing.
 async fn abandon(session: &mut Session) {
     if let Err(error) = session.io.transcript.flush().await {
         tracing::warn!(%error, "the transcript could not be flushed before the stop");

@@ -1,6 +1,6 @@
-//! Checkouts of their own for agents and sessions: made next to the repository's other worktrees or by the user's hooks,
-//! locked while they are in use, removed only when they hold no work or when told to. They are never shared by accident,
-//! never reached through a link, and when one cannot be made nothing starts in place of it.
+//! Git worktrees for agents and sessions: created in the repository's `.claude/worktrees` or by the user's hooks,
+//! locked while in use, removed only when they contain no work or on request. A worktree is never reached through a
+//! link, and when one cannot be created, nothing starts in its place.
 
 mod active;
 mod git;
@@ -27,21 +27,21 @@ use std::sync::Arc;
 use sys::Env;
 use wire::settings::WorktreeSettings as Settings;
 
-/// More than this is no list of files to copy.
+/// Maximum number of files to copy.
 const MAX_COPIED: usize = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct Worktree {
     pub(crate) path: PathBuf,
-    /// `None` for one that hooks made outside of git.
+    /// `None` for one that hooks created outside of git.
     pub(crate) branch: Option<String>,
     pub(crate) name: String,
     pub(crate) maker: WorktreeMaker,
-    /// What it started from, in words and as a commit; empty when that is not known.
+    /// What it started from, as text and as a commit; the commit is empty when unknown.
     base: String,
     commit: String,
     main: PathBuf,
-    /// The checkout it was made from, when that is not the main one.
+    /// The checkout it was created from, which may differ from the main one.
     origin: PathBuf,
     env: Env,
 }
@@ -68,9 +68,9 @@ impl WorktreeHolder<'_> {
     }
 }
 
-/// What is wanted.
+/// The parameters of a new worktree.
 pub(crate) struct WorktreeRequest<'a> {
-    /// Where the one who wants it works now.
+    /// Where the requester works now.
     pub(crate) project: &'a Path,
     pub(crate) name: WorktreeName,
     pub(crate) holder: WorktreeHolder<'a>,
@@ -80,7 +80,7 @@ pub(crate) struct WorktreeRequest<'a> {
     pub(crate) hooks: Option<&'a WorktreeHooks>,
 }
 
-/// A worktree that was left because something changed in it.
+/// A worktree that was kept because it contains changes.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptWorktree {
     pub(crate) path: PathBuf,
@@ -88,7 +88,7 @@ pub(crate) struct KeptWorktree {
 }
 
 impl Worktree {
-    /// Makes one, or opens the one that somebody made under this chosen name before.
+    /// Creates a worktree, or opens the one that was created under this chosen name before.
     pub(crate) async fn create(order: WorktreeRequest<'_>) -> Result<Self, String> {
         let root = sys::git::root(order.project);
         if let Some(hooks) = order.hooks
@@ -142,7 +142,7 @@ impl Worktree {
         Ok(worktree)
     }
 
-    /// Somebody chose this name before: the same worktree, which must be one of this repository.
+    /// Opens the worktree with a name that was chosen before; it must belong to this repository.
     async fn open_existing(
         order: &WorktreeRequest<'_>,
         path: PathBuf,
@@ -177,7 +177,7 @@ impl Worktree {
         Ok(worktree)
     }
 
-    /// One on its own branch and without work moves on to where a new one would start. Only forward, never over anything.
+    /// Moves a worktree without work on its own branch forward to where a new one would start. Fast-forward only.
     async fn fast_forward(&self, target: &str) {
         let own = format!("worktree-{}", self.name);
         if self.branch.as_deref() != Some(&own)
@@ -194,7 +194,7 @@ impl Worktree {
     async fn by_hooks(order: &WorktreeRequest<'_>, path: PathBuf, root: Option<PathBuf>) -> Result<Self, String> {
         let root = root.unwrap_or_else(|| order.project.to_path_buf());
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
-        // The metadata of what is to be separate must not be the checkout's own.
+        // The isolated folder must not share the git metadata of the checkout.
         let real = sys::real_path::path(&path);
         if sys::git::root(&real).is_some_and(|found| found == sys::real_path::path(&root))
             && !real.join(".git").exists()
@@ -225,7 +225,7 @@ impl Worktree {
         Ok(worktree)
     }
 
-    /// Takes up one that is there already: of an agent that goes on, or of a session that is resumed.
+    /// Opens an existing worktree: of an agent that continues or of a resumed session.
     pub(crate) fn reopen(path: PathBuf, branch: Option<String>, commit: String, env: &Env) -> Option<Self> {
         let main = sys::git::main_checkout(&path)?;
         let name = path.file_name()?.to_string_lossy().into_owned();
@@ -233,7 +233,7 @@ impl Worktree {
         Some(Self { path, branch, name, maker: WorktreeMaker::Git, base, commit, main, origin, env: env.clone() })
     }
 
-    /// One that hooks made without git.
+    /// A worktree that hooks created without git.
     fn outside_git(path: PathBuf, origin: &str, env: &Env) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (base, main) = ("the WorktreeCreate hook".into(), PathBuf::from(origin));
@@ -241,7 +241,7 @@ impl Worktree {
         Self { path, branch: None, name, maker, base, commit: String::new(), main, origin, env: env.clone() }
     }
 
-    /// Locks it for as long as this process works in it.
+    /// Locks it while this process works in it.
     pub(crate) fn lock(&self, holder: WorktreeHolder<'_>) -> Result<(), String> {
         locks::take(&self.path, &holder.text())
             .map_err(|error| format!("The worktree {} cannot be locked: {error}", self.path.display()))
@@ -266,7 +266,7 @@ impl Worktree {
         )
     }
 
-    /// `origin/HEAD (1234abcd)`
+    /// For example `origin/HEAD (1234abcd)`.
     pub(crate) fn started_from(&self) -> String {
         format!("{} ({})", self.base, self.short_commit())
     }
@@ -279,7 +279,7 @@ impl Worktree {
         &self.commit
     }
 
-    /// Removes it when it holds nothing new; otherwise says where it is.
+    /// Removes the worktree when it contains nothing new; otherwise returns it.
     pub(crate) async fn remove_if_unchanged(&self, hooks: Option<&WorktreeHooks>) -> Option<KeptWorktree> {
         let kept = || Some(KeptWorktree { path: self.path.clone(), branch: self.branch.clone() });
         self.unlock();
@@ -296,7 +296,7 @@ impl Worktree {
         }
     }
 
-    /// Removes it with whatever it holds. Whose lock is not ours keeps it.
+    /// Removes the worktree with everything in it. Fails when it is locked by somebody else.
     async fn remove(&self, hooks: Option<&WorktreeHooks>) -> Result<(), String> {
         self.unlock();
         if locks::state(&self.path) != locks::LockState::None {
@@ -332,7 +332,7 @@ impl Worktree {
         git.run(&["checkout", "--quiet"]).await.map(drop)
     }
 
-    /// `.worktreeinclude`: files that match it and are ignored by git.
+    /// Copies the files that match `.worktreeinclude` and are ignored by git.
     async fn copy_included(&self) {
         let root = &self.origin;
         let list = root.join(".worktreeinclude");
@@ -356,7 +356,7 @@ impl Worktree {
         }
     }
 
-    /// Folders the settings share with the checkout, such as installed packages.
+    /// Links folders that the settings share with the checkout, such as installed packages.
     fn link_shared(&self, folders: &[String]) {
         for folder in folders {
             let plain = Path::new(folder).components().all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -373,7 +373,7 @@ impl Worktree {
 }
 
 impl WorktreeRequest<'_> {
-    /// What it starts from, in words and as a commit.
+    /// What it starts from, as text and as a commit.
     async fn start(&self, git: GitRunner<'_>) -> Result<(String, String), String> {
         if let Some(number) = self.name.request {
             return Ok((format!("request #{number}"), git::fetch_request(git, number).await?));
@@ -388,7 +388,7 @@ impl WorktreeRequest<'_> {
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    // A link would lead out of the worktree.
+    // Links are not copied: they would lead out of the worktree.
     if !std::fs::symlink_metadata(from)?.is_file() {
         return Ok(());
     }
@@ -398,7 +398,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::copy(from, to).map(drop)
 }
 
-/// A repository may hold links where worktrees go; following one would write elsewhere.
+/// A repository may contain links where worktrees are created; following one would write elsewhere.
 fn refuse_links(main: &Path, path: &Path) -> Result<(), String> {
     for part in [main.join(".claude"), main.join(".claude/worktrees"), path.to_path_buf()] {
         if std::fs::symlink_metadata(&part).is_ok_and(|meta| !meta.is_dir()) {
@@ -412,7 +412,7 @@ fn refuse_links(main: &Path, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// That `path` is a worktree of the repository whose main checkout is `main`.
+/// Checks that `path` is a worktree of the repository whose main checkout is `main`.
 fn verify(path: &Path, main: &Path) -> Result<(), String> {
     if !std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()) {
         return Err("it is no folder".into());

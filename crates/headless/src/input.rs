@@ -1,5 +1,5 @@
-//! stream-json input: one JSON object per line, any length. Lines that are no JSON object end the run; objects that are
-//! not for us are ignored.
+//! stream-json input: one JSON object per line, of any length. A line that is not a JSON object ends the run; an
+//! object of an unknown type is ignored.
 
 use crate::turns::TurnCounter;
 use engine::{Command, CommandSender, Prompt, PromptPriority};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use wire::control::{ControlResponse, HostReply, HostRequest, InboundLine, codec};
 
-/// A line that ended the run: what it was and how long, never what it said.
+/// An invalid input line, which ends the run. It records the kind of error and the length in bytes, never the content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadLine {
     pub(crate) kind: &'static str,
@@ -26,7 +26,7 @@ impl std::fmt::Display for BadLine {
     }
 }
 
-/// What one line asks for.
+/// The meaning of one input line.
 #[derive(Debug)]
 pub(crate) enum InputFrame {
     Prompt(Prompt),
@@ -40,7 +40,7 @@ pub(crate) enum InputFrame {
     Withdraw {
         id: String,
     },
-    /// A control request we can name but not read: answered with an error at once.
+    /// A control request with an id but without a `request` object; it is answered with an error at once.
     Malformed {
         request_id: String,
     },
@@ -55,7 +55,7 @@ pub(crate) fn read_frame(line: &[u8]) -> Result<InputFrame, BadLine> {
     let bad = |kind| BadLine { kind, length: line.len() };
     let text = std::str::from_utf8(line).map_err(|_| bad("not UTF-8"))?;
     let Ok(inbound) = serde_json::from_str::<InboundLine<'_>>(text) else {
-        // An object with a field of a kind we did not expect is somebody else's frame, not a broken line.
+        // A valid object with a field of an unexpected type is ignored; it is not a syntax error.
         return match serde_json::from_str::<&RawValue>(text) {
             Ok(_) if text.starts_with('{') => Ok(InputFrame::Nothing),
             Ok(_) => Err(bad("not an object")),
@@ -107,7 +107,7 @@ fn priority(name: Option<&str>) -> PromptPriority {
     }
 }
 
-/// Of all origins only this one is a host's to claim.
+/// True when the host declares a human origin, the only origin a host may declare.
 fn is_human(origin: &RawValue) -> bool {
     serde_json::from_str::<serde_json::Value>(origin.get()).is_ok_and(|origin| origin["kind"] == "human")
 }
@@ -117,7 +117,7 @@ fn content_of(message: &RawValue) -> Option<Box<RawValue>> {
     fields.get("content").map(|c| (*c).to_owned())
 }
 
-/// A prompt without anything the API would accept: no blocks, or white space only.
+/// True when the prompt has nothing the API would accept: no blocks, or only white space.
 pub(crate) fn is_blank(content: &RawValue) -> bool {
     if let Ok(text) = serde_json::from_str::<std::borrow::Cow<'_, str>>(content.get()) {
         return text.trim().is_empty();
@@ -135,14 +135,14 @@ pub(crate) fn malformed_reply(request_id: &str) -> Option<String> {
     codec::response_line(&ControlResponse::refused(request_id, error, None)).ok()
 }
 
-/// Everything the reader hands on besides commands.
+/// The channels the reader uses besides the command channel.
 pub(crate) struct ReaderChannels {
     pub(crate) turns: Arc<TurnCounter>,
     pub(crate) replies: tokio::sync::mpsc::Sender<String>,
     pub(crate) failed: oneshot::Sender<BadLine>,
 }
 
-/// Reads `source` to its end, then closes the session's input. Runs on a thread of its own.
+/// Reads `source` to its end, then closes the session's input. Runs on a separate thread.
 pub(crate) fn read_commands(mut source: impl BufRead, commands: &CommandSender, side: ReaderChannels) {
     let mut line = Vec::new();
     loop {
@@ -176,7 +176,7 @@ pub(crate) fn read_commands(mut source: impl BufRead, commands: &CommandSender, 
         if commands.blocking_send(command).is_err() {
             return;
         }
-        // One giant line must not pin its memory for the life of the process.
+        // Frees the memory of a very long line.
         line.shrink_to(1 << 20);
     }
     commands.blocking_send(Command::Close).ok();

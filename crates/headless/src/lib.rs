@@ -1,8 +1,8 @@
-//! Text, JSON and stream-json on stdin and stdout, both directions.
+//! Headless mode: text, JSON and stream-json on stdin and stdout.
 //!
-//! Guarantees: stdout carries nothing but the chosen format, in whole lines; a slow reader slows the session but never
-//! its commands or signals; stderr is written only when something failed. This crate takes no decision about the
-//! conversation: it turns bytes into `Command`s and `Event`s into bytes.
+//! Guarantees: stdout carries only the chosen format, in whole lines; a slow reader slows the session but never
+//! delays its commands or signals; stderr is written only for failures, warnings and notices. This crate decides
+//! nothing about the conversation: it turns bytes into `Command`s and `Event`s into bytes.
 
 mod input;
 mod printer;

@@ -1,5 +1,5 @@
-//! Turns events into output. stream-json goes out as it comes; text and JSON are held until the session is over, because
-//! both promise exactly one answer.
+//! Turns events into output. stream-json is written at once; text and JSON are written when the session is over,
+//! because both print exactly one answer.
 
 use crate::run::OutputFormat;
 use crate::shrink;
@@ -18,22 +18,23 @@ use wire::block::BlockHead;
 use wire::control::codec;
 use wire::sdk::{AssistantMessage, SdkMessage, SystemBody, TurnResult};
 
-/// Lines that are ready together go out together. With one more line of a usual size it is still what a ready pipe takes
-/// at once.
+/// Bytes after which a batch of lines is written. A batch and one more line of usual size still fit into
+/// `SAFE_WRITE_BYTES`.
 const BATCH: usize = 3072;
-/// Shorter waits are not worth a line.
+/// Shorter retry delays are not reported on stderr.
 const MIN_REPORTED_WAIT_MS: u64 = 1_000;
-/// A chunk passes the connection and the session before it is an event here.
+/// Rounds without a new event after which a batch is written. A chunk passes two tasks, the connection and the
+/// session, before it arrives here as an event.
 const GATHER_ROUNDS: u32 = 3;
 
-/// How the session ended, as far as the exit code cares.
+/// How the session ended, as needed for the exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunOutcome {
     pub(crate) results: u64,
     pub(crate) last_is_error: bool,
-    /// Something besides the turns failed.
+    /// Something outside a turn failed.
     pub(crate) fault: bool,
-    /// The reader of stdout is gone or stands still.
+    /// The reader of stdout has closed it or has stopped reading.
     pub(crate) reader_gone: bool,
 }
 
@@ -42,11 +43,11 @@ pub(crate) struct EventPrinter {
     pub(crate) turns: Arc<TurnCounter>,
     pub(crate) commands: CommandSender,
     pub(crate) replies: mpsc::Receiver<String>,
-    /// Under which a refusal is told.
+    /// The session id used to report a refused start.
     session_id: String,
     stdout: StdoutWriter,
     outcome: RunOutcome,
-    /// Every line, for the JSON array.
+    /// Every line, for `OutputFormat::JsonArray`.
     lines: Vec<String>,
     last: Option<Box<TurnResult>>,
     partial: PartialReply,
@@ -65,7 +66,7 @@ impl EventPrinter {
         Ok(Self { output, turns, commands, replies, session_id, stdout, outcome: ended, lines, last, partial })
     }
 
-    /// Runs until the session closes its events.
+    /// Runs until the session closes the event channel.
     pub(crate) async fn run(mut self, mut events: EventReceiver) -> RunOutcome {
         loop {
             let mut batch = String::new();
@@ -88,8 +89,8 @@ impl EventPrinter {
         self.outcome
     }
 
-    /// Lets the session go on for as long as it has more at once: one write then serves many events of a fast stream,
-    /// while those of a slow one go out without delay.
+    /// Collects further events as long as the session produces them without a pause. One write then carries many
+    /// events of a fast stream, and events of a slow stream are written without delay.
     async fn gather(&mut self, events: &mut EventReceiver, batch: &mut String) {
         let mut idle = if batch.is_empty() { GATHER_ROUNDS } else { 0 };
         while idle < GATHER_ROUNDS && batch.len() < BATCH {
@@ -174,7 +175,7 @@ impl EventPrinter {
         match message {
             SdkMessage::Init(_) => self.turns.open(),
             SdkMessage::Assistant(assistant) => self.partial.add_message(assistant),
-            // A tool result begins a new message; the marker of an interrupt does not.
+            // A tool result starts a new message; the marker of an interrupt does not.
             SdkMessage::User(user) if user.tool_use_result.is_some() => self.partial.clear(),
             SdkMessage::Result(result) => {
                 self.turns.finish();
@@ -186,7 +187,7 @@ impl EventPrinter {
         }
     }
 
-    /// A person who waits for an answer hears why there is none yet; hosts have the retry on their stream.
+    /// Prints the reason for a retry to a person who waits at a terminal. Hosts get the retry on the stream.
     fn report_retry(&self, body: &SystemBody) {
         let SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status, error } = body else { return };
         let seconds = retry_delay_ms.div_ceil(1_000);
@@ -203,10 +204,10 @@ impl EventPrinter {
         ));
     }
 
-    /// What text and JSON print at the end.
+    /// The text that the text and JSON formats print at the end.
     fn answer(&mut self) -> String {
         let Some(mut result) = self.last.take() else { return String::new() };
-        // There is no result before it.
+        // There is no earlier result in these formats.
         result.model_usage_since_last_result = None;
         let mut out = String::new();
         match self.output {
@@ -224,19 +225,20 @@ impl EventPrinter {
         }
         if let Err(error) = self.stdout.write(batch.into_bytes(), || events.is_closed()).await {
             self.outcome.reader_gone = true;
-            // A reader that left is no fault; a file that takes no more is.
+            // A reader that closed the pipe is no error; a file that cannot be written is.
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 print_to_stderr(&format!("Error: the output could not be written to stdout: {error}"));
             }
-            // Nobody reads any more: stop the turn. The queue may be full of prompts, so wait elsewhere.
+            // Nobody reads any more, so the session stops. The command queue may be full, so a separate task sends
+            // the command.
             let commands = self.commands.clone();
             tokio::spawn(async move { commands.send(Command::Shutdown).await.ok() });
         }
     }
 }
 
-/// Lets every task that is ready run first. Unlike `yield_now` it does not go through the driver, which costs more than the
-/// write it is to save.
+/// Lets every ready task run first. Unlike `yield_now` it does not poll the I/O driver, which would cost more than
+/// the write it saves.
 async fn yield_to_ready_tasks() {
     let mut stepped = false;
     std::future::poll_fn(|cx| {
@@ -264,7 +266,7 @@ fn render(message: &SdkMessage) -> Option<String> {
     }
 }
 
-/// The final answer for people.
+/// The final answer in text format.
 fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
     if let Some(value) = &result.structured_output {
         return value.get().to_owned();
@@ -286,7 +288,7 @@ fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
     }
 }
 
-/// Text of the message under way: what is still worth printing when its turn dies. A new message replaces it.
+/// Text of the newest main-thread message, printed when its turn fails. The next message replaces it.
 #[derive(Debug, Default)]
 struct PartialReply {
     id: String,

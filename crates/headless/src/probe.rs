@@ -1,5 +1,5 @@
-//! The check behind the `inbound` fuzz target: whatever a host writes, a line is read without a panic, its content is
-//! passed on byte for byte, and a complaint never quotes it. Compiled for tests and fuzzing only.
+//! The check behind the `inbound` fuzz target: any input line is read without a panic, its content is passed on
+//! byte for byte, and an error message never quotes it. Compiled for tests and fuzzing only.
 
 use crate::input::{InputFrame, is_blank, malformed_reply, read_frame};
 use wire::control::HostReply;
@@ -27,7 +27,7 @@ pub fn check(line: &[u8]) {
     }
 }
 
-/// The compact form is one line, valid, and its own compact form.
+/// Checks that the compact form is one line of valid JSON, and that compacting it again changes nothing.
 fn compacts(json: &str) {
     let Ok(once) = wire::raw::compact(json) else { panic!("content that was read is JSON") };
     assert!(!once.get().contains(['\n', '\r', '\u{2028}', '\u{2029}']));

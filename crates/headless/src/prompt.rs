@@ -1,13 +1,13 @@
-//! The prompt of a text run: the argument, what is piped in, or both. Never waits for a terminal, and never for ever on a
-//! pipe that nobody writes to while there is an argument to go on with.
+//! The prompt of a text run: the argument, the piped input, or both. Input is never read from a terminal. With an
+//! argument, the wait for a silent pipe is limited.
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Piped text beyond this is refused.
+/// Longest piped input, in bytes; longer input is refused.
 pub(crate) const LIMIT: usize = 10 * 1024 * 1024;
-/// How long a silent pipe is given when there is an argument.
+/// With a prompt argument, how long to wait for the first byte on stdin.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl std::fmt::Display for PromptError {
     }
 }
 
-/// The whole prompt. Warnings go through `warn`.
+/// Returns the whole prompt. Warnings go through `warn`.
 pub(crate) fn gather(argument: Option<&str>, mut warn: impl FnMut(&str)) -> Result<String, PromptError> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -62,11 +62,11 @@ pub(crate) fn gather(argument: Option<&str>, mut warn: impl FnMut(&str)) -> Resu
 enum PipedInput {
     Text(String),
     TooLarge,
-    /// Not one byte in time.
+    /// No byte arrived within the time limit.
     Silent,
 }
 
-/// Reads to the end on a thread of its own; `patience` bounds the wait for the first byte only.
+/// Reads to the end on a separate thread. `patience` limits the wait for the first byte only; `None` means no limit.
 fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>) -> io::Result<PipedInput> {
     let (sender, chunks) = mpsc::sync_channel::<io::Result<Vec<u8>>>(4);
     std::thread::spawn(move || {

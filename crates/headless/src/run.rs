@@ -13,7 +13,7 @@ use sys::signal::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long a session may take to put itself away after it was told to stop.
+/// How long a session may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1_700);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub enum OutputFormat {
     Json,
     /// Every message, as one array.
     JsonArray,
-    /// One line per message, as it comes.
+    /// One line per message, written at once.
     StreamJson,
 }
 
 #[derive(Debug)]
 pub enum RunInput {
-    /// One turn: the argument, joined with what is piped in.
+    /// One turn: the argument, joined with the piped input.
     Text { argument: Option<String> },
-    /// Frames until the end of stdin; a prompt argument counts as the first.
+    /// Frames until the end of stdin; `first` is submitted before them.
     StreamJson { first: Option<String> },
 }
 
@@ -41,7 +41,7 @@ pub struct HeadlessJob {
     pub boot: StartRequest,
     pub input: RunInput,
     pub output: OutputFormat,
-    /// Added to the message when there is no prompt: which option may have swallowed it.
+    /// Added to the error message when there is no prompt: which option may have taken it as a value.
     pub missing_prompt_hint: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub async fn run(job: HeadlessJob) -> u8 {
     RunWatcher { commands, turns, signals, interrupted: false, is_stream }.until_done(printing, failed).await
 }
 
-/// The prompt to submit before reading frames. The message of an error is ready to print.
+/// The prompt to submit before frames are read. The error is a message ready to print.
 fn first_prompt(job: &HeadlessJob) -> Result<Option<String>, String> {
     if job.boot.options.init_only {
         return Ok(None);
@@ -112,7 +112,7 @@ fn first_prompt(job: &HeadlessJob) -> Result<Option<String>, String> {
         RunInput::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
         RunInput::Text { argument } => match prompt::gather(argument.as_deref(), print_to_stderr) {
             Ok(text) => Ok(Some(text)),
-            // A call that was left for this run is enough to go on with.
+            // A tool call that an earlier run left pending needs no prompt.
             Err(prompt::PromptError::Missing) if engine::awaits_call(&job.boot) => Ok(Some(String::new())),
             Err(error) => Err(match &job.missing_prompt_hint {
                 Some(hint) if error == prompt::PromptError::Missing => format!("{error}. {hint}"),
@@ -128,7 +128,7 @@ async fn submit(commands: &CommandSender, text: &str) {
     }
 }
 
-/// The id a failure is reported under: the one the host asked for, if it asked for one.
+/// The session id used to report a failure: the id the host asked for, or a new one.
 fn announced_id(choice: &SessionChoice) -> String {
     let asked = match choice {
         SessionChoice::New { id } => id.clone(),
@@ -138,13 +138,13 @@ fn announced_id(choice: &SessionChoice) -> String {
     asked.filter(|id| sys::id::is_uuid(id)).unwrap_or_else(sys::id::uuid)
 }
 
-/// Waits for the end of the session, and for what may end it early.
+/// Waits for the end of the session, a signal, a bad input line or the end of the stdout reader.
 struct RunWatcher {
     commands: CommandSender,
     turns: Arc<TurnCounter>,
     signals: Signals,
     interrupted: bool,
-    /// Output goes to a host as it comes: without a reader there is nobody to work for.
+    /// Output is stream-json; the run stops when nobody reads stdout any more.
     is_stream: bool,
 }
 
@@ -175,7 +175,7 @@ impl RunWatcher {
         }
     }
 
-    /// Nothing more on stdout; the session gets a moment to flush and kill its children.
+    /// Stops all output to stdout and gives the session `SHUTDOWN_TIMEOUT` to flush and kill its children.
     async fn stop(self, printing: JoinHandle<RunOutcome>, code: u8) -> u8 {
         self.turns.mute();
         let closing = async {
@@ -188,7 +188,7 @@ impl RunWatcher {
 
     fn exit_code(&self, ended: RunOutcome) -> u8 {
         let failed = ended.reader_gone || ended.last_is_error || ended.fault;
-        // A session that was asked for a turn and closed without a result has failed, whatever it said.
+        // A session that was given a prompt and closed without a result has failed.
         u8::from(failed || self.turns.is_busy())
     }
 }

@@ -1,12 +1,13 @@
-//! Keeps every stdout line within what clients can take. A line that is too long loses copies first (the tool's own record
-//! of what the message already says), then base64 bodies, then the longest texts. The transcript keeps all of it.
+//! Keeps every stdout line within the limit of clients. A line that is too long first loses copies (parts of
+//! `tool_use_result` that the message repeats), then base64 data, then the ends of its longest texts. The
+//! transcript keeps everything.
 
 use serde_json::{Map, Value, json};
 
-/// Clients buffer 1,048,576 characters; this leaves room for their own framing.
+/// Longest line, in characters. Clients buffer 1,048,576 characters; the rest is for their framing.
 pub(crate) const LIMIT: usize = 1_000_000;
 
-/// `line` itself when it fits, else a shorter line of the same shape.
+/// Returns `line` unchanged when it fits, else a shorter line of the same shape.
 pub(crate) fn fit(line: String) -> String {
     if is_short(&line) {
         return line;
@@ -39,14 +40,14 @@ fn is_short(line: &str) -> bool {
 }
 
 fn render_if_short(value: &Value) -> Option<String> {
-    // Tens of megabytes need not be rendered to know that they are too long.
+    // Avoids rendering a value of tens of megabytes that is certainly too long.
     if least_length(value) > LIMIT {
         return None;
     }
     wire::raw::to_line(value).ok().filter(|line| is_short(line))
 }
 
-/// No rendering of `value` has fewer characters than its strings.
+/// A lower bound for the rendered length, in characters: the sum of all strings.
 fn least_length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.chars().count(),
@@ -56,7 +57,7 @@ fn least_length(value: &Value) -> usize {
     }
 }
 
-/// What the tool recorded for programs and the message repeats or never needed.
+/// Removes parts of the structured tool result that the message repeats or that clients do not need.
 fn drop_copies(record: &mut Value) {
     match record {
         Value::Object(fields) => {
@@ -74,7 +75,8 @@ fn drop_copies(record: &mut Value) {
     }
 }
 
-/// Replaces image and document blocks, which nobody can show from half their bytes, with a text block that says so.
+/// Replaces image and document blocks, which cannot be shown from a part of their bytes, with a text block that
+/// says so.
 fn drop_media(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -95,7 +97,7 @@ fn media_note(fields: &Map<String, Value>) -> Option<String> {
     Some(format!("[{kind} of {} base64 characters left out of this line; the transcript has it]", data.len()))
 }
 
-/// Cuts the longest strings to an equal share, so that the line fits.
+/// Shortens the longest strings until the line fits or no string has more than about 2,000 bytes.
 fn cut_texts(value: &mut Value) {
     let mut share = LIMIT / 2;
     while share > 1024 && render_if_short(value).is_none() {
@@ -118,7 +120,7 @@ fn cut_to(value: &mut Value, limit: usize) {
     }
 }
 
-/// Hundreds of thousands of small values: only the routing fields are kept.
+/// The last resort for hundreds of thousands of small values: keeps only the routing fields.
 fn skeleton(value: &Value) -> String {
     let keep = ["type", "subtype", "is_error", "session_id", "uuid", "parent_tool_use_id"];
     let mut kept: Map<String, Value> =

@@ -1,5 +1,5 @@
-//! Failures before a session exists. People get one line on stderr; hosts that speak stream-json also get a result line,
-//! because an exit code alone would lose the cause.
+//! Failures before a session exists. stderr gets one line; stream-json output also gets a result line, because an
+//! exit code alone would not name the cause.
 
 use crate::run::OutputFormat;
 use crate::stdio::print_to_stderr;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use wire::sdk::{FirstTimes, SdkMessage, SubagentStats, TurnResult};
 use wire::usage::Usage;
 
-/// How long a host may take to write its first line to a session that failed.
+/// How long to wait for the host's first line when the session could not start.
 const HOST_LINE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reports `message`; `reason` is the protocol's `startup_failure_reason`.
+/// Reports `message`; `reason` is the `startup_failure_reason` of the protocol.
 pub fn report(output: OutputFormat, session_id: &str, message: &str, reason: Option<&'static str>) {
     print_to_stderr(message);
     if output != OutputFormat::StreamJson {
@@ -22,8 +22,8 @@ pub fn report(output: OutputFormat, session_id: &str, message: &str, reason: Opt
     }
 }
 
-/// Hosts write their first line before they read: one that finds nobody to write to never sees why. Waits for that line, the
-/// end of input, or a moment.
+/// Waits for the host's first line, the end of input, or `HOST_LINE_TIMEOUT`. Hosts write before they read: a host
+/// whose first write fails would never read the reason.
 pub(crate) async fn wait_for_host_line() {
     let (heard, hearing) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -33,7 +33,7 @@ pub(crate) async fn wait_for_host_line() {
     tokio::time::timeout(HOST_LINE_TIMEOUT, hearing).await.ok();
 }
 
-/// The result of a session that never began.
+/// The result line of a session that could not start.
 pub(crate) fn line(session_id: &str, message: &str, reason: Option<&'static str>) -> Option<String> {
     SdkMessage::Result(Box::new(failure(session_id, message, reason))).to_line().ok()
 }

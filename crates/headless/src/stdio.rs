@@ -1,5 +1,5 @@
-//! The two output streams. stdout: whole lines, in order, without ever blocking the runtime. stderr: single lines that are
-//! dropped rather than waited for.
+//! The two output streams. stdout gets whole lines, in order, without blocking the runtime. stderr gets single
+//! lines, which are dropped when they cannot be written at once.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What a pipe that reports itself writable takes without blocking.
+/// Bytes that a pipe which polls as writable accepts without blocking.
 const SAFE_WRITE_BYTES: usize = 4096;
-/// How long a reader may stand still once the session is over.
+/// Once the session is over, how long a reader may read nothing before it is given up.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_secs(1);
 
-/// Whether a write of up to a page would not block.
+/// Whether a write of up to `SAFE_WRITE_BYTES` would not block.
 pub fn is_writable(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// One line on stderr. A reader that does not read must not stop us: if the pipe is full, the line is lost.
+/// Writes one line to stderr. The line is dropped when the pipe is full, so that a slow reader cannot stop the process.
 pub fn print_to_stderr(line: &str) {
     let stderr = io::stderr();
     if is_writable(stderr.as_fd()) {
@@ -31,7 +31,8 @@ pub fn print_to_stderr(line: &str) {
     }
 }
 
-/// Resolves when whoever read our stdout is gone; never where that cannot be known (a file, a terminal).
+/// Resolves when the reader of our stdout is gone. Never resolves for a terminal or where the reader cannot be
+/// known, such as a file.
 pub(crate) async fn reader_gone() {
     match io::stdout().as_fd().try_clone_to_owned() {
         Ok(stdout) if !stdout.is_terminal() => sys::hangup::wait_for_hangup(stdout).await,
@@ -39,7 +40,7 @@ pub(crate) async fn reader_gone() {
     }
 }
 
-/// stdout, unbuffered. Owned by one task.
+/// stdout, unbuffered. Used by one task only.
 pub(crate) struct StdoutWriter {
     file: Option<File>,
 }
@@ -50,8 +51,9 @@ impl StdoutWriter {
         Ok(Self { file: Some(File::from(owned)) })
     }
 
-    /// Writes `bytes` whole. Small writes to a ready pipe happen here and now; anything that might block goes to the
-    /// blocking pool. `session_over` starts the clock after which a reader that stands still is given up.
+    /// Writes all of `bytes`. A small write to a ready pipe happens in this thread; any write that might block runs
+    /// in the blocking pool. Once `session_over` returns true, a reader that reads nothing for `DRAIN_TIMEOUT` is
+    /// given up.
     pub(crate) async fn write(&mut self, bytes: Vec<u8>, session_over: impl Fn() -> bool) -> io::Result<()> {
         let Some(mut file) = self.file.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
         if bytes.len() <= SAFE_WRITE_BYTES && is_writable(file.as_fd()) {
@@ -71,7 +73,7 @@ impl StdoutWriter {
     }
 }
 
-/// In pieces that a ready pipe takes whole, so that a slow reader is seen to read.
+/// Writes in pieces that a ready pipe accepts whole, so that the progress of a slow reader can be measured.
 fn write_counted(file: &mut File, bytes: &[u8], progress: &AtomicUsize) -> io::Result<()> {
     for piece in bytes.chunks(SAFE_WRITE_BYTES) {
         file.write_all(piece)?;
@@ -80,7 +82,7 @@ fn write_counted(file: &mut File, bytes: &[u8], progress: &AtomicUsize) -> io::R
     Ok(())
 }
 
-/// Resolves when the session is over and nothing was read for a while.
+/// Resolves when the session is over and nothing was read for `DRAIN_TIMEOUT`.
 async fn reader_stalled(session_over: impl Fn() -> bool, progress: &AtomicUsize) {
     let (mut last, mut since) = (0, Instant::now());
     loop {

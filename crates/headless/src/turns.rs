@@ -1,5 +1,5 @@
-//! What the reader, the printer and the signal loop know about each other: whether a turn is open, and whether stdout
-//! still belongs to us.
+//! State shared by the reader, the printer and the signal loop: whether a turn is open, and whether stdout may
+//! still be written.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -16,12 +16,12 @@ impl TurnCounter {
         self.submitted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Prompts that no turn will be opened for.
+    /// Records prompts that were dropped without a turn.
     pub(crate) fn withdraw(&self, prompts: usize) {
         self.finished.fetch_add(prompts as u64, Ordering::Relaxed);
     }
 
-    /// `system/init` was seen: a turn runs, whoever asked for it.
+    /// Records `system/init`: a turn runs, with or without a prompt from the host.
     pub(crate) fn open(&self) {
         self.opened.store(true, Ordering::Relaxed);
     }
@@ -36,7 +36,7 @@ impl TurnCounter {
             || self.submitted.load(Ordering::Relaxed) > self.finished.load(Ordering::Relaxed)
     }
 
-    /// From now on nothing more is written to stdout.
+    /// Nothing is written to stdout after this call.
     pub(crate) fn mute(&self) {
         self.muted.store(true, Ordering::Relaxed);
     }

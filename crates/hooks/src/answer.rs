@@ -1,5 +1,6 @@
-//! What one handler said. Exit code and output are read exactly as documented: exit 2 blocks and nothing in the output can
-//! undo it; any other code leaves the decision to the JSON, if there is any; text is context only where the event says so.
+//! Reads the answer of one handler. Exit code and output are read exactly as documented: exit 2 blocks, and nothing in
+//! the output can undo it; with any other code the JSON decides, if there is any; plain text is context only for events
+//! that allow it.
 
 use crate::declaration::HandlerKind;
 use serde_json::{Map, Value};
@@ -14,15 +15,15 @@ pub enum HandlerResult {
         stderr: String,
         cut: bool,
     },
-    /// An HTTP answer with status 2xx, an MCP tool's text, or a host's answer.
+    /// An HTTP response with status 2xx, the text of an MCP tool, or the answer of a host.
     Replied {
         body: String,
     },
-    /// What the model of a prompt or agent handler answered.
+    /// The answer of the model of a prompt or agent handler.
     Judged {
         text: String,
     },
-    /// It could not be started, or the other side failed.
+    /// The handler could not be started, or the other side failed.
     Failed {
         why: String,
     },
@@ -30,7 +31,7 @@ pub enum HandlerResult {
         after: std::time::Duration,
     },
     Cancelled,
-    /// The host registered its functions anew while one of them was asked.
+    /// The host registered its callbacks again before one of them had answered.
     Superseded,
 }
 
@@ -63,19 +64,19 @@ impl HookPermission {
     }
 }
 
-/// A PermissionRequest handler's answer to the question.
+/// The decision of a PermissionRequest handler.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestDecision {
     Allow { updated_input: Option<Value>, updated_permissions: Vec<Value> },
     Deny { message: Option<String>, interrupt: bool },
 }
 
-/// One handler's say, before it is joined with the others'.
+/// The answer of one handler, before it is merged with those of the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookAnswer {
-    /// Exit 2, `decision: "block"`, or a judgement of no.
+    /// The reason of exit 2, `decision: "block"`, or a negative judgement. `None`: the handler does not block.
     pub block: Option<String>,
-    /// `continue: false` and its reason.
+    /// The reason of `continue: false`; `None` without it.
     pub stop: Option<String>,
     pub message: Option<String>,
     pub context: Option<String>,
@@ -92,13 +93,13 @@ pub struct HookAnswer {
     pub worktree_path: Option<String>,
     /// `action` and `content` of an elicitation.
     pub action: Option<(String, Option<Value>)>,
-    /// Shown in the place of a message.
+    /// Text that is shown instead of a message.
     pub display: Option<String>,
-    /// For the terminal, as it was written: whoever shows it decides whether it may be sent.
+    /// A terminal sequence as the handler wrote it; the terminal interface decides whether to send it.
     pub sequence: Option<String>,
-    /// It gave no usable answer; the action goes on.
+    /// Why the handler gave no usable answer; the action continues.
     pub problem: Option<String>,
-    /// For the log: harmless things that have no effect.
+    /// Messages for the log about parts of the output that have no effect.
     pub remarks: Vec<String>,
 }
 
@@ -108,7 +109,7 @@ impl HookAnswer {
     }
 }
 
-/// Reads what a handler left.
+/// Converts the result of a handler into its answer.
 pub fn read(event: HookEventName, kind: &HandlerKind, ran: &HandlerResult) -> HookAnswer {
     match ran {
         HandlerResult::Exited { code, stdout, stderr, cut } => {
@@ -125,7 +126,7 @@ pub fn read(event: HookEventName, kind: &HandlerKind, ran: &HandlerResult) -> Ho
     }
 }
 
-/// Nobody decided, so what waited for a decision does not happen; it may be tried again.
+/// Blocks events that wait for a decision, because there is none; the user may try again.
 fn superseded_answer(event: HookEventName) -> HookAnswer {
     let waits = matches!(
         event,
@@ -184,7 +185,7 @@ fn exit_two(event: HookEventName, said: &ParsedStdout, stderr: &str) -> HookAnsw
         },
         ParsedStdout::Text(_) | ParsedStdout::Nothing | ParsedStdout::Broken(_) => HookAnswer::default(),
     };
-    // Whatever the output allows, exit 2 blocks.
+    // Exit 2 blocks even if the output allows the call.
     let denial = match answer.permission.take() {
         Some((HookPermission::Deny, reason)) => reason,
         Some(_) | None => None,
@@ -205,7 +206,7 @@ fn exit_two(event: HookEventName, said: &ParsedStdout, stderr: &str) -> HookAnsw
     answer
 }
 
-/// Standard output, sorted.
+/// Standard output by kind.
 enum ParsedStdout {
     Nothing,
     Text(String),
@@ -233,7 +234,7 @@ fn parse_stdout(stdout: &str, cut: bool) -> ParsedStdout {
     }
 }
 
-/// Several JSON lines are a log of the hook's own, unless one of them was meant for us.
+/// Several JSON lines are the hook's log and count as text, unless one of them contains an output key.
 fn lines(text: &str) -> Option<ParsedStdout> {
     let objects: Option<Vec<Map<String, Value>>> = text.lines().map(|line| serde_json::from_str(line).ok()).collect();
     let ours = |object: &Map<String, Value>| object.keys().any(|key| KNOWN_KEYS.contains(&key.as_str()));
@@ -252,7 +253,7 @@ const KNOWN_KEYS: [&str; 10] = [
     "async",
     "asyncTimeout",
 ];
-/// Keys people put at the top although they count only inside `hookSpecificOutput`.
+/// Keys that users put at the top level although they have an effect only inside `hookSpecificOutput`.
 const MISPLACED_KEYS: [&str; 5] =
     ["additionalContext", "permissionDecision", "permissionDecisionReason", "updatedInput", "updatedToolOutput"];
 
@@ -265,12 +266,12 @@ fn read_reply(event: HookEventName, body: &str) -> HookAnswer {
     }
 }
 
-/// Reads the output object; the error is what does not fit.
+/// Reads the output object; the error names the invalid field.
 pub(crate) fn from_json(event: HookEventName, fields: &Map<String, Value>) -> Result<HookAnswer, String> {
     let facts = event.facts();
     let top = AnswerFields(fields);
     if top.flag("async")? == Some(true) {
-        // A host that goes on by itself: nothing more is said about this event.
+        // The host continues on its own; there is no answer for this event.
         return Ok(HookAnswer::default());
     }
     let mut answer = HookAnswer { remarks: remarks(fields), ..HookAnswer::default() };
@@ -387,7 +388,7 @@ fn permission(own: &AnswerFields<'_>, answer: &mut HookAnswer) -> Result<(), Str
         None => {}
         Some(text) => {
             let permission = HookPermission::parse(&text).ok_or(format!("permissionDecision {text:?} is not known"))?;
-            // A `block` beside it is a deny, and a deny stays.
+            // A `block` in the same output is a deny, and a deny is never weakened.
             let before = answer.permission.take();
             let stricter = before.filter(|(before, _)| *before > permission);
             answer.permission = stricter.or(Some((permission, reason)));
@@ -458,7 +459,7 @@ fn read_judgement(event: HookEventName, kind: &HandlerKind, text: &str) -> HookA
     answer
 }
 
-/// The first JSON object in what the model wrote.
+/// The JSON object in the model's text: from the first `{` to the last `}`. `None` when that is not a judgement.
 fn judgement(text: &str) -> Option<Judgement> {
     let start = text.find('{')?;
     let end = text.rfind('}')?;

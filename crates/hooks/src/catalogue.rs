@@ -1,5 +1,5 @@
-//! All handlers that may run, by event. Layers are added together; a handler that stands in several settings files is
-//! kept once; what cannot work is left out with a diagnostic that names it.
+//! All handlers that may run, by event. Layers are added together; a handler that is declared in several settings files
+//! is kept once; a handler that cannot work is left out, with a diagnostic that names it.
 
 use crate::declaration::{self, HookHandler, HookOrigin};
 use crate::matcher::SubjectMatcher;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 use wire::hooks::HookEventName;
 use wire::settings::SettingsSource;
 
-/// A timeout above this was probably meant in milliseconds.
+/// A longer timeout, in seconds, was probably meant in milliseconds.
 const LONG_TIMEOUT_S: u64 = 3600;
 
-/// One source of declarations: event name to matcher groups.
+/// One source of declarations: event names with their matcher groups.
 #[derive(Clone, Debug)]
 pub struct HookLayer {
     pub origin: HookOrigin,
     pub hooks: serde_json::Map<String, Value>,
 }
 
-/// A layer where it stands: declarations of settings are large, and read once.
+/// A borrowed layer: declarations of settings are large and read only once.
 #[derive(Clone, Debug)]
 pub struct DeclaredLayer<'a> {
     pub origin: HookOrigin,
@@ -31,15 +31,15 @@ impl<'a> From<&'a HookLayer> for DeclaredLayer<'a> {
     }
 }
 
-/// What settings say about hooks as a whole.
+/// Settings that apply to all hooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HookSwitches {
-    /// `disableAllHooks`, and whether the administrator said so.
+    /// `disableAllHooks`; `disabled_by_policy` when the administrator set it.
     pub disabled: bool,
     pub disabled_by_policy: bool,
     /// `allowManagedHooksOnly`
     pub managed_only: bool,
-    /// Handlers that ask a model are left out: where they run, they would ask about themselves.
+    /// Leaves out handlers that ask a model. Set where such a handler runs, so that it does not start itself.
     pub without_models: bool,
 }
 
@@ -49,7 +49,7 @@ impl HookSwitches {
         if self.disabled_by_policy {
             return false;
         }
-        // A host that registers functions relies on them, whatever files say.
+        // A host relies on the callbacks it registers, so settings files do not disable them.
         if *origin == HookOrigin::Host {
             return true;
         }
@@ -65,7 +65,7 @@ impl HookSwitches {
 pub struct HookEntry {
     pub event: HookEventName,
     pub origin: HookOrigin,
-    /// As written.
+    /// The matcher as written; `None` when there is none.
     pub matcher_text: Option<String>,
     pub(crate) matcher: SubjectMatcher,
     pub handler: HookHandler,
@@ -74,7 +74,7 @@ pub struct HookEntry {
 }
 
 impl HookEntry {
-    /// Why the matcher can never match: it is not a regular expression.
+    /// Why the matcher is not a regular expression and never matches; `None` when it is valid.
     pub fn matcher_problem(&self) -> Option<String> {
         match &self.matcher {
             SubjectMatcher::Pattern(pattern) => pattern.problem(),
@@ -82,7 +82,7 @@ impl HookEntry {
         }
     }
 
-    /// The same for the same declaration, however often declarations are read again.
+    /// A key that stays the same when the same declaration is read again.
     pub(crate) fn key(&self) -> String {
         let matcher = self.matcher_text.as_deref().unwrap_or_default();
         let kind = &self.handler.kind;
@@ -94,12 +94,12 @@ impl HookEntry {
 pub struct HookCatalogue {
     by_event: Vec<Vec<Arc<HookEntry>>>,
     without_models: bool,
-    /// What was left out or looks wrong.
+    /// Messages about handlers that were left out or look wrong.
     pub diagnostics: Vec<String>,
 }
 
 impl HookCatalogue {
-    /// `layers` in the order in which rewrites are applied: managed, user, project, local, then the rest.
+    /// `layers` are in the order in which rewrites are applied: managed, user, project, local, then the rest.
     pub fn new<'a>(layers: impl IntoIterator<Item = DeclaredLayer<'a>>, switches: HookSwitches) -> Self {
         let mut catalogue = Self { without_models: switches.without_models, ..Self::default() };
         for layer in layers.into_iter().filter(|layer| switches.admits(&layer.origin)) {
@@ -183,7 +183,8 @@ impl HookCatalogue {
         self.by_event[event as usize].push(Arc::new(entry));
     }
 
-    /// Copies in several settings files run once; copies in plugins and skills are theirs.
+    /// True for a copy of a handler from another settings file, which must run only once. Copies in plugins and skills
+    /// all run.
     fn has_twin(
         &self,
         event: HookEventName,
@@ -207,7 +208,7 @@ impl HookCatalogue {
         self.diagnostics.push(format!("{place}: {problem}"));
     }
 
-    /// The handlers of an event. Costs one look when there are none at all.
+    /// The handlers of an event. Costs one lookup when there are no hooks at all.
     pub fn of(&self, event: HookEventName) -> &[Arc<HookEntry>] {
         self.by_event.get(event as usize).map_or(&[], Vec::as_slice)
     }

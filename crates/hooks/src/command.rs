@@ -1,6 +1,6 @@
-//! Command handlers: one process each, with its own copy of the payload on standard input. A shell string goes to `sh -c`;
-//! with `args` there is no shell. The process has no terminal. Its exit ends the wait (plus a short drain); what it left
-//! running lives on until the session ends, and no longer.
+//! Command handlers: one process each, with a separate copy of the payload on standard input. A shell string is run by
+//! `sh -c`; with `args` there is no shell. The process has no terminal. The wait ends when it exits (plus a short time
+//! to read its output); processes it leaves running are ended with the session.
 
 use crate::answer::HandlerResult;
 use crate::declaration::{CommandHandler, HookOrigin, HookShell};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use sys::process::{self, ChildInput, ChildOutput, DescendantPolicy, RunOptions, SpawnSpec, TerminalAccess};
 use sys::{Env, RingBuffer};
 
-/// Kept of the beginning and of the end of each stream.
+/// Bytes kept of the beginning and of the end of each stream.
 const MAX_OUTPUT_BYTES: usize = 512 * 1024;
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 const ROOT: &str = "CLAUDE_PLUGIN_ROOT";
@@ -18,12 +18,12 @@ const DATA: &str = "CLAUDE_PLUGIN_DATA";
 const INTERPRETERS: [&str; 12] =
     ["sh", "bash", "zsh", "python", "python3", "node", "bun", "ruby", "perl", "php", "pwsh", "uv"];
 
-/// What every command handler of a session starts with.
+/// The environment of every command handler of a session.
 #[derive(Clone, Debug)]
 pub struct HandlerEnvironment {
-    /// Complete: nothing else is inherited.
+    /// The complete environment: nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
-    /// Where the session started.
+    /// The directory the session started in.
     pub project: PathBuf,
     /// `CLAUDE_CODE_SHELL_PREFIX`
     pub prefix: Option<String>,
@@ -31,7 +31,8 @@ pub struct HandlerEnvironment {
 }
 
 impl HandlerEnvironment {
-    /// Our environment without credentials (`secrets`) and telemetry settings, with what marks a child as ours.
+    /// The environment of gimlet without credentials (`secrets`) and telemetry settings, with variables that mark a
+    /// child process (`marks`).
     pub fn new(env: &Env, project: &Path, secrets: &[&str], marks: &[(&str, String)]) -> Self {
         let passes = |name: &OsStr| {
             let name = name.to_string_lossy();
@@ -48,14 +49,14 @@ impl HandlerEnvironment {
     }
 }
 
-/// One start of a handler.
+/// One start of a command handler.
 pub(crate) struct HandlerStart<'a> {
     pub(crate) command: &'a CommandHandler,
     pub(crate) origin: &'a HookOrigin,
     pub(crate) payload: &'a str,
     pub(crate) cwd: &'a Path,
     pub(crate) env_file: Option<&'a Path>,
-    /// `None`: until it ends by itself.
+    /// `None`: no time limit.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -74,7 +75,7 @@ pub(crate) async fn run(start: HandlerStart<'_>, around: &HandlerEnvironment) ->
     };
     let timeout = start.timeout.unwrap_or(Duration::MAX);
     let options = RunOptions {
-        // One line: `read` in a shell fails on input without its newline.
+        // Ends with a newline, because `read` in a shell fails on input without one.
         input: [start.payload.as_bytes(), b"\n"].concat(),
         timeout,
         grace: Duration::from_millis(500),
@@ -135,7 +136,7 @@ fn powershell(command: &str) -> String {
         .fold(command.to_owned(), |text, name| text.replace(&format!("${{{name}}}"), &format!("${{env:{name}}}")))
 }
 
-/// Placeholders as plain text: for arguments that no shell reads. A shell has them as variables.
+/// Replaces placeholders with plain text, for arguments that no shell reads. In a shell they are variables.
 fn fill(text: &str, origin: &HookOrigin, around: &HandlerEnvironment) -> String {
     values(origin, around)
         .into_iter()
@@ -160,7 +161,7 @@ fn environment(start: &HandlerStart<'_>, around: &HandlerEnvironment) -> Vec<(Os
     env
 }
 
-/// The session's directory, or the nearest place that still exists.
+/// The session's directory or, if it is gone, the first fallback that exists.
 fn directory(cwd: &Path, around: &HandlerEnvironment) -> PathBuf {
     let places = [Some(cwd), Some(&around.project), around.home.as_deref(), Some(Path::new("/tmp"))];
     let found = places.into_iter().flatten().find(|dir| dir.is_dir());
@@ -170,7 +171,8 @@ fn directory(cwd: &Path, around: &HandlerEnvironment) -> PathBuf {
     found.unwrap_or(Path::new("/")).to_path_buf()
 }
 
-/// A script below one of our placeholders that is not there. An interpreter would exit with 2, which means "block".
+/// A script under one of our placeholders that does not exist. An interpreter would exit with 2 for it, which means
+/// "block".
 fn missing_script(start: &HandlerStart<'_>, around: &HandlerEnvironment) -> Option<PathBuf> {
     let command = start.command;
     let words: Vec<String> = match &command.args {

@@ -1,5 +1,5 @@
-//! One handler as it stands in a settings file. Unknown fields are kept out of the way; a field of the wrong type makes
-//! that handler, and nothing else, unusable.
+//! One handler as declared in a settings file. Unknown fields are ignored; a field of the wrong type makes only that
+//! handler unusable.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use wire::hooks::{HandlerSupport, HookEventName};
 use wire::settings::SettingsSource;
 
-/// Who declared a handler.
+/// The source of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookOrigin {
     Settings { source: SettingsSource, path: Option<PathBuf> },
@@ -19,7 +19,7 @@ pub enum HookOrigin {
 }
 
 impl HookOrigin {
-    /// As listings name it.
+    /// The name used in listings.
     pub fn label(&self) -> String {
         match self {
             Self::Settings { source, .. } => match source {
@@ -38,7 +38,7 @@ impl HookOrigin {
         }
     }
 
-    /// Short, as a question to the user carries it.
+    /// The short form used in questions to the user.
     pub fn tag(&self) -> String {
         match self {
             Self::Settings { .. } => "[settings]".into(),
@@ -57,23 +57,23 @@ impl HookOrigin {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookHandler {
     pub kind: HandlerKind,
-    /// `if`: one permission rule.
+    /// `if`: one permission rule; `None` when there is none.
     pub condition: Option<String>,
     pub timeout: Option<Duration>,
     pub status_message: Option<String>,
-    /// Only meaningful in a skill.
+    /// Has an effect only in a skill.
     pub once: bool,
     pub on_failure: HandlerFailure,
 }
 
-/// What comes of a handler that could not give an answer.
+/// What happens when a handler gives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandlerFailure {
-    /// It is reported, and the action goes on.
+    /// The problem is reported and the action continues.
     Continue,
-    /// The action is blocked, where there is one (`failClosed` of a handler, `onFailure` of a host).
+    /// The action, if there is one, is blocked (`failClosed` of a handler, `onFailure` of a host).
     Block,
-    /// A host that did not say: as `Continue`, but silence blocks calls and prompts.
+    /// The host did not specify it: like `Continue`, but a timeout or cancellation blocks tool calls and prompts.
     Unsaid,
 }
 
@@ -84,7 +84,7 @@ pub enum HandlerKind {
     McpTool(McpToolHandler),
     Prompt(ModelHandler),
     Agent(ModelHandler),
-    /// A function of the host.
+    /// A callback of the host.
     Callback {
         id: String,
     },
@@ -93,11 +93,11 @@ pub enum HandlerKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandHandler {
     pub command: String,
-    /// Present, even empty: no shell.
+    /// If present, even empty, no shell is used.
     pub args: Option<Vec<String>>,
     pub shell: HookShell,
     pub detachment: HandlerDetachment,
-    /// Words of its own for waking the model.
+    /// Text that precedes the handler's output when it wakes the model.
     pub rewake_message: Option<String>,
 }
 
@@ -139,7 +139,7 @@ pub struct ModelHandler {
 }
 
 impl HandlerKind {
-    /// The word that stands in `type`.
+    /// The value of the `type` field.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Command(_) => "command",
@@ -158,7 +158,7 @@ impl HandlerKind {
         }
     }
 
-    /// What it does, in one line.
+    /// The command, address or prompt in one line.
     pub fn text(&self) -> String {
         match self {
             Self::Command(CommandHandler { command, args: Some(args), .. }) => {
@@ -208,7 +208,7 @@ pub(crate) fn handler(value: &Value) -> Result<HookHandler, String> {
     })
 }
 
-/// Reads a group of a host: functions of its own, by id.
+/// Reads a group of a host, which lists callbacks by id.
 pub(crate) fn callbacks(group: &Value) -> Result<Vec<HookHandler>, String> {
     let Value::Object(fields) = group else { return Err("a group must be an object".into()) };
     let fields = HandlerFields(fields);

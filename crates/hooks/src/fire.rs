@@ -1,5 +1,5 @@
-//! Fires an event: finds the handlers, runs all of them at once, waits for all of them, joins their answers. An interrupt
-//! drops what still runs, which kills it.
+//! Fires an event: finds the handlers, runs all of them at the same time, waits for all of them, merges their answers.
+//! An interrupt drops the handlers that still run, which kills them.
 
 use crate::answer::{self, HandlerResult};
 use crate::catalogue::{HookCatalogue, HookEntry};
@@ -20,9 +20,9 @@ use wire::hooks::{HookBase, HookEvent, HookEventName};
 const PROMPT_LIMIT: Duration = Duration::from_secs(30);
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Runs what this crate cannot: HTTP, prompt, agent, MCP tool and host handlers.
+/// Runs the handlers this crate does not run itself: HTTP, prompt, agent, MCP tool and host handlers.
 pub trait HandlerRunner: Send + Sync {
-    /// Must end soon after it is dropped; the time limit is kept by the caller.
+    /// Must end soon after it is dropped; the caller enforces the time limit.
     fn run(&self, job: HandlerJob) -> BoxFuture<'_, HandlerResult>;
 }
 
@@ -35,7 +35,7 @@ pub struct HandlerJob {
     pub timeout: Duration,
 }
 
-/// Hears of every run.
+/// Receives the start and end of every run.
 pub trait HookProgress: Send + Sync {
     fn send_progress(&self, news: HookLifecycle) -> BoxFuture<'_, ()>;
 }
@@ -46,7 +46,7 @@ pub enum HookLifecycle {
     Finished(HookReport),
 }
 
-/// Tells nobody.
+/// Discards all progress messages.
 pub struct SilentProgress;
 
 impl HookProgress for SilentProgress {
@@ -86,28 +86,28 @@ pub struct HookReport {
     pub exit_code: Option<i32>,
     pub outcome: HookOutcome,
     pub duration_ms: u64,
-    /// It has words of its own for the time it runs.
+    /// True when the handler has a status message that is shown while it runs.
     pub had_status: bool,
 }
 
-/// Where and how an event happens.
+/// The circumstances of one event.
 pub struct HookOccasion<'a> {
     pub base: &'a HookBase,
     pub cwd: &'a Path,
-    /// `CLAUDE_ENV_FILE`, for the events that have one.
+    /// `CLAUDE_ENV_FILE`, for events that have one.
     pub env_file: Option<&'a Path>,
     pub tool_use_id: Option<&'a str>,
     /// The call's input before any rewrite.
     pub tool_input: Option<&'a Value>,
-    /// Whether the call falls under the rule of an `if`.
+    /// Tests whether the call matches the rule of an `if`.
     pub condition: &'a (dyn Fn(&str) -> bool + Sync),
-    /// A limit for every handler, below its own.
+    /// A time limit for every handler, in addition to the handler's limit. `None`: no additional limit.
     pub limit: Option<Duration>,
     pub cancel: &'a CancellationToken,
     pub progress: &'a dyn HookProgress,
 }
 
-/// A handler that runs beside the session. Owned by whoever polls `done`; dropping it kills it.
+/// A handler that runs while the session continues. The owner must poll `done`; dropping it kills the process.
 pub struct DetachedHandler {
     pub id: String,
     pub name: String,
@@ -115,27 +115,27 @@ pub struct DetachedHandler {
     pub done: BoxFuture<'static, AsyncDone>,
 }
 
-/// What a detached handler came to.
+/// The result of a detached handler.
 #[derive(Debug)]
 pub struct AsyncDone {
     pub report: HookReport,
-    /// For the model, with the next request.
+    /// Texts for the model's next request.
     pub texts: Vec<String>,
-    /// For the model, at once.
+    /// Text for the model that starts a request at once; `None` does not wake it.
     pub wake: Option<String>,
 }
 
-/// The hooks of a session as they are now.
+/// The current hooks of a session.
 pub struct Hooks {
     catalogue: Arc<HookCatalogue>,
     around: Arc<HandlerEnvironment>,
     runner: Arc<dyn HandlerRunner>,
-    /// Our own binary, for patterns that need a process.
+    /// The gimlet binary, for patterns that need a process.
     program: PathBuf,
     spent: SpentHandlers,
 }
 
-/// The `once` handlers that succeeded, for as long as the session lasts.
+/// The `once` handlers that have succeeded in this session.
 #[derive(Clone, Debug, Default)]
 pub struct SpentHandlers(Arc<Mutex<BTreeSet<String>>>);
 
@@ -149,7 +149,7 @@ impl SpentHandlers {
     }
 }
 
-/// Only a skill can say so.
+/// True for `once` handlers; only skills can declare them.
 fn is_once(entry: &HookEntry) -> bool {
     entry.handler.once && matches!(entry.origin, HookOrigin::Skill { .. })
 }
@@ -165,13 +165,13 @@ impl Hooks {
         Self { catalogue, around: Arc::new(around), runner, program, spent: SpentHandlers::default() }
     }
 
-    /// Knows what was spent before declarations were read again.
+    /// Takes over the record of `once` handlers from before the declarations were read again.
     #[must_use]
     pub fn with_spent(self, spent: &SpentHandlers) -> Self {
         Self { spent: spent.clone(), ..self }
     }
 
-    /// The same hooks, run by somebody else.
+    /// The same hooks with another runner.
     #[must_use]
     pub fn run_by(&self, runner: Arc<dyn HandlerRunner>) -> Self {
         Self {
@@ -187,7 +187,7 @@ impl Hooks {
         &self.catalogue
     }
 
-    /// Whether anything listens. The only cost of an event nobody listens to.
+    /// True when the event has handlers. This check is the only cost of an event without handlers.
     pub fn has_handlers(&self, event: HookEventName) -> bool {
         !self.catalogue.of(event).is_empty()
     }
@@ -206,7 +206,7 @@ impl Hooks {
         self.fire_raw(E::EVENT, event.subject(), &payload, at).await
     }
 
-    /// As `fire`, with a payload that is already there.
+    /// Like `fire`, with a payload that is already serialised.
     pub async fn fire_raw(
         &self,
         event: HookEventName,
@@ -385,7 +385,7 @@ async fn detached(
     AsyncDone { report, texts, wake }
 }
 
-/// A host that names one function in several groups means it once.
+/// A callback that a host lists in several groups runs once.
 fn is_called_already(entry: &HookEntry, chosen: &[Arc<HookEntry>]) -> bool {
     matches!(entry.handler.kind, HandlerKind::Callback { .. })
         && chosen.iter().any(|other| other.handler.kind == entry.handler.kind)

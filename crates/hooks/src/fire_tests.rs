@@ -200,7 +200,7 @@ async fn filters_and_matchers_come_before_the_spawn() {
     let merged = bench.bash().await;
     let made = ["a", "b", "c", "d"].map(|name| bench.dir.path().join(name).exists());
     assert_eq!(made, [false, false, true, false]);
-    // Its pattern needs a process, and there is no binary here.
+    // The pattern needs a process, and no binary is available here.
     assert!(merged.problems[0].text.contains("could not be tried"));
 }
 

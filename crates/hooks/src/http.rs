@@ -1,12 +1,12 @@
-//! The parts of HTTP handlers that need no network: which addresses may be called, and what headers say.
+//! The parts of HTTP handlers that need no network: allowed addresses and header values.
 
 use crate::declaration::HttpHandler;
 use sys::Env;
 
-/// The longest answer that is read.
+/// The longest response body that is read, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
 
-/// What settings say about HTTP handlers.
+/// Limits that settings set for HTTP handlers. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpHookLimits {
     /// `allowedHttpHookUrls`
@@ -22,7 +22,7 @@ impl HttpHookLimits {
         patterns.iter().any(|pattern| wildcard(&normal(pattern), &url))
     }
 
-    /// Headers with their variables filled in; a variable that may not be sent is empty.
+    /// Headers with variables replaced by their values; a variable that may not be sent is empty.
     pub fn headers(&self, http: &HttpHandler, env: &Env) -> Vec<(String, String)> {
         let may = |name: &str| {
             let listed = |list: &[String]| list.iter().any(|allowed| allowed == name);
@@ -33,7 +33,7 @@ impl HttpHookLimits {
     }
 }
 
-/// Scheme and host in lower case, without a trailing dot of the host.
+/// Converts scheme and host to lower case and removes a trailing dot of the host.
 fn normal(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -46,7 +46,7 @@ fn normal(url: &str) -> String {
     format!("{}://{authority}{path}", scheme.to_ascii_lowercase())
 }
 
-/// `*` stands for any text.
+/// Matches a pattern in which `*` matches any text.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -79,7 +79,7 @@ fn interpolate(text: &str, may: &impl Fn(&str) -> bool, env: &Env) -> String {
         rest = tail;
     }
     out.push_str(rest);
-    // A line break in a value must not become a second header.
+    // A line break in a value must not start another header.
     out.replace(['\r', '\n', '\0'], "")
 }
 

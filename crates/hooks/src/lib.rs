@@ -1,10 +1,10 @@
-//! Hooks: what the user wants run at certain moments of a session. This crate reads declarations, finds the handlers that
-//! match an event, runs command handlers itself and the others through a [`HandlerRunner`], and turns what they say into one
-//! decision. It never touches permissions, the network or the session.
+//! Hooks: handlers that the user wants to run at certain events of a session. This crate reads declarations, finds the
+//! handlers that match an event, runs command handlers itself and the others through a [`HandlerRunner`], and merges
+//! their answers into one decision. It never accesses permissions, the network or the session.
 //!
-//! Guarantees: every matching handler runs to its end (or its time limit) before the decision is made; the decision does
-//! not depend on who finished first; a handler that hangs, floods its output or forks a daemon cannot hold up the session;
-//! without hooks an event costs one look at an empty list.
+//! Guarantees: every matching handler runs to its end (or its time limit) before the decision is made; the decision
+//! does not depend on which handler finished first; a handler that hangs, floods its output or forks a daemon cannot
+//! block the session; without hooks an event costs one lookup in an empty list.
 
 pub mod answer;
 mod catalogue;

@@ -1,4 +1,5 @@
-//! Whether a group speaks of a subject: everything, a list of names, or a regular expression with JavaScript's meaning.
+//! Whether a group applies to a subject: always, by a list of names, or by a regular expression with JavaScript
+//! semantics.
 
 use crate::pattern::HookPattern;
 use wire::hooks::{HookEventName, MatcherSubject};
@@ -26,7 +27,7 @@ impl SubjectMatcher {
         Self::Names(text.split(separators).map(|name| name.trim().to_owned()).collect())
     }
 
-    /// Settles what needs no process; the pattern otherwise.
+    /// Decides without a process if possible; otherwise returns the pattern that needs one.
     pub(crate) fn matches(&self, subject: Option<&str>) -> Result<bool, &HookPattern> {
         let Some(subject) = subject else { return Ok(true) };
         match self {
@@ -37,7 +38,7 @@ impl SubjectMatcher {
     }
 }
 
-/// Older names of a tool stand in many settings files.
+/// Many settings files contain older names of a tool.
 fn current(name: &str, subject: &str) -> bool {
     wire::names::canonical(name) == subject
 }
@@ -71,7 +72,7 @@ mod tests {
         assert!(tool("Edit.*", "NotebookEdit") && !tool("^Edit$", "NotebookEdit") && tool("^Edit$", "Edit"));
         assert!(!tool("mcp__memory", "mcp__memory__get"));
         assert!(tool("mcp__memory__.*", "mcp__memory__get") && tool("mcp__my-server__.*", "mcp__my-server__x"));
-        // Renamed tools are found under both names.
+        // Renamed tools match under both names.
         assert!(tool("Task", "Agent") && tool("Agent", "Agent"));
     }
 

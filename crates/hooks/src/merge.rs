@@ -1,5 +1,6 @@
-//! One decision from all handlers of an event. Answers are joined in configuration order, so that the result does not
-//! depend on who finished first: the strictest permission wins, contexts add up, rewrites of different fields combine.
+//! Merges the answers of all handlers of an event into one decision. Answers are merged in configuration order, so that
+//! the result does not depend on which handler finished first: the strictest permission wins, contexts are collected,
+//! rewrites of different fields are combined.
 
 use crate::answer::{HookAnswer, HookPermission, RequestDecision};
 use crate::catalogue::HookEntry;
@@ -9,14 +10,14 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use wire::hooks::HookEventName;
 
-/// What an event came to.
+/// The merged result of an event.
 #[derive(Default)]
 pub struct MergedAnswer {
     pub reports: Vec<HookReport>,
     pub blocks: Vec<HookBlock>,
-    /// The first `continue: false`, with its reason.
+    /// The reason of the first `continue: false`; `None` without one.
     pub stop: Option<String>,
-    /// For the user.
+    /// Messages shown to the user.
     pub messages: Vec<HookContext>,
     pub contexts: Vec<HookContext>,
     pub verdict: Option<HookVerdict>,
@@ -31,12 +32,12 @@ pub struct MergedAnswer {
     pub suppress_original_prompt: bool,
     pub worktree_path: Option<String>,
     pub action: Option<(String, Option<Value>)>,
-    /// Shown in the place of a message.
+    /// Text that is shown instead of a message.
     pub display: Option<String>,
-    /// For the terminal of an interactive session.
+    /// Sequences for the terminal of an interactive session.
     pub sequences: Vec<String>,
     pub problems: Vec<HookProblem>,
-    /// Handlers the turn does not wait for.
+    /// Handlers that the turn does not wait for.
     pub detached: Vec<DetachedHandler>,
 }
 
@@ -54,14 +55,14 @@ pub struct HookContext {
     pub text: String,
 }
 
-/// What PreToolUse handlers say about a call, the strictest of them.
+/// The strictest decision of the PreToolUse handlers about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookVerdict {
     pub permission: HookPermission,
     pub reason: Option<String>,
     pub hook: String,
     pub description: String,
-    /// `[settings]`, `[plugin:name]`: who says so.
+    /// The source of the decision: `[settings]`, `[plugin:name]`.
     pub tag: String,
 }
 
@@ -81,18 +82,18 @@ impl std::fmt::Display for HookProblem {
 }
 
 impl MergedAnswer {
-    /// Nothing ran and nothing was found wrong.
+    /// True when no handler ran and no problem was found.
     pub fn is_empty(&self) -> bool {
         self.reports.is_empty() && self.detached.is_empty() && self.problems.is_empty()
     }
 
-    /// All reasons to block, or `None`.
+    /// All reasons to block, one per line; `None` when nothing blocks.
     pub fn blocked(&self) -> Option<String> {
         let reasons: Vec<&str> = self.blocks.iter().map(|block| block.message.as_str()).collect();
         (!reasons.is_empty()).then(|| reasons.join("\n"))
     }
 
-    /// The decision in one word, for people.
+    /// The decision in one word, for display.
     pub fn decision(&self) -> &'static str {
         match (&self.stop, &self.verdict, &self.request, self.blocks.is_empty()) {
             (Some(_), ..) => "stop",
@@ -105,7 +106,7 @@ impl MergedAnswer {
     }
 }
 
-/// Joins answers one by one.
+/// Merges answers one by one.
 pub(crate) struct AnswerMerger<'a> {
     pub(crate) event: HookEventName,
     pub(crate) original: Option<&'a Value>,
@@ -203,7 +204,8 @@ impl AnswerMerger<'_> {
         self.merged
     }
 
-    /// Every rewrite is the whole input, made from the same original: their differences are applied one after the other.
+    /// Merges the rewrites of the input. Each rewrite is a complete input made from the same original, so their
+    /// differences to it are applied in order.
     fn rewritten(&mut self) -> Option<Value> {
         let rewrites = std::mem::take(&mut self.rewrites);
         let Some(Value::Object(original)) = self.original else { return rewrites.into_iter().last().map(|(_, v)| v) };
@@ -233,7 +235,7 @@ impl AnswerMerger<'_> {
     }
 }
 
-/// Whether a handler that gave no answer blocks. Who is about to stop is never kept from it.
+/// Whether a handler that gave no answer blocks. It never prevents an agent from stopping.
 fn blocks_on_failure(entry: &HookEntry, event: HookEventName, report: &HookReport) -> bool {
     let stopping = matches!(
         event,

@@ -1,8 +1,8 @@
-//! Regular expressions of matchers, with JavaScript's meaning and bounded time.
+//! Regular expressions of matchers, with JavaScript semantics and bounded time.
 //!
-//! Nearly all of them stay within what a linear-time engine means the same by; those are translated and answered at once.
-//! The rest (look-around, back-references, odd escapes) runs in an ECMAScript engine that backtracks, and so in a child
-//! process that is killed when it takes too long. Its answers are remembered.
+//! Nearly all of them mean the same to a linear-time engine; those are translated and matched directly. The rest
+//! (look-around, back-references, unusual escapes) need a backtracking ECMAScript engine, which runs in a child process
+//! that is killed when it takes too long. Its answers are cached.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,28 +13,28 @@ use std::time::Duration;
 use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 use sys::sync::Mutex;
 
-/// Our own binary answers one question when this is its first argument.
+/// With this first argument, the gimlet binary tests one pattern and exits.
 pub const ARGUMENT: &str = "__match";
-/// Far more than any sensible pattern takes, process start included.
+/// Far more than any sensible pattern needs, including the start of the process.
 const MATCH_TIMEOUT: Duration = Duration::from_secs(1);
 const SIZE_LIMIT: usize = 1 << 20;
 
 #[derive(Debug)]
 pub struct HookPattern {
     text: String,
-    /// `None` when the meaning is not that of the linear engine.
+    /// `None` when the linear engine would match differently.
     linear: Option<regex::Regex>,
     known: Mutex<BTreeMap<String, bool>>,
 }
 
-/// Why a pattern gave no answer. It then matches nothing.
+/// Why a pattern gave no answer. It then counts as not matching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternFailure {
     /// Not a regular expression.
     Invalid(String),
-    /// It took too long and was stopped.
+    /// The match took too long and was stopped.
     Runaway,
-    /// The child could not be started.
+    /// The child process failed.
     Failed(String),
 }
 
@@ -58,7 +58,7 @@ impl HookPattern {
         &self.text
     }
 
-    /// Why this is not a regular expression. Matches nothing and takes no process.
+    /// Why this is not a regular expression; `None` when it is one. Needs no process.
     pub fn problem(&self) -> Option<String> {
         if self.linear.is_some() {
             return None;
@@ -66,7 +66,7 @@ impl HookPattern {
         regress::Regex::new(&self.text).err().map(|error| error.to_string())
     }
 
-    /// The answer, when no process is needed for it.
+    /// The answer if no process is needed for it; `None` otherwise.
     pub fn quick(&self, subject: &str) -> Option<bool> {
         match &self.linear {
             Some(regex) => Some(regex.is_match(subject)),
@@ -74,7 +74,7 @@ impl HookPattern {
         }
     }
 
-    /// Asks a child of `program` (our own binary).
+    /// Runs the match in a child process of `program` (the gimlet binary).
     pub async fn ask(&self, subject: &str, program: &Path) -> Result<bool, PatternFailure> {
         let input = serde_json::to_vec(&(&self.text, subject)).unwrap_or_default();
         let spawn = SpawnSpec {
@@ -101,14 +101,14 @@ impl HookPattern {
         Ok(answer)
     }
 
-    /// In this process, without a limit: for the child.
+    /// Runs the match in this process without a time limit; used by the child.
     pub(crate) fn evaluate(&self, subject: &str) -> Result<bool, String> {
         let regex = regress::Regex::new(&self.text).map_err(|error| error.to_string())?;
         Ok(regex.find(subject).is_some())
     }
 }
 
-/// The child: pattern and subject on standard input, the answer as exit code.
+/// The child process: reads pattern and subject from standard input and returns the answer as exit code.
 pub fn run() -> ExitCode {
     let mut text = String::new();
     if std::io::stdin().lock().read_to_string(&mut text).is_err() {
@@ -126,7 +126,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The same expression for the linear engine, or `None` when the two might not mean the same.
+/// The same expression for the linear engine; `None` when the two engines might differ.
 fn translate(text: &str) -> Option<String> {
     let mut translator =
         RegexTranslator { rest: text.chars().peekable(), out: String::with_capacity(text.len() + 16), depth: 0 };
@@ -142,7 +142,7 @@ struct RegexTranslator<'a> {
 
 impl RegexTranslator<'_> {
     fn run(&mut self) -> Option<()> {
-        // What a quantifier may follow.
+        // True when a quantifier may follow.
         let mut atom = false;
         while let Some(c) = self.rest.next() {
             atom = match c {
@@ -211,7 +211,7 @@ impl RegexTranslator<'_> {
         Some(())
     }
 
-    /// `{2}`, `{2,}`, `{2,5}`; large counts are left to the other engine.
+    /// `{2}`, `{2,}`, `{2,5}`; `None` for counts too large for the linear engine.
     fn count(&mut self) -> Option<()> {
         let mut inner = String::new();
         loop {
@@ -230,7 +230,7 @@ impl RegexTranslator<'_> {
         write!(self.out, "{{{inner}}}").ok()
     }
 
-    /// Outside a class. Whether something to repeat was written.
+    /// Translates an escape outside a class; returns whether a quantifier may follow it.
     fn escape(&mut self) -> Option<bool> {
         match self.rest.next()? {
             'd' => self.out.push_str("[0-9]"),
@@ -255,7 +255,7 @@ impl RegexTranslator<'_> {
         let mut empty = true;
         loop {
             match self.rest.next()? {
-                // An empty class matches nothing, or everything, in JavaScript only.
+                // Only JavaScript has empty classes, which match nothing, or everything.
                 ']' if empty => return None,
                 ']' => break,
                 '\\' => self.class_escape()?,
@@ -265,7 +265,7 @@ impl RegexTranslator<'_> {
             empty = false;
         }
         self.out.push(']');
-        // Set operations exist on one side only.
+        // Only the linear engine has set operations.
         if self.out.contains("--") { None } else { Some(()) }
     }
 
@@ -279,12 +279,12 @@ impl RegexTranslator<'_> {
             }
             _ => return None,
         }
-        // `\w-x` is no range in JavaScript.
+        // In JavaScript `\w-x` is not a range.
         if self.rest.peek() == Some(&'-') { None } else { Some(()) }
     }
 
     fn class_literal(&mut self, c: char) {
-        // A backslash before these two means something else.
+        // `\<` and `\>` are word boundaries in the linear engine, and `_` needs no escape.
         if c.is_ascii_punctuation() && !matches!(c, '<' | '>' | '_') {
             self.out.push('\\');
         }
@@ -342,7 +342,7 @@ mod tests {
     fn the_other_engine_has_javascripts_meaning() {
         assert_eq!(HookPattern::new("^(?!Bash$).*").evaluate("Edit"), Ok(true));
         assert_eq!(HookPattern::new("^(?!Bash$).*").evaluate("Bash"), Ok(false));
-        // A group that did not take part matches the empty text.
+        // A group that did not take part in the match matches the empty text.
         assert_eq!(HookPattern::new("^(a)?b\\1$").evaluate("b"), Ok(true));
         assert!(HookPattern::new("(").evaluate("(").is_err());
     }

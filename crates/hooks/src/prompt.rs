@@ -1,11 +1,11 @@
-//! What a prompt handler's model is asked.
+//! The texts that a prompt handler sends to its model.
 
-/// Tells the model what is expected of it.
+/// The system prompt.
 pub const SYSTEM: &str = "You decide whether a condition holds, for a program that acts on your answer. Answer with one \
 JSON object and nothing else: {\"ok\": true} when it holds, {\"ok\": false, \"reason\": \"…\"} when it does not, with the \
 reason written for the agent whose work is judged. Add \"impossible\": true when the condition can never be met.";
 
-/// The handler's words with the payload in the place of `$ARGUMENTS`, or behind them. `\$` is a dollar sign.
+/// The handler's prompt with the payload in place of `$ARGUMENTS`, or appended to it. `\$` is a dollar sign.
 pub fn fill(prompt: &str, payload: &str) -> String {
     let mut out = String::with_capacity(prompt.len() + payload.len() + 2);
     let mut filled = false;

@@ -1,5 +1,5 @@
-//! Request bodies: the caller's pieces, one after the other, uncopied, with their exact length known beforehand, because
-//! some gateways insist on `content-length`.
+//! Request bodies: the caller's pieces are sent in order without copying. Their total length is known beforehand,
+//! because some gateways require `content-length`.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};

@@ -1,5 +1,5 @@
-//! The two clients behind the surface: one for plain HTTP, which is on the way to the first request and therefore does no
-//! certificate work at all, and one for TLS, built off the main thread. Each is built once, when first needed.
+//! The clients behind `Http`: one for plain HTTP, which does no certificate work because the first request waits for
+//! it, and ones for TLS, built off the main thread. Each is built once, when first needed.
 
 use crate::HttpError;
 use crate::dial::DialLayer;
@@ -19,12 +19,12 @@ pub(crate) struct HttpClients {
     proxies: OnceLock<Result<Arc<ProxyConfig>, String>>,
     plain: OnceLock<PooledClient>,
     secure: OnceCell<PooledClient>,
-    /// As `secure`, for connections that are to be upgraded.
+    /// Like `secure`, for connections that will be upgraded.
     upgrading: OnceCell<PooledClient>,
     guard: Option<GuardedResolver>,
 }
 
-/// A client with its pool of connections, and what the next one is built from.
+/// A client with its connection pool, and the parts a replacement is built from.
 #[derive(Debug)]
 struct PooledClient {
     parts: ClientParts,
@@ -48,7 +48,7 @@ impl PooledClient {
         self.client.read().clone()
     }
 
-    /// Later requests make connections of their own; those under way go on.
+    /// Replaces the client: later requests open new connections; running requests continue.
     fn renew(&self) -> Result<(), HttpError> {
         let fresh = build(&self.parts)?;
         *self.client.write() = fresh;
@@ -68,7 +68,7 @@ impl HttpClients {
         }
     }
 
-    /// The same, with name resolution of its own.
+    /// Like `new`, with a custom name resolver.
     pub(crate) fn guarded(env: Env, guard: GuardedResolver) -> Self {
         Self { guard: Some(guard), ..Self::new(env) }
     }
@@ -81,12 +81,12 @@ impl HttpClients {
         self.pooled(url).await.map(PooledClient::client)
     }
 
-    /// Lets go of every idle connection that requests to `url` would use.
+    /// Drops all idle connections that requests to `url` would use.
     pub(crate) async fn renew(&self, url: &Url) -> Result<(), HttpError> {
         self.pooled(url).await?.renew()
     }
 
-    /// The proxy on the way to `url`, without its credentials.
+    /// The proxy for requests to `url`, without its credentials; `None` when the connection is direct.
     pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
         self.proxies().ok()?.proxy_for(url).map(crate::display_url)
     }
@@ -105,7 +105,8 @@ impl HttpClients {
         Ok(self.plain.get_or_init(|| pooled))
     }
 
-    /// Only HTTP/1.1 can be upgraded; plain HTTP is nothing else.
+    /// The client for upgrades: restricted to HTTP/1.1, because only HTTP/1.1 can be upgraded. Plain HTTP is always
+    /// HTTP/1.1.
     pub(crate) async fn upgrading(&self, url: &Url) -> Result<Client, HttpError> {
         if url.scheme() != "https" {
             return self.client_for(url).await;
@@ -144,7 +145,7 @@ fn build(parts: &ClientParts) -> Result<Client, HttpError> {
     let proxies = Arc::clone(&parts.proxies);
     builder
         .tls_backend_preconfigured(parts.tls.clone())
-        // Switches off the library's own look at the environment before ours is added.
+        // Disables the library's reading of the environment before our proxies are added.
         .no_proxy()
         .proxy(reqwest::Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
         .connector_layer(DialLayer)
@@ -152,7 +153,7 @@ fn build(parts: &ClientParts) -> Result<Client, HttpError> {
         .retry(reqwest::retry::never())
         .connect_timeout(Duration::from_secs(30))
         .tcp_keepalive(Duration::from_mins(1))
-        // Notices a dead peer under a stream that is silent for minutes.
+        // Detects a dead peer while a stream is silent for minutes.
         .http2_keep_alive_interval(Duration::from_secs(30))
         .http2_keep_alive_timeout(Duration::from_secs(20))
         .http2_adaptive_window(true)

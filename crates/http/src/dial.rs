@@ -1,5 +1,5 @@
-//! Whether a request was given a new connection or one that had served others. A server may close an idle connection at
-//! any time, also while the next request is on its way to it; only a request on a used connection can fail for that.
+//! Records whether a request opened a new connection or reused one. A server may close an idle connection at any time,
+//! also while the next request is on its way; only a request on a reused connection can fail for that reason.
 
 use std::cell::Cell;
 use std::task::{Context, Poll};
@@ -10,13 +10,13 @@ tokio::task_local! {
     static HAS_DIALLED: Cell<bool>;
 }
 
-/// Runs `exchange`; says beside its outcome whether a connection was made for it.
+/// Runs `exchange`; also returns whether a connection was opened for it.
 pub(crate) async fn with_dial_flag<T>(exchange: impl Future<Output = T>) -> (T, bool) {
     HAS_DIALLED.scope(Cell::new(false), async { (exchange.await, HAS_DIALLED.with(Cell::get)) }).await
 }
 
-/// Notes every new connection for the request that it is made for. The client library connects inside the future of the
-/// request, never in a task of its own.
+/// Records every new connection for the request that opens it. The client library connects inside the future of the
+/// request, never in a separate task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DialLayer;
 
@@ -41,7 +41,7 @@ impl<R, S: Service<R>> Service<R> for DialService<S> {
     }
 
     fn call(&mut self, target: R) -> S::Future {
-        // Outside of `watched` nobody asks.
+        // Outside of `with_dial_flag` there is no flag to set.
         HAS_DIALLED.try_with(|dialled| dialled.set(true)).ok();
         self.0.call(target)
     }

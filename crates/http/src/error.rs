@@ -1,19 +1,20 @@
-//! Errors by what the caller can do about them. Messages name the origin, never the path, query or credentials.
+//! Errors, grouped by what the caller can do about them. Messages name the origin, never the path, query or
+//! credentials.
 
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-/// What went wrong, by what the caller can do about it.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// No connection was made: refused, unreachable, DNS, handshake timeout. Worth another try.
+    /// No connection was made: refused, unreachable, DNS failure, handshake timeout. May be retried.
     #[error("could not connect: {0}")]
     Connect(String),
-    /// The certificate was not accepted. Trying again will not help.
+    /// The certificate was rejected. A retry does not help.
     #[error("TLS certificate not accepted: {0}")]
     Certificate(String),
-    /// The connection broke after it was made. Worth another try if nothing was consumed.
+    /// The connection broke after it was made. May be retried if nothing was consumed.
     #[error("connection broke: {0}")]
     Broken(String),
     #[error("timed out after {0:?}")]
@@ -36,7 +37,7 @@ pub(crate) fn classify(error: &reqwest::Error, origin: &str) -> HttpError {
     }
 }
 
-/// The causes, outermost first; the library's own first line is left out because it repeats the URL.
+/// The chain of causes, outermost first. The library's first line is omitted because it repeats the URL.
 fn describe(error: &reqwest::Error, origin: &str) -> String {
     let mut message = origin.to_owned();
     let mut cause = error.source();
@@ -61,7 +62,7 @@ fn is_certificate(error: &(dyn Error + 'static)) -> bool {
         if current.downcast_ref().is_some_and(is_certificate_tls) {
             return true;
         }
-        // An I/O error hides the error it wraps: its source is the source of that one.
+        // `source()` of an I/O error skips the error it wraps, so the wrapped error is checked here.
         if let Some(inner) = current.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
             && is_certificate(inner)
         {
@@ -79,7 +80,7 @@ fn is_certificate_tls(error: &rustls::Error) -> bool {
         | rustls::Error::InvalidCertRevocationList(_)
         | rustls::Error::NoCertificatesPresented
         | rustls::Error::UnsupportedNameType => true,
-        // The other side did not like ours, or wants one.
+        // The server rejected our certificate, or requires one.
         rustls::Error::AlertReceived(alert) => matches!(
             alert,
             Alert::BadCertificate

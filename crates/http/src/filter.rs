@@ -1,8 +1,8 @@
-//! The proxy through which caged commands reach the network: HTTP `CONNECT`, plain HTTP and SOCKS5 on one port, told apart by
-//! the first byte. Every connection is judged by the name it asks for before anything is resolved. A name that resolves
-//! to this machine or to a link-local address is refused, whatever the judge said of the name.
+//! The proxy through which sandboxed commands reach the network: HTTP `CONNECT`, plain HTTP and SOCKS5 on one port,
+//! distinguished by the first byte. Every connection is checked by its target name before the name is resolved. A name
+//! that resolves to this machine or to a link-local address is refused even if the judge allowed it.
 //!
-//! TLS is not opened: whoever may reach a host may say anything to it.
+//! TLS is not decrypted: a command that may reach a host can send anything to it.
 
 mod head;
 mod socks;
@@ -18,36 +18,36 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Connections of one cage at a time.
+/// Maximum number of simultaneous connections of one sandbox.
 const MAX_CONNECTIONS: usize = 256;
-/// For a client to say what it wants, and for a host to answer.
+/// Time limit for a client to send its request, and for a host to answer.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the judge says about a host.
+/// The decision about a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostVerdict {
     Allow,
-    /// With the reason, which the client is told.
+    /// Contains the reason, which HTTP clients receive in the response.
     Deny(String),
 }
 
-/// Decides which hosts may be reached. `host` is a name in lower case without a final dot, or an address without brackets.
+/// Decides which hosts may be reached. `host` is a lower-case name without a final dot, or an address without brackets.
 pub trait HostJudge: Send + Sync {
     fn judge(&self, host: &str, port: u16) -> HostVerdict;
 }
 
-/// Proxies of the user's own on this machine's loopback, which then do the filtering instead of us.
+/// Ports of the user's proxies on loopback. Where one is set, it does the filtering instead of this proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalProxies {
     pub http: Option<u16>,
     pub socks: Option<u16>,
 }
 
-/// Serves the connections of one cage until it is dropped.
+/// Serves the connections of one sandbox until it is dropped.
 pub struct FilterProxy {
     judge: Arc<dyn HostJudge>,
     external: ExternalProxies,
-    /// `HTTPS_PROXY` and its like, for what was allowed; the text says why they cannot be used.
+    /// The user's `HTTPS_PROXY` and related settings, for allowed hosts; the error says why they cannot be used.
     proxies: Result<ProxyConfig, String>,
 }
 
@@ -56,7 +56,7 @@ impl FilterProxy {
         Self { judge, external, proxies: ProxyConfig::from_env(env).map_err(|error| error.to_string()) }
     }
 
-    /// Accepts for ever; must be called inside the runtime.
+    /// Accepts connections until an error occurs; must be called inside the runtime.
     pub async fn serve(self: Arc<Self>, listener: std::net::TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
@@ -148,7 +148,7 @@ async fn refuse(client: &mut TcpStream, status: u16, text: &str) -> io::Result<(
     );
     client.write_all(reply.as_bytes()).await?;
     client.shutdown().await?;
-    // What the client still sends is taken, so that it reads the answer before a reset.
+    // Reads what the client still sends, so that it receives the answer before a reset.
     let mut sink = [0_u8; 4096];
     let drained = async {
         while client.read(&mut sink).await? > 0 {}

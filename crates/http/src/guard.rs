@@ -1,6 +1,6 @@
-//! A client that refuses to connect to addresses its owner does not allow. The check sits in name resolution, so a
-//! name that answers differently the second time (DNS rebinding) gains nothing. Literal addresses never reach the
-//! resolver: the caller checks those. Behind a proxy, the proxy resolves, and its own address must not be judged.
+//! A client that connects only to addresses its owner allows. The check is part of name resolution, so a name that
+//! resolves differently the second time (DNS rebinding) gains nothing. Literal addresses never reach the resolver: the
+//! caller checks those. Behind a proxy, the proxy resolves names, and its address must not be checked.
 
 use crate::Http;
 use crate::client::HttpClients;
@@ -13,13 +13,13 @@ type AddressFilter = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 const PROXY_VARS: [&str; 6] = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
-/// Whether requests may leave through a proxy.
+/// True when a proxy variable is set, so that requests may go through a proxy.
 pub fn is_proxied(env: &Env) -> bool {
     PROXY_VARS.iter().any(|name| env.non_empty(name).is_some())
 }
 
 impl Http {
-    /// A client of its own whose names resolve to addresses that pass `allow`, or not at all.
+    /// A separate client that resolves names only to addresses that pass `allow`. Behind a proxy there is no check.
     pub fn guarded(env: Env, allow: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
         if is_proxied(&env) {
             return Self::new(env);

@@ -1,6 +1,7 @@
-//! One lazily built HTTP client: proxies, root certificates, streaming bodies, timeouts. It knows nothing of providers
-//! and repeats nothing but a request that met a connection its server had given up; the library underneath never shows in this surface. Proxies and certificates are taken from the
-//! given [`Env`] alone, never from the process environment.
+//! One lazily built HTTP client: proxies, root certificates, streaming bodies, timeouts. It has no knowledge of
+//! providers. It repeats a request only when the server had closed the reused connection. The underlying library is not
+//! visible in this interface. Proxies and certificates come from the given [`Env`] alone, never from the process
+//! environment.
 
 mod body;
 mod client;
@@ -36,20 +37,20 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
     /// Sent in order, without copying, with a `content-length`.
     pub body: Vec<Bytes>,
-    /// Time until the response's headers are here.
+    /// Time limit until the response headers have arrived.
     pub timeout: Duration,
 }
 
-/// What a request is to lead to.
+/// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
     Answer,
-    /// Another protocol on the same connection.
+    /// A switch to another protocol on the same connection.
     Upgrade,
 }
 
-/// Cheap to clone; the client is built on first use. Redirects are never followed: a 3xx is a response like any other.
-/// Dropping a request's future, or a response, closes its connection (HTTP/2: its stream).
+/// Cheap to clone; the client is built on first use. Redirects are never followed: a 3xx is returned like any other
+/// response. Dropping a request's future, or a response, closes its connection (HTTP/2: its stream).
 #[derive(Clone, Debug)]
 pub struct Http {
     clients: Arc<HttpClients>,
@@ -60,12 +61,12 @@ impl Http {
         Self { clients: Arc::new(HttpClients::new(env)) }
     }
 
-    /// Whether the proxy variables make sense, without any other work: for a clear message at start.
+    /// Checks the proxy variables without any other work, for a clear error message at start.
     pub fn check(&self) -> Result<(), HttpError> {
         self.clients.check()
     }
 
-    /// Builds the client that `url` needs ahead of its first request. Reading certificates takes milliseconds.
+    /// Builds the client for `url` before its first request. Reading certificates takes milliseconds.
     pub async fn warm(&self, url: &str) -> Result<(), HttpError> {
         self.clients.client_for(&parse(url)?).await.map(drop)
     }
@@ -74,8 +75,8 @@ impl Http {
         self.exchange(request, RequestPurpose::Answer).await
     }
 
-    /// As `send`. A request that dies before its answer on a connection that had served others is sent once more, on a
-    /// new one: the server had closed it. Only for requests that may reach the server twice.
+    /// Like `send`, but a request that fails before its answer on a reused connection is sent once more on a new one,
+    /// because the server had closed the old one. Only for requests that may reach the server twice.
     pub async fn send_repeatable(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let again = request.clone();
         match dial::with_dial_flag(self.exchange(request, RequestPurpose::Answer)).await {
@@ -88,7 +89,7 @@ impl Http {
         }
     }
 
-    /// The proxy that requests to `url` go through, without its credentials.
+    /// The proxy for requests to `url`, without its credentials; `None` when the connection is direct.
     pub fn proxy_of(&self, url: &str) -> Option<String> {
         self.clients.proxy_of(&parse(url).ok()?)
     }
@@ -125,7 +126,7 @@ impl Http {
 }
 
 fn parse(url: &str) -> Result<reqwest::Url, HttpError> {
-    // The text itself may carry a secret in its query, so it is not repeated.
+    // The URL may contain a secret in its query, so the message does not repeat it.
     let parsed = reqwest::Url::parse(url).map_err(|e| HttpError::Invalid(format!("the URL cannot be read: {e}")))?;
     match parsed.scheme() {
         "http" | "https" if parsed.has_host() => Ok(parsed),
@@ -133,29 +134,29 @@ fn parse(url: &str) -> Result<reqwest::Url, HttpError> {
     }
 }
 
-/// Where a `location` header leads.
+/// The target of a `location` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRedirect {
     pub url: String,
-    /// Without credentials and query: may be shown.
+    /// Without credentials and query, so that it may be shown.
     pub shown: String,
-    /// Scheme, host and port are the same: a credential may go there.
+    /// Scheme, host and port are unchanged, so that credentials may be sent there.
     pub same_origin: bool,
 }
 
-/// Reads `location` as an answer to a request for `url`.
+/// Resolves the `location` header of a response to a request for `url`.
 pub fn redirect(url: &str, location: &str) -> Option<HttpRedirect> {
     let from = parse(url).ok()?;
     let to = from.join(location).ok()?;
     Some(HttpRedirect { shown: display_url(&to), same_origin: to.origin() == from.origin(), url: to.into() })
 }
 
-/// Why `url` cannot be the address of a server.
+/// Fails when `url` cannot be the address of a server.
 pub fn check_url(url: &str) -> Result<(), HttpError> {
     parse(url).map(drop)
 }
 
-/// The host of an http or https URL, as the client would reach it: no user name, no port, in lower case.
+/// The host of an http or https URL as the client connects to it: no user name, no port, lower case.
 pub fn host_of(url: &str) -> Option<String> {
     parse(url.trim()).ok()?.host_str().map(str::to_owned)
 }
@@ -165,12 +166,12 @@ pub(crate) fn display_url(url: &reqwest::Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.set_fragment(None);
-    // Fails only for URLs that cannot have them.
+    // Fails only for URLs that cannot contain them.
     shown.set_username("").and_then(|()| shown.set_password(None)).ok();
     shown.as_str().trim_end_matches('/').to_owned()
 }
 
-/// What an error may say about the target.
+/// The part of the target that error messages may contain.
 fn origin(url: &reqwest::Url) -> String {
     url.origin().ascii_serialization()
 }
@@ -194,17 +195,17 @@ impl HttpResponse {
         self.inner.headers().iter().filter_map(|(k, v)| Some((k.as_str(), v.to_str().ok()?)))
     }
 
-    /// The connection itself, after the server agreed to another protocol (101).
+    /// The raw connection, after the server agreed to another protocol (101).
     pub(crate) async fn upgrade(self) -> Result<reqwest::Upgraded, HttpError> {
         self.inner.upgrade().await.map_err(|source| error::classify(&source, &self.origin))
     }
 
-    /// The next piece of the body, `None` at its end.
+    /// The next piece of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         self.inner.chunk().await.map_err(|source| error::classify(&source, &self.origin))
     }
 
-    /// The body up to `limit` bytes, and whether there was more.
+    /// At most `limit` bytes of the body, and whether there were more.
     pub async fn bytes(mut self, limit: usize) -> Result<(Vec<u8>, bool), HttpError> {
         let mut body = Vec::new();
         while let Some(chunk) = self.chunk().await? {

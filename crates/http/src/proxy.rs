@@ -1,5 +1,5 @@
-//! Which proxy a request goes through. One proxy for every target, the first that is set of `https_proxy`,
-//! `HTTPS_PROXY`, `http_proxy`, `HTTP_PROXY`; exceptions in `no_proxy` or `NO_PROXY`. Nothing is exempt by itself, not
+//! Which proxy a request goes through. All targets use one proxy: the first variable that is set of `https_proxy`,
+//! `HTTPS_PROXY`, `http_proxy`, `HTTP_PROXY`. `no_proxy` or `NO_PROXY` lists exceptions. Nothing else is exempt, not
 //! even loopback. A proxy's credentials never appear in a message.
 
 use crate::HttpError;
@@ -61,7 +61,7 @@ struct ProxyException {
 enum ExceptionKind {
     Everything,
     Network(IpAddr, u8),
-    /// This name and all below it, without a leading dot, in lower case.
+    /// This name and all names below it, in lower case without a leading dot.
     Domain(String),
 }
 
@@ -103,7 +103,7 @@ impl ProxyException {
     }
 }
 
-/// Without the brackets of an IPv6 host.
+/// Removes the brackets of an IPv6 host.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
 }

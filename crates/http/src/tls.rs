@@ -1,7 +1,7 @@
-//! Whom we trust, and who we are. Roots: the system's store and, when that is empty, the bundled one, so that building
-//! never fails for want of roots; `CLAUDE_CODE_CERT_STORE` (`bundled`, `system`, or both) chooses otherwise. Bundles
-//! named by `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` are added; one that cannot be read is reported in the log and
-//! left out. A client certificate that was asked for but cannot be used is an error.
+//! Trusted roots and the client certificate. Roots are those of the system's store or, when that is empty, the bundled
+//! ones, so that missing roots are never an error; `CLAUDE_CODE_CERT_STORE` (`bundled`, `system`, or both) overrides
+//! this. Bundles named by `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` are added; an unreadable bundle is logged and
+//! skipped. A configured client certificate that cannot be used is an error.
 
 use crate::HttpError;
 use rustls::ClientConfig;
@@ -16,14 +16,15 @@ use sys::Env;
 const CERTIFICATE: &str = "CLAUDE_CODE_CLIENT_CERT";
 const KEY: &str = "CLAUDE_CODE_CLIENT_KEY";
 
-/// For plain HTTP: trusts nobody and reads nothing.
+/// For plain HTTP: trusts no certificate and reads no files.
 pub(crate) fn none() -> Result<ClientConfig, HttpError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| invalid(&error))?;
     Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// For the protocols that may be spoken. Reads the certificate stores: milliseconds, so not on the main thread.
+/// A configuration for the given protocols. Reading the certificate stores takes milliseconds, so do not call it on the
+/// main thread.
 pub(crate) fn from_env(env: &Env, protocols: &[&[u8]]) -> Result<ClientConfig, HttpError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| invalid(&error))?.with_root_certificates(roots(env));
@@ -73,7 +74,7 @@ fn roots(env: &Env) -> RootCertStore {
 fn identity(env: &Env) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, HttpError> {
     let (certificate, key) = match (env.non_empty(CERTIFICATE), env.non_empty(KEY)) {
         (None, None) => return Ok(None),
-        // One file may hold both.
+        // One file may contain both.
         (Some(certificate), None) => (certificate, certificate),
         (None, Some(_)) => return Err(HttpError::Invalid(format!("{KEY} is set but {CERTIFICATE} is not"))),
         (Some(certificate), Some(key)) => (certificate, key),

@@ -1,7 +1,7 @@
-//! WebSocket (RFC 6455): whole messages in, whole messages out. The connection of a client is an upgraded HTTP/1.1
-//! exchange, so proxies, certificates and credentials are those of every other request. The framing serves both roles.
+//! WebSocket (RFC 6455): complete messages are received and sent. A client connection is an upgraded HTTP/1.1 exchange,
+//! so proxies, certificates and credentials are those of every other request. The framing supports both roles.
 //! Guarantees: pings are reported at once, also between the parts of a message; a close is reported with its code, so
-//! that it can be answered; what breaks the rules is reported with the code to close with. Extensions are never offered.
+//! that it can be answered; a violation is reported with the code to close with. Extensions are never offered.
 
 mod frame;
 #[cfg(test)]
@@ -25,12 +25,12 @@ const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub struct WebSocketKey(String);
 
 impl WebSocketKey {
-    /// A new one for every connection.
+    /// A new key for every connection.
     pub fn random() -> Self {
         Self(STANDARD.encode(random()))
     }
 
-    /// The headers that ask for the upgrade.
+    /// The headers that request the upgrade.
     pub fn headers(&self, protocol: &str) -> Vec<(String, String)> {
         let pairs = [
             ("connection", "Upgrade"),
@@ -42,7 +42,7 @@ impl WebSocketKey {
         pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 
-    /// What the server must answer with.
+    /// The value the server must answer with.
     pub fn accept(&self) -> String {
         let text = format!("{}{GUID}", self.0);
         STANDARD.encode(digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()))
@@ -60,7 +60,7 @@ fn random() -> [u8; 16] {
 }
 
 impl crate::Http {
-    /// Sends a request that asks for an upgrade: on HTTP/1.1, which alone can be upgraded.
+    /// Sends a request for an upgrade, on HTTP/1.1.
     pub async fn send_upgrading(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         self.exchange(request, crate::RequestPurpose::Upgrade).await
     }
@@ -71,10 +71,10 @@ type WebSocketConnection = Box<dyn DuplexStream>;
 trait DuplexStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> DuplexStream for T {}
 
-/// Why nothing more can be received.
+/// Why no more messages can be received.
 #[derive(Debug)]
 pub enum ReceiveError {
-    /// The other end broke the rules: close with the code of the violation.
+    /// The peer violated the protocol: close with the code of the violation.
     Violation(WebSocketViolation),
     Io(io::Error),
 }
@@ -114,7 +114,7 @@ pub struct WebSocketSender {
     role: WebSocketRole,
 }
 
-/// The two ends of a connection that the server agreed to upgrade. `limit` is the longest message taken, in bytes.
+/// Both directions of a connection that the server agreed to upgrade. `limit` is the longest accepted message in bytes.
 pub async fn accept(
     response: HttpResponse,
     key: &WebSocketKey,
@@ -126,7 +126,7 @@ pub async fn accept(
     Ok(split(response.upgrade().await?, WebSocketRole::Client, limit))
 }
 
-/// The two ends of a connection on which both sides have agreed to speak WebSocket.
+/// Both directions of a connection on which the handshake is done. `limit` is the longest accepted message in bytes.
 pub fn split(
     connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     role: WebSocketRole,
@@ -156,7 +156,7 @@ impl WebSocketSender {
         self.frame(frame::PONG, payload).await
     }
 
-    /// Says that nothing more comes, or answers a close with its own code. `None` gives no code.
+    /// Starts closing, or answers the peer's close with its code. `None` sends no code.
     pub async fn close(&mut self, code: Option<u16>) -> io::Result<()> {
         let payload = code.map_or_else(Vec::new, |code| code.to_be_bytes().to_vec());
         self.frame(frame::CLOSE, &payload).await?;
@@ -174,7 +174,7 @@ impl WebSocketSender {
 }
 
 impl WebSocketReceiver {
-    /// The next message; `None` after a close. Not to be given up half way.
+    /// The next message; `None` after a close. Not cancel-safe: the future must be polled to its end.
     pub async fn next(&mut self) -> Result<Option<WebSocketMessage>, ReceiveError> {
         while !self.is_closed {
             let message = self.frame().await.inspect_err(|_| self.is_closed = true)?;

@@ -23,7 +23,7 @@ fn get(url: impl Into<String>) -> HttpRequest {
     HttpRequest { method: HttpMethod::Get, url: url.into(), headers: vec![], body: vec![], timeout }
 }
 
-/// Reads one request: head, and as much body as `content-length` says.
+/// Reads one request: the head, and as many body bytes as `content-length` says.
 async fn read_request(stream: &mut TcpStream) -> (String, Vec<u8>) {
     let mut data = Vec::new();
     loop {
@@ -77,7 +77,7 @@ async fn a_body_in_parts_goes_out_whole_with_its_length() {
         assert_eq!(response.status(), 200);
         assert_eq!(response.bytes(10).await.unwrap(), (b"ok".to_vec(), false));
     }
-    // Both came over one connection: the server accepted only one.
+    // Both requests used one connection: the server accepted only one.
     let requests = server.await.unwrap();
     let (head, body) = &requests[0];
     assert!(head.starts_with("post /v1?x=1 http/1.1\r\n"), "{head}");
@@ -243,7 +243,7 @@ async fn connections_that_break_are_broken() {
     }
 }
 
-/// A response whose body has begun and does not end, and the server's side of it.
+/// A response whose body has begun and does not end, with the server's side of the connection.
 async fn half_answer(listener: TcpListener, address: &str) -> (TcpStream, http::HttpResponse) {
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -259,7 +259,7 @@ async fn half_answer(listener: TcpListener, address: &str) -> (TcpStream, http::
 async fn closed(stream: &mut TcpStream) -> Duration {
     let started = Instant::now();
     let mut byte = [0];
-    // End of file or a reset: both mean the client let go.
+    // End of file or a reset: both mean that the client closed the connection.
     let read = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut byte)).await.expect("still open");
     assert!(matches!(read, Ok(0) | Err(_)));
     started.elapsed()
@@ -310,7 +310,7 @@ async fn what_cannot_be_sent_is_invalid() {
     }
 }
 
-/// Not a gate: run with `--ignored --nocapture`.
+/// A measurement, not a check: run with `--ignored --nocapture`.
 #[tokio::test]
 #[ignore = "measurement"]
 async fn cost_of_the_first_request() {

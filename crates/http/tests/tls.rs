@@ -1,4 +1,4 @@
-//! TLS over real sockets: whom we trust, who we are, HTTP/2, and how refusals are told.
+//! TLS over real sockets: trusted roots, client certificates, HTTP/2, and error messages.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/certificates.rs"]
@@ -156,7 +156,7 @@ async fn http2_is_spoken_where_offered() {
         let mut body = respond.send_response(http_types::Response::new(()), false).unwrap();
         body.send_data(Bytes::from_static(b"first"), false).unwrap();
         let ended = std::future::poll_fn(|cx| body.poll_reset(cx));
-        // The connection must be polled for the stream to move.
+        // The connection must be polled for the stream to make progress.
         tokio::select! {
             reason = ended => drop(reset.send(reason.unwrap())),
             _ = connection.accept() => panic!("the connection ended"),

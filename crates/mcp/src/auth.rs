@@ -1,6 +1,7 @@
-//! Signing in to servers with OAuth 2.1, as the MCP authorization specification has it: discovery, registration, a code
-//! with PKCE for exactly one resource, refresh. Endpoints must be encrypted unless they are on this machine or the user
-//! configured an unencrypted server. Tokens go to the [`TokenVault`] and into one header; no message repeats them.
+//! Signs in to servers with OAuth 2.1, as the MCP authorization specification defines it: discovery, registration,
+//! a code with PKCE for exactly one resource, refresh. Endpoints must be encrypted unless they are on this machine
+//! or the user configured an unencrypted server. Tokens are stored in the [`TokenVault`] and sent in one header; no
+//! message contains them.
 
 mod challenge;
 mod client;
@@ -21,7 +22,7 @@ pub use stored::{TokenVault, forget, identity, store_client_secret};
 use http::HttpError;
 use std::time::Duration;
 
-/// Why nobody is signed in. Each text says what to do next.
+/// Why a sign-in failed. Each text says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     #[error("{url} cannot be used: {why}")]

@@ -1,5 +1,5 @@
-//! What a connected server offers: tools, prompts, resources, its instructions. Lists are read to their last page; one
-//! entry that makes no sense is left out, the others stay.
+//! What a connected server offers: tools, prompts, resources, its instructions. Lists are read to their last page;
+//! an invalid entry is left out, the others are kept.
 
 use crate::error::CallError;
 use crate::names;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 /// Longest description and longest instructions, in bytes.
 const TEXT_LIMIT: usize = 2048;
-/// A server that never ends its list is cut off here.
+/// Most pages of a list; a server that never ends its list is cut off here.
 const MAX_PAGES: usize = 200;
 const MAX_ENTRIES: usize = 20_000;
-/// Tries of a list before it counts as failed.
+/// Attempts to read a list before it counts as failed.
 const MAX_TRIES: u32 = 3;
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct McpCatalogue {
     pub(crate) instructions: Option<String>,
     pub(crate) info: Option<ServerInfo>,
     pub(crate) has_resources: bool,
-    /// Why a list could not be read.
+    /// Why a list could not be read; `None` when all were read.
     pub(crate) problem: Option<String>,
 }
 
@@ -33,20 +33,20 @@ pub(crate) struct McpCatalogue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteTool {
     pub server: String,
-    /// The server's own name for it.
+    /// The name the server uses.
     pub name: String,
     /// `mcp__server__tool`
     pub exposed: String,
     pub description: String,
-    /// Compact JSON text.
+    /// The input schema as compact JSON text.
     pub schema: String,
     pub annotations: ToolAnnotations,
     pub meta: ToolMeta,
-    /// `_meta` as it came.
+    /// `_meta` as received.
     pub raw_meta: Option<Value>,
 }
 
-/// Hints; a server may lie.
+/// Hints from the server, which may be false.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolAnnotations {
     pub title: Option<String>,
@@ -56,7 +56,7 @@ pub struct ToolAnnotations {
     pub open_world: Option<bool>,
 }
 
-/// What `_meta` says to clients like us.
+/// Fields of `_meta` that clients such as gimlet understand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolMeta {
     pub max_result_chars: Option<u64>,
@@ -116,7 +116,7 @@ impl McpListKind {
     }
 }
 
-/// All pages of a list.
+/// Reads all pages of a list.
 pub(crate) async fn entries(link: &ServerLink, what: McpListKind) -> Result<Vec<Map<String, Value>>, CallError> {
     let mut all = Vec::new();
     let mut cursor = None;
@@ -131,7 +131,7 @@ pub(crate) async fn entries(link: &ServerLink, what: McpListKind) -> Result<Vec<
             }));
         }
         match next.filter(|next| !next.is_empty() && all.len() < MAX_ENTRIES) {
-            // A cursor that comes again leads nowhere.
+            // A repeated cursor would never end.
             Some(next) if seen.insert(next.clone()) => cursor = Some(next),
             _ => break,
         }
@@ -261,7 +261,7 @@ pub(crate) async fn resources(link: &ServerLink) -> Result<Vec<McpResource>, Cal
     Ok(entries(link, McpListKind::Resources).await?.into_iter().filter_map(read).collect())
 }
 
-/// The beginning of a text that is too long, whole characters only.
+/// The beginning of a text that is too long, cut between characters.
 pub(crate) fn truncate(text: &str) -> String {
     if text.len() <= TEXT_LIMIT {
         return text.to_owned();
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(tool.schema, r#"{"type":"object","properties":{}}"#);
         assert_eq!((tool.annotations.read_only, tool.annotations.destructive), (Some(true), None));
         assert_eq!((tool.meta.max_result_chars, tool.meta.always_load), (Some(200_000), true));
-        // JSON true only.
+        // Only JSON `true` counts.
         assert!(!tool.meta.requires_interaction);
     }
 

@@ -1,4 +1,4 @@
-//! Our side of a connection: what a server may ask of us, and what it tells us.
+//! The client side of a connection: answers requests of a server and handles its notifications.
 
 #![expect(deprecated, reason = "roots and logging still stand in the revision that servers speak")]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Something the server says has changed.
+/// A list that the server reports as changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListChanged {
     Tools,
@@ -31,7 +31,7 @@ pub(crate) struct ClientFace {
     pub(crate) era: ProtocolEra,
 }
 
-/// Answers what a server asks, whichever way it asks.
+/// Answers requests of a server, however they are sent.
 pub(crate) struct Answerer<'a> {
     pub(crate) server: &'a str,
     pub(crate) owner: &'a Arc<dyn McpOwner>,
@@ -84,16 +84,16 @@ impl ClientFace {
     }
 
     fn changed(&self, what: ListChanged) {
-        // A full queue already holds a reason to look again.
+        // When the queue is full, a refresh is already pending.
         self.changes.try_send(what).ok();
     }
 }
 
-/// The revision the handshake asks for; servers may answer with an older one.
+/// The revision requested in the handshake; servers may answer with an older one.
 pub(crate) const PROTOCOL: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 /// The revision without a handshake.
 pub(crate) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
-/// Servers of the revision without a handshake may answer a call with a task.
+/// Extension of the revision without a handshake: a server may answer a call with a task.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// How a connection begins.
@@ -101,7 +101,7 @@ const TASKS: &str = "io.modelcontextprotocol/tasks";
 pub(crate) enum ProtocolEra {
     /// `initialize`
     Handshake,
-    /// `server/discover`; every request says who asks.
+    /// `server/discover`; every request identifies the client.
     Stateless,
 }
 
@@ -167,7 +167,7 @@ impl ClientHandler for ClientFace {
     }
 }
 
-/// An address is opened by people: anything but https (or this machine) is none they should be sent to.
+/// People open this address: only https, or http on this machine, is allowed.
 fn is_allowed_address(question: &Elicitation) -> bool {
     let Some(address) = &question.url else { return true };
     let Ok(url) = url::Url::parse(address) else { return false };

@@ -1,5 +1,5 @@
-//! Makes a connection and attends to it: a few at a time, again after transient failures, lists read anew when the server
-//! says that they changed. A failure is the server's status.
+//! Connects a server and keeps the connection: a few servers at a time, with retries after transient failures;
+//! reads lists again when the server reports a change. A failure becomes the server's status.
 
 use crate::catalogue::{self, McpCatalogue};
 use crate::client::{self, ClientFace, ListChanged, ProtocolEra};
@@ -22,27 +22,27 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use wire::mcp::McpTransport;
 
-/// Tries of a remote server's first connection, and of one that was lost.
+/// Attempts for the first connection of a remote server, and for a connection that was lost.
 const FIRST_TRIES: u32 = 1 + 3;
 const LATER_TRIES: u32 = 5;
-/// Changes waiting to be looked at.
+/// Most list changes waiting to be handled.
 const CHANGE_QUEUE: usize = 16;
-/// A server that does not answer `server/discover` within this time is greeted with a handshake.
+/// A server that does not answer `server/discover` within this time gets a handshake instead.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that lasted this long starts with a fresh count of retries.
+/// After a connection that lasted this long, the retries are counted from zero again.
 const STEADY_AFTER: Duration = Duration::from_mins(1);
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectFailure {
     NeedsAuth,
-    /// Worth another try.
+    /// Another attempt may succeed.
     Transient(String),
     Permanent(String),
 }
 
 impl ConnectFailure {
-    /// Without the credentials that the server, or its address, put into the text.
+    /// The failure without credentials that the server, or its address, put into the text.
     fn hidden(self, shared: &HostShared) -> Self {
         match self {
             Self::Transient(why) => Self::Transient(shared.owner.hide(&why)),
@@ -56,7 +56,7 @@ struct LiveConnection {
     running: RunningService<RoleClient, ClientFace>,
     link: Arc<ServerLink>,
     changes: mpsc::Receiver<ListChanged>,
-    /// Where changes go that have to be subscribed to.
+    /// The sender for subscribed changes; `None` when the server sends changes without a subscription.
     news: Option<mpsc::Sender<ListChanged>>,
     inbound: Option<mpsc::Sender<Box<RawValue>>>,
     catalogue: McpCatalogue,
@@ -70,13 +70,13 @@ enum ConnectionEnd {
 /// Why a connection is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectCause {
-    /// Somebody wants it.
+    /// It was requested.
     Asked,
-    /// The last one does not work any more.
+    /// The previous connection failed.
     Lost,
 }
 
-/// How often a server is still tried, and how long is waited in between. The first try is made at once.
+/// The remaining attempts and the pause before the next. The first attempt is made at once.
 struct ConnectTries {
     left: u32,
     pause: Duration,
@@ -85,7 +85,7 @@ struct ConnectTries {
 
 impl ConnectTries {
     fn new(server: &ServerEntry, pauses: RetryPauses, cause: ConnectCause) -> Self {
-        // A program that does not start will not start a moment later.
+        // A local program that does not start will not start a moment later.
         let (left, pause) = match (server.config.remote().is_some(), cause) {
             (false, _) => (1, pauses.first),
             (true, ConnectCause::Asked) => (FIRST_TRIES, pauses.first),
@@ -94,7 +94,7 @@ impl ConnectTries {
         Self { left, pause, is_first: true }
     }
 
-    /// Waits for the next try; `false` when there is none.
+    /// Waits for the next attempt; false when there is none left.
     async fn next(&mut self) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
@@ -106,7 +106,7 @@ impl ConnectTries {
     }
 }
 
-/// Connects `server` and stays until `stop`, or until it is gone for good.
+/// Connects `server` and stays until `stop`, or until it cannot be connected any more.
 pub(crate) async fn keep_connected(
     server: Arc<ServerEntry>,
     shared: Arc<HostShared>,
@@ -140,7 +140,7 @@ pub(crate) async fn keep_connected(
                 slot.catalogue = McpCatalogue::default();
             });
         }
-        // One that is lost again and again does not get more tries for each.
+        // A connection that is lost again soon after it was made does not get new attempts.
         if since.elapsed() > STEADY_AFTER || !std::mem::replace(&mut is_lost, true) {
             tries = ConnectTries::new(&server, shared.settings.pauses, ConnectCause::Lost);
         }
@@ -244,8 +244,8 @@ async fn open(
     }
 }
 
-/// Asks a server of the newest revision what it is. One that does not know the question is greeted as before, on a connection
-/// of its own; it is not asked again.
+/// Tries `server/discover` first. A server that does not know it gets a handshake, on a new connection; it is not
+/// tried with `server/discover` again.
 async fn open_http(
     server: &ServerEntry,
     shared: &HostShared,
@@ -267,9 +267,9 @@ async fn open_http(
 
 /// Why a connection could not begin.
 enum GreetingFailure {
-    /// Another way to begin would not help.
+    /// Beginning in the other way would not help.
     Known(ConnectFailure),
-    /// The server may speak the other revision.
+    /// The server may use the other revision.
     Other(ConnectFailure),
 }
 
@@ -286,7 +286,7 @@ impl GreetingFailure {
             ClientInitializeError::TransportError { error, .. } => {
                 era == ProtocolEra::Stateless && !is_unreached(&*error.error)
             }
-            // An answer without a message ends the library's connection.
+            // An empty answer makes the library close the connection.
             ClientInitializeError::ConnectionClosed(_) => era == ProtocolEra::Stateless,
             _ => false,
         };
@@ -300,7 +300,7 @@ impl GreetingFailure {
     }
 }
 
-/// Nobody answered at all.
+/// True when the server did not answer at all.
 fn is_unreached(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(current) = cause {
@@ -312,7 +312,7 @@ fn is_unreached(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// How the connection begins, then the first lists.
+/// Begins the connection and reads the first lists.
 async fn greet(
     transport: impl RmcpTransport<RoleClient> + 'static,
     (server, era): (&ServerEntry, ProtocolEra),
@@ -360,7 +360,7 @@ async fn greet(
     Ok(LiveConnection { running, link, changes, news, inbound: None, catalogue })
 }
 
-/// What the server has. A list that cannot be read leaves the server connected.
+/// Reads the lists of the server. A list that cannot be read leaves the server connected.
 async fn read_catalogue(link: &ServerLink) -> McpCatalogue {
     let Some(peer) = link.peer.peer_info() else { return McpCatalogue::default() };
     let capabilities = &peer.capabilities;
@@ -413,7 +413,7 @@ async fn attend(
                 running.await.ok();
                 return ConnectionEnd::Stopped;
             }
-            // The handler lives as long as the service does.
+            // The sender exists as long as the service, so `recv` does not end before it.
             Some(change) = changes.recv() => refresh(change, &link, server, shared, generation).await,
             () = &mut subscribed, if is_subscribed => is_subscribed = false,
             _ = &mut running => return ConnectionEnd::Closed,
@@ -421,7 +421,7 @@ async fn attend(
     }
 }
 
-/// A list that cannot be read again stays as it was.
+/// Reads a changed list again. When that fails, the old list stays.
 async fn refresh(
     change: ListChanged,
     link: &ServerLink,
@@ -441,7 +441,7 @@ async fn refresh(
             Ok(prompts) => shared.set(server, generation, |slot| slot.catalogue.prompts = prompts),
             Err(error) => tracing::warn!(server = server.name, %error, "changed prompts could not be listed"),
         },
-        // They are listed when somebody asks.
+        // Resources are listed on request.
         ListChanged::Resources => {}
     }
 }
@@ -462,7 +462,7 @@ fn explain(error: &ClientInitializeError) -> ConnectFailure {
     }
 }
 
-/// What an error of a transport comes to.
+/// Classifies a transport error.
 pub(crate) fn classify(error: &(dyn Error + 'static)) -> ConnectFailure {
     let mut cause = Some(error);
     while let Some(current) = cause {

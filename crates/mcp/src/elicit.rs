@@ -1,8 +1,8 @@
-//! A server asks the person for something: a small form, or a visit to an address.
+//! Elicitation: a server asks the person to fill in a small form or to visit an address.
 
 use serde_json::{Map, Value};
 
-/// What is asked. `schema` is there for a form, `url` and `id` for an address.
+/// The request. `schema` is set for a form, `url` and `id` for an address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elicitation {
     pub server: String,
@@ -38,7 +38,7 @@ impl ElicitAction {
     }
 }
 
-/// What came of it.
+/// The person's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElicitationAnswer {
     pub action: ElicitAction,
@@ -49,7 +49,7 @@ impl ElicitationAnswer {
     pub const DECLINED: Self = Self { action: ElicitAction::Decline, content: None };
 }
 
-/// An accepted form with the schema's defaults where the person said nothing.
+/// The content of an accepted form, with the schema's defaults for missing fields.
 pub(crate) fn with_defaults(content: Option<Value>, schema: Option<&Value>) -> Option<Value> {
     let schema = schema?;
     let mut filled = match content {

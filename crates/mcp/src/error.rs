@@ -1,8 +1,8 @@
-//! Why a request to a server brought nothing.
+//! Why a request to a server failed.
 
 use std::time::Duration;
 
-/// Each text is fit for a tool result: it says which server, what happened and what to do.
+/// Each text is fit for a tool result: it names the server, what happened and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     #[error("MCP server \"{0}\" is not known")]

@@ -1,6 +1,8 @@
-//! All servers of a session. Adding one starts connecting it; everything else reads what is there or waits with a limit.
+//! All servers of a session. Adding a server starts its connection; all other methods read the current state or
+//! wait with a limit.
 //!
-//! The table is guarded by a lock that is never held across an await; every change bumps a version that can be awaited.
+//! A lock guards the table and is never kept across an await; every change increments a version that can be
+//! awaited.
 
 use crate::catalogue::{self, McpResource};
 use crate::client::ProtocolEra;
@@ -24,13 +26,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wire::mcp::{McpScope, ServerConfig};
 
-/// At the session's end, for all servers together.
+/// Time limit for the shutdown of all servers together.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// JSON-RPC.
+/// JSON-RPC error code: method not found.
 const UNKNOWN_METHOD: i64 = -32_601;
 
-/// A server somebody declared.
+/// A declared server.
 #[derive(Clone, Debug)]
 pub struct McpServerSpec {
     pub name: String,
@@ -42,12 +44,12 @@ pub struct McpServerSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerSwitch {
     Enabled,
-    /// Listed only.
+    /// Listed only, not connected.
     Disabled,
 }
 
 impl ServerSwitch {
-    /// The status of a server that nothing was tried with yet.
+    /// The status before the first connection attempt.
     pub(crate) fn first_status(self) -> McpStatus {
         match self {
             Self::Enabled => McpStatus::Pending,
@@ -56,7 +58,7 @@ impl ServerSwitch {
     }
 }
 
-/// What a host captured of its own server's handshake.
+/// The handshake results of a server inside the host, captured by the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpManifest {
     pub initialize: Value,
@@ -64,7 +66,7 @@ pub struct McpManifest {
 }
 
 impl McpManifest {
-    /// `{"initializeResult": …, "toolsListResult": …}`; `None` when it is not that.
+    /// Parses `{"initializeResult": …, "toolsListResult": …}`; `None` when the text is something else.
     pub fn read(json: &str) -> Option<Self> {
         let mut value: Value = serde_json::from_str(json).ok()?;
         let initialize = value.get_mut("initializeResult").map(Value::take).filter(Value::is_object)?;
@@ -72,7 +74,7 @@ impl McpManifest {
     }
 }
 
-/// Cheap to clone; the last clone that goes ends every connection.
+/// Cheap to clone; dropping the last clone ends every connection.
 #[derive(Clone)]
 pub struct McpHost {
     shared: Arc<HostShared>,
@@ -96,7 +98,7 @@ pub(crate) struct HostShared {
 }
 
 impl HostShared {
-    /// Changes what is known of a server, unless a newer connection has taken over.
+    /// Changes the state of a server, unless a newer connection has replaced this one.
     pub(crate) fn set(&self, server: &ServerEntry, generation: u64, change: impl FnOnce(&mut ServerSlot)) {
         {
             let mut slot = server.slot();
@@ -133,7 +135,7 @@ impl McpHost {
         Self { shared: Arc::new(shared), table: Arc::new(table) }
     }
 
-    /// Adds a server and begins to connect it. One of the same name is replaced.
+    /// Adds a server and starts to connect it. A server of the same name is replaced.
     pub fn add(&self, declared: McpServerSpec, standing: ServerSwitch) {
         self.shared.owner.declared(&declared.config);
         let server = Arc::new(ServerEntry::new(declared, standing.first_status()));
@@ -148,12 +150,12 @@ impl McpHost {
         }
     }
 
-    /// For servers inside the host: used once, by the next handshake.
+    /// Sets the manifest of a server inside the host; the next handshake uses it once.
     pub fn set_manifest(&self, server: &str, manifest: McpManifest) {
         self.shared.manifests.lock().insert(server.to_owned(), manifest);
     }
 
-    /// Ends a server and forgets it; `false` when there is none.
+    /// Ends a server and removes it; false when there is none.
     pub fn remove(&self, name: &str) -> bool {
         let Some(server) = self.servers().remove(name) else { return false };
         server.slot().stop.cancel();
@@ -161,7 +163,7 @@ impl McpHost {
         true
     }
 
-    /// Every server, by name.
+    /// All servers, sorted by name.
     pub fn views(&self) -> Vec<ServerView> {
         self.servers().values().map(|server| server.view()).collect()
     }
@@ -174,19 +176,19 @@ impl McpHost {
         self.servers().is_empty()
     }
 
-    /// Grows with every change of any server.
+    /// Increases with every change of any server.
     pub fn version(&self) -> u64 {
         *self.shared.version.borrow()
     }
 
-    /// Waits for a change after `seen`.
+    /// Waits until the version differs from `seen`.
     pub async fn changed(&self, seen: u64) {
         let mut versions = self.shared.version.subscribe();
-        // The sender lives as long as we do.
+        // The sender exists as long as `self`.
         versions.wait_for(|version| *version != seen).await.ok();
     }
 
-    /// Waits until no server that `concerns` is still connecting, at most `limit`.
+    /// Waits until no server that `concerns` accepts is still connecting, at most `limit`.
     pub async fn wait_until_connected(&self, limit: Duration, concerns: impl Fn(&ServerView) -> bool) {
         let settled = async {
             let mut versions = self.shared.version.subscribe();
@@ -200,23 +202,23 @@ impl McpHost {
                 }
             }
         };
-        // Whoever is late stays pending.
+        // A server that is not ready in time stays pending.
         tokio::time::timeout(limit, settled).await.ok();
     }
 
-    /// For a server to be connected.
+    /// Time limit for connecting one server.
     pub fn connect_limit(&self) -> Duration {
         self.shared.settings.connect
     }
 
-    /// Connects a server anew and waits for what comes of it.
+    /// Connects a server again and waits for the result.
     pub async fn reconnect(&self, name: &str) -> Result<(), CallError> {
         let server = self.find(name)?;
         self.start(&server, ConnectCause::Asked);
         self.outcome(&server).await
     }
 
-    /// Connects a server that was switched off, or ends it.
+    /// Enables a server and waits for the connection, or disables it and ends the connection.
     pub async fn set_switch(&self, name: &str, standing: ServerSwitch) -> Result<(), CallError> {
         let server = self.find(name)?;
         let is_off = server.slot().status == McpStatus::Disabled;
@@ -245,7 +247,7 @@ impl McpHost {
         server.link().map(drop)
     }
 
-    /// Tries those again that failed and `concerns`, without waiting.
+    /// Reconnects the failed servers that `concerns` accepts, without waiting.
     pub fn retry(&self, concerns: impl Fn(&ServerView) -> bool) {
         let failed: Vec<Arc<ServerEntry>> = {
             let servers = self.servers();
@@ -260,7 +262,7 @@ impl McpHost {
         }
     }
 
-    /// Runs a tool under the server's own name for it.
+    /// Calls a tool by the name the server uses.
     pub async fn call(
         &self,
         server: &str,
@@ -271,7 +273,7 @@ impl McpHost {
         self.call_raw(server, tool, arguments, cancel).await.map(CallResult::read)
     }
 
-    /// The same, with the result as the server gave it.
+    /// As [`Self::call`], with the unparsed result.
     pub async fn call_raw(
         &self,
         server: &str,
@@ -282,7 +284,7 @@ impl McpHost {
         let server = self.find(server)?;
         let link = server.link()?;
         let mut answer = link.complete(|carried| call_request(tool, arguments.clone(), carried), cancel).await;
-        // So says a server of the older revision whose tool runs as a task only.
+        // A server of the older revision answers so when the tool runs only as a task.
         if link.era == ProtocolEra::Handshake && matches!(answer, Err(CallError::Refused { code: UNKNOWN_METHOD, .. }))
         {
             let params = json!({"name": tool, "arguments": arguments, "task": {}});
@@ -294,7 +296,7 @@ impl McpHost {
         answer
     }
 
-    /// What a failed call says about the connection.
+    /// Updates the connection after a failed call.
     fn react(&self, server: &Arc<ServerEntry>, error: &CallError) {
         match error {
             CallError::NeedsAuth { .. } => {
@@ -306,7 +308,7 @@ impl McpHost {
         }
     }
 
-    /// What a server has to read.
+    /// Lists the resources of a server.
     pub async fn resources(&self, server: &str) -> Result<Vec<McpResource>, CallError> {
         let link = self.find(server)?.link()?;
         catalogue::resources(&link).await
@@ -340,7 +342,7 @@ impl McpHost {
         Ok(messages.into_iter().filter_map(read).collect())
     }
 
-    /// A message a server inside the host sends on its own.
+    /// Delivers a message that a server inside the host sends unprompted.
     pub fn deliver(&self, server: &str, message: Box<RawValue>) -> Result<(), CallError> {
         let server = self.find(server)?;
         let inbound = server.slot().inbound.clone();
@@ -351,7 +353,7 @@ impl McpHost {
         })
     }
 
-    /// Tells every server that the directories changed.
+    /// Notifies every server that the directories changed.
     pub async fn roots_changed(&self) {
         let servers: Vec<Arc<ServerEntry>> = self.servers().values().cloned().collect();
         let told = servers.iter().filter_map(|server| server.link().ok()).map(|link| async move {
@@ -360,7 +362,7 @@ impl McpHost {
         futures_util::future::join_all(told).await;
     }
 
-    /// Ends every server: their input is closed, then they are asked, then killed.
+    /// Ends every server: closes its input, then terminates it, then kills it.
     pub async fn shutdown(&self) {
         self.shared.stop.cancel();
         let mut tasks = std::mem::take(&mut *self.table.tasks.lock());

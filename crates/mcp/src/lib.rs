@@ -1,10 +1,11 @@
-//! Speaks MCP as a client: servers over stdio, streamable HTTP, the older SSE transport and the host's own bridge, on the
-//! official library, whose types never leave this crate. Both revisions that servers speak are spoken: 2025-11-25 with its
-//! handshake, and 2026-07-28, which has none.
+//! The MCP client: servers over stdio, streamable HTTP, the older SSE transport, WebSocket and the host's bridge.
+//! It uses the official library, whose types are not exposed. Supports both protocol revisions: 2025-11-25 with its
+//! handshake, and 2026-07-28 without one.
 //!
-//! [`Host`] owns every connection of a session. Connections are made in the background, a few at a time; whoever needs
-//! one waits for it with a limit. A server that fails is a status, never an error of the session. Children come from
-//! `sys::process`, so that none outlives us. What the crate cannot know (roots, people, credentials) it asks its [`McpOwner`].
+//! [`McpHost`] owns every connection of a session. Connections are made in the background, a few at a time; callers
+//! wait for one with a limit. A server that fails gets a status and never fails the session. Children are started
+//! by `sys::process`, so that none outlives the process. The [`McpOwner`] supplies what the crate cannot know
+//! (roots, answers of people, credentials).
 
 pub mod auth;
 mod catalogue;

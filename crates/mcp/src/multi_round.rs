@@ -1,7 +1,7 @@
-//! Requests that take more than one exchange: the server asks for input before it goes on (revision 2026-07-28), or hands out
-//! a task that is asked after until it ends. The caller sees one request with one answer.
+//! Requests that take more than one exchange: the server asks for input before it continues (revision 2026-07-28),
+//! or returns a task that is polled until it ends. The caller sees one request with one answer.
 //!
-//! What a server wants back is returned exactly as it came, to this request and to no other.
+//! State that a server wants back is returned unchanged, with this request only.
 
 use crate::client::Answerer;
 use crate::error::CallError;
@@ -13,23 +13,23 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A server that wants more than this many answers is given up on.
+/// Most rounds of input for one request.
 const MAX_ROUNDS: usize = 10;
-/// Between two looks at a task, unless the server says how long.
+/// Time between two polls of a task, unless the server specifies it.
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(30);
-/// A task that could not be asked after this often in a row is lost.
+/// A task is lost after this many failed polls in a row.
 const MAX_FAILED_POLLS: u32 = 5;
 
-/// What the next try of a request carries back to the server.
+/// What the next attempt of a request sends back to the server.
 #[derive(Debug, Default)]
 pub(crate) struct CarriedInput {
     pub(crate) responses: Option<BTreeMap<String, Value>>,
     pub(crate) state: Option<String>,
 }
 
-/// What an answer is.
+/// The kind of an answer.
 enum AnswerKind {
     Whole,
     InputRequired,
@@ -41,7 +41,7 @@ impl AnswerKind {
         match answer.get("resultType").and_then(Value::as_str) {
             Some("input_required") => Self::InputRequired,
             Some("task") => Self::Task,
-            // The revision of 2025 puts the task into a field of its own.
+            // Revision 2025-11-25 puts the task into a separate field.
             None if answer.pointer("/task/taskId").is_some() => Self::Task,
             Some(_) | None => Self::Whole,
         }
@@ -49,7 +49,7 @@ impl AnswerKind {
 }
 
 impl ServerLink {
-    /// Sends what `make` builds, again with what the server asked for, until there is an answer.
+    /// Sends the request that `make` builds, again with the input the server asked for, until there is an answer.
     pub(crate) async fn complete(
         &self,
         make: impl Fn(CarriedInput) -> ClientRequest,
@@ -82,7 +82,7 @@ impl ServerLink {
         Err(self.failed(&format!("it asked for input {MAX_ROUNDS} times and did not answer")))
     }
 
-    /// The answers to what a server asks, under the names it gave.
+    /// Answers the requests of a server, under the names it gave them.
     async fn answers(
         &self,
         requests: Map<String, Value>,
@@ -106,9 +106,9 @@ impl ServerLink {
         Ok(responses)
     }
 
-    /// Asks after a task until it ends.
+    /// Polls a task until it ends.
     async fn await_task(&self, created: &Value, cancel: &CancellationToken) -> Result<Value, CallError> {
-        // The revision of 2026 says everything at the top, and the result with the state.
+        // Revision 2026-07-28 has the task fields at the top level, and the result in the task state.
         let inline = created.get("resultType").is_some();
         let task = if inline { created } else { created.get("task").unwrap_or(created) };
         let id = task.get("taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -143,7 +143,7 @@ impl ServerLink {
         }
     }
 
-    /// The result, when the task has ended.
+    /// The result when the task has ended; `None` while it runs.
     async fn look_at_task(
         &self,
         id: &str,
@@ -166,7 +166,7 @@ impl ServerLink {
                 Ok(None)
             }
             "cancelled" => Err(self.failed("it cancelled the task of this call")),
-            // The result is asked for; a server that needs input asks while that request is open.
+            // The result is requested; a server that needs input asks for it while that request is open.
             "completed" | "failed" | "input_required" => self.call(of_task("tasks/result", id), cancel).await.map(Some),
             _ => Ok(None),
         }
@@ -188,7 +188,7 @@ fn of_task(method: &str, id: &str) -> ClientRequest {
     CustomRequest::new(method, Some(json!({"taskId": id}))).into()
 }
 
-/// How long to wait before a task is asked after again.
+/// The poll interval the server specifies, within our limits; `None` when it specifies none.
 fn interval(task: &Value) -> Option<Duration> {
     let given = ["pollIntervalMs", "pollInterval"].into_iter().find_map(|name| task.get(name)?.as_u64())?;
     Some(Duration::from_millis(given).clamp(SHORTEST_POLL, LONGEST_POLL))
@@ -205,7 +205,7 @@ fn refused(state: &Value) -> CallError {
     }
 }
 
-/// A server that wants its state back and nothing else is not asked without a breath.
+/// Pauses before the next attempt when a server wants only its state back.
 async fn pause(rounds: u32, cancel: &CancellationToken) -> Result<(), CallError> {
     let wait = Duration::from_millis(50 << rounds.min(4));
     tokio::select! {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(kind(json!({"resultType": "input_required", "requestState": "s"})), "input");
         assert_eq!(kind(json!({"resultType": "task", "taskId": "t"})), "task");
         assert_eq!(kind(json!({"task": {"taskId": "t", "status": "working"}})), "task");
-        // A result may have a field of that name.
+        // A result may contain a field with that name.
         assert_eq!(kind(json!({"content": [], "task": "buy milk"})), "whole");
     }
 

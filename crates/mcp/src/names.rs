@@ -1,22 +1,22 @@
-//! Names the model sees: `mcp__<server>__<tool>`. Characters the API does not take become `_`; a name that is too long or
-//! taken keeps its beginning and gets a hash of the whole. The same names come out in every process.
+//! Names the model sees: `mcp__<server>__<tool>`. Characters the API does not accept become `_`; a name that is too
+//! long or taken is shortened and gets a hash of the full name. The names are the same in every process.
 
 use sha2::{Digest, Sha256};
 
-/// Between server and tool.
+/// Separates server and tool.
 pub const SEPARATOR: &str = "__";
 const PREFIX: &str = "mcp__";
-/// What the Messages API takes.
+/// Longest name that the Messages API accepts.
 const LONGEST: usize = 128;
-/// `_` and eight hex digits.
+/// Length of the suffix: `_` and eight hex digits.
 const SUFFIX: usize = 9;
 
-/// `mcp__<server>`: what permission rules and agents name a whole server by.
+/// `mcp__<server>`: the name of a whole server in permission rules and agents.
 pub fn exposed_server(server: &str) -> String {
     format!("{PREFIX}{}", sanitise(server))
 }
 
-/// The name of one tool. `is_taken` says whether another tool already has it.
+/// The name of one tool. `is_taken` returns whether another tool already has a name.
 pub fn exposed_tool(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let name = format!("{PREFIX}{}{SEPARATOR}{}", sanitise(server), sanitise(tool));
     if name.len() <= LONGEST && !is_taken(&name) {

@@ -1,4 +1,4 @@
-//! What only the owner of a session knows: directories, people, credentials, the host's bridge.
+//! What only the owner of a session can supply: directories, answers of people, credentials, the host's bridge.
 
 use crate::elicit::{Elicitation, ElicitationAnswer};
 use futures_util::future::BoxFuture;
@@ -9,36 +9,37 @@ use wire::mcp::RemoteConfig;
 /// Header names and values.
 pub type Headers = Vec<(String, String)>;
 
-/// Why headers are asked for.
+/// Why headers are requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderOccasion {
     /// A connection is being made.
     Connect,
-    /// The server refused the last ones; `challenge` is its `WWW-Authenticate`.
+    /// The server refused the last headers; `challenge` is its `WWW-Authenticate`.
     Refused { status: u16, challenge: Option<String> },
 }
 
-/// Supplied by the session.
+/// Implemented by the session.
 pub trait McpOwner: Send + Sync {
-    /// Directories a server is told of.
+    /// Directories that servers are informed of.
     fn roots(&self) -> Vec<PathBuf>;
 
-    /// A server was declared; its settings may hold credentials that nobody must see.
+    /// Called for each declared server; its settings may contain credentials that must be masked.
     fn declared(&self, _config: &wire::mcp::ServerConfig) {}
 
-    /// What a server printed, or said when it failed, without the credentials in it: it is shown, stored and logged.
+    /// Removes credentials from output or errors of a server, because such text is shown, stored and logged.
     fn hide(&self, text: &str) -> String;
 
-    /// A server wants something from the person. Without anybody to ask: a decline.
+    /// Asks the person on behalf of a server. Declines when there is nobody to ask.
     fn elicit(&self, request: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
 
-    /// What was asked for by URL is done.
+    /// Called when the server reports that the visit to a URL is complete.
     fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()>;
 
-    /// Hands one JSON-RPC message to a server inside the host; the answer is a JSON-RPC message or why there is none.
+    /// Forwards one JSON-RPC message to a server inside the host; returns its JSON-RPC answer or an error text.
     fn forward(&self, server: &str, message: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>>;
 
-    /// Headers beside the configured ones (helper, token). `None` on a refusal: there is nothing else to try.
+    /// Headers in addition to the configured ones (helper, token). `None` after a refusal: there is nothing else to
+    /// try.
     fn headers(
         &self,
         server: &str,

@@ -1,4 +1,4 @@
-//! What a call came to. Lenient: a block of an unknown kind is kept as JSON, a missing list is an empty one.
+//! The result of a call. Lenient: a block of an unknown kind is kept as JSON, a missing list counts as empty.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,14 @@ pub struct CallResult {
     pub content: Vec<ResultPart>,
     pub structured: Option<Value>,
     pub is_error: bool,
-    /// `_meta` as it came.
+    /// `_meta` as received.
     pub meta: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultPart {
     Text(String),
-    /// Base64.
+    /// `data` is base64.
     Image {
         mime: String,
         data: String,
@@ -28,7 +28,7 @@ pub enum ResultPart {
         mime: Option<String>,
         body: ResourceBody,
     },
-    /// A resource that was not sent along.
+    /// A resource that was not included.
     Link {
         uri: String,
         name: String,
@@ -56,7 +56,7 @@ impl CallResult {
             Some(other) => vec![ResultPart::Other(other)],
             None => Vec::new(),
         };
-        // Servers older than the content list answered with this.
+        // Servers older than the content list used `toolResult`.
         let structured = fields.shift_remove("structuredContent").or_else(|| fields.shift_remove("toolResult"));
         let is_error = fields.get("isError") == Some(&Value::Bool(true));
         let meta = fields.shift_remove("_meta").filter(Value::is_object);
@@ -97,7 +97,7 @@ fn link(fields: &Map<String, Value>) -> Option<ResultPart> {
     })
 }
 
-/// One entry of `contents`, or the inside of a `resource` block.
+/// Reads one entry of `contents`, or the inner object of a `resource` block.
 pub(crate) fn resource(fields: &Map<String, Value>) -> Option<ResultPart> {
     let body = match (text(fields, "text"), text(fields, "blob")) {
         (Some(body), _) => ResourceBody::Text(body),

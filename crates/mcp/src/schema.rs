@@ -1,15 +1,15 @@
-//! Input schemas as the API takes them: an object at the root, without `anyOf`, `oneOf` or `allOf` there. What fits is
-//! passed on as it is.
+//! Adapts input schemas to the API, which requires an object at the root, without `anyOf`, `oneOf` or `allOf`
+//! there. A schema that fits is passed on unchanged.
 
 use serde_json::{Map, Value};
 
-/// A schema the API takes, and what must be said in the description because the schema cannot.
+/// A schema the API accepts, and a remark for the description about what the schema cannot express.
 pub(crate) struct AdaptedSchema {
     pub(crate) schema: Map<String, Value>,
     pub(crate) remark: Option<String>,
 }
 
-/// `None` when nothing sensible can be made of it.
+/// `None` when the schema cannot be adapted.
 pub(crate) fn adapt(mut schema: Map<String, Value>) -> Option<AdaptedSchema> {
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}

@@ -1,6 +1,6 @@
-//! The other role: answers MCP requests on two byte streams, one JSON message per line. Knows the protocol and nothing of
-//! the tools behind it. Writes nothing before it is asked; calls run one after the other, and while one runs, pings are
-//! answered and cancellations heard.
+//! The server role: answers MCP requests on two byte streams, one JSON message per line. It implements the protocol
+//! only; a [`ToolProvider`] supplies the tools. It writes nothing before the first request; calls run one after the
+//! other, and pings and cancellations are handled while a call runs.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -13,9 +13,9 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Revisions we answer in, newest first.
+/// Supported protocol revisions, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// For what was asked before the input ended.
+/// Time limit for requests that were read before the input ended.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 const INVALID_REQUEST: i64 = -32600;
@@ -30,11 +30,11 @@ pub struct OfferedTool {
     pub description: String,
     /// JSON schema of the input.
     pub schema: Value,
-    /// It changes nothing.
+    /// True when the tool changes nothing.
     pub read_only: bool,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Default)]
 pub struct ToolAnswer {
     /// MCP content blocks.
@@ -43,11 +43,11 @@ pub struct ToolAnswer {
     pub is_error: bool,
 }
 
-/// Whoever has the tools.
+/// Supplies and runs the tools.
 pub trait ToolProvider {
     fn offers(&self) -> Vec<OfferedTool>;
 
-    /// Runs a tool that was offered.
+    /// Runs an offered tool.
     fn call<'a>(
         &'a mut self,
         name: &'a str,
@@ -56,7 +56,7 @@ pub trait ToolProvider {
     ) -> BoxFuture<'a, ToolAnswer>;
 }
 
-/// Who we say we are.
+/// The identity sent in the handshake.
 pub struct ServerIdentity {
     pub name: &'static str,
     pub version: String,
@@ -117,11 +117,11 @@ fn read_call(params: Option<&RawValue>, bench: &dyn ToolProvider) -> Result<Call
     if known { Ok(call) } else { Err(format!("there is no tool {:?}", call.name)) }
 }
 
-/// What came while a call ran.
+/// Lines that were read while a call ran.
 #[derive(Default)]
 struct WaitingLines {
     queue: VecDeque<Vec<u8>>,
-    /// The input has ended; what is left must be done by then.
+    /// Set when the input has ended: the time until which the waiting lines must be handled.
     until: Option<Instant>,
 }
 
@@ -138,7 +138,7 @@ impl WaitingLines {
         }
     }
 
-    /// Runs a call and listens meanwhile. `None` when it was cancelled: such a request gets no answer.
+    /// Runs a call and reads further lines meanwhile. `None` when it was cancelled: such a request gets no answer.
     async fn run_call<R, W>(
         &mut self,
         call: CallParams,
@@ -217,7 +217,7 @@ fn listed(offer: &OfferedTool) -> Value {
 
 fn called(answer: ToolAnswer) -> Value {
     let mut out = json!({"content": answer.content, "isError": answer.is_error});
-    // It must be an object by the specification.
+    // The specification requires an object.
     if let Some(structured) = answer.structured.filter(Value::is_object) {
         out["structuredContent"] = structured;
     }
@@ -227,12 +227,12 @@ fn called(answer: ToolAnswer) -> Value {
 struct MessageLine<R, W> {
     input: R,
     output: W,
-    /// Kept between reads, so that a read that was given up loses nothing.
+    /// Kept between reads, so that a cancelled read loses nothing.
     buffer: Vec<u8>,
 }
 
 impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> MessageLine<R, W> {
-    /// The next line; `None` at the end. May be given up and taken up again.
+    /// The next line; `None` at the end. Cancel-safe.
     async fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let chunk = self.input.fill_buf().await?;
@@ -255,7 +255,7 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> MessageLine<R, W> {
         }
     }
 
-    /// What a line asks; what cannot be read is answered here.
+    /// Parses a line; an invalid line is answered with an error and gives `None`.
     async fn parse(&mut self, line: &[u8]) -> io::Result<Option<IncomingMessage>> {
         let problem = match serde_json::from_slice::<IncomingMessage>(line) {
             Ok(request) => return Ok(Some(request)),
@@ -266,7 +266,7 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> MessageLine<R, W> {
         Ok(None)
     }
 
-    /// A line that came while a call runs.
+    /// Handles a line that was read while a call runs.
     async fn handle_during_call(
         &mut self,
         line: Vec<u8>,
@@ -283,7 +283,7 @@ impl<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin> MessageLine<R, W> {
         match (request.method.as_deref(), &request.id) {
             (Some("ping"), Some(id)) => self.answer(id, Ok(json!({}))).await?,
             (Some("notifications/cancelled"), _) if params.get("requestId") == Some(running) => cancel.cancel(),
-            // One that has not begun is cancelled by never beginning.
+            // A waiting request is cancelled by removing it from the queue.
             (Some("notifications/cancelled"), _) => {
                 let named = |line: &Vec<u8>| {
                     let waiting = serde_json::from_slice::<IncomingMessage>(line).ok().and_then(|request| request.id);

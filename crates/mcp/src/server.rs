@@ -1,4 +1,4 @@
-//! One server: what is known of it, and the connection when there is one.
+//! One server: its state, and its connection when there is one.
 
 use crate::catalogue::{McpCatalogue, RemotePrompt, RemoteTool};
 use crate::client::ProtocolEra;
@@ -24,7 +24,7 @@ use wire::mcp::{McpScope, ServerConfig};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpStatus {
-    /// Being connected, or waiting for its turn.
+    /// Connecting, or waiting for a connection slot.
     Pending,
     Connected,
     Failed(String),
@@ -33,7 +33,7 @@ pub enum McpStatus {
 }
 
 impl McpStatus {
-    /// The word of the protocol.
+    /// The status as named in the protocol.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -45,14 +45,14 @@ impl McpStatus {
     }
 }
 
-/// How a server calls itself.
+/// Name and version as the server reports them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerInfo {
     pub name: String,
     pub version: String,
 }
 
-/// A server as it stands. Cheap to clone.
+/// A snapshot of a server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ServerView {
     pub name: String,
@@ -60,18 +60,18 @@ pub struct ServerView {
     pub config: Arc<ServerConfig>,
     pub status: McpStatus,
     pub info: Option<ServerInfo>,
-    /// In the server's order.
+    /// In the order of the server.
     pub tools: Arc<[Arc<RemoteTool>]>,
     pub prompts: Arc<[RemotePrompt]>,
     /// Cut to 2 KB.
     pub instructions: Option<String>,
     pub has_resources: bool,
-    /// It is connected, but a list could not be read.
+    /// Set when the server is connected but a list could not be read.
     pub problem: Option<String>,
 }
 
 impl ServerView {
-    /// A server that was declared and not begun.
+    /// The view of a declared server that was not started.
     pub fn of(declared: &McpServerSpec, standing: ServerSwitch) -> Self {
         Self {
             name: declared.name.clone(),
@@ -92,7 +92,7 @@ pub(crate) struct ServerEntry {
     pub(crate) name: String,
     pub(crate) scope: McpScope,
     pub(crate) config: Arc<ServerConfig>,
-    /// How the last connection began; `None` before there was one.
+    /// How the last connection began; `None` before the first.
     pub(crate) era: Mutex<Option<ProtocolEra>>,
     slot: Mutex<ServerSlot>,
 }
@@ -101,10 +101,10 @@ pub(crate) struct ServerSlot {
     pub(crate) status: McpStatus,
     pub(crate) catalogue: McpCatalogue,
     pub(crate) link: Option<Arc<ServerLink>>,
-    /// Takes what a server inside the host sends on its own.
+    /// Receives messages that a server inside the host sends unprompted.
     pub(crate) inbound: Option<mpsc::Sender<Box<RawValue>>>,
     pub(crate) stop: CancellationToken,
-    /// Counts connections, so that an old one cannot speak for a new one.
+    /// Counts connections, so that an old connection cannot change the state of a new one.
     pub(crate) generation: u64,
 }
 
@@ -147,7 +147,7 @@ impl ServerEntry {
         }
     }
 
-    /// The connection, or why there is none.
+    /// The connection, or the reason why there is none.
     pub(crate) fn link(&self) -> Result<Arc<ServerLink>, CallError> {
         let slot = self.slot();
         let server = self.name.clone();
@@ -163,28 +163,28 @@ impl ServerEntry {
     }
 }
 
-/// A connection that answered the handshake.
+/// An established connection.
 pub(crate) struct ServerLink {
     pub(crate) server: String,
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) owner: Arc<dyn McpOwner>,
     pub(crate) era: ProtocolEra,
     pub(crate) is_local: bool,
-    /// For one page of a list.
+    /// Time limit for one page of a list.
     pub(crate) list_limit: Duration,
     pub(crate) limits: CallLimits,
     pub(crate) last_words: Option<Arc<LastWords>>,
 }
 
 impl ServerLink {
-    /// Asks and waits at most `limit`.
+    /// Sends a request and waits at most `limit`.
     pub(crate) async fn ask(&self, request: ClientRequest, limit: Duration) -> Result<Value, CallError> {
         let options = PeerRequestOptions::with_timeout(limit);
         let handle = self.peer.send_request_with_option(request, options).await.map_err(|e| self.explain(e))?;
         handle.await_response().await.map_err(|e| self.explain(e)).map(value)
     }
 
-    /// A call: long, with progress, and given up when `cancel` says so.
+    /// Sends a tool call: with the call limits, which progress extends, and cancelled by `cancel`.
     pub(crate) async fn call(&self, request: ClientRequest, cancel: &CancellationToken) -> Result<Value, CallError> {
         let idle = if self.is_local { self.limits.idle_local } else { self.limits.idle_remote };
         let mut options = PeerRequestOptions::no_options().with_max_total_timeout(self.limits.total);
@@ -208,14 +208,14 @@ impl ServerLink {
         let why = Some("the user interrupted the call".to_owned());
         let notification = CancelledNotification::new(CancelledNotificationParam::new(Some(id), why));
         let told = self.peer.send_notification(notification.into());
-        // A server that does not read cannot hold up an interrupt.
+        // A server that does not read must not delay an interrupt.
         if tokio::time::timeout(Duration::from_millis(200), told).await.is_err() {
             tracing::debug!(server = self.server, "the server does not take the cancellation");
         }
     }
 
     pub(crate) async fn roots_changed(&self) {
-        // Without a handshake servers ask when they need to know.
+        // Servers without a handshake ask for the roots when they need them.
         if self.era == ProtocolEra::Stateless {
             return;
         }
@@ -251,7 +251,7 @@ impl ServerLink {
     }
 }
 
-/// The answer as plain JSON: what the library recognised loses nothing by it, what it did not comes as it was.
+/// The answer as plain JSON: results known to the library are serialised again, others are returned as received.
 fn value(result: ServerResult) -> Value {
     match result {
         ServerResult::CustomResult(custom) => custom.0,

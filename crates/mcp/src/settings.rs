@@ -4,36 +4,36 @@ use std::path::PathBuf;
 use std::time::Duration;
 use sys::Env;
 
-/// What a session decides once for all its servers.
+/// Settings of a session for all its servers.
 #[derive(Clone, Debug)]
 pub struct McpSettings {
-    /// The environment of children, already without what they must not see.
+    /// The environment of children, without variables they must not get.
     pub child_env: Env,
-    /// Where children start, and the project they are told of.
+    /// The directory children start in, and the project directory they are given.
     pub cwd: PathBuf,
     pub session_id: String,
-    /// For remote servers: proxies and certificates.
+    /// The environment for connections to remote servers: proxies and certificates.
     pub env: Env,
     pub version: String,
-    /// For one server to be connected (`MCP_TIMEOUT`).
+    /// Time limit for connecting one server (`MCP_TIMEOUT`).
     pub connect: Duration,
-    /// Servers are asked for the newest revision first; with `MCP_PROTOCOL_NEGOTIATION=legacy` they are not.
+    /// Whether servers are asked for the newest revision first; false with `MCP_PROTOCOL_NEGOTIATION=legacy`.
     pub negotiates: bool,
     /// Limits of calls.
     pub calls: CallLimits,
-    /// Between tries of a connection.
+    /// Pauses between connection attempts.
     pub pauses: RetryPauses,
-    /// Local servers that are connected at the same time, and remote ones.
+    /// How many local servers, and how many remote ones, may be connecting at the same time.
     pub local_slots: usize,
     pub remote_slots: usize,
 }
 
-/// How long is waited before a remote server is tried again; each time twice as long.
+/// The pause before a remote server is tried again; it doubles each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPauses {
-    /// When it could not be connected at all.
+    /// After a failed first connection.
     pub first: Duration,
-    /// When its connection was lost.
+    /// After a lost connection.
     pub lost: Duration,
 }
 
@@ -43,16 +43,16 @@ impl Default for RetryPauses {
     }
 }
 
-/// How long a call may take. `None`: no limit.
+/// Time limits of a call. `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// All of it (`MCP_TOOL_TIMEOUT`).
+    /// The whole call (`MCP_TOOL_TIMEOUT`).
     pub total: Duration,
     pub total_is_set: bool,
-    /// Without an answer or progress.
+    /// Time without an answer or progress.
     pub idle_remote: Option<Duration>,
     pub idle_local: Option<Duration>,
-    /// To the first byte of an HTTP answer.
+    /// Time to the first byte of an HTTP answer.
     pub first_byte: Duration,
 }
 
@@ -74,7 +74,7 @@ impl CallLimits {
         }
     }
 
-    /// With the limit a server's declaration sets.
+    /// Applies the limit from a server's declaration, in milliseconds; `None` changes nothing.
     #[must_use]
     pub fn for_server(mut self, timeout_ms: Option<u64>) -> Self {
         let Some(limit) = timeout_ms.map(Duration::from_millis) else { return self };

@@ -1,4 +1,4 @@
-//! Changes of lists, from servers that speak the revision without a handshake: they tell them only to whoever subscribed.
+//! List changes from servers of the revision without a handshake: they are sent only to subscribed clients.
 
 use crate::client::ListChanged;
 use crate::server::ServerLink;
@@ -7,11 +7,11 @@ use rmcp::service::ServiceError;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Between two subscriptions, the first time; twice as long each time after.
+/// The first pause before subscribing again; it doubles each time.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Hands on what the server says has changed, for as long as it lets itself be subscribed to. Ends at once without `news`.
+/// Subscribes and forwards list changes until the server refuses subscriptions. Returns at once without `news`.
 pub(crate) async fn follow(link: &ServerLink, news: Option<mpsc::Sender<ListChanged>>) {
     let Some(news) = news else { return };
     let Some(filter) = wanted(link) else { return };
@@ -22,12 +22,12 @@ pub(crate) async fn follow(link: &ServerLink, news: Option<mpsc::Sender<ListChan
                 pause = PAUSE;
                 while let Ok(Some(said)) = subscription.next().await {
                     if let Some(change) = change(&said) {
-                        // A full queue already holds a reason to look again.
+                        // When the queue is full, a refresh is already pending.
                         news.try_send(change).ok();
                     }
                 }
             }
-            // It does not know subscriptions.
+            // The server does not support subscriptions.
             Err(ServiceError::McpError(error)) => {
                 tracing::debug!(server = link.server, %error, "changes cannot be subscribed to");
                 return;
@@ -39,7 +39,7 @@ pub(crate) async fn follow(link: &ServerLink, news: Option<mpsc::Sender<ListChan
     }
 }
 
-/// What the server says it can tell; `None` when that is nothing.
+/// The changes the server can report; `None` when there are none.
 fn wanted(link: &ServerLink) -> Option<SubscriptionFilter> {
     let peer = link.peer.peer_info()?;
     let capabilities = &peer.capabilities;

@@ -1,4 +1,5 @@
-//! Ways to a server. Each is a transport of the library; bytes that are no protocol never reach it.
+//! Transports to a server. Each implements the library's transport trait; bytes that are not protocol messages
+//! never reach the library.
 
 pub(crate) mod bridge;
 pub(crate) mod remote;
@@ -7,20 +8,20 @@ pub(crate) mod stdio;
 pub(crate) mod streamable;
 pub(crate) mod ws;
 
-/// The longest single message that is read.
+/// Longest single message, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
-/// A message could not be handed over.
+/// A message could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("the connection is closed")]
     Closed,
     #[error("the message cannot be written: {0}")]
     Unwritable(#[from] serde_json::Error),
-    /// Worth another try.
+    /// Another attempt may succeed.
     #[error("{0}")]
     Refused(String),
-    /// The same again would be refused again.
+    /// Another attempt would be refused again.
     #[error("{0}")]
     Rejected(String),
     #[error("authentication is needed")]
@@ -28,7 +29,7 @@ pub(crate) enum SendError {
 }
 
 impl SendError {
-    /// What an HTTP status that is no success comes to.
+    /// The error for an HTTP status that is no success.
     pub(crate) fn by_status(status: u16, what: &str) -> Self {
         match status {
             401 | 403 => Self::Unauthorized,

@@ -1,5 +1,5 @@
-//! Remote servers that fail: how often they are tried, how long is waited, what is never tried again, and the limits of a
-//! call. A scripted server on loopback; pauses are the settings' own, only shorter.
+//! Remote servers that fail: the number of attempts, the pauses, failures that are not retried, and the limits of a
+//! call. Uses a scripted server on loopback and shortened pauses.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use wire::mcp::{McpScope, RemoteConfig, ServerConfig};
 
-/// Nobody to ask, nothing to sign in with.
+/// An owner with nobody to ask and no credentials.
 struct Alone;
 
 impl McpOwner for Alone {
@@ -52,26 +52,26 @@ impl McpOwner for Alone {
     }
 }
 
-/// What the server does with a request.
+/// How the server treats a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
     Answer,
     Status(u16),
-    /// Takes the request and says nothing.
+    /// Reads the request and sends nothing.
     Silent,
-    /// Begins to answer and says nothing more.
+    /// Begins to answer and then stops.
     Stalled,
-    /// Tells of its progress, then answers.
+    /// Sends progress, then answers.
     Slow,
 }
 
 #[derive(Default)]
 struct Script {
-    /// For the next handshakes, then `later`.
+    /// For the next handshakes; then `later` applies.
     handshakes: Vec<Mood>,
     later: Option<Mood>,
     calls: Option<Mood>,
-    /// When each handshake came.
+    /// The time of each handshake.
     seen: Vec<Instant>,
 }
 
@@ -184,7 +184,7 @@ async fn begin_events(stream: &mut BufReader<TcpStream>) -> Option<()> {
     stream.write_all(head.as_bytes()).await.ok()
 }
 
-/// Eight steps of 60 ms each, then the answer and the end.
+/// Sends eight progress steps, 60 ms apart, then the answer.
 async fn slow(stream: &mut BufReader<TcpStream>, method: &str, message: &Value) -> Option<()> {
     begin_events(stream).await?;
     for step in 0..8 {
@@ -226,7 +226,7 @@ async fn call(host: &McpHost) -> Result<String, CallError> {
     }
 }
 
-/// Each pause is at least twice the one before.
+/// Checks that the pauses are at least `PAUSE`, twice that, four times that, and so on.
 fn assert_doubling(gaps: &[Duration]) {
     for (at, gap) in gaps.iter().enumerate() {
         assert!(*gap >= PAUSE * (1 << at), "{gaps:?}");
@@ -274,7 +274,7 @@ async fn a_lost_connection_is_made_again_up_to_five_times() {
     host.wait_until_connected(Duration::from_secs(20), |_| true).await;
     assert_eq!((status(&host), server.handshakes()), (McpStatus::Failed("HTTP 503".into()), 5));
     assert_doubling(&server.gaps());
-    // Somebody asks for it, and now it is there again.
+    // A requested reconnection succeeds once the server works again.
     server.set(|script| *script = Script::default());
     host.reconnect("s").await.unwrap();
     assert_eq!(call(&host).await.unwrap(), "seen");
@@ -301,14 +301,14 @@ async fn each_limit_of_a_call_holds_by_itself() {
     server.set(|script| script.calls = Some(Mood::Stalled));
     let idle = host_with(&server, |settings| settings.calls.idle_remote = Some(short)).await;
     assert_eq!(call(&idle).await.unwrap_err(), CallError::TimedOut { server: "s".into(), after: short });
-    // Whoever tells of progress is not idle.
+    // A call with progress is not idle.
     server.set(|script| script.calls = Some(Mood::Slow));
     assert_eq!(call(&idle).await.unwrap(), "seen");
     let total = host_with(&server, |settings| settings.calls.total = short).await;
     assert!(matches!(call(&total).await.unwrap_err(), CallError::TimedOut { .. }));
 }
 
-/// A server that speaks WebSocket: `drops` connections end after the first call.
+/// A WebSocket server; the first `drops` connections end after their first call.
 async fn listen_ws(drops: usize) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("ws://{}/mcp", listener.local_addr().unwrap());
@@ -352,7 +352,7 @@ async fn serve_ws(stream: TcpStream, heads: Arc<Mutex<Vec<String>>>, drops: bool
             continue;
         }
         let text = self::answer(&method, &message).into_bytes();
-        // In two parts, the second with a long length.
+        // Sent in two fragments, the second with an extended length.
         stream.write_all(&[0x01, 1, text[0]]).await.ok()?;
         let rest = &text[1..];
         stream.write_all(&[0x80, 126]).await.ok()?;
@@ -401,7 +401,7 @@ async fn a_server_behind_a_websocket_is_used_and_reconnected() {
     assert_eq!(status(&host), McpStatus::Connected);
     let version = host.version();
     assert_eq!(call(&host).await.unwrap(), "seen");
-    // The server hangs up after the first call.
+    // The server closes the connection after the first call.
     host.changed(version).await;
     host.wait_until_connected(Duration::from_secs(20), |_| true).await;
     assert_eq!(call(&host).await.unwrap(), "seen");

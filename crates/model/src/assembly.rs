@@ -1,5 +1,5 @@
-//! Folds the events of one response into content blocks. A block becomes one compact fragment when it closes, with the
-//! keys its start had, in that order; nothing is re-serialised that could stay as it came.
+//! Assembles the events of one response into content blocks. A block becomes one compact fragment when it closes; its
+//! keys keep the order of its start event. Parts that did not change are not serialised again.
 
 use crate::error::{ErrorKind, ModelError};
 use crate::event::{BlockDelta, EventKind, MessageDelta, ModelEvent};
@@ -16,9 +16,9 @@ pub struct ClosedBlock {
     pub index: u32,
     pub block: Box<RawValue>,
     pub kind: BlockKind,
-    /// The input text of a tool call that is not a JSON object; the block then carries `{}`.
+    /// The input text of a tool call that is not a JSON object; the block then contains `{}` as input.
     pub malformed: Option<String>,
-    /// A tool call that came without any input text: complete, or cut before its input began.
+    /// A tool call without any input text: either complete, or cut off before its input began.
     bare_call: bool,
 }
 
@@ -32,7 +32,7 @@ pub enum BlockKind {
     Other,
 }
 
-/// A block whose end has not come.
+/// A block that has not ended yet.
 #[derive(Debug)]
 struct OpenBlock {
     index: u32,
@@ -43,7 +43,7 @@ struct OpenBlock {
     signature: String,
     input: String,
     citations: Vec<Box<RawValue>>,
-    /// Which of the above any delta touched.
+    /// Which of the fields above were changed by a delta.
     touched: TouchedParts,
 }
 
@@ -55,13 +55,13 @@ struct TouchedParts {
     input: bool,
 }
 
-/// One response being received.
+/// A response that is being received.
 #[derive(Debug, Default)]
 pub struct ResponseAssembly {
     pub id: String,
     pub model: String,
     pub usage: Usage,
-    /// As `message_start` reported it: what live assistant messages carry.
+    /// Usage as `message_start` reported it; assistant messages sent during the response contain it.
     pub start_usage: Option<Box<RawValue>>,
     pub stop_reason: Option<String>,
     pub stop_sequence: Option<String>,
@@ -73,7 +73,7 @@ pub struct ResponseAssembly {
     done: Vec<BlockRecord>,
 }
 
-/// What is remembered of a closed block.
+/// Facts kept about a closed block.
 #[derive(Clone, Copy, Debug)]
 struct BlockRecord {
     index: u32,
@@ -82,7 +82,7 @@ struct BlockRecord {
 }
 
 impl ResponseAssembly {
-    /// Takes one event; gives the block it closes, if any. Events for blocks never opened are ignored.
+    /// Adds one event; returns the block it closes, if any. Events for blocks that were never opened are ignored.
     pub fn push(&mut self, event: &ModelEvent) -> Option<ClosedBlock> {
         match &event.kind {
             EventKind::MessageStart { id, model, usage } => {
@@ -122,7 +122,7 @@ impl ResponseAssembly {
         }
     }
 
-    /// What is wrong with `event` at this point of the response, if anything: taking it would lose a part of the answer.
+    /// The error if adding `event` now would lose a part of the answer; `None` when the event is acceptable.
     pub fn fault(&self, event: &ModelEvent) -> Option<ModelError> {
         let malformed = |message: String| Some(ModelError::new(ErrorKind::Malformed, message));
         match &event.kind {
@@ -141,7 +141,7 @@ impl ResponseAssembly {
         self.open.iter().any(|o| o.index == index) || self.done.iter().any(|d| d.index == index)
     }
 
-    /// Some block is a call, or of a kind that may be one.
+    /// True when some block is a call, or of a kind that may be one.
     fn may_call(&self) -> bool {
         let mut kinds = self.open.iter().map(|o| o.kind).chain(self.done.iter().map(|d| d.kind));
         kinds.any(|kind| !matches!(kind, BlockKind::Text | BlockKind::Thinking | BlockKind::RedactedThinking))
@@ -169,46 +169,47 @@ impl ResponseAssembly {
         }
     }
 
-    /// The block that is open under this index is the model's thinking.
+    /// True when the open block with this index is the model's thinking.
     pub fn thinks(&self, index: u32) -> bool {
         let thinking = |kind| matches!(kind, BlockKind::Thinking | BlockKind::RedactedThinking);
         self.open.iter().any(|open| open.index == index && thinking(open.kind))
     }
 
-    /// The first block whose end has not come.
+    /// Index of the first block that has not ended yet.
     pub fn first_open(&self) -> Option<u32> {
         self.open.iter().map(|open| open.index).min()
     }
 
-    /// The first block of which anything has come.
+    /// Index of the first block that has begun.
     pub fn first_seen(&self) -> Option<u32> {
         self.done.iter().map(|done| done.index).chain(self.first_open()).min()
     }
 
-    /// The text of an unfinished text block, as far as it came.
+    /// The text received so far of an unfinished text block; `None` when there is none.
     pub fn open_text(&self) -> Option<&str> {
         self.open.iter().find(|o| o.kind == BlockKind::Text).map(|o| o.text.as_str()).filter(|t| !t.is_empty())
     }
 
-    /// After an interrupt or a broken stream: unfinished text is closed as it stands; unfinished thinking has no
-    /// signature and unfinished calls no input, so both are dropped.
+    /// Called after an interrupt or a broken stream: closes unfinished text with the content received so far.
+    /// Unfinished thinking has no signature and unfinished calls have no complete input, so both are dropped.
     pub fn close_partial(&mut self) -> Vec<ClosedBlock> {
         let open = std::mem::take(&mut self.open);
         let kept = open.into_iter().filter(|o| o.kind == BlockKind::Text && !o.text.trim().is_empty());
         kept.map(|o| self.close(o)).collect()
     }
 
-    /// Calls that the output limit cut: to be discarded, never run. Empty unless the response stopped by `max_tokens`.
+    /// Indices of calls that the output limit cut off; they must be discarded, never run. Empty unless the stop reason
+    /// is `max_tokens`.
     pub fn cut_calls(&self) -> Vec<u32> {
         if self.stop_reason.as_deref() != Some("max_tokens") {
             return Vec::new();
         }
-        // Only the last block can have been cut; an earlier malformed one is the model's own mistake.
+        // Only the last block can have been cut off; an earlier malformed one is a mistake of the model.
         let last = self.done.last().filter(|d| d.kind == BlockKind::ToolUse && d.suspect);
         last.map(|d| d.index).into_iter().collect()
     }
 
-    /// How far the response came, as the retry policy sees it.
+    /// How far the response had come, for the retry policy.
     pub fn progress(&self) -> ResponseProgress {
         if self.finished || self.stop_reason.is_some() {
             return ResponseProgress::Stopped;
@@ -294,7 +295,7 @@ impl OpenBlock {
         match self.kind {
             BlockKind::Text => self.start.set("text", object::string(&self.text)),
             BlockKind::Thinking => {
-                // An omitted text is empty but present, and goes back with its signature.
+                // Omitted thinking is an empty but present text, and is sent back with its signature.
                 self.start.set("thinking", object::string(&self.text));
                 self.start.set("signature", object::string(&self.signature));
             }
@@ -309,7 +310,7 @@ impl OpenBlock {
         ClosedBlock { index: self.index, block: self.start.to_raw(), kind: self.kind, malformed, bare_call }
     }
 
-    /// A kind we do not know: its start, with the deltas we do know applied.
+    /// Closes a block of an unknown kind: its start with all known deltas applied.
     fn close_other(&mut self) {
         if self.touched.text {
             self.start.set("text", object::string(&self.text));
@@ -325,11 +326,11 @@ impl OpenBlock {
         }
     }
 
-    /// Gives the input text back when it is not a JSON object.
+    /// Sets the `input` of the block; returns the input text when it is not a JSON object.
     fn set_input(&mut self) -> Option<String> {
         let empty = || object::raw("{}".to_owned());
         if self.input.trim().is_empty() {
-            // Some servers send the whole input with the start.
+            // Some servers send the complete input with the start.
             let sent = self.start.get("input").is_some_and(|v| v.get().starts_with('{'));
             if !sent {
                 self.start.set("input", empty());

@@ -177,7 +177,7 @@ fn calls_cut_by_max_tokens() {
     assert_eq!(run(&[tool(0), input(0, r#"{\"a\":1}"#), stop(0), tool(1), input(1, r#"{\"a"#), stop(1)]), [1]);
     assert_eq!(run(&[tool(0), stop(0)]), [0]);
     assert_eq!(run(&[tool(0), input(0, r#"{\"a\":1}"#), stop(0)]), [] as [u32; 0]);
-    // One that never closed gives no block at all.
+    // A block that never closed is not returned.
     let (mut assembly, closed) = fold(&[&tool(0), &input(0, r#"{\"a"#), end]);
     assert!(closed.is_empty() && assembly.close_partial().is_empty());
 }

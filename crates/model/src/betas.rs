@@ -1,9 +1,9 @@
-//! Beta features as data: each row pairs a header value with the body field it unlocks. A field is never sent without
-//! its header, nor a header without its field; the switch that turns experiments off removes both halves.
+//! Beta features as data: each row pairs a header value with the body field that needs it. A field is never sent
+//! without its header, nor a header without its field; disabling experiments removes both.
 
 use std::collections::BTreeSet;
 
-/// What a request uses that needs a beta header.
+/// Features of a request that need a beta header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BetaFeature {
     /// Header only: thinking between tool calls.
@@ -18,7 +18,7 @@ pub enum BetaFeature {
     Effort,
 }
 
-/// Rows stand in the order the header lists them.
+/// In the order in which the header lists them.
 const TABLE: &[(BetaFeature, &str)] = &[
     (BetaFeature::InterleavedThinking, "interleaved-thinking-2025-05-14"),
     (BetaFeature::LongContext, "context-1m-2025-08-07"),
@@ -30,7 +30,7 @@ const TABLE: &[(BetaFeature, &str)] = &[
     (BetaFeature::Effort, "effort-2025-11-24"),
 ];
 
-/// Whether experiments may be used at all (`CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`).
+/// Whether experimental features may be used (`CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExperimentalBetas {
     #[default]
@@ -48,7 +48,8 @@ impl ExperimentalBetas {
     }
 }
 
-/// The `anthropic-beta` value for what a request uses, then what the user named; `None` when there is nothing to say.
+/// The `anthropic-beta` value: the features a request uses, then the names given by the user. `None` when there are
+/// none.
 pub fn header(used: &BTreeSet<BetaFeature>, named: &[String]) -> Option<String> {
     let rows = TABLE.iter().filter(|(feature, _)| used.contains(feature)).map(|(_, name)| *name);
     let mut names: Vec<&str> = rows.collect();

@@ -1,10 +1,11 @@
-//! Record and replay of model traffic, below framing: a replayed answer is decoded from bytes like a real one.
+//! Record and replay of model traffic, at the byte level: a replayed answer is decoded like a real one.
 //!
-//! A cassette is a JSONL file: a header line, then one line per exchange, in the order of the requests. It holds no
-//! request headers, no credential, and no path of the machine it was made on: those stand as placeholders and are put
-//! back on replay; so are random names that the conversation goes on to use. What is compared on replay is the conversation (texts, calls, results), with everything that
-//! differs between runs taken out; system prompt, tool descriptions and reminders are not compared, so that a cassette
-//! survives changes of wording. A conversation that takes another way than the recorded one is an error that shows where.
+//! A cassette is a JSONL file: a header line, then one line per exchange, in the order of the requests. It contains no
+//! request headers, no credentials, and no paths of the machine it was recorded on: placeholders represent the paths,
+//! and replay restores them. The same applies to random names that the conversation uses later. Replay compares the
+//! conversation (texts, calls, results) without the parts that differ between runs. It does not compare the system
+//! prompt, tool descriptions and reminders, so that a cassette survives changes of wording. A conversation that differs
+//! from the recorded one is an error that shows the first difference.
 
 mod names;
 mod normalise;
@@ -18,11 +19,11 @@ pub use replay::{CassettePlayer, ReplayedResponse};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Paths of this machine and what stands for them in a cassette, e.g. `("/home/me/project", "<<cwd>>")`. Longer paths
-/// win over shorter ones.
+/// Paths of this machine and their placeholders in a cassette, e.g. `("/home/me/project", "<<cwd>>")`. Longer paths are
+/// replaced first.
 pub type PathPlaceholders = Vec<(String, String)>;
 
-/// What was asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
@@ -50,11 +51,11 @@ struct HeaderLine {
     made_by: String,
 }
 
-/// One line.
+/// One line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct RecordedExchange {
     call: CallKind,
-    /// How many messages at the beginning are those of the exchange before.
+    /// How many messages at the beginning are the same as in the previous exchange.
     #[serde(default)]
     kept: usize,
     /// The messages after those.
@@ -63,7 +64,7 @@ struct RecordedExchange {
     response: RecordedAnswer,
 }
 
-/// A message as it is compared: one line of text per block.
+/// A message in the form that is compared: one text per block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedMessage {
     role: String,
@@ -75,13 +76,13 @@ struct RecordedAnswer {
     status: u16,
     #[serde(default)]
     headers: Vec<(String, String)>,
-    /// The data of each event of a stream.
+    /// The data of each event, if the body is an event stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     events: Vec<Box<RawValue>>,
-    /// Any other body.
+    /// The body, if it is not an event stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    /// The connection broke, or the client left, before the end.
+    /// The connection broke, or the client closed it, before the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }

@@ -17,7 +17,7 @@ fn headers() -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// Records one exchange per conversation given; returns the file's text.
+/// Records one exchange per given conversation; returns the text of the file.
 fn record(conversations: &[&[Message]]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.jsonl");
@@ -134,7 +134,7 @@ fn divergence_names_the_exchange_and_shows_both_sides() {
     let message = diverges(&player, &failed);
     assert!(message.contains("exchange 2") && message.contains("message 3"), "{message}");
     assert!(message.contains("3 passed") && message.contains("2 failed"), "{message}");
-    // Once left, the recorded way is closed: what comes after tells of the departure, not of its consequences.
+    // After the first difference, all later requests report it, not its consequences.
     assert_eq!(diverges(&player, &later), message);
     assert_eq!(player.unplayed(), None);
 

@@ -1,5 +1,5 @@
-//! What is known of models: names, windows, output limits, thinking, effort, prices. The facts are data
-//! (`catalog/models.tsv`); unknown ids get documented defaults and no price, never a guess.
+//! Facts about models: names, windows, output limits, thinking, effort, prices. They are data (`catalog/models.tsv`);
+//! unknown ids get documented defaults and no price, never a guess.
 
 mod cost;
 mod table;
@@ -50,38 +50,38 @@ pub enum ThinkingKind {
     Adaptive,
 }
 
-/// What is known of one model.
+/// The facts about one model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelFacts {
     /// The id without date, provider prefix and `[1m]`.
     pub canonical: String,
     pub display_name: String,
-    /// `false`: everything below is a default.
+    /// `false`: all fields below are defaults.
     pub known: bool,
-    /// As the first-party API serves it.
+    /// In tokens, as the first-party API serves it.
     pub context_window: u64,
-    /// `[1m]` was asked for.
+    /// The id has the suffix `[1m]`.
     pub long_window_requested: bool,
-    /// What is asked for when nobody said otherwise.
+    /// Output tokens requested by default.
     pub max_output: u64,
-    /// The most the model can be asked for.
+    /// The most output tokens that can be requested.
     pub max_output_cap: u64,
     pub thinking: ThinkingKind,
     /// Thinking cannot be turned off.
     pub always_thinks: bool,
-    /// Ascending; empty when the model takes no effort.
+    /// Ascending; empty when the model does not support effort.
     pub efforts: Vec<EffortLevel>,
     pub default_effort: Option<EffortLevel>,
-    /// Tiers by prompt size, ascending by `above`; empty when the price is not known.
+    /// Tiers by prompt size, ascending by `above`; empty when the price is unknown.
     pub prices: Vec<PriceTier>,
     pub fast_price: Option<Price>,
     /// Edits need a prior read (older generations).
     pub read_before_edit: bool,
-    /// Keeps its own lists better without the todo tools.
+    /// The model works better without the todo tools.
     pub hides_todo_tools: bool,
 }
 
-/// `price` holds for prompts of more than `above` tokens.
+/// `price` applies to prompts of more than `above` tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PriceTier {
     pub above: u64,
@@ -93,18 +93,19 @@ pub const DEFAULT_WINDOW: u64 = 200_000;
 pub const LONG_WINDOW: u64 = 1_000_000;
 
 impl ModelFacts {
-    /// What a step asks for: `CLAUDE_CODE_MAX_OUTPUT_TOKENS` within the model's limit, else the default.
+    /// The output tokens a step requests: `CLAUDE_CODE_MAX_OUTPUT_TOKENS` up to the model's limit, else the default.
     pub fn max_tokens(&self, env: &Env) -> u64 {
         let wanted = env.number::<u64>("CLAUDE_CODE_MAX_OUTPUT_TOKENS").filter(|n| *n > 0);
         wanted.unwrap_or(self.max_output).min(self.max_output_cap)
     }
 
-    /// The highest supported level at or below `wanted`, else the lowest; `None` when the model takes no effort.
+    /// The highest supported level at or below `wanted`, else the lowest; `None` when the model does not support
+    /// effort.
     pub fn clamp_effort(&self, wanted: EffortLevel) -> Option<EffortLevel> {
         self.efforts.iter().rev().find(|e| **e <= wanted).or(self.efforts.first()).copied()
     }
 
-    /// The window to plan with. Behind a gateway the long one counts only when asked for.
+    /// The context window to plan with, in tokens. Behind a gateway the long window is used only if it was requested.
     pub fn window(&self, env: &Env, served: ServingParty) -> u64 {
         if env.is_on("CLAUDE_CODE_DISABLE_1M_CONTEXT") {
             return self.context_window.min(DEFAULT_WINDOW);
@@ -121,21 +122,21 @@ impl ModelFacts {
     }
 }
 
-/// Who answers.
+/// Who serves the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServingParty {
     FirstParty,
     Gateway,
 }
 
-/// The table, with what the user adds to it.
+/// The table together with the user's overrides.
 #[derive(Clone, Debug, Default)]
 pub struct ModelCatalog {
     overrides: BTreeMap<String, ModelOverride>,
 }
 
-/// One entry of an override file: `{"my-model":{"contextWindow":…,"prices":{"input":…,"output":…}}}`. What is left out
-/// keeps its value; cache prices follow the general rule when only input and output are given.
+/// One entry of an override file: `{"my-model":{"contextWindow":…,"prices":{"input":…,"output":…}}}`. Omitted fields
+/// keep their value; if only input and output prices are given, cache prices follow the general rule.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ModelOverride {
@@ -157,7 +158,7 @@ struct PriceOverride {
 }
 
 impl ModelCatalog {
-    /// `json` is an object of model ids. Fails with a message that names the problem.
+    /// `json` is an object with model ids as keys. The error names the problem.
     pub fn with_overrides(json: &str) -> Result<Self, String> {
         let raw: BTreeMap<String, ModelOverride> =
             serde_json::from_str(json).map_err(|e| format!("model overrides are not valid: {e}"))?;
@@ -179,8 +180,8 @@ impl ModelCatalog {
         facts
     }
 
-    /// The id to send for a name: aliases by their pins in the environment, then the table; an id that is no longer served
-    /// becomes its successor. `[1m]` is kept. A name that means two models is the one used outside plan mode.
+    /// The id to send for a name: aliases are resolved by the environment, then by the table; a retired id is replaced
+    /// with its successor. `[1m]` is kept. A name for two models gives the one used outside plan mode.
     pub fn resolve(&self, name: &str, env: &Env) -> String {
         let bare = strip_long_suffix(name.trim());
         let suffix = if has_long_suffix(name) { "[1m]" } else { "" };
@@ -197,7 +198,7 @@ impl ModelCatalog {
         }
     }
 
-    /// The id that is sent instead of a retired one. Ids with a provider's prefix are the provider's own and stay.
+    /// The id that is sent instead of a retired one. Ids with a provider's prefix are not replaced.
     pub fn successor(&self, id: &str, env: &Env) -> Option<&'static str> {
         let bare = strip_long_suffix(id.trim()).to_ascii_lowercase();
         let is_plain = bare.starts_with("claude-") && !bare.contains(['@', ':']);
@@ -205,7 +206,7 @@ impl ModelCatalog {
         (is_plain && !kept).then(|| table::successor(&canonical(id))).flatten()
     }
 
-    /// The id used in plan mode for a name that means two models (`opusplan`).
+    /// The id used in plan mode for a name that stands for two models (`opusplan`); `None` for other names.
     pub fn plan_model(&self, name: &str, env: &Env) -> Option<String> {
         let bare = strip_long_suffix(name.trim()).to_ascii_lowercase();
         let (plan, _) = table::plan_pair(&bare)?;
@@ -213,7 +214,7 @@ impl ModelCatalog {
         Some(self.resolve(&format!("{plan}{suffix}"), env))
     }
 
-    /// The day the built-in facts were last checked.
+    /// The date on which the built-in facts were last checked.
     pub fn date() -> &'static str {
         table::date()
     }
@@ -284,14 +285,14 @@ pub fn strip_long_suffix(id: &str) -> &str {
     }
 }
 
-/// The name a response is counted under: the model that answered, with the wide window that was asked for. The API
-/// knows no `[1m]` and leaves it out.
+/// The name under which a response is counted: the model that answered, with the `[1m]` that was requested. The API
+/// does not return the suffix.
 pub fn counted_as(asked: &str, answered: &str) -> String {
     let is_long = has_long_suffix(asked) && !has_long_suffix(answered) && canonical(asked) == canonical(answered);
     if is_long { format!("{answered}[1m]") } else { answered.to_owned() }
 }
 
-/// The family id behind the spellings providers use: without region and vendor prefix, date, version and `[1m]`.
+/// The family id of a provider's id: without region and vendor prefix, date, version and `[1m]`.
 pub fn canonical(id: &str) -> String {
     let lower = strip_long_suffix(id.trim()).to_ascii_lowercase();
     let start = lower.find("claude-").filter(|at| *at == 0 || lower[..*at].ends_with(['.', '/']));

@@ -1,6 +1,6 @@
-//! Talks to a Messages endpoint. Guarantees: one answered request per call and no retries (the policy lives in `retry`);
-//! redirects are followed where the credential belongs and nowhere else; a silent stream ends in an error; no error text
-//! holds a credential; dropping a stream closes its connection.
+//! The client of a Messages endpoint. Guarantees: one answered request per call and no retries of answered requests
+//! (the policy is in `retry`); redirects are followed only within the origin that the credential is for; a silent
+//! stream ends with an error; no error text contains a credential; dropping a stream closes its connection.
 
 mod endpoint;
 mod models;
@@ -23,7 +23,7 @@ use reply::ModelReply;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Where answers come from.
+/// The source of answers.
 #[derive(Clone, Debug)]
 pub enum ModelTransport {
     Network,
@@ -40,7 +40,7 @@ pub struct ModelClient {
     pub transport: ModelTransport,
 }
 
-/// A number of tokens, and whether the server or we counted them.
+/// A number of tokens, counted by the server or estimated locally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenCount {
     Exact(u64),
@@ -54,7 +54,7 @@ pub struct ListedModel {
     pub display_name: Option<String>,
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug)]
 pub struct Completion {
     pub assembly: ResponseAssembly,
@@ -62,7 +62,7 @@ pub struct Completion {
     pub request_id: Option<String>,
 }
 
-/// What is sent, before credentials.
+/// A request before credentials are added.
 struct OutgoingRequest<'a> {
     call: CallKind,
     method: HttpMethod,
@@ -73,7 +73,7 @@ struct OutgoingRequest<'a> {
     timeout: Duration,
 }
 
-/// Redirects in a row that are followed.
+/// Maximum number of redirects that are followed.
 const REDIRECTS: usize = 5;
 const SMALL_ANSWER: usize = 8 * 1024 * 1024;
 const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -83,7 +83,7 @@ impl ModelClient {
         Self { http, endpoint, timeouts, transport }
     }
 
-    /// Sends the request; returns when the response's headers are here and good.
+    /// Sends the request; returns when the response headers have arrived with a success status.
     pub async fn stream(&self, request: &ModelRequest) -> Result<ResponseStream, ModelError> {
         let outgoing = OutgoingRequest {
             call: CallKind::Messages,
@@ -98,7 +98,7 @@ impl ModelClient {
         ResponseStream::open(reply, self.timeouts).await.map_err(|e| self.endpoint.mask_secrets(e))
     }
 
-    /// Sends the request and waits for the whole answer.
+    /// Sends the request and waits for the complete answer.
     pub async fn complete(&self, request: &ModelRequest) -> Result<Completion, ModelError> {
         let mut stream = self.stream(request).await?;
         let mut assembly = ResponseAssembly::default();
@@ -110,7 +110,8 @@ impl ModelClient {
         Ok(Completion { assembly, blocks, request_id })
     }
 
-    /// Asks the server; where it cannot count, a local estimate. Never costs a paid request.
+    /// Asks the server for a count; falls back to a local estimate if the server cannot count. Never makes a paid
+    /// request.
     pub async fn count_tokens(&self, request: &ModelRequest) -> Result<TokenCount, ModelError> {
         #[derive(Deserialize)]
         struct CountedTokens {
@@ -137,7 +138,7 @@ impl ModelClient {
             .map_or_else(|_| TokenCount::Estimate(estimate::request(request)), |c| TokenCount::Exact(c.input_tokens)))
     }
 
-    /// One exchange. Only a 2xx comes back as a reply.
+    /// One exchange. Returns only 2xx responses; all others are errors.
     async fn send(&self, outgoing: OutgoingRequest<'_>, auth: &RequestAuth) -> Result<ModelReply, ModelError> {
         let reply = self.exchange(outgoing, auth).await.map_err(|e| self.endpoint.mask_secrets(e))?;
         match reply.status() {
@@ -185,8 +186,8 @@ impl ModelClient {
     }
 }
 
-/// Where a redirect leads that may be followed; `None` when `response` is none. One that leaves the origin of `url` is an
-/// error that names the place: the credential belongs to the first one only.
+/// The target of a redirect that may be followed; `None` when `response` is no redirect. A redirect to another origin
+/// is an error that names the target, because the credential is only for the origin of `url`.
 fn redirect(url: &str, response: &http::HttpResponse) -> Result<Option<String>, ModelError> {
     let status = response.status();
     let location = response.header("location").filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));

@@ -1,4 +1,4 @@
-//! What went wrong with a model request, by what can be done about it. Messages carry the API's own words and never a
+//! Errors of model requests, grouped by what can be done about them. Messages contain the API's text and never a
 //! credential.
 
 use serde::Deserialize;
@@ -9,36 +9,36 @@ use std::time::Duration;
 #[error("{message}")]
 pub struct ModelError {
     pub kind: ErrorKind,
-    /// HTTP status; for an `error` event in the stream, the status its type stands for.
+    /// HTTP status; for an `error` event in the stream, the status that corresponds to its type.
     pub status: Option<u16>,
-    /// The API's own text where there is one.
+    /// The API's text if there is one.
     pub message: String,
     /// The API's `error.type`.
     pub api_type: Option<Box<str>>,
     pub request_id: Option<Box<str>>,
     pub retry_after: Option<Duration>,
-    /// `x-should-retry`: overrides our own judgement.
+    /// `x-should-retry`: overrides the default decision.
     pub should_retry: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     Authentication,
-    /// 403 and the like: asking again changes nothing.
+    /// 403 and similar: a retry does not help.
     Forbidden,
     Billing,
-    /// Too fast: waiting helps.
+    /// Too many requests: waiting helps.
     RateLimit,
-    /// A spending limit or plan quota: waiting a moment does not help. When it resets, if that was said.
+    /// A spending limit or plan quota: a short wait does not help. `resets_at` is `None` when unknown.
     Quota {
         resets_at: Option<String>,
     },
     Overloaded,
     ModelNotFound,
     InvalidRequest,
-    /// The conversation does not fit the window, or the body the endpoint.
+    /// The conversation does not fit into the context window, or the body is too large for the endpoint.
     ContextOverflow,
-    /// Input fits, but not together with the requested output.
+    /// The input fits, but not together with the requested output. All counts are in tokens.
     OutputRoom {
         input: u64,
         max_tokens: u64,
@@ -51,19 +51,19 @@ pub enum ErrorKind {
     Certificate,
     /// The connection or the stream ended early.
     Dropped,
-    /// Nothing came for the time given.
+    /// Nothing arrived for this time.
     Stalled(Duration),
-    /// The endpoint sent something that is not the protocol.
+    /// The endpoint sent something that does not follow the protocol.
     Malformed,
-    /// Something other than the API answered with success: a sign-in page, a proxy, nothing at all.
+    /// A success response that is not from the API: a sign-in page, a proxy, an empty body.
     Foreign,
-    /// The request cannot be sent as it is: bad URL, bad header, body too large to be made smaller.
+    /// The request cannot be sent: bad URL, bad header, or a body that cannot be made small enough.
     Unsendable,
-    /// A replayed conversation took another way than the recorded one, or the cassette cannot be used.
+    /// A replayed conversation differs from the recorded one, or the cassette cannot be used.
     Cassette,
 }
 
-/// A feature a server refused by name; it is switched off for the rest of the conversation.
+/// A feature that a server refused by name; it is disabled for the rest of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     Thinking,
@@ -74,14 +74,14 @@ pub enum Capability {
     StructuredOutput,
 }
 
-/// What a failed response said beside its body.
+/// Status and headers of a failed response.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseFacts {
     pub status: u16,
     pub request_id: Option<String>,
     pub retry_after: Option<Duration>,
     pub should_retry: Option<bool>,
-    /// Plan-quota headers said that the allowance is used up; when it comes back.
+    /// Set when plan-quota headers say that the quota is used up; the inner value is the reset time, if known.
     pub quota: Option<Option<String>>,
 }
 
@@ -106,7 +106,7 @@ impl ModelError {
         }
     }
 
-    /// From a response with an error status, whatever its body looks like.
+    /// The error for a response with an error status and any kind of body.
     pub fn from_response(facts: ResponseFacts, body: &[u8]) -> Self {
         let said = ErrorText::read(body);
         let message = said.message.unwrap_or_else(|| plain(body, facts.status));
@@ -125,7 +125,7 @@ impl ModelError {
         }
     }
 
-    /// From the data of an `error` event inside a stream.
+    /// The error for the data of an `error` event inside a stream.
     pub fn from_event(data: &str) -> Self {
         let said = ErrorText::read(data.as_bytes());
         let status = said.kind.as_deref().and_then(status_of);
@@ -139,7 +139,7 @@ impl ModelError {
         Self::new(ErrorKind::Dropped, what)
     }
 
-    /// The category SDK hosts know.
+    /// The error category used in SDK messages.
     pub fn category(&self) -> &'static str {
         match &self.kind {
             ErrorKind::Authentication | ErrorKind::Forbidden => "authentication_failed",
@@ -163,8 +163,8 @@ impl ModelError {
         }
     }
 
-    /// Whether the same request may succeed a little later. `x-should-retry` has the last word, except where asking
-    /// again cannot help.
+    /// True when the same request may succeed a little later. `x-should-retry` overrides the default, except where a
+    /// retry cannot help.
     pub fn is_retryable(&self) -> bool {
         let usual = match &self.kind {
             ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable => return false,
@@ -189,7 +189,7 @@ impl ModelError {
         self.should_retry.unwrap_or(usual)
     }
 
-    /// The conversation must shrink before it can be sent.
+    /// True when the conversation must become shorter before it can be sent.
     pub fn is_context_overflow(&self) -> bool {
         self.kind == ErrorKind::ContextOverflow
     }
@@ -201,12 +201,12 @@ impl ModelError {
         }
     }
 
-    /// The model or the service is down or missing: the next model of a fallback chain may answer.
+    /// True when the model or the service is down or missing, so that the next model of a fallback chain may answer.
     pub fn is_unavailable(&self) -> bool {
         matches!(self.kind, ErrorKind::Overloaded | ErrorKind::Server | ErrorKind::ModelNotFound)
     }
 
-    /// Nothing was said by the server: the fault lies between us and it.
+    /// True when the server did not answer: the failure is in the connection.
     pub fn is_transport(&self) -> bool {
         matches!(self.kind, ErrorKind::Connect | ErrorKind::Certificate | ErrorKind::Dropped | ErrorKind::Stalled(_))
     }
@@ -225,7 +225,7 @@ impl From<http::HttpError> for ModelError {
     }
 }
 
-/// What an error body says, in any of the shapes seen: the API's envelope, the same without a top-level `type`, a bare
+/// The content of an error body in any known form: the API's envelope, the same without a top-level `type`, a bare
 /// `error` string, a bare `message`.
 #[derive(Default)]
 struct ErrorText {
@@ -243,7 +243,7 @@ impl ErrorText {
     }
 }
 
-/// A body that is not JSON (a proxy's page): its beginning, on one line.
+/// The beginning of a body that is not JSON (a proxy's page), as one line.
 fn plain(body: &[u8], status: u16) -> String {
     const KEPT: usize = 300;
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * KEPT)]);
@@ -307,7 +307,7 @@ fn bad_request(lower: &str) -> ErrorKind {
     capability(lower).map_or(ErrorKind::InvalidRequest, ErrorKind::Capability)
 }
 
-/// `input length and max_tokens exceed context limit: 188240 + 21333 > 200000, …`
+/// Parses `input length and max_tokens exceed context limit: 188240 + 21333 > 200000, …`.
 fn output_room(lower: &str) -> Option<ErrorKind> {
     let (_, rest) = lower.split_once("exceed context limit")?;
     let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()).map(str::parse::<u64>);

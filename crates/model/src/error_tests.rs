@@ -37,7 +37,7 @@ fn bodies_of_every_shape() {
         (e.message.as_str(), e.api_type.as_deref(), e.request_id.as_deref()),
         ("bad", Some("invalid_request_error"), Some("r1"))
     );
-    // No top-level type.
+    // Without a top-level type.
     let local = response(
         400,
         r#"{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it","type":"exceed_context_size_error","n_ctx":8192}}"#,

@@ -1,4 +1,4 @@
-//! A local guess at token counts, for servers that cannot count. Errs on the high side: dense code has fewer
+//! A local estimate of token counts, for servers that cannot count. It is rather too high: dense code has fewer
 //! characters per token than prose.
 
 use crate::fragment::{Fragment, FragmentHead};
@@ -8,9 +8,9 @@ use memchr::memmem;
 /// Bytes per token, times four.
 const QUARTER_BYTES: u64 = 13;
 const IMAGE: u64 = 1_600;
-/// Bytes of base64 per token of a document: pages are charged as text and picture.
+/// Bytes of base64 per token of a document: pages are charged as text and as image.
 const DOCUMENT_BYTES: u64 = 40;
-/// Only blocks this long can hold media worth looking for.
+/// Only blocks of at least this many bytes are searched for media.
 const MEDIA_FROM: usize = 4 * 1024;
 
 pub fn text(bytes: usize) -> u64 {

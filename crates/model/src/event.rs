@@ -1,5 +1,5 @@
-//! One event of a Messages stream: its compact JSON, for hosts that want it as it came, and what it means to us.
-//! Unknown events and unknown deltas are kept and passed on, never an error.
+//! One event of a Messages stream: its compact JSON, for hosts that want it unchanged, and its parsed content. Unknown
+//! events and deltas are kept and passed on; they are not an error.
 
 use crate::error::{ErrorKind, ModelError};
 use crate::object::{self, RawObject};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct ModelEvent {
-    /// The event's JSON, compact, otherwise as the server sent it.
+    /// The event's compact JSON, otherwise as the server sent it.
     pub raw: Arc<RawValue>,
     pub kind: EventKind,
 }
@@ -47,7 +47,7 @@ pub enum BlockDelta {
     InputJson(String),
     Thinking {
         text: String,
-        /// Sent while the text itself is omitted.
+        /// Sent while the text is omitted.
         estimated_tokens: Option<u64>,
     },
     Signature(String),
@@ -119,7 +119,7 @@ struct StopFields<'a> {
     stop_details: Option<&'a RawValue>,
 }
 
-/// The beginning of a call.
+/// The start of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedCall {
     /// Empty when the server sent none.
@@ -127,7 +127,7 @@ pub struct StartedCall {
 }
 
 impl ModelEvent {
-    /// The call that this event begins, if it does.
+    /// The call that this event starts; `None` when it starts none.
     pub fn started_call(&self) -> Option<StartedCall> {
         #[derive(Deserialize)]
         struct CallStartFields<'a> {
@@ -141,7 +141,7 @@ impl ModelEvent {
         (start.kind == "tool_use").then(|| StartedCall { id: start.id.unwrap_or_default().into() })
     }
 
-    /// The same beginning of a call under another id.
+    /// The same start of a call with another id.
     #[must_use]
     pub fn with_call_id(self, id: &str) -> Self {
         let EventKind::BlockStart { index, block } = &self.kind else { return self };
@@ -155,12 +155,12 @@ impl ModelEvent {
         Self { raw: whole.to_raw().into(), kind: EventKind::BlockStart { index: *index, block } }
     }
 
-    /// `name` is the SSE event name, which may be absent or wrong: the JSON's `type` decides.
+    /// `name` is the SSE event name, which may be missing or wrong: the `type` in the JSON decides.
     pub fn parse(name: &str, data: &str) -> Result<Self, ModelError> {
         let raw = wire::raw::compact(data).map_err(|e| malformed(&e, data))?;
         let envelope = match serde_json::from_str::<EventEnvelope<'_>>(raw.get()) {
             Ok(envelope) => envelope,
-            // An event from the future may use our field names for other things.
+            // A future event may use known field names for other things.
             Err(_) if !is_known(raw.get()) => return Ok(Self { raw: raw.into(), kind: EventKind::Unknown }),
             Err(e) => return Err(malformed(&e, data)),
         };
@@ -248,7 +248,7 @@ impl BlockDelta {
     }
 }
 
-/// Whether the JSON's `type` is one whose fields we rely on.
+/// True when the JSON's `type` is one whose fields are used here.
 fn is_known(json: &str) -> bool {
     #[derive(Deserialize)]
     struct Kind<'a> {

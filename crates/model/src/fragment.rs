@@ -1,5 +1,5 @@
-//! Conversation pieces: immutable, already serialised content blocks, and the turns they stand in. What a block *is*
-//! gets read once per block and remembered, so that checking a long history costs no parsing.
+//! Parts of a conversation: immutable, serialised content blocks, and the messages that contain them. The kind of a
+//! block is read once and cached, so that checking a long history needs no parsing.
 
 use crate::object::{self, RawObject};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ struct FragmentInner {
     marked: OnceLock<bool>,
 }
 
-/// What repair and cache marking need to know of a block.
+/// The facts about a block that repair and cache marking need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FragmentHead {
     Text {
@@ -35,14 +35,14 @@ pub enum FragmentHead {
     ServerToolUse {
         id: Box<str>,
     },
-    /// `web_search_tool_result` and its kin: the provider's answer to a `server_tool_use`.
+    /// `web_search_tool_result` and similar: the provider's result of a `server_tool_use`.
     ServerToolResult {
         id: Box<str>,
     },
     Image,
     Document,
     Other,
-    /// Not an object with a `type`, or lacking what its kind cannot be sent without.
+    /// Not an object with a `type`, or without a field that its kind requires.
     Invalid,
 }
 
@@ -89,7 +89,7 @@ impl FragmentHead {
 
 /// `json` is a JSON string with its quotes.
 fn is_blank(json: &str) -> bool {
-    // Anything longer than this is text, whatever escapes it holds; the common case then costs nothing.
+    // A long string without escapes needs no decoding.
     if json.len() > 256 && !json.contains('\\') {
         return json[1..json.len() - 1].trim().is_empty();
     }
@@ -110,7 +110,7 @@ impl Fragment {
         Self::new(object::raw(out))
     }
 
-    /// A failed `tool_result`, in the key order failures have.
+    /// A failed `tool_result`, with the key order of failures.
     pub fn error_result(tool_use_id: &str, message: &str) -> Self {
         let mut out = String::from(r#"{"type":"tool_result","content":"#);
         object::push_string(&mut out, message);
@@ -136,18 +136,18 @@ impl Fragment {
         self.get().is_empty()
     }
 
-    /// Read on first call, remembered after.
+    /// Parsed on the first call, then cached.
     pub fn head(&self) -> &FragmentHead {
         self.0.head.get_or_init(|| FragmentHead::read(self.get()))
     }
 
-    /// Whether the block mentions a cache marker of its own. Looked up once.
+    /// True when the block already contains a cache marker. Searched once, then cached.
     pub(crate) fn has_marker(&self) -> bool {
         let find = || memchr::memmem::find(self.get().as_bytes(), br#""cache_control""#).is_some();
         *self.0.marked.get_or_init(find)
     }
 
-    /// Whether both are the same allocation: an unchanged block.
+    /// True when both share one allocation, so the block is unchanged.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -184,12 +184,12 @@ impl Role {
     }
 }
 
-/// One message of the history view.
+/// One message of the history.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub role: Role,
     pub blocks: Vec<Fragment>,
-    /// The model that made an assistant turn: its thinking is only ever sent back to the same one.
+    /// The model that wrote an assistant message: its thinking is only sent back to the same model.
     pub model: Option<Arc<str>>,
 }
 
@@ -206,8 +206,8 @@ impl Message {
         Self { role: Role::Assistant, blocks, model: Some(model.into()) }
     }
 
-    /// Content as the API takes it: a string becomes one text block, an array its elements (compact, else unchanged).
-    /// Anything else is kept as one block, which repair will drop.
+    /// Creates a message from API content: a string becomes one text block, an array its elements (compacted, otherwise
+    /// unchanged). Anything else is kept as one block, which repair will drop.
     pub fn from_content(role: Role, content: &RawValue) -> Self {
         let json = content.get().trim_start();
         let blocks = if json.starts_with('"') {

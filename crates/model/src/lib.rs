@@ -1,8 +1,8 @@
-//! Turn a request into a stream of events from the Messages API or from a cassette.
+//! Turns a request into a stream of events from the Messages API or from a cassette.
 //!
-//! The crate knows nothing of sessions, tools or permissions. It keeps four promises: what the API sent is passed on
-//! byte for byte (compact); the bytes of a request are a deterministic function of its parts, stable parts first; no
-//! credential ever appears in an error, a log or a cassette; and whether to try again is decided by a pure policy.
+//! The crate does not know sessions, tools or permissions. Guarantees: what the API sent is passed on byte for byte
+//! (compacted); the bytes of a request are a deterministic function of its parts, with the stable parts first; no
+//! credential appears in an error, a log or a cassette; a pure policy decides about retries.
 
 pub mod assembly;
 pub mod betas;

@@ -1,10 +1,10 @@
-//! A JSON object whose members stay raw and in order: enough to change one key and keep the rest byte for byte.
+//! A JSON object with raw, ordered members: changing one key leaves the others byte for byte unchanged.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Members in the order they were written. Duplicate keys are kept; lookups find the first.
+/// Members in their original order. Duplicate keys are kept; lookups find the first.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     members: Vec<(String, Box<RawValue>)>,
@@ -41,7 +41,7 @@ impl RawObject {
         self.members.iter().map(|(k, v)| (k.as_str(), &**v))
     }
 
-    /// Compact text; members are copied as they are.
+    /// Compact text; members are copied unchanged.
     pub fn to_text(&self) -> String {
         let size = self.members.iter().map(|(k, v)| k.len() + v.get().len() + 4).sum::<usize>() + 2;
         let mut out = String::with_capacity(size);
@@ -75,7 +75,7 @@ pub fn string(text: &str) -> Box<RawValue> {
     raw(out)
 }
 
-/// `text` must be JSON we composed ourselves; anything else becomes `null` rather than a corrupt request.
+/// `text` must be JSON composed by this crate; anything else becomes `null` instead of a corrupt request.
 pub(crate) fn raw(text: String) -> Box<RawValue> {
     debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "composed invalid JSON: {text}");
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())

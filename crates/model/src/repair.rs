@@ -1,9 +1,9 @@
-//! Makes a history acceptable to the API, whatever it went through: crashes, interrupts, other programs' lines, other
-//! models. It works on a copy made for the request; the history itself is never edited.
+//! Makes a history acceptable to the API after crashes, interrupts, lines of other programs, or other models. It works
+//! on a copy for the request; the history itself is never changed.
 //!
-//! Deterministic, and stable in its beginning: adding turns changes nothing in the repair of earlier ones, except
-//! where the API's rules depend on what follows (an answer that was missing has come; the body became too large).
-//! When nothing is wrong no block is parsed beyond its remembered head.
+//! The result is deterministic, and its beginning is stable: adding messages does not change the repair of earlier
+//! ones, except where the API's rules depend on what follows (a missing result has arrived; the body became too large).
+//! When nothing is wrong, no block is parsed beyond its cached head.
 
 mod media;
 mod pairs;
@@ -12,10 +12,10 @@ use crate::catalog::canonical;
 use crate::fragment::{Fragment, FragmentHead, Message, Role};
 use crate::object::string;
 
-/// What the request is made for.
+/// The request that the history is repaired for.
 #[derive(Clone, Copy, Debug)]
 pub struct RepairNeeds<'a> {
-    /// The model that will read the history.
+    /// The model that will receive the history.
     pub model: &'a str,
     pub thinking: KeepThinking,
     pub limits: RepairLimits,
@@ -27,7 +27,7 @@ impl<'a> RepairNeeds<'a> {
     }
 }
 
-/// `Drop` after the server refused thinking in this conversation.
+/// `Drop` is used after the server refused thinking in this conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepThinking {
     #[default]
@@ -37,11 +37,11 @@ pub enum KeepThinking {
 
 #[derive(Clone, Copy, Debug)]
 pub struct RepairLimits {
-    /// Longest base64 text of one image.
+    /// Longest base64 text of one image, in bytes.
     pub image: usize,
-    /// Most bytes of conversation, tools and system prompt included when their size is given as `fixed`.
+    /// Maximum size of the conversation plus `fixed`, in bytes.
     pub body: usize,
-    /// Bytes of the body that are not conversation.
+    /// Bytes of the body that are not conversation: tools and system prompt.
     pub fixed: usize,
 }
 
@@ -51,17 +51,17 @@ impl Default for RepairLimits {
     }
 }
 
-/// A history the API will take.
+/// A history that the API accepts.
 #[derive(Clone, Debug, Default)]
 pub struct RepairedHistory {
     pub messages: Vec<Message>,
-    /// What was done, for the debug log.
+    /// The changes made, for the debug log.
     pub notes: Vec<String>,
-    /// The conversation is too large even without media: its size in bytes. It cannot be sent.
+    /// The size in bytes if the conversation is too large even without media and cannot be sent; otherwise `None`.
     pub oversize: Option<usize>,
 }
 
-/// Stands where the first message of a history was lost.
+/// Replaces a lost first message of a history.
 const LOST_START: &str = "(The beginning of this conversation is missing.)";
 
 pub fn repair(turns: &[Message], needs: &RepairNeeds<'_>) -> RepairedHistory {
@@ -78,7 +78,7 @@ pub fn repair(turns: &[Message], needs: &RepairNeeds<'_>) -> RepairedHistory {
     RepairedHistory { messages: paired, notes, oversize }
 }
 
-/// Drops what may not be sent at all, block by block.
+/// Drops blocks that may not be sent at all.
 fn clean(index: usize, turn: &Message, needs: &RepairNeeds<'_>, notes: &mut Vec<String>) -> Message {
     let foreign = turn.model.as_deref().is_some_and(|made_by| canonical(made_by) != canonical(needs.model));
     let drop_thinking = foreign || needs.thinking == KeepThinking::Drop;
@@ -114,7 +114,7 @@ fn clean(index: usize, turn: &Message, needs: &RepairNeeds<'_>, notes: &mut Vec<
     Message { role: turn.role, blocks, model: turn.model.clone() }
 }
 
-/// Cache markers are ours to place: a host's own would exceed the four allowed.
+/// Removes cache markers: gimlet places its own, and those of a host would exceed the four allowed.
 fn unmarked(block: &Fragment) -> Fragment {
     if !block.has_marker() {
         return block.clone();
@@ -126,7 +126,7 @@ fn unmarked(block: &Fragment) -> Fragment {
     }
 }
 
-/// Adjacent turns of one role become one; empty turns vanish.
+/// Joins adjacent messages of one role; removes empty messages.
 fn merge(turns: Vec<Message>) -> Vec<Message> {
     let mut out = Vec::with_capacity(turns.len());
     for turn in turns {
@@ -140,14 +140,14 @@ fn push(out: &mut Vec<Message>, turn: Message) {
         return;
     }
     let Some(last) = out.last_mut().filter(|last| last.role == turn.role) else { return out.push(turn) };
-    // Of two makers neither can be named; what may not be sent to this model is gone already.
+    // The models differ, so none is recorded; blocks that may not be sent to this model are already dropped.
     if last.model != turn.model {
         last.model = None;
     }
     last.blocks.extend(turn.blocks);
 }
 
-/// An answer that was interrupted while thinking says nothing, and the API refuses it.
+/// Drops answers that contain only thinking, because they were interrupted: the API refuses them.
 fn drop_thinking_only(turns: &mut Vec<Message>, notes: &mut Vec<String>) {
     let before = turns.len();
     turns.retain(|turn| turn.role == Role::User || !turn.blocks.iter().all(|b| b.head().is_thinking()));
@@ -164,7 +164,7 @@ fn start_with_user(turns: &mut Vec<Message>, notes: &mut Vec<String>) {
     }
 }
 
-/// The last text of a trailing assistant turn (a paused answer) may not end in white space.
+/// Removes trailing white space from the last text of a final assistant message (a paused answer), as the API requires.
 fn end_cleanly(turns: &mut [Message], notes: &mut Vec<String>) {
     let Some(last) = turns.last_mut().filter(|turn| turn.role == Role::Assistant) else { return };
     let Some(block) = last.blocks.last_mut().filter(|b| matches!(b.head(), FragmentHead::Text { .. })) else { return };

@@ -24,7 +24,7 @@ fn assistant(blocks: Vec<Fragment>) -> Message {
     Message::assistant(MODEL, blocks)
 }
 
-/// `u:text a:think,use(1) u:result(1)` — what a history looks like.
+/// The structure of a history as text: `u:text a:think,use(1) u:result(1)`.
 fn shape(turns: &[Message]) -> String {
     let block = |b: &Fragment| match b.head() {
         FragmentHead::Text { .. } => "text".to_owned(),
@@ -140,7 +140,7 @@ fn thinking_only_answers_are_dropped() {
     check(&[user("a"), assistant(vec![thinking()])], "u:text");
 }
 
-// [TST-104] a paused answer stays last, and is not answered.
+// [TST-104] a paused answer stays last and gets no result.
 #[test]
 fn a_paused_answer_is_resent_as_it_is() {
     let server = raw(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#);
@@ -149,14 +149,14 @@ fn a_paused_answer_is_resent_as_it_is() {
     assert_eq!(repaired.messages.len(), 2);
     assert_eq!(repaired.messages[1].role, Role::Assistant);
     assert!(repaired.messages[1].blocks[1].is_same(&server));
-    // Once something follows, half a call cannot be sent.
+    // Once something follows, an unanswered server call cannot be sent.
     let later = [turns[0].clone(), turns[1].clone(), user("b")];
     check(&later, "u:text a:text u:text");
     let trailing = run(&[user("a"), assistant(vec![Fragment::text("so \n")])]);
     assert_eq!(trailing.messages[1].blocks[0].get(), r#"{"type":"text","text":"so"}"#);
 }
 
-// [TST-115] kept for the same model whatever the spelling, dropped for another, dropped when refused.
+// [TST-115] thinking is kept for the same model in any spelling, dropped for another model or after a refusal.
 #[test]
 fn thinking_follows_its_model() {
     let dated = Message::assistant("claude-opus-5-20260801", vec![thinking(), Fragment::text("x")]);
@@ -209,7 +209,7 @@ fn images_over_the_limit_become_text() {
     assert_eq!(repaired.notes.len(), 2);
 }
 
-// [TST-119] the oldest media go first; when that is not enough, it says so.
+// [TST-119] the oldest media are removed first; if that is not enough, the size is reported.
 #[test]
 fn a_large_body_loses_its_oldest_media() {
     let size = 3 * 1024 * 1024;
@@ -237,7 +237,7 @@ fn a_large_body_loses_its_oldest_media() {
     assert!(repair(&[words], &needs).oversize.is_some_and(|size| size > limits.body));
 }
 
-/// Any history at all, in small.
+/// Arbitrary small histories.
 fn any_turns() -> impl Strategy<Value = Vec<Message>> {
     let block = prop_oneof![
         Just(Fragment::text("t")),
@@ -305,7 +305,7 @@ proptest! {
 
     #[test]
     fn later_turns_leave_earlier_repairs_alone(turns in any_turns(), cut in 0usize..8) {
-        // A provider's own call may be completed later; that is the one case where the past depends on the future.
+        // A server call may get its result later; only then does the repair of earlier messages depend on later ones.
         let own: Vec<Message> = turns
             .into_iter()
             .map(|mut t| {
@@ -317,7 +317,7 @@ proptest! {
             turns.iter().map(|t| t.blocks.iter().map(|b| b.get().to_owned()).collect()).collect()
         };
         let mut before = bytes(&run(&own[..cut.min(own.len())]).messages);
-        // The end may still grow: results arrive, texts join.
+        // The end may still change: results arrive, texts are joined.
         before.truncate(before.len().saturating_sub(2));
         let after = bytes(&run(&own).messages);
         prop_assert_eq!(&after[..before.len()], &before[..]);

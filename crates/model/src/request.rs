@@ -1,8 +1,8 @@
-//! One request: its body as a rope of bytes and its headers.
+//! One request: its headers, and its body as a list of byte pieces.
 //!
-//! Guarantees: the body is a deterministic function of the request; everything stable stands first and `messages`
-//! last, so that within a session the bytes of one request up to its moving cache marker begin the next one; history
-//! is never serialised again; at most four cache markers.
+//! Guarantees: the body is a deterministic function of the request; stable parts come first and `messages` last, so
+//! that within a session the bytes of a request up to its moving cache marker are the beginning of the next one;
+//! history is never serialised again; there are at most four cache markers.
 
 mod body;
 mod marks;
@@ -23,12 +23,12 @@ use sys::Env;
 
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// As configured; a `[1m]` suffix asks for the long window and is not sent.
+    /// As configured; a `[1m]` suffix requests the long window and is not sent.
     pub model: String,
     pub max_tokens: u64,
-    /// `None` leaves the parameter out.
+    /// `None` omits the parameter.
     pub thinking: Option<ThinkingParameter>,
-    /// Thinking between calls; off with `DISABLE_INTERLEAVED_THINKING`.
+    /// Requests thinking between tool calls.
     pub interleaved: bool,
     pub effort: Option<EffortLevel>,
     /// `output_config.format`
@@ -42,9 +42,9 @@ pub struct ModelRequest {
     pub tool_choice: Option<Fragment>,
     pub tools: Arc<[Fragment]>,
     pub system: Arc<[Fragment]>,
-    /// Already repaired.
+    /// The repaired history.
     pub messages: Vec<Message>,
-    /// `None` switches caching off.
+    /// `None` disables caching.
     pub cache: Option<CachePlan>,
     /// Beta names given by the user.
     pub betas: Vec<String>,
@@ -54,13 +54,13 @@ pub struct ModelRequest {
     pub identity: Arc<RequestIdentity>,
 }
 
-/// Who asks.
+/// The session and agent that make the request.
 #[derive(Clone, Debug, Default)]
 pub struct RequestIdentity {
     pub session_id: String,
-    /// Only for a spawned agent.
+    /// Set only for a spawned agent.
     pub agent_id: Option<String>,
-    /// Only for an agent spawned by an agent.
+    /// Set only for an agent that was spawned by an agent.
     pub parent_agent_id: Option<String>,
     pub user_agent: String,
 }
@@ -84,7 +84,7 @@ pub fn user_agent(entrypoint: &str, env: &Env) -> String {
     text.chars().filter(|c| (' '..='~').contains(c)).collect()
 }
 
-/// `CLAUDE_CODE_EXTRA_BODY`, when it is a JSON object.
+/// `CLAUDE_CODE_EXTRA_BODY`; `None` when it is not set or not a JSON object.
 pub fn extra_body(env: &Env) -> Option<Arc<RawObject>> {
     let text = env.non_empty("CLAUDE_CODE_EXTRA_BODY")?;
     let object = wire::raw::compact(text).ok().and_then(|json| RawObject::parse(json.get()));
@@ -119,7 +119,7 @@ impl ModelRequest {
         }
     }
 
-    /// The body, in pieces. Large blocks are shared with the history, not copied.
+    /// The body in pieces. Large blocks are shared with the history, not copied.
     pub fn body(&self) -> Vec<Bytes> {
         body::messages(self)
     }
@@ -129,7 +129,7 @@ impl ModelRequest {
         body::count(self)
     }
 
-    /// Everything but credentials and content type.
+    /// All headers except credentials and content type.
     pub fn headers(&self) -> Vec<(String, String)> {
         let mut out = vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())];
         if let Some(value) = betas::header(&self.features(), &self.betas) {
@@ -147,7 +147,7 @@ impl ModelRequest {
         out
     }
 
-    /// What this request uses that needs a beta header; nothing when experiments are off.
+    /// The features of this request that need a beta header; empty when experiments are disabled.
     pub fn features(&self) -> BTreeSet<BetaFeature> {
         if !self.experiments.allow() {
             return BTreeSet::new();
@@ -167,7 +167,7 @@ impl ModelRequest {
         used.into_iter().filter_map(|(feature, on)| on.then_some(feature)).collect()
     }
 
-    /// Leaves out what a server refused, header and field.
+    /// Omits a feature that a server refused, both header and field.
     pub fn disable(&mut self, capability: Capability) {
         match capability {
             Capability::Thinking => self.thinking = None,
@@ -179,7 +179,7 @@ impl ModelRequest {
                 }
             }
             Capability::StructuredOutput => self.format = None,
-            // The engine decides what to send instead; this crate never makes such messages.
+            // The engine decides what to send instead; this crate never creates such messages.
             Capability::MidConversationSystem => {}
         }
     }

@@ -59,7 +59,7 @@ fn count_marks(body: &str) -> usize {
     body.matches(r#""cache_control""#).count()
 }
 
-/// A turn with `calls` parallel calls, answered.
+/// Adds an assistant message with `calls` parallel calls, and their results.
 fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
     let model = "claude-opus-5";
     let mut uses = vec![
@@ -71,7 +71,7 @@ fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
         raw(&format!(r#"{{"type":"tool_use","id":"{}","name":"Read","input":{{"file_path":"/f{c}"}}}}"#, id(c)))
     }));
     history.push(Message::assistant(model, uses));
-    // Some results are large enough to be shared rather than copied.
+    // Some results are large enough to be shared instead of copied.
     let content = "y".repeat(if number.is_multiple_of(7) { 40_000 } else { 40 });
     let results = (0..calls)
         .map(|c| raw(&format!(r#"{{"tool_use_id":"{}","type":"tool_result","content":"{content}"}}"#, id(c))))
@@ -79,12 +79,12 @@ fn exchange(history: &mut Vec<Message>, number: usize, calls: usize) {
     history.push(Message::user(results));
 }
 
-/// Everything before the moving marker.
+/// The bytes before the moving marker.
 fn stable(body: &str) -> &str {
     &body[..body.rfind(r#","cache_control""#).unwrap()]
 }
 
-// [TST-113] fifty turns: each request's bytes up to its moving marker begin the next one.
+// [TST-113] fifty turns: the bytes of each request up to its moving marker are the beginning of the next request.
 #[test]
 fn requests_grow_by_appending() {
     let mut marks = CacheMarks::default();
@@ -110,7 +110,8 @@ fn requests_grow_by_appending() {
     }
 }
 
-// [TST-113] a step that adds more than a lookup reaches keeps the marker before it, and at most four stand in all.
+// [TST-113] a step that adds more blocks than a lookup reaches keeps the previous marker; at most four markers in
+// total.
 #[test]
 fn a_large_step_keeps_the_marker_before_it() {
     let mut marks = CacheMarks::default();
@@ -136,7 +137,7 @@ fn a_large_step_keeps_the_marker_before_it() {
     let (fourth, four) = plan(&history);
     assert_eq!(count_marks(&four), 4);
     assert!(fourth.contains(&third[2]), "the newest is kept: {fourth:?}");
-    // A shorter history starts afresh.
+    // A shorter history starts with no kept markers.
     let (fresh, _) = plan(&[Message::user_text("summary")]);
     assert_eq!(fresh, [BlockPosition { message: 0, block: 0 }]);
 }
@@ -172,7 +173,7 @@ fn cache_lifetime_by_environment() {
     assert_eq!(ttl(&[("DISABLE_PROMPT_CACHING_HAIKU", "1")], true), Some(CacheTtl::Hour));
 }
 
-// [TST-115] blocks go back byte for byte.
+// [TST-115] blocks are sent back byte for byte.
 #[test]
 fn blocks_are_sent_unmodified() {
     let thinking = r#"{"type":"thinking","thinking":"","signature":"a+b/c=="}"#;
@@ -309,7 +310,7 @@ fn count_body_has_no_marks_and_no_output_limit() {
     let mut body = String::from_utf8(r.count_body().concat()).unwrap();
     let parsed: Value = serde_json::from_str(&body).unwrap();
     assert!(parsed.get("max_tokens").is_none() && parsed.get("stream").is_none());
-    // Cached or not, the count is the same.
+    // Cache markers do not change the count.
     body.truncate(body.find(r#""messages""#).unwrap());
     assert_eq!(parsed["messages"][0]["content"][0], serde_json::json!({"type":"text","text":"x"}));
 }

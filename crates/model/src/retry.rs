@@ -1,4 +1,4 @@
-//! Whether and when to try again. Pure: no clock, no sleeping, randomness passed in.
+//! Decides whether and when to retry. Pure: no clock, no sleeping; the source of random numbers is a parameter.
 
 use crate::error::{Capability, ErrorKind, ModelError};
 use std::time::Duration;
@@ -11,53 +11,53 @@ pub enum ResponseProgress {
     Nothing,
     /// Thinking, finished or not, and nothing else.
     ThinkingOnly,
-    /// A text or call had begun, none was complete.
+    /// A text or call had begun, but none was complete.
     Partial,
     /// At least one text or call was complete.
     Completed,
-    /// The stop reason was known: only the end of the stream was missing.
+    /// The stop reason was known; only the end of the stream was missing.
     Stopped,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum RetryVerdict {
-    /// Wait, then send the same request. `attempt` counts from 1 and is what the host is told.
+    /// Wait, then send the same request. `attempt` counts from 1 and is reported to the host.
     Retry { delay: Duration, attempt: u32 },
-    /// Send the same request at once; not counted.
+    /// Send the same request at once; not counted as an attempt.
     Reissue,
-    /// Keep the completed blocks, run the completed calls, go on.
+    /// Keep the completed blocks, run the completed calls, and continue.
     KeepCompleted,
-    /// The response was complete: treat as success.
+    /// The response was complete: treat it as success.
     Complete,
-    /// The conversation must shrink first.
+    /// The conversation must become shorter first.
     Compact,
-    /// Ask for less output; `None` when there is no room left, which means compact.
+    /// Request at most this many output tokens.
     LowerMaxTokens(u64),
-    /// Switch the capability off for the conversation, then send again.
+    /// Disable the feature for the conversation, then send again.
     Disable(Capability),
-    /// Get a new credential once, then send again.
+    /// Get a new credential, then send again. Returned at most once per step.
     Reauthenticate,
-    /// Report the error (or go to the next model, when `ModelError::is_unavailable`).
+    /// Report the error (or use the next model, if `ModelError::is_unavailable`).
     GiveUp,
 }
 
-/// The state of one step's attempts. Make a new one for each step.
+/// The state of the attempts of one step. Create a new one for each step.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// What hosts are told as `max_retries`.
+    /// Reported to hosts as `max_retries`.
     pub max_retries: u32,
-    /// `CLAUDE_CODE_RETRY_WATCHDOG`: unattended runs outwait overload.
+    /// `CLAUDE_CODE_RETRY_WATCHDOG`: unattended runs wait until an overload ends.
     pub outwaits_overload: bool,
-    /// Seconds that the first wait is based on.
+    /// Base of the waits, in seconds.
     unit: f64,
     random: fn() -> f64,
     attempts: u32,
-    /// All waits of this request so far.
+    /// Sum of all waits of this request so far.
     waited: Duration,
     reissues: u32,
     stalls: u32,
     reauthenticated: bool,
-    /// Nothing can make another key, so a refused one is tried only a few times more.
+    /// There is no way to get another key, so a refused one is tried only a few more times.
     fixed_key: bool,
     disabled: Vec<Capability>,
     lowered: bool,
@@ -66,24 +66,24 @@ pub struct RetryPolicy {
 const DEFAULT_RETRIES: u32 = 10;
 const MOST_RETRIES: u32 = 15;
 const PATIENT_RETRIES: u32 = 300;
-/// A gateway may take a moment to know a key; a wrong one stays wrong.
+/// A gateway may need a moment to recognise a key; a wrong key stays wrong.
 const FIXED_KEY_RETRIES: u32 = 2;
-/// A sign-in page or a proxy that answers in place of the API rarely goes away by itself.
+/// A sign-in page or a proxy that answers instead of the API rarely disappears by itself.
 const FOREIGN_RETRIES: u32 = 2;
-/// The longest time that one request may spend waiting, all its retries together. An `outwaits_overload` policy has no such limit.
+/// The longest total wait of one request over all its retries. A policy with `outwaits_overload` has no such limit.
 pub const LONGEST_WAIT: Duration = Duration::from_mins(5);
 const THINKING_REISSUES: u32 = 2;
 const STALL_REISSUES: u32 = 1;
-/// Seconds before the first retry.
+/// Wait before the first retry, in seconds.
 const UNIT: f64 = 0.5;
-/// Shortens the waits, for tests only.
+/// Shortens the waits; for tests only. In milliseconds.
 const UNIT_VARIABLE: &str = "GIMLET_RETRY_BASE_MS";
-/// Units before attempt 1, 2, …; the last value repeats.
+/// Waits before attempt 1, 2, … in multiples of the unit; the last value repeats.
 const BACKOFF: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 32.0, 64.0];
 const PATIENT_CEILING: f64 = 300.0;
-/// Room kept free when the output limit is lowered to fit.
+/// Tokens kept free when the output limit is lowered to fit.
 const ROOM_MARGIN: u64 = 1_000;
-/// Less output than this is not worth a request.
+/// A limit below this many output tokens is not worth a request.
 const LEAST_OUTPUT: u64 = 3_000;
 
 impl Default for RetryPolicy {
@@ -114,14 +114,14 @@ impl RetryPolicy {
         Self { max_retries, outwaits_overload: patient, unit, ..Self::default() }
     }
 
-    /// `random` gives numbers in 0..1.
+    /// `random` returns numbers from 0 to 1.
     #[must_use]
     pub fn with_random(mut self, random: fn() -> f64) -> Self {
         self.random = random;
         self
     }
 
-    /// What to do about `error`, which ended a response that had come as far as `progress`.
+    /// What to do about `error`, which ended a response with this `progress`.
     pub fn next(&mut self, error: &ModelError, progress: ResponseProgress) -> RetryVerdict {
         match progress {
             ResponseProgress::Stopped => return RetryVerdict::Complete,
@@ -145,7 +145,7 @@ impl RetryPolicy {
         self.back_off(error)
     }
 
-    /// Failures with a remedy of their own.
+    /// The verdict for failures that need a specific remedy; `None` for others.
     fn remedy(&mut self, error: &ModelError) -> Option<RetryVerdict> {
         match &error.kind {
             ErrorKind::ContextOverflow => Some(RetryVerdict::Compact),
@@ -188,7 +188,8 @@ impl RetryPolicy {
         }
     }
 
-    /// After `RetryVerdict::Reauthenticate`, when nothing can make another key: the same one is tried again a few times.
+    /// Called after `RetryVerdict::Reauthenticate` if there is no way to get another key: the same key is tried a few
+    /// more times.
     pub fn keep_key(&mut self, error: &ModelError) -> RetryVerdict {
         self.fixed_key = true;
         self.back_off(error)
@@ -218,7 +219,7 @@ impl RetryPolicy {
         RetryVerdict::Retry { delay, attempt: self.attempts }
     }
 
-    /// How long to wait, at least `asked`; `None` when that is longer than this request may still wait.
+    /// The wait, at least `asked`; `None` when this request may not wait that long any more.
     fn delay(&self, asked: Duration) -> Option<Duration> {
         let jittered = (self.base_delay() * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0))).min(PATIENT_CEILING);
         let own = Duration::from_secs_f64(jittered);

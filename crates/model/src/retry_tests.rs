@@ -17,7 +17,7 @@ fn delay(verdict: &RetryVerdict) -> Duration {
     }
 }
 
-// [TST-107] ten attempts, doubling, then the end.
+// [TST-107] ten attempts with growing waits, then it gives up.
 #[test]
 fn backs_off_ten_times() {
     let mut policy = policy();
@@ -27,7 +27,7 @@ fn backs_off_ten_times() {
     assert_eq!(policy.next(&status(529), ResponseProgress::Nothing), RetryVerdict::GiveUp);
 }
 
-// [TST-107] retry-after is a minimum, the backoff too.
+// [TST-107] both retry-after and the backoff are minimum waits.
 #[test]
 fn retry_after_is_a_minimum() {
     let mut policy = policy();
@@ -38,7 +38,7 @@ fn retry_after_is_a_minimum() {
     assert_eq!(delay(&policy.next(&error, ResponseProgress::Nothing)), Duration::from_secs(2));
 }
 
-// [F-C2] All waits of a request together have an end.
+// [F-C2] The total wait of a request is limited.
 #[test]
 fn a_request_waits_five_minutes_in_all() {
     let asking = |seconds| ModelError { retry_after: Some(Duration::from_secs(seconds)), ..status(429) };
@@ -62,7 +62,7 @@ fn a_request_waits_five_minutes_in_all() {
     assert_eq!(delay(&patient.next(&asking(94_608_000), ResponseProgress::Nothing)), Duration::from_hours(26_280));
 }
 
-// [F-C7] What will not go away by itself is asked for a few times only.
+// [F-C7] Failures that do not disappear by themselves are retried only a few times.
 #[test]
 fn some_faults_have_few_retries() {
     let retries = |mut policy: RetryPolicy, error: &ModelError| {
@@ -153,7 +153,7 @@ fn remedies_are_tried_once() {
     let effort = ModelError::new(ErrorKind::Capability(Capability::Effort), "");
     assert_eq!(policy.next(&effort, ResponseProgress::Nothing), RetryVerdict::Disable(Capability::Effort));
     assert_eq!(policy.next(&status(401), ResponseProgress::Nothing), RetryVerdict::Reauthenticate);
-    // New keys are tried within the budget, not once.
+    // A new key is tried within the retry budget, not only once.
     assert!(matches!(policy.next(&status(401), ResponseProgress::Nothing), RetryVerdict::Retry { attempt: 1, .. }));
     let room = |input| ModelError::new(ErrorKind::OutputRoom { input, max_tokens: 64_000, limit: 200_000 }, "");
     assert_eq!(policy.next(&room(150_000), ResponseProgress::Nothing), RetryVerdict::LowerMaxTokens(49_000));

@@ -1,16 +1,16 @@
-//! Server-sent events from bytes. Guarantees: the events do not depend on how the bytes were cut into chunks; every
-//! byte is examined once; an event larger than the cap is an error, not an allocation. Knows nothing of JSON.
+//! Parses server-sent events from bytes. Guarantees: the events do not depend on how the bytes were split into chunks;
+//! every byte is examined once; an event larger than the limit is an error, not an allocation. Does not parse JSON.
 
 use memchr::memchr2;
 
-/// The largest event accepted.
+/// The largest accepted event, in bytes.
 pub const MAX_EVENT: usize = 32 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseFrame {
-    /// Empty when the stream named none.
+    /// Empty when the event has no name.
     pub event: String,
-    /// The `data` lines joined by newlines. Invalid UTF-8 became U+FFFD.
+    /// The `data` lines joined by newlines. Invalid UTF-8 is replaced with U+FFFD.
     pub data: String,
 }
 
@@ -18,7 +18,7 @@ pub struct SseFrame {
 #[error("the stream sent an event larger than {MAX_EVENT} bytes")]
 pub struct SseTooLarge;
 
-/// Fed with chunks, gives frames.
+/// Converts chunks of bytes into frames.
 #[derive(Debug, Default)]
 pub struct SseParser {
     /// Bytes of the unfinished line.
@@ -54,7 +54,7 @@ impl SseParser {
         self.append_to_line(rest)
     }
 
-    /// The stream ended: a frame that lacks only its empty line is still given.
+    /// Ends the stream: a frame that lacks only its empty line is returned too.
     pub fn finish(&mut self, out: &mut Vec<SseFrame>) -> Result<(), SseTooLarge> {
         self.take_line(b"", out)?;
         self.dispatch(out);
@@ -69,7 +69,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// `tail` completes the held line.
+    /// Completes the buffered line with `tail` and reads it.
     fn take_line(&mut self, tail: &[u8], out: &mut Vec<SseFrame>) -> Result<(), SseTooLarge> {
         if self.line.is_empty() {
             return self.read_line(tail, out);
@@ -105,7 +105,7 @@ impl SseParser {
                 self.data.extend_from_slice(value);
             }
             b"event" => self.event = String::from_utf8_lossy(value).into_owned(),
-            // `id` and `retry` serve reconnection, which a model stream cannot do; an empty name is a comment.
+            // `id` and `retry` are for reconnection, which a model stream cannot do; an empty name is a comment.
             _ => {}
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Subagents on disk: `<session>/subagents/agent-<id>.jsonl` and the sidecar `agent-<id>.meta.json` beside it. What a
-//! sidecar holds that we do not know is kept when it is written again.
+//! Subagents on disk: `<session>/subagents/agent-<id>.jsonl` and the sidecar `agent-<id>.meta.json` beside it. Unknown
+//! fields of a sidecar are kept when it is rewritten.
 
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ use wire::usage::Usage;
 const FOLDER: &str = "subagents";
 const PREFIX: &str = "agent-";
 const META: &str = ".meta.json";
-/// A sidecar is a few hundred bytes; whatever is larger is something else.
+/// In bytes. A sidecar is a few hundred bytes; a larger file is not read.
 const MAX_SIDECAR: usize = 256 << 10;
 
-/// Where the subagents of a session are.
+/// The folder that holds the subagents of a session.
 pub fn folder(session_dir: &Path) -> PathBuf {
     session_dir.join(FOLDER)
 }
@@ -30,7 +30,7 @@ pub fn sidecar_path(session_dir: &Path, id: &str) -> PathBuf {
     folder(session_dir).join(format!("{PREFIX}{id}{META}"))
 }
 
-/// `a` and 16 hexadecimal digits.
+/// Returns `a` followed by 16 hexadecimal digits.
 pub fn new_id() -> String {
     let random: String = sys::id::uuid().chars().filter(char::is_ascii_hexdigit).take(16).collect();
     format!("a{random}")
@@ -45,13 +45,13 @@ pub enum AgentOutcome {
     Stopped,
 }
 
-/// What stands beside an agent's transcript.
+/// The content of the JSON file beside an agent's transcript.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sidecar {
     pub agent_type: String,
     pub description: String,
-    /// The call that started it.
+    /// The tool call that started the agent.
     pub tool_use_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_agent_id: Option<String>,
@@ -71,10 +71,10 @@ pub struct Sidecar {
     pub permission_mode: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_backgrounded: bool,
-    /// Set when it has ended.
+    /// Set when the agent has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<AgentOutcome>,
-    /// A person ended it: it does not go on unless a person says so.
+    /// The user stopped the agent: only the user may resume it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped_by_user: bool,
     #[serde(flatten)]
@@ -91,7 +91,7 @@ impl Sidecar {
         sys::fs::atomic_write(&path, &bytes, 0o600).map_err(failed)
     }
 
-    /// `None` when there is none or it cannot be read.
+    /// Returns `None` when the file is missing, too large or not valid.
     pub fn read(path: &Path) -> Option<Self> {
         let read = sys::fs::read_limited(path, MAX_SIDECAR).ok()?;
         if read.more { None } else { serde_json::from_slice(&read.bytes).ok() }
@@ -106,7 +106,7 @@ pub struct StoredAgent {
     pub transcript: PathBuf,
 }
 
-/// The agents of a session that have a sidecar, by id. A session without any costs one failed system call.
+/// The agents of a session that have a sidecar, sorted by id. A session without agents costs one failed system call.
 pub fn list(session_dir: &Path) -> Vec<StoredAgent> {
     let Ok(entries) = std::fs::read_dir(folder(session_dir)) else { return Vec::new() };
     let mut found: Vec<StoredAgent> = entries
@@ -121,14 +121,14 @@ pub fn list(session_dir: &Path) -> Vec<StoredAgent> {
     found
 }
 
-/// What an agent's transcript comes to.
+/// What the transcript of an agent contains.
 #[derive(Clone, Debug, Default)]
 pub struct AgentSummary {
     /// Text of the last response.
     pub text: String,
-    /// The last response was an answer, and nothing came after it.
+    /// The last response has stopped without calls, and no user line follows it.
     pub is_final: bool,
-    /// That answer is our own words about a failed request.
+    /// The last response is our own text about a failed request.
     pub is_api_error: bool,
     pub tool_uses: u64,
     pub started_at_ms: Option<u64>,
@@ -150,7 +150,7 @@ impl AgentSummary {
     }
 }
 
-/// The response that is being read.
+/// The response that is being read; one response may span several lines.
 #[derive(Default)]
 struct PartialResponse {
     id: String,
@@ -162,7 +162,7 @@ struct PartialResponse {
     is_api_error: bool,
 }
 
-/// Reads a whole transcript, one line at a time. Lines that are not JSON are passed over.
+/// Reads a whole transcript, one line at a time. Lines that are not JSON are skipped.
 pub fn summarise(path: &Path) -> Result<AgentSummary, StoreError> {
     let file = std::fs::File::open(path).map_err(|e| StoreError::read(path, e))?;
     let mut summary = AgentSummary::default();

@@ -1,11 +1,11 @@
-//! Lines of a file from its end to its start. Reads blocks, never the whole file; one buffer, grown only for lines
-//! longer than it. The length is fixed at the start, so appends meanwhile are not seen.
+//! Reads the lines of a file from its end to its start, in blocks, never the whole file. Uses one buffer that grows
+//! only for lines longer than it. The length is fixed at the start, so later appends are not seen.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// A file, or bytes that stand for one.
+/// A file, or bytes in memory that replace one.
 pub(crate) trait ReadAt {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
@@ -32,12 +32,12 @@ impl ReadAt for [u8] {
 }
 
 const BLOCK: usize = 64 << 10;
-/// Blocks grow to this once much has been read: a whole-file pass should not cost a system call every 64 KiB.
+/// In bytes. Blocks grow up to this size, so that reading a whole file does not cost a system call every 64 KiB.
 const LARGE_BLOCK: usize = 1 << 20;
-/// Longer lines are stepped over. No request could carry one.
+/// In bytes. Longer lines are skipped: no request could carry one.
 const LINE_LIMIT: usize = 64 << 20;
 
-/// Where a line lies in its file, without its newline.
+/// The position of a line in its file, without its newline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineSpan {
     pub(crate) offset: u64,
@@ -46,16 +46,16 @@ pub(crate) struct LineSpan {
 
 pub(crate) struct BackwardLines<R> {
     source: R,
-    /// What was read and not handed out is `buffer[low..high]`; new blocks go in front of it.
+    /// `buffer[low..high]` was read and not yet returned; new blocks are put in front of it.
     buffer: Vec<u8>,
     low: usize,
     high: usize,
-    /// Where `buffer[low]` stands in the file.
+    /// The file offset of `buffer[low]`.
     start: u64,
-    /// Bytes before `high` known to hold no newline.
+    /// The number of bytes before `high` that are known to contain no newline.
     searched: usize,
     read: u64,
-    /// The newline that ends the file ends its last line; it does not begin another.
+    /// True until the first line is read: a newline at the end of the file does not begin another line.
     fresh: bool,
 }
 
@@ -64,7 +64,7 @@ impl<R: ReadAt> BackwardLines<R> {
         Self { source, buffer: Vec::new(), low: 0, high: 0, start: len, searched: 0, read: 0, fresh: true }
     }
 
-    /// The next line towards the start; empty lines included, over-long ones cut to nothing.
+    /// The next line towards the start. Empty lines are returned; over-long lines are returned without content.
     pub(crate) fn next_line(&mut self) -> io::Result<Option<(LineSpan, &[u8])>> {
         if std::mem::take(&mut self.fresh) && self.start > 0 {
             self.fill()?;
@@ -94,7 +94,7 @@ impl<R: ReadAt> BackwardLines<R> {
         self.high - self.low
     }
 
-    /// What is left when the start of the file is reached. Handed out once.
+    /// Returns the rest of the buffer once the start of the file is reached, and `None` after that.
     fn first_line(&mut self) -> Option<(LineSpan, &[u8])> {
         let line = self.low..self.high;
         self.high = self.low;
@@ -102,7 +102,7 @@ impl<R: ReadAt> BackwardLines<R> {
         (!line.is_empty()).then(|| (LineSpan { offset: 0, len: line.len() }, &self.buffer[line]))
     }
 
-    /// Reads the block before `start` in front of what is left.
+    /// Reads the block before `start` in front of the unreturned bytes.
     fn fill(&mut self) -> io::Result<()> {
         let left = self.left();
         let grown = usize::try_from(self.read / 8).unwrap_or(LARGE_BLOCK).min(LARGE_BLOCK);
@@ -119,7 +119,7 @@ impl<R: ReadAt> BackwardLines<R> {
         Ok(())
     }
 
-    /// Moves what is left to the end of a buffer with room for `needed` bytes.
+    /// Moves the unreturned bytes to the end of a buffer with room for `needed` bytes.
     fn make_room(&mut self, needed: usize) {
         let left = self.left();
         if self.buffer.len() < needed {
@@ -135,7 +135,7 @@ impl<R: ReadAt> BackwardLines<R> {
         self.low = self.high - left;
     }
 
-    /// Goes back to the newline before an over-long line without keeping the line.
+    /// Goes back to the newline before an over-long line without storing the line.
     fn skip_long_line(&mut self) -> io::Result<(LineSpan, &[u8])> {
         let line_end = self.start + self.left() as u64;
         let mut offset = 0;
@@ -206,7 +206,7 @@ mod tests {
             let mut expected: Vec<String> = trimmed.split(|b| *b == b'\n').map(|l| String::from_utf8_lossy(l).into_owned()).collect();
             expected.reverse();
             let mut found: Vec<String> = lines(&bytes).into_iter().map(|l| l.1).collect();
-            // An empty first line is not handed out.
+            // An empty first line is not returned.
             if expected.last().is_some_and(String::is_empty) { expected.pop(); }
             if found.last().is_some_and(String::is_empty) && found.len() > expected.len() { found.pop(); }
             proptest::prop_assert_eq!(found, expected);

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with sessions on disk, told so that the user can act.
+//! Errors of sessions on disk, worded so that the user can act on them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ pub enum StoreError {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// The disk refuses; the lines are still queued and tried again.
+    /// Writing fails; the lines are still queued and will be tried again.
     #[error("{failure}")]
     Failing { failure: WriteFailure, lines: usize },
-    /// The disk refuses and the queue is full: nothing may run unrecorded, so the turn must end.
+    /// Writing fails and the queue is full: nothing may run unrecorded, so the turn must end.
     #[error("the transcript cannot be written and {} MiB are waiting for it; free disk space, then resume this session", limit >> 20)]
     Full { limit: usize },
     #[error(
@@ -37,7 +37,7 @@ pub enum StoreError {
     DropsTurn { reason: String },
 }
 
-/// The first few paths.
+/// Lists the first few paths.
 fn named(paths: &[PathBuf]) -> String {
     const MOST: usize = 5;
     let mut text: Vec<String> = paths.iter().take(MOST).map(|path| path.display().to_string()).collect();
@@ -57,14 +57,14 @@ impl StoreError {
     }
 }
 
-/// Why transcript lines do not reach the disk.
+/// Why transcript lines cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteFailure {
-    /// In words: `disk full`.
+    /// In words, such as `disk full`.
     pub cause: String,
-    /// The system's name for it: `ENOSPC`.
+    /// The error code of the system, such as `ENOSPC`.
     pub code: String,
-    /// Will not pass by itself, or has not passed for a minute: tell the user.
+    /// The failure does not pass by itself, or has lasted a minute: the user must be warned.
     pub warn: bool,
 }
 

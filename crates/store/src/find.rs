@@ -1,5 +1,5 @@
-//! Which transcript a user means: by id, title or path, or the newest of a directory. Never another directory's
-//! session by accident: project directories are shared by paths with similar names, so the recorded `cwd` decides.
+//! Finds the transcript a user means: by id, title or path, or the newest one of a directory. Paths with similar names
+//! share a project directory, so the recorded `cwd` decides which sessions belong to a directory.
 
 use crate::backward::BackwardLines;
 use crate::error::StoreError;
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// Which sessions `--continue` considers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatestScope {
-    /// Without sessions of programs and `/loop`.
+    /// Leaves out sessions of programs and of `/loop`.
     Interactive,
-    /// All but background sessions.
+    /// Leaves out only background sessions.
     Headless,
 }
 
@@ -32,7 +32,7 @@ pub fn target(layout: &StoreLayout, cwd: &Path, target: &str) -> Result<PathBuf,
     }
 }
 
-/// The one session of this repository whose id begins so.
+/// The only session of this repository whose id begins with `beginning`.
 fn by_prefix(layout: &StoreLayout, cwd: &Path, beginning: &str) -> Result<PathBuf, StoreError> {
     let is_beginning = beginning.len() >= 4 && beginning.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
     let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -46,7 +46,8 @@ fn by_prefix(layout: &StoreLayout, cwd: &Path, beginning: &str) -> Result<PathBu
     found.pop().filter(|path| is_filled(path)).ok_or_else(|| StoreError::NotFound { id: beginning.to_owned() })
 }
 
-/// In this project, then in the repository's other worktrees, then anywhere if exactly one place holds messages.
+/// Looks in this project, then in the repository's other worktrees, then in all projects: there exactly one file with
+/// messages must match.
 pub fn by_id(layout: &StoreLayout, cwd: &Path, id: &str) -> Result<PathBuf, StoreError> {
     let not_found = || StoreError::NotFound { id: id.to_owned() };
     if !sys::id::is_uuid(id) {
@@ -59,7 +60,7 @@ pub fn by_id(layout: &StoreLayout, cwd: &Path, id: &str) -> Result<PathBuf, Stor
     }
     let dirs = std::fs::read_dir(layout.projects()).map_err(|_| not_found())?;
     let far = dirs.flatten().map(|d| d.path().join(&name)).filter(|p| is_filled(p) && last_message_at(p).is_some());
-    // A session that is being moved has two names for a moment.
+    // A session that is being moved has two file names for a moment.
     let mut far = crate::relocate::distinct(far.collect());
     match far.len() {
         1 => far.pop().ok_or_else(not_found),
@@ -67,7 +68,7 @@ pub fn by_id(layout: &StoreLayout, cwd: &Path, id: &str) -> Result<PathBuf, Stor
     }
 }
 
-/// Exact custom or generated title, in this repository.
+/// Matches the exact custom or generated title, in this repository.
 pub fn by_title(layout: &StoreLayout, cwd: &Path, title: &str) -> Result<PathBuf, StoreError> {
     let places = near_places(cwd);
     let mut found: Vec<PathBuf> = Vec::new();
@@ -90,12 +91,12 @@ pub fn by_path(cwd: &Path, path: &str) -> Result<PathBuf, StoreError> {
     if is_filled(&path) { Ok(path) } else { Err(StoreError::NotFound { id: path.display().to_string() }) }
 }
 
-/// The newest conversation of this directory, by its last message.
+/// The conversation of this directory with the newest message.
 pub fn latest(layout: &StoreLayout, cwd: &Path, scope: LatestScope) -> Option<PathBuf> {
     let place = layout::resolve_directory(cwd);
     let mut best: Option<(u64, PathBuf)> = None;
     for row in list::project(layout, cwd) {
-        // A message is never younger than its file, and files come newest first.
+        // A message is never newer than its file, and files are sorted newest first.
         if best.as_ref().is_some_and(|(time, _)| *time >= row.modified_at) {
             break;
         }
@@ -131,18 +132,18 @@ pub fn id_is_free(layout: &StoreLayout, cwd: &Path, id: &str) -> bool {
     !layout.readable_dirs(cwd).iter().any(|dir| is_filled(&dir.join(&name)))
 }
 
-/// An empty file is no session.
+/// True for a file that is not empty.
 fn is_filled(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.len() > 0)
 }
 
-/// A file that recorded no directory belongs to the one it lies in.
+/// A file without a recorded directory counts as started in `place`.
 fn was_started_in(info: &SessionInfo, place: &str) -> bool {
     let Some(cwd) = info.cwd.as_deref() else { return true };
     layout::nfc(cwd) == place || layout::resolve_directory(Path::new(cwd)) == place
 }
 
-/// When the last thing was said, in milliseconds since the epoch.
+/// The time of the last message in milliseconds since the epoch. `None` when there is no message with a time.
 fn last_message_at(path: &Path) -> Option<u64> {
     let file = File::open(path).ok()?;
     let mut lines = BackwardLines::new(&file, file.metadata().ok()?.len());
@@ -155,7 +156,7 @@ fn last_message_at(path: &Path) -> Option<u64> {
     None
 }
 
-/// Directories whose sessions are looked at, and which of them count.
+/// The project directories to look in, and the directories whose sessions belong to the result.
 #[derive(Clone, Debug)]
 pub struct NearbySessions {
     dirs: Vec<PathBuf>,
@@ -163,28 +164,28 @@ pub struct NearbySessions {
 }
 
 impl NearbySessions {
-    /// The directory itself.
+    /// Covers only the directory itself.
     pub fn in_directory(layout: &StoreLayout, cwd: &Path) -> Self {
         Self { dirs: layout.readable_dirs(cwd), places: vec![layout::resolve_directory(cwd)] }
     }
 
-    /// The same place in all working trees of the repository, and their roots.
+    /// Covers the same subdirectory in all worktrees of the repository, and the roots of the worktrees.
     pub fn worktrees(layout: &StoreLayout, cwd: &Path) -> Self {
         Self { dirs: near_dirs(layout, cwd), places: near_places(cwd) }
     }
 
-    /// Newest file first, unread.
+    /// The transcripts, newest file first, without their content.
     pub fn rows(&self) -> Vec<list::TranscriptRow> {
         list::newest_first(self.dirs.iter().flat_map(|dir| list::rows(dir)).collect())
     }
 
-    /// Whether the session was started in one of the places, not just in one with a similar name.
+    /// True when the session was started in one of the directories, not just in one with a similar name.
     pub fn contains(&self, info: &SessionInfo) -> bool {
         self.places.iter().any(|place| was_started_in(info, place))
     }
 }
 
-/// Project directories of this directory and of the same place in the repository's other worktrees.
+/// The project directories of this directory and of the same subdirectory in the repository's other worktrees.
 fn near_dirs(layout: &StoreLayout, cwd: &Path) -> Vec<PathBuf> {
     let mut dirs = layout.readable_dirs(cwd);
     for place in near_places(cwd).iter().skip(1) {
@@ -210,7 +211,7 @@ fn near_places(cwd: &Path) -> Vec<String> {
     places
 }
 
-/// The repository's working trees, from its files: no child process.
+/// Finds the worktrees of the repository by reading its files, without a child process.
 fn worktrees(root: &Path) -> Vec<PathBuf> {
     let Some(common) = common_dir(root) else { return Vec::new() };
     let mut trees: Vec<PathBuf> = common.parent().map(Path::to_path_buf).into_iter().collect();

@@ -1,6 +1,6 @@
-//! A copy of a conversation under a new id. The source is only read. Copied lines keep every byte except their session
-//! id, an added `forkedFrom`, and a parent that was not copied; lines we do not know are kept, lines that belong to the
-//! old session's surroundings are not.
+//! Copies a conversation under a new id. The source is only read. Copied lines keep every byte except their session id,
+//! an added `forkedFrom`, and a parent that was not copied. Unknown lines are kept; lines about the environment of the
+//! old session are left out.
 
 use crate::error::StoreError;
 use crate::head::{LineHead, SessionFields};
@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Writes `dest` (which must not exist) with the kept history of `source`. Call it when the first new message is about
-/// to be written: a fork without one should leave no file.
+/// Writes the kept history of `source` to `dest`, which must not exist. Call it just before the first new message is
+/// written: a fork without a message should leave no file.
 pub fn fork(source: &LoadedConversation, new_id: &str, dest: &Path) -> Result<(), StoreError> {
     let input = File::open(&source.path).map_err(|e| StoreError::read(&source.path, e))?;
     if let Some(dir) = dest.parent() {
@@ -33,12 +33,12 @@ pub fn fork(source: &LoadedConversation, new_id: &str, dest: &Path) -> Result<()
 struct ForkCopy<'s> {
     source: &'s LoadedConversation,
     new_id: &'s str,
-    /// Offset of a kept line to its place in the conversation.
+    /// Maps the offset of a kept line to its position in the conversation.
     entries: HashMap<u64, usize>,
     places: HashMap<&'s str, usize>,
     first: u64,
     last: u64,
-    /// Metadata kinds that the copy already holds.
+    /// The kinds of metadata that were already copied.
     copied: Vec<&'static str>,
 }
 
@@ -50,7 +50,7 @@ impl<'s> ForkCopy<'s> {
             new_id,
             entries: spans().enumerate().map(|(place, offset)| (offset, place)).collect(),
             places: source.entries.iter().enumerate().map(|(place, e)| (&*e.uuid, place)).collect(),
-            // History before a compaction is not part of the conversation any more.
+            // Lines before a compaction are no longer part of the conversation.
             first: if source.boundary.is_some() { spans().min().unwrap_or(0) } else { 0 },
             last: if source.truncated { spans().max().unwrap_or(0) } else { u64::MAX },
             copied: Vec::new(),
@@ -90,7 +90,7 @@ impl<'s> ForkCopy<'s> {
         }
         let head = LineHead::read(line)?;
         let kind = head.kind.as_str().unwrap_or_default();
-        // What was taken back is named after it.
+        // A retraction is recorded after the entry it takes back, so it may lie after the cut.
         let is_late = offset > self.last && kind != "x-retracted";
         if head.is_node() || is_left_behind(kind) || is_late {
             return None;
@@ -110,7 +110,7 @@ impl<'s> ForkCopy<'s> {
         self.rewrite_line(line, Some(&entry.uuid), parent)
     }
 
-    /// The line with the values that tie it to its session replaced.
+    /// Returns the line with its session id replaced, and its parent and origin where given.
     fn rewrite_line(&self, line: &str, forked: Option<&str>, parent: Option<String>) -> Option<String> {
         let values: SessionFields<'_> = serde_json::from_str(line).ok()?;
         let id = serde_json::to_string(self.new_id).ok()?;
@@ -148,7 +148,7 @@ fn range(line: &str, value: &RawValue) -> Range<usize> {
     start..start + value.get().len()
 }
 
-/// Lines about the old session's surroundings: its worktree, connections, queue, checkpoints and requests.
+/// Lines about the environment of the old session: its worktree, connections, queue, checkpoints and requests.
 fn is_left_behind(kind: &str) -> bool {
     matches!(
         kind,

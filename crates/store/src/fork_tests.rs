@@ -33,7 +33,7 @@ fn node(kind: &str, uuid: &str, parent: &str, extra: &str) -> String {
     )
 }
 
-/// The line as a fork should hold it.
+/// The line as the fork should contain it.
 fn moved(line: &str, uuid: &str) -> String {
     let swapped = line.replacen(
         &format!(r#""uuid":"{uuid}","sessionId":"{OLD}""#),

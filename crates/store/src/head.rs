@@ -1,5 +1,5 @@
-//! The few fields of a line that routing looks at, read leniently: an unexpected type in a field empties that field,
-//! a repeated key takes its last value, and only what is not a JSON object at all is refused.
+//! The few fields of a line that decide how it is handled. Reading is lenient: a field of an unexpected type is empty,
+//! a repeated key takes its last value, and only a line that is not a JSON object is refused.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Text if it is text; nothing for any other value.
+/// A string; `None` for any other JSON value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 
@@ -25,7 +25,7 @@ impl LenientText<'_> {
     }
 }
 
-/// True only for `true`.
+/// True only for the JSON value `true`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LenientFlag(pub(crate) bool);
 
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for LenientFlag {
     }
 }
 
-/// A struct read from a JSON object: known keys by name, everything else skipped.
+/// Defines a struct that is read from a JSON object: known keys by name, all others skipped.
 macro_rules! lenient {
     ($(#[$doc:meta])* $name:ident { $($field:ident : $type:ty = $key:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -131,7 +131,7 @@ macro_rules! lenient {
 }
 
 lenient! {
-    /// Any line.
+    /// The fields of any line.
     LineHead {
         kind: LenientText<'a> = "type",
         subtype: LenientText<'a> = "subtype",
@@ -169,14 +169,14 @@ lenient! {
 }
 
 lenient! {
-    /// The API message of a line, its content unread.
+    /// The API message of a line, with unparsed content.
     LineMessageHead {
         content: Option<&'a RawValue> = "content",
     }
 }
 
 lenient! {
-    /// A content block or an attachment, as far as it holds words.
+    /// The text fields of a content block or an attachment.
     LinePart {
         kind: LenientText<'a> = "type",
         text: LenientText<'a> = "text",
@@ -189,7 +189,7 @@ lenient! {
 }
 
 lenient! {
-    /// `forkedFrom`.
+    /// The value of `forkedFrom`.
     ForkOrigin {
         session_id: LenientText<'a> = "sessionId",
     }
@@ -215,17 +215,17 @@ lenient! {
 }
 
 lenient! {
-    /// `compactMetadata`.
+    /// The value of `compactMetadata`.
     CompactFields {
         segment: Option<PreservedSegment> = "preservedSegment",
         messages: Option<PreservedList> = "preservedMessages",
-        // Ties the struct to the line it was read from, like its siblings.
+        // Unused; gives the struct the lifetime that the macro expects.
         trigger: LenientText<'a> = "trigger",
     }
 }
 
 lenient! {
-    /// The values that change when a line moves to another session.
+    /// The values that are replaced when a line is copied to another session.
     SessionFields {
         session_id: Option<&'a RawValue> = "sessionId",
         other_session_id: Option<&'a RawValue> = "session_id",
@@ -296,20 +296,20 @@ impl<'a> LineHead<'a> {
         serde_json::from_str(text).ok()
     }
 
-    /// A line of the tree.
+    /// A line of the conversation tree.
     pub(crate) fn is_node(&self) -> bool {
         let known = matches!(self.kind.as_str(), Some("user" | "assistant" | "system" | "attachment" | "progress"));
         known && self.uuid.as_str().is_some_and(|u| !u.is_empty())
     }
 
-    /// Something a person or the model said in the main conversation.
+    /// A message of the user or the model in the main conversation.
     pub(crate) fn is_message(&self) -> bool {
         let said = matches!(self.kind.as_str(), Some("user" | "assistant"));
         said && self.message.is_some() && !self.is_sidechain.0 && !self.is_meta.0
     }
 }
 
-/// The message of a line; empty when it is not an object.
+/// Parses the message of a line; empty when it is not an object.
 pub(crate) fn message(raw: &RawValue) -> LineMessage<'_> {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }

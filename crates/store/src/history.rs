@@ -1,5 +1,5 @@
-//! `history.jsonl`: prompts typed by a person, shared by all processes. Appended in single writes, read newest first
-//! and only as far as asked. Prompts of programs do not belong here.
+//! `history.jsonl`: prompts typed by the user, shared by all processes. Each prompt is appended in one write. Reading
+//! starts at the newest and goes only as far as asked. Prompts of programs are not recorded here.
 
 use crate::backward::BackwardLines;
 use crate::error::StoreError;
@@ -13,7 +13,7 @@ use std::fs::File;
 #[serde(rename_all = "camelCase")]
 pub struct HistoryPrompt {
     pub display: String,
-    /// By number: what was pasted, or the hash of a cached paste.
+    /// Maps the number of a paste to its text, or to the hash of its file.
     #[serde(default = "nothing_pasted")]
     pub pasted_contents: Box<RawValue>,
     #[serde(default)]
@@ -24,7 +24,7 @@ pub struct HistoryPrompt {
     pub session_id: String,
 }
 
-/// `{}`
+/// Returns `{}`.
 pub fn nothing_pasted() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
@@ -47,7 +47,7 @@ pub fn append(layout: &StoreLayout, prompt: &HistoryPrompt) -> Result<(), StoreE
     sys::fs::AppendFile::open(&path).and_then(|mut file| file.append(line.as_bytes())).map_err(fail)
 }
 
-/// Newest first. Lines that cannot be read are left out.
+/// Iterates from the newest prompt. Lines that cannot be parsed are left out.
 pub fn newest(layout: &StoreLayout) -> NewestPrompts {
     let file = File::open(layout.history()).ok();
     let len = file.as_ref().and_then(|f| f.metadata().ok()).map_or(0, |m| m.len());

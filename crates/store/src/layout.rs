@@ -1,5 +1,5 @@
-//! Where things lie: the config home, one directory per project, one file per session. Names are computed exactly as
-//! other readers of these directories compute them. Nothing is created here except the private task directory.
+//! Paths of stored files: the configuration home, one directory per project, one file per session. Names are computed
+//! exactly as other programs that read these directories compute them. Only the private task directory is created here.
 
 use crate::error::StoreError;
 use crate::list;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use unicode_normalization::UnicodeNormalization;
 
-/// Longer project names are cut here and get a hash.
+/// In UTF-16 code units. Longer project names are cut here and get a hash.
 const NAME_LIMIT: usize = 200;
 
 /// The paths of one user's configuration home.
@@ -18,7 +18,7 @@ const NAME_LIMIT: usize = 200;
 pub struct StoreLayout {
     home: PathBuf,
     global: PathBuf,
-    /// Where temporary files may go, best first; each has the name of this user below it.
+    /// Folders for temporary files, in order of preference. Each ends in a name that contains the user id.
     temps: Vec<PathBuf>,
     project_name: Option<String>,
 }
@@ -40,7 +40,7 @@ impl StoreLayout {
         Self::with_temps(user.join(".claude.json"), user.join(".claude"), temps, None)
     }
 
-    /// The configuration home is the last resort for temporary files.
+    /// Adds a folder in the configuration home as the last choice for temporary files.
     fn with_temps(global: PathBuf, home: PathBuf, mut temps: Vec<PathBuf>, project_name: Option<String>) -> Self {
         temps.push(home.join("tmp").join(format!("claude-{}", sys::uid())));
         Self { home, global, temps, project_name }
@@ -60,7 +60,7 @@ impl StoreLayout {
         self.home.join("projects")
     }
 
-    /// Live processes.
+    /// Records of live processes.
     pub fn sessions_dir(&self) -> PathBuf {
         self.home.join("sessions")
     }
@@ -70,7 +70,7 @@ impl StoreLayout {
         self.home.join("history.jsonl")
     }
 
-    /// Long pastes of the prompt history, by their hash.
+    /// Long pastes of the prompt history, named after their hash.
     pub fn paste_cache(&self) -> PathBuf {
         self.home.join("paste-cache")
     }
@@ -106,7 +106,7 @@ impl StoreLayout {
         self.project_dir(cwd).join(format!("{session_id}.jsonl"))
     }
 
-    /// Files that belong to one session: subagents, spilled results.
+    /// The folder for files of one session: subagents, large tool results.
     pub fn session_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
         self.project_dir(cwd).join(session_id)
     }
@@ -115,27 +115,27 @@ impl StoreLayout {
         self.session_dir(cwd, session_id).join("tool-results")
     }
 
-    /// Output of background tasks: `<tmp>/claude-<uid>/<project>/<session>/tasks`, below the first temporary folder that
-    /// can be written now. See `create_tasks_dir`.
+    /// Output of background tasks: `<tmp>/claude-<uid>/<project>/<session>/tasks`, below the first temporary folder
+    /// that is usable now. See `create_tasks_dir`.
     pub fn tasks_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
         let project = self.project_name.clone().unwrap_or_else(|| project_name(&resolve_directory(cwd)));
         self.temp().join(project).join(session_id).join("tasks")
     }
 
-    /// The last one, in the configuration home, is not questioned: whoever writes there says what failed.
+    /// The last folder, in the configuration home, is not checked: writing to it reports what failed.
     fn temp(&self) -> &Path {
         let usable = |temp: &&PathBuf| temp.parent().is_some_and(sys::fs::has_room) && is_private_or_absent(temp);
         let (last, others) = self.temps.split_last().map_or((Path::new("/tmp"), &[][..]), |(l, o)| (l.as_path(), o));
         others.iter().find(usable).map_or(last, PathBuf::as_path)
     }
 
-    /// The roots of all temporary folders that are there and ours alone.
+    /// The temporary folders that exist and belong to this user only.
     pub(crate) fn temp_roots(&self) -> impl Iterator<Item = &Path> {
         self.temps.iter().map(PathBuf::as_path).filter(|temp| temp.is_dir() && is_private_or_absent(temp))
     }
 
-    /// Creates the task directory, readable by us only. The shared temporary directory is no place to trust: a root
-    /// that is a link or belongs to someone else is refused.
+    /// Creates the task directory, readable by this user only. Others can write to the shared temporary directory, so a
+    /// root that is a link or belongs to another user is refused.
     pub fn create_tasks_dir(&self, cwd: &Path, session_id: &str) -> Result<PathBuf, StoreError> {
         let dir = self.tasks_dir(cwd, session_id);
         let fail = |source| StoreError::write(&dir, source);
@@ -149,7 +149,7 @@ impl StoreLayout {
         Ok(dir)
     }
 
-    /// Directories another build may have made for the same long path, with another hash.
+    /// Directories that another program may have created for the same long path, with another hash.
     fn same_prefix(&self, path: &str) -> Vec<PathBuf> {
         let mut prefix: String = sanitised(path).take(NAME_LIMIT).collect();
         prefix.push('-');
@@ -164,7 +164,7 @@ impl StoreLayout {
     }
 }
 
-/// False for a link, and for a folder that somebody else could have put there or can write to.
+/// False for a link, and for a folder that belongs to another user or that others can write to.
 fn is_private_or_absent(root: &Path) -> bool {
     match std::fs::symlink_metadata(root) {
         Ok(meta) => meta.is_dir() && meta.uid() == sys::uid() && meta.mode() & 0o022 == 0,
@@ -172,12 +172,12 @@ fn is_private_or_absent(root: &Path) -> bool {
     }
 }
 
-/// Creates `dir` and what is missing above it with mode 0700.
+/// Creates `dir` and its missing parents with mode 0700.
 pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// `cwd` with links followed, in NFC, as text. A directory that is gone keeps its spelling.
+/// Returns `cwd` with links resolved, in NFC. A directory that does not exist is returned as spelled.
 pub fn resolve_directory(cwd: &Path) -> String {
     let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_path_buf());
     nfc(&real.to_string_lossy())
@@ -205,7 +205,7 @@ fn utf16_len(path: &str) -> usize {
     path.encode_utf16().count()
 }
 
-/// 32-bit signed, wrapping, over UTF-16 code units.
+/// A 32-bit signed, wrapping hash over UTF-16 code units.
 fn hash(path: &str) -> u32 {
     path.encode_utf16().fold(0_i32, |h, unit| h.wrapping_mul(31).wrapping_add(i32::from(unit))).unsigned_abs()
 }
@@ -237,7 +237,7 @@ fn is_device(name: &str) -> bool {
     matches!(upper.as_str(), "CON" | "PRN" | "AUX" | "NUL") || numbered("COM") || numbered("LPT")
 }
 
-/// Whether any transcript in `dir` was recorded in `path`.
+/// True when any transcript in `dir` was recorded in `path`.
 fn holds_cwd(dir: &Path, path: &str) -> bool {
     let Ok(entries) = std::fs::read_dir(dir) else { return false };
     entries.flatten().any(|e| list::recorded_cwd(&e.path()).is_some_and(|cwd| nfc(&cwd) == path))

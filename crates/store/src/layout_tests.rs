@@ -99,7 +99,7 @@ fn another_hash_of_the_same_path_is_used_again() {
     assert!(layout.project_dir(Path::new(&fresh)).ends_with(project_name(&fresh)));
 }
 
-// SC-C19 A planted link is refused; what is made is private.
+// SC-C19 A planted link is refused; created directories are private.
 #[test]
 fn task_output_is_private() {
     let dir = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn task_output_is_private() {
     }
     std::fs::remove_dir_all(&root).unwrap();
     std::os::unix::fs::symlink(dir.path(), &root).unwrap();
-    // The next folder takes its place: here another one of the test's own.
+    // The next folder is used instead: here another temporary folder of the test.
     let other = tempfile::tempdir().unwrap();
     let env = [("HOME", dir.path()), ("CLAUDE_CODE_TMPDIR", dir.path()), ("TMPDIR", other.path())];
     assert!(self::layout(&env).create_tasks_dir(Path::new("/nowhere"), "S").unwrap().starts_with(other.path()));

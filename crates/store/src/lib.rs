@@ -1,5 +1,6 @@
-//! Sessions on disk. Guarantees: whole lines only, in order, never rewritten; what was written by others is kept; what
-//! is read is bounded by what is live. Refuses: policy, network, and any opinion on what a message means.
+//! Sessions on disk. Guarantees: only whole lines are written, in order, and never rewritten; lines that other programs
+//! wrote are kept; a load reads no more than the live conversation needs. Contains no policy, no network access and no
+//! interpretation of message contents.
 
 pub mod agents;
 mod backward;

@@ -1,5 +1,5 @@
-//! What session pickers show. A directory costs one `readdir` and one `stat` per file; a row costs its first and last
-//! 64 KiB, read only when it is looked at.
+//! The data that session pickers show. A directory costs one `readdir` and one `stat` per file; a row costs reading the
+//! first and last 64 KiB of its file, and only when the row is shown.
 
 use crate::backward::{BackwardLines, ReadAt};
 use crate::error::StoreError;
@@ -16,18 +16,18 @@ use wire::entry::MetaEntry;
 const EDGE_BYTES: u64 = 64 << 10;
 const PROMPT_LIMIT: usize = 200;
 
-/// A transcript file, unread.
+/// A transcript file whose content was not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptRow {
     pub id: String,
     pub path: PathBuf,
-    /// Milliseconds since the epoch, of the file.
+    /// Modification time of the file, in milliseconds since the epoch.
     pub modified_at: u64,
-    /// Of the file, in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
 }
 
-/// What a row says when it is looked at.
+/// What the start and the end of a transcript say about its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionInfo {
     pub id: String,
@@ -40,34 +40,34 @@ pub struct SessionInfo {
     pub branch: Option<String>,
     /// Milliseconds since the epoch.
     pub created_at: Option<u64>,
-    /// Milliseconds since the epoch, of the file.
+    /// Modification time of the file, in milliseconds since the epoch.
     pub modified_at: u64,
     pub entrypoint: Option<String>,
     pub tag: Option<String>,
     /// `bg` for background sessions.
     pub kind: Option<String>,
-    /// Of the file, in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// The session this one was forked from.
     pub forked_from: Option<String>,
-    /// Of the pull request that was last worked on.
+    /// The URL of the pull request that was last worked on.
     pub pr_url: Option<String>,
-    /// Put away by its owner, until something is said in it again.
+    /// The user archived the session; its next message clears this.
     pub archived: bool,
     pub is_sidechain: bool,
-    /// Where it worked before it moved to `cwd`.
+    /// The directory of the session before it moved to `cwd`.
     pub moved_from: Option<String>,
-    /// It lies somewhere else now.
+    /// Another program moved the session away without recording where to.
     pub is_gone: bool,
-    /// Given, and generated.
+    /// The custom and the generated title.
     pub titles: [Option<String>; 2],
 }
 
-/// How far back the last word is looked for.
+/// How many bytes from the end are searched for the last message.
 const OPEN_TAIL: usize = 1 << 20;
 
-/// Whether the last turn in `path` has no end: the last thing said is a prompt, a result, or an answer that stopped nowhere
-/// or at a call, and no line closes the turn. A file that cannot be read is not open.
+/// True when the last turn in `path` has no end: the last message is a prompt, a tool result, or a response without a
+/// stop reason or with `tool_use`, and no line ends the turn. False when the file cannot be read.
 pub fn is_open(path: &Path) -> bool {
     let opened = File::open(path).and_then(|file| file.metadata().map(|meta| (file, meta.len())));
     let Ok((file, len)) = opened else { return false };
@@ -128,7 +128,7 @@ fn sort(rows: &mut [TranscriptRow]) {
     rows.sort_by(|a, b| b.modified_at.cmp(&a.modified_at).then_with(|| a.id.cmp(&b.id)));
 }
 
-/// Transcripts in one directory: names that are session ids, files that are not empty.
+/// The transcripts in one directory: non-empty files whose names are session ids.
 pub(crate) fn rows(dir: &Path) -> Vec<TranscriptRow> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let row = |entry: std::fs::DirEntry| {
@@ -143,7 +143,8 @@ pub(crate) fn rows(dir: &Path) -> Vec<TranscriptRow> {
 }
 
 impl TranscriptRow {
-    /// `None` for what listings do not show: side chains, and sessions in which nothing was said.
+    /// Returns `None` for sessions that listings do not show: side chains, sessions moved away, and sessions without a
+    /// title, summary or prompt.
     pub fn info(&self) -> Option<SessionInfo> {
         let mut info = read(&self.path)?;
         info.id.clone_from(&self.id);
@@ -154,7 +155,7 @@ impl TranscriptRow {
     }
 }
 
-/// The mark that puts a session away, beside its transcript.
+/// The file that marks a session as archived, in the folder beside its transcript.
 pub fn archive_mark(transcript: &Path) -> PathBuf {
     transcript.with_extension("").join("archived.json")
 }
@@ -168,13 +169,13 @@ fn is_archived(transcript: &Path) -> bool {
     text.and_then(|text| serde_json::from_slice::<ArchiveMark>(&text).ok()).is_some_and(|mark| mark.archived)
 }
 
-/// Names a session whether it is in use or not: one more line at the end of its file.
+/// Renames a session, in use or not, by appending a line to its file.
 pub fn rename(transcript: &Path, name: &str) -> Result<(), StoreError> {
     let session_id = transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     add(transcript, MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id })
 }
 
-/// One more line at the end of a file, whoever else writes to it.
+/// Appends one line to a file that other processes may be writing to.
 pub(crate) fn add(transcript: &Path, entry: MetaEntry) -> Result<(), StoreError> {
     let fail = |e| StoreError::write(transcript, e);
     let mut line = wire::entry::TranscriptEntry::Meta(entry).to_line().map_err(|e| fail(e.into()))?;
@@ -185,20 +186,20 @@ pub(crate) fn add(transcript: &Path, entry: MetaEntry) -> Result<(), StoreError>
     if length > 0 {
         File::open(transcript).and_then(|file| file.read_at(&mut last, length - 1)).map_err(fail)?;
     }
-    // A torn last line stays one line.
+    // A newline ends a torn last line, so that it does not swallow the new one.
     if last != [b'\n'] {
         line.insert(0, '\n');
     }
     file.write_all(line.as_bytes()).map_err(fail)
 }
 
-/// Everything the two ends of a file say.
+/// Reads the start and the end of a file.
 pub(crate) fn read(path: &Path) -> Option<SessionInfo> {
     let file = File::open(path).ok()?;
     let len = file.metadata().ok()?.len();
     let mut head = vec![0; len.min(EDGE_BYTES) as usize];
     file.read_at(&mut head, 0).ok()?;
-    // The end of the file, as far as the head does not cover it.
+    // The end of the file, without what the head already covers.
     let rest = (len - head.len() as u64).min(EDGE_BYTES);
     let mut tail = vec![0; rest as usize];
     file.read_at(&mut tail, len - rest).ok()?;
@@ -223,17 +224,17 @@ pub(crate) fn read(path: &Path) -> Option<SessionInfo> {
     Some(info)
 }
 
-/// What the file in `path` says about its session.
+/// Describes the session in the file `path`.
 pub fn describe(path: &Path) -> Option<SessionInfo> {
     read(path)
 }
 
-/// What the session in `path` is called.
+/// The title of the session in `path`.
 pub fn title_of(path: &Path) -> Option<String> {
     read(path)?.title
 }
 
-/// Where the session in `path` was started.
+/// The directory of the session in `path`.
 pub(crate) fn recorded_cwd(path: &Path) -> Option<String> {
     if path.extension().is_none_or(|e| e != "jsonl") {
         return None;
@@ -242,7 +243,7 @@ pub(crate) fn recorded_cwd(path: &Path) -> Option<String> {
 }
 
 impl SessionInfo {
-    /// The first line that has a value decides.
+    /// Takes values for which the first line that has one decides.
     fn take_first(&mut self, line: &LineHead<'_>, command: &mut Option<String>) {
         keep(&mut self.cwd, || line.cwd.owned());
         keep(&mut self.entrypoint, || line.entrypoint.owned());
@@ -267,7 +268,7 @@ impl SessionInfo {
         }
     }
 
-    /// The last line that has a value decides.
+    /// Takes values for which the last line that has one decides.
     fn take_last(&mut self, line: &LineHead<'_>) {
         replace(&mut self.branch, line.branch.owned());
         match line.kind.as_str() {
@@ -278,7 +279,7 @@ impl SessionInfo {
             Some("pr-link") => replace(&mut self.pr_url, line.pr_url.owned()),
             Some("tag") => replace(&mut self.tag, line.tag.owned()),
             Some("relocated") => {
-                // Other programs mark what they moved away without saying where to.
+                // Other programs mark a moved session without recording where it went.
                 self.is_gone = line.cwd.as_str().is_none();
                 replace(&mut self.cwd, line.cwd.owned());
                 replace(&mut self.moved_from, line.from.owned());
@@ -302,11 +303,11 @@ fn replace(slot: &mut Option<String>, value: Option<String>) {
 
 enum ListedPrompt {
     Text(String),
-    /// A slash command: shown when nothing better comes.
+    /// The name of a slash command, shown when there is no other prompt.
     Command(String),
 }
 
-/// The text of a user line if a person wrote it.
+/// The text of a user line when a person wrote it.
 fn prompt(line: &LineHead<'_>) -> Option<ListedPrompt> {
     let message = head::message(line.message?);
     if message.content.blocks.iter().any(|b| b.kind.as_str() == Some("tool_result")) {

@@ -97,7 +97,7 @@ fn a_session_is_renamed_by_a_line_and_put_away_by_a_mark() {
 
 #[test]
 fn a_row_costs_the_two_ends_of_its_file() {
-    // [TST-151] A pass over these files would not end.
+    // [TST-151] Reading these files in full would not end.
     use std::os::unix::fs::FileExt;
     let dir = tempfile::tempdir().unwrap();
     let length = 1_u64 << 40;

@@ -1,8 +1,8 @@
-//! `sessions/<pid>.json`: which processes hold which sessions now. A record lives exactly as long as its handle; one
-//! left behind by a crash is recognised by the process start time and never believed.
+//! `sessions/<pid>.json`: which processes have which sessions open. A record exists exactly as long as its handle; a
+//! record that a crash left behind is recognised by the process start time and ignored.
 //!
-//! A process that serves several sessions has a record for each: `<pid>.json`, then `<pid>.1.json` and so on. Who knows
-//! only the first form sees one of them, whole; who lists the directory sees all.
+//! A process that serves several sessions has a record for each: `<pid>.json`, then `<pid>.1.json` and so on. Programs
+//! that know only the first form see one of the sessions; programs that list the directory see all.
 
 use crate::error::StoreError;
 use crate::layout::StoreLayout;
@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use sys::sync::Mutex;
 
-/// Files this process has a record in.
+/// The record files of this process.
 static TAKEN_FILES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// The first file that no other session of this process has.
+/// Reserves the first file name that no other session of this process uses.
 fn take_file(dir: &Path, pid: i32) -> PathBuf {
     let mut taken = TAKEN_FILES.lock();
     let first = std::iter::once(format!("{pid}.json"));
@@ -29,13 +29,13 @@ fn take_file(dir: &Path, pid: i32) -> PathBuf {
 pub enum LiveStatus {
     Busy,
     Idle,
-    /// Somebody has to answer a question.
+    /// A question waits for an answer.
     Waiting,
-    /// A command that a person typed runs.
+    /// A shell command that the user typed is running.
     Shell,
 }
 
-/// What others may know about this process.
+/// What a process publishes about itself.
 #[derive(Clone, Debug)]
 pub struct ProcessFacts {
     pub session_id: String,
@@ -69,7 +69,7 @@ struct ProcessRecord {
     status_updated_at: u64,
 }
 
-/// This process's record, shared by those who know how the session stands; with the last of them the file goes.
+/// The record of this process for one session. Dropping it removes the file.
 #[derive(Debug)]
 pub struct LiveRecord {
     path: PathBuf,
@@ -79,7 +79,7 @@ pub struct LiveRecord {
 #[derive(Debug)]
 struct RecordState {
     record: ProcessRecord,
-    /// What goes on when nobody is asked.
+    /// The status while no question is open.
     status_unless_waiting: LiveStatus,
 }
 
@@ -110,24 +110,24 @@ impl LiveRecord {
         Ok(Self { path, state: Mutex::new(RecordState { record, status_unless_waiting: LiveStatus::Idle }) })
     }
 
-    /// A failure is logged only: the record is a courtesy to other processes.
+    /// Failures are only logged: other processes can do without the record.
     pub fn set_status(&self, status: LiveStatus) {
         if self.state.lock().status_unless_waiting != status {
             self.change(|state| state.status_unless_waiting = status);
         }
     }
 
-    /// A question is open, of this kind; `None`: no more.
+    /// Sets the kind of the open question; `None` when no question is open.
     pub fn set_waiting(&self, waiting_for: Option<&'static str>) {
         self.change(|state| state.record.waiting_for = waiting_for);
     }
 
-    /// The process moved on to another session.
+    /// Records that the process switched to another session.
     pub fn set_session(&self, session_id: &str) {
         self.change(|state| session_id.clone_into(&mut state.record.session_id));
     }
 
-    /// The session moved to another directory.
+    /// Records that the session moved to another directory.
     pub fn set_cwd(&self, cwd: &Path) {
         self.change(|state| state.record.cwd = cwd.display().to_string());
     }
@@ -164,7 +164,7 @@ impl Drop for LiveRecord {
     }
 }
 
-/// Another live process that holds a session.
+/// A live process that has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveOwner {
@@ -194,13 +194,13 @@ impl LiveOwner {
     }
 }
 
-/// Every process that has a session open now, this one included.
+/// Every process that has a session open, including this one.
 pub fn live(layout: &StoreLayout) -> Vec<LiveOwner> {
     let found = records(&layout.sessions_dir()).into_iter().filter_map(|(_, owner)| owner);
     found.filter(LiveOwner::is_live).collect()
 }
 
-/// Another process that has this session open now.
+/// Another process that has this session open.
 pub fn live_owner(layout: &StoreLayout, session_id: &str) -> Option<LiveOwner> {
     let found = records(&layout.sessions_dir()).into_iter().filter_map(|(_, owner)| owner);
     found.into_iter().find(|o| o.session_id == session_id && o.pid != sys::pid() && o.is_live())
@@ -212,7 +212,7 @@ pub fn clear_stale(layout: &StoreLayout) {
         let pid = path.file_stem().and_then(|s| s.to_str()?.split('.').next()?.parse().ok());
         let live = match (owner, pid) {
             (Some(owner), _) => owner.is_live(),
-            // Unreadable: another build's, or being written. Kept while its process lives.
+            // Unreadable: written by another version, or being written. Kept while its process lives.
             (None, Some(pid)) => sys::is_alive(pid),
             (None, None) => true,
         };
@@ -301,9 +301,9 @@ mod tests {
         assert_eq!(keys, expected);
         assert_eq!((json["status"].as_str(), json["peerProtocol"].as_u64()), (Some("busy"), Some(1)));
         assert!(json["procStart"].is_string());
-        // Ourselves is nobody else.
+        // Our own record is not another owner.
         assert_eq!(live_owner(&layout, "S"), None);
-        // An open question goes before what goes on otherwise.
+        // An open question takes precedence over the other status.
         let stands = || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap() };
         record.set_waiting(Some("permission"));
         record.set_status(LiveStatus::Idle);

@@ -1,5 +1,5 @@
-//! What was said in a transcript, line by line, for people who read or search it. Side chains, the program's own notes, ids,
-//! signatures and image data are not part of it. Files are read in pieces, whatever their size.
+//! The messages of a transcript, line by line, for reading and searching. Side chains, notes of the program, ids,
+//! signatures and image data are left out. Files of any size are read in pieces.
 
 use crate::backward::BackwardLines;
 use crate::error::StoreError;
@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// Lines longer than this are not shown.
+/// In bytes. Longer lines are skipped.
 const LINE_LIMIT: usize = 64 << 20;
-/// How far back the end of a conversation is looked for.
+/// How many bytes from the end are searched for the last items.
 const TAIL: usize = 4 << 20;
 
-/// One thing that was said or done.
+/// A message, a call or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NarrativeItem<'a> {
     User(&'a str),
@@ -33,7 +33,7 @@ pub enum NarrativeItem<'a> {
     Summary(&'a str),
 }
 
-/// Tells what `line` holds, in order.
+/// Passes the items of a line to `tell`, in order.
 pub(crate) fn walk(head: &LineHead<'_>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
     match head.kind.as_str() {
         Some("user" | "assistant") if head.is_meta.0 || head.is_sidechain.0 => {}
@@ -73,7 +73,7 @@ fn message(raw: Option<&RawValue>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
     content(said.and_then(|said| said.content), tell);
 }
 
-/// A string, or blocks: text, calls and their results.
+/// Parses content: a string, or blocks of text, calls and results.
 fn content(raw: Option<&RawValue>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
     let Some(raw) = raw else { return };
     if raw.get().starts_with('"') {
@@ -106,14 +106,14 @@ fn content(raw: Option<&RawValue>, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
     }
 }
 
-/// One line of the file, as it stands there.
+/// One line of the file, unchanged.
 #[derive(Clone, Copy, Debug)]
 pub struct TranscriptLine<'a> {
     pub raw: &'a str,
     pub timestamp: Option<&'a str>,
 }
 
-/// Reads a whole transcript in the order it was written. `line` hears of each line before its moments are told.
+/// Reads a whole transcript in file order. `line` is called for each line before `tell` gets its items.
 pub fn read(
     path: &Path,
     line: &mut dyn FnMut(TranscriptLine<'_>) -> std::io::Result<()>,
@@ -137,7 +137,7 @@ pub fn read(
     }
 }
 
-/// The last moments of a conversation, oldest first. `pick` turns a moment into what is kept, or leaves it out.
+/// The last `count` items of a conversation, oldest first. Items for which `pick` returns `None` are left out.
 pub fn last<T>(path: &Path, count: usize, pick: impl Fn(NarrativeItem<'_>) -> Option<T>) -> Result<Vec<T>, StoreError> {
     let fail = |e| StoreError::read(path, e);
     let file = File::open(path).map_err(fail)?;

@@ -1,5 +1,5 @@
-//! What was pasted into prompts of the history: short texts stand in their line, long ones once in a file of their own, named
-//! after their content. A paste that is gone leaves its label.
+//! Text pasted into prompts of the history. Short texts are stored in the line of the prompt; long ones are stored
+//! once, in a file named after the hash of the content. A paste whose file is missing is shown as its label.
 
 use crate::error::StoreError;
 use crate::layout::StoreLayout;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Longer pastes are kept in files, in bytes.
+/// In bytes. Longer pastes are stored in files.
 const MAX_INLINE_CHARS: usize = 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -25,7 +25,7 @@ struct StoredPaste {
     content_hash: Option<String>,
 }
 
-/// `pastedContents` of a prompt with these labels and texts. Blocking.
+/// Returns the `pastedContents` of a prompt with these labels and texts, and stores long texts in files. Blocking.
 pub fn store_pastes(layout: &StoreLayout, pasted: &[(String, String)]) -> Result<Box<RawValue>, StoreError> {
     let mut all = BTreeMap::new();
     for (label, text) in pasted {
@@ -37,7 +37,7 @@ pub fn store_pastes(layout: &StoreLayout, pasted: &[(String, String)]) -> Result
     Ok(wire::raw::to_raw(&all).unwrap_or_else(|_| crate::history::nothing_pasted()))
 }
 
-/// `display` with its labels replaced by what was pasted there.
+/// Returns `display` with its labels replaced by the pasted texts.
 pub fn expand(layout: &StoreLayout, display: &str, pasted: &RawValue) -> String {
     if pasted.get() == "{}" {
         return display.to_owned();

@@ -1,6 +1,6 @@
-//! Everything that is kept about a project, found and removed: transcripts with what belongs to them, task lists, debug logs, file
-//! history, lines of the prompt history. Notes stay, and so does a session that is open somewhere. Directories whose names fall
-//! together on disk are told apart by what their files say. Nothing is followed through a link.
+//! Finds and removes everything stored about a project: transcripts with their folders, task lists, debug logs, file
+//! history, lines of the prompt history. Memory notes are kept, and so are sessions that are open. Projects that share
+//! a directory name are told apart by the directory recorded in their files. No link is followed.
 
 use crate::error::StoreError;
 use crate::layout::{self, StoreLayout};
@@ -13,29 +13,29 @@ use std::path::{Path, PathBuf};
 /// Folders of the configuration home with entries named after sessions.
 const SESSION_FOLDERS: [&str; 7] = ["tasks", "debug", "file-history", "session-env", "image-cache", "uploads", "todos"];
 
-/// Which projects are meant.
+/// Which projects to survey.
 #[derive(Clone, Copy, Debug)]
 pub enum PurgeScope<'a> {
     One(&'a Path),
     All,
 }
 
-/// What is kept about one directory.
+/// What is stored about one directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PurgeProject {
     pub cwd: String,
     pub sessions: Vec<PurgeSession>,
-    /// Lines of the prompt history.
+    /// The number of lines in the prompt history.
     pub prompts: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeSession {
     pub id: String,
-    /// Files and folders, each whole.
+    /// Files and folders, each to be removed completely.
     pub paths: Vec<PathBuf>,
     pub bytes: u64,
-    /// A process has it open.
+    /// A process has the session open.
     pub is_open: bool,
 }
 
@@ -45,7 +45,7 @@ impl PurgeProject {
     }
 }
 
-/// What could be removed, by directory. Nothing is changed. Blocking.
+/// Lists what could be removed, by directory. Changes nothing. Blocking.
 pub fn survey(layout: &StoreLayout, scope: PurgeScope<'_>) -> Vec<PurgeProject> {
     let wanted = match scope {
         PurgeScope::One(path) => Some(layout::resolve_directory(path)),
@@ -83,7 +83,7 @@ pub fn survey(layout: &StoreLayout, scope: PurgeScope<'_>) -> Vec<PurgeProject> 
         .collect()
 }
 
-/// Removes one session with everything that belongs to it.
+/// Removes one session with all its files.
 pub fn remove(session: &PurgeSession) -> Result<(), StoreError> {
     for path in &session.paths {
         let meta = std::fs::symlink_metadata(path);
@@ -97,7 +97,7 @@ pub fn remove(session: &PurgeSession) -> Result<(), StoreError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::write(path, error)),
         }
-        // The last session of a project takes its folder along; notes keep it.
+        // Removing the last session removes the project folder too, unless notes keep it from being empty.
         if let Some(dir) = path.parent().filter(|dir| dir.parent().is_some_and(|above| above.ends_with("projects"))) {
             std::fs::remove_dir(dir).ok();
         }
@@ -105,7 +105,7 @@ pub fn remove(session: &PurgeSession) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Takes the prompts of a directory out of the history; the others stay to the byte. How many were taken.
+/// Removes the prompts of a directory from the history; other lines are unchanged. Returns how many were removed.
 pub fn forget_prompts(layout: &StoreLayout, cwd: &str) -> Result<usize, StoreError> {
     const ATTEMPTS: usize = 5;
     let path = layout.history();
@@ -124,7 +124,7 @@ pub fn forget_prompts(layout: &StoreLayout, cwd: &str) -> Result<usize, StoreErr
         if taken == 0 {
             return Ok(0);
         }
-        // Somebody typed meanwhile: their line must not be lost.
+        // A prompt that was appended meanwhile must not be lost: the next attempt reads the file again.
         if path.metadata().is_ok_and(|meta| meta.len() == bytes.len() as u64) {
             sys::fs::atomic_write(&path, &kept, 0o600).map_err(fail)?;
             return Ok(taken);
@@ -156,7 +156,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Transcripts, and those that were set aside under a longer name.
+/// Transcripts, including those that were renamed with a longer suffix.
 fn transcripts(dir: &Path) -> Vec<PathBuf> {
     let is_file = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     entries(dir).into_iter().filter(|path| id_of(path).is_some() && is_file(path)).collect()
@@ -170,7 +170,8 @@ fn id_of(path: &Path) -> Option<String> {
     is_transcript.then(|| id.to_owned())
 }
 
-/// The directory a transcript belongs to, when it is `wanted`. One that names none belongs to whoever asks for its folder.
+/// The directory a transcript belongs to; `None` when that is not `wanted`. A transcript that records no directory
+/// belongs to `wanted`, or without it to the name of its folder.
 fn recorded_directory(transcript: &Path, wanted: Option<&str>) -> Option<String> {
     let recorded = list::describe(transcript).and_then(|info| info.cwd).map(|cwd| layout::nfc(&cwd));
     match (recorded, wanted) {
@@ -190,7 +191,7 @@ fn session(layout: &StoreLayout, transcript: &Path, open: &BTreeSet<String>) -> 
         let dir = layout.home().join(folder);
         [dir.join(&id), dir.join(format!("{id}.txt")), dir.join(format!("{id}.json"))]
     });
-    // The name of the last debug log goes with it.
+    // The link to the newest debug log is removed with the log.
     let latest = layout.home().join("debug/latest");
     let latest = std::fs::read_link(&latest).is_ok_and(|log| log == Path::new(&format!("{id}.txt"))).then_some(latest);
     let all = std::iter::once(transcript.to_path_buf()).chain(beside).chain(kept).chain(latest);

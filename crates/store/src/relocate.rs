@@ -1,6 +1,6 @@
-//! A session that moves to another directory. Its file and its folder go to that directory's project, under the same id. At no
-//! moment do two directories list it, and none loses it: the one line that says where it works decides, and whatever is left
-//! to do after that line is done when the session is next taken up. Lines that other processes append meanwhile arrive.
+//! Moves a session to another directory. Its file and its folder go to that directory's project, under the same id. Two
+//! directories never list the session at once: the appended `relocated` line decides, and what remains to be done after
+//! that line is done when the session is next resumed. Lines that other processes append meanwhile are kept.
 
 use crate::backward::ReadAt;
 use crate::error::StoreError;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wire::entry::MetaEntry;
 
-/// Where a session goes, from where.
+/// A session to move, and its old and new directory.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionMove<'a> {
     pub transcript: &'a Path,
@@ -21,15 +21,15 @@ pub struct SessionMove<'a> {
     pub to: &'a Path,
 }
 
-/// Moves a session; returns where its transcript lies, or will lie when nothing was said yet. Nobody of this process may have
-/// it open. Blocking.
+/// Moves a session. Returns the new path of its transcript, where the file need not exist yet. This process must not
+/// have the transcript open. Blocking.
 pub fn relocate(layout: &StoreLayout, moving: SessionMove<'_>) -> Result<PathBuf, StoreError> {
     let old = moving.transcript;
     let name = old.file_name().unwrap_or_default();
     let dir = layout.project_dir(moving.to);
     let new = dir.join(name);
     if new == old {
-        // Names of directories may fall together on disk; the line tells them apart.
+        // Two directories may share a project name; the line tells them apart.
         return if old.exists() { list::add(old, move_entry(old, moving)).map(|()| new) } else { Ok(new) };
     }
     layout::create_private(&dir).map_err(|e| StoreError::write(&dir, e))?;
@@ -39,7 +39,7 @@ pub fn relocate(layout: &StoreLayout, moving: SessionMove<'_>) -> Result<PathBuf
     }
     let linked = link(old, &new)?;
     list::add(old, move_entry(old, moving))?;
-    // From here on it belongs to the new place, whatever happens.
+    // From here on the session belongs to the new directory, even if the rest fails.
     remove_old_name(old, &new, linked).map_err(|e| StoreError::write(&new, e))?;
     move_folder(old, &new);
     Ok(new)
@@ -58,15 +58,15 @@ fn move_entry(transcript: &Path, moving: SessionMove<'_>) -> MetaEntry {
 enum LinkResult {
     /// The file has both names.
     Yes,
-    /// This file system has no such thing: it is renamed afterwards.
+    /// The file system has no hard links: the file is renamed afterwards.
     No,
 }
 
-/// Never over another file.
+/// Never replaces another file.
 fn link(old: &Path, new: &Path) -> Result<LinkResult, StoreError> {
     match std::fs::hard_link(old, new) {
         Ok(()) => Ok(LinkResult::Yes),
-        // An earlier move stopped here.
+        // An earlier move stopped after this step.
         Err(_) if is_same(old, new) => Ok(LinkResult::Yes),
         Err(error) if new.exists() => Err(StoreError::write(new, error)),
         Err(_) => Ok(LinkResult::No),
@@ -80,7 +80,7 @@ fn remove_old_name(old: &Path, new: &Path, linked: LinkResult) -> io::Result<()>
     }
 }
 
-/// What belongs to the session: agents, spilled output. A failure leaves it where it can still be moved from.
+/// Moves the folder of the session: agents, large outputs. After a failure it stays in the old place.
 fn move_folder(old: &Path, new: &Path) {
     let (from, to) = (old.with_extension(""), new.with_extension(""));
     if !from.is_dir() || to.exists() {
@@ -96,7 +96,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     inode(a).is_some_and(|of_a| Some(of_a) == inode(b))
 }
 
-/// Of files that hold the same session, each once.
+/// Removes paths that lead to the same file as an earlier one.
 pub(crate) fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in paths {
@@ -107,8 +107,8 @@ pub(crate) fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     kept
 }
 
-/// Finishes a move that was cut short, before the session in `path` is taken up; returns where its transcript lies. What was
-/// never moved, or was copied by hand, stays where it is. Blocking.
+/// Finishes an interrupted move before the session in `path` is resumed; returns the path of its transcript. A session
+/// that was never moved, or was copied by hand, is left alone. Blocking.
 pub fn finish_move(layout: &StoreLayout, path: &Path) -> PathBuf {
     let Some(info) = list::read(path) else { return path.to_path_buf() };
     let (Some(cwd), Some(name)) = (&info.cwd, path.file_name()) else { return path.to_path_buf() };
@@ -117,7 +117,7 @@ pub fn finish_move(layout: &StoreLayout, path: &Path) -> PathBuf {
         let old = layout.project_dir(Path::new(from)).join(name);
         return finish(&old, &home, path);
     }
-    // The line was not written any more: the second name counts for nothing.
+    // The move stopped before the line was written: the second name is removed.
     if home != path && is_same(&home, path) {
         std::fs::remove_file(path).ok();
         return home;
@@ -143,7 +143,7 @@ fn finish(old: &Path, home: &Path, path: &Path) -> PathBuf {
     home.to_path_buf()
 }
 
-/// Metadata that must stay near the end of a file that was just closed, the newest line of each kind.
+/// The newest line of each kind of metadata that must stay near the end of a file, for a file that was just closed.
 pub fn sticky_lines(transcript: &Path) -> Vec<String> {
     const TAIL: u64 = 64 << 10;
     let read = || -> io::Result<Vec<u8>> {

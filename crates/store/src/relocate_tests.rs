@@ -12,7 +12,7 @@ struct World {
 }
 
 impl World {
-    /// A session of the directory `a`, with a folder of its own.
+    /// Creates a session of the directory `a`, with a session folder.
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let layout = StoreLayout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path().join("home"))]));
@@ -52,7 +52,7 @@ impl World {
         ["a", "b"].map(|name| self.place(name))
     }
 
-    /// The session is taken up by its id from `name`, and is whole afterwards.
+    /// Resumes the session by its id from `name` and checks that it is complete.
     fn take_up(&self, name: &str) -> PathBuf {
         let found = find::by_id(&self.layout, &self.place(name), ID).unwrap();
         let path = finish_move(&self.layout, &found);
@@ -78,7 +78,7 @@ fn a_session_moves_with_everything_it_has() {
     assert!(!world.old.exists() && !world.old.with_extension("").exists());
     assert_eq!(world.take_up("a"), world.new);
     assert_eq!(sticky_lines(&world.new).len(), 1);
-    // And back again.
+    // Move it back.
     let [a, b] = world.places();
     let back = relocate(&world.layout, SessionMove { transcript: &world.new, from: &b, to: &a }).unwrap();
     assert_eq!((back, world.listed()), (world.old.clone(), vec!["a"]));
@@ -111,7 +111,7 @@ fn wherever_a_move_is_cut_short_one_directory_lists_the_session() {
             &["b"],
             true,
         ),
-        // Where files cannot have two names.
+        // On a file system without hard links.
         ("said, without links", committed, &[], true),
         (
             "renamed",
@@ -147,7 +147,7 @@ fn nothing_is_overwritten_and_copies_stay_where_they_are() {
     assert!(matches!(world.moving(&world.places()), Err(StoreError::Write { .. })));
     assert_eq!(world.listed(), ["a"]);
     assert_eq!(finish_move(&world.layout, &world.new), world.new);
-    // What others moved away is not listed.
+    // A session that another program moved away is not listed.
     let world = World::new();
     let text = std::fs::read_to_string(&world.old).unwrap();
     std::fs::write(&world.old, text + "{\"type\":\"relocated\"}\n").unwrap();

@@ -1,5 +1,5 @@
-//! Loading a conversation: backwards from the end, heads only, along parent links to the root or the last compaction,
-//! and no further. Lines that cannot be read are stepped over, never fatal. Nothing is written.
+//! Loads a conversation: reads backwards from the end, follows parent links to the root or the last compaction, and
+//! stops there. Lines that cannot be parsed are skipped. Nothing is written.
 
 mod chain;
 mod index;
@@ -15,18 +15,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use wire::entry::{MessageHead, ResultReplacement};
 
-/// How much of the file's start is looked at for what the tail does not say.
+/// In bytes: the part of the file's start that is read for values that the end does not have.
 const HEAD_BYTES: u64 = 64 << 10;
-/// How far back the last answer is looked for.
+/// How many bytes from the end are searched for the last response.
 const WEIGHT_TAIL: usize = 1 << 20;
-/// Attempts to end the pass before they are rationed.
+/// How many attempts to resolve the conversation are made before they become less frequent.
 const FREE_TRIES: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// `--resume-session-at`: the last entry to keep.
     pub at: Option<String>,
-    /// `--resume-drops-turn`: everything that `at` drops must belong to the turn of this prompt.
+    /// `--resume-drops-turn`: every entry that `at` drops must belong to the turn of this prompt.
     pub drops_turn: Option<String>,
     /// The file belongs to a subagent: its lines are side chains.
     pub sidechain: bool,
@@ -40,12 +40,12 @@ pub enum EntryKind {
     Attachment,
 }
 
-/// One entry of the live conversation.
+/// One entry of the loaded conversation.
 #[derive(Clone, Debug)]
 pub struct LoadedEntry {
     pub kind: EntryKind,
     pub uuid: Box<str>,
-    /// As written in the file; the order of `LoadedConversation::entries` is the truth.
+    /// As written in the file; the order of `LoadedConversation::entries` is authoritative.
     pub parent: Option<Box<str>>,
     pub timestamp: Option<Box<str>>,
     /// `message` of user and assistant entries, `attachment` of attachments: valid JSON, byte for byte.
@@ -53,14 +53,14 @@ pub struct LoadedEntry {
     pub message_id: Option<Box<str>>,
     pub model: Option<Box<str>>,
     pub prompt_id: Option<Box<str>>,
-    /// System entries.
+    /// Set for system entries.
     pub subtype: Option<Box<str>>,
     /// Ids of the calls an assistant entry makes, or a user entry answers.
     pub calls: Vec<Box<str>>,
     pub is_meta: bool,
     pub is_compact_summary: bool,
     pub is_api_error: bool,
-    /// The person took it back: no part of what the model knows.
+    /// The user took it back: it is not sent to the model.
     pub is_retracted: bool,
     pub(crate) span: LineSpan,
 }
@@ -73,7 +73,7 @@ impl LoadedEntry {
         }
     }
 
-    /// A user entry that answers calls.
+    /// True for a user entry that answers calls.
     pub fn is_tool_result(&self) -> bool {
         self.kind == EntryKind::User && !self.calls.is_empty()
     }
@@ -102,9 +102,9 @@ pub struct LoadedConversation {
     pub ai_title: Option<String>,
     pub last_prompt: Option<String>,
     pub permission_mode: Option<String>,
-    /// Of the last assistant entry that a model wrote.
+    /// The model of the last assistant entry that a model wrote.
     pub model: Option<String>,
-    /// Where the session was started.
+    /// The directory of the session.
     pub cwd: Option<String>,
     pub entrypoint: Option<String>,
     pub boundary: Option<CompactBoundary>,
@@ -112,10 +112,10 @@ pub struct LoadedConversation {
     pub sticky: Vec<Box<str>>,
     /// The newest `cost-state` line.
     pub cost_state: Option<Box<str>>,
-    /// Where the newest prompt stands in the session.
+    /// The position of the newest prompt in the session; `None` when it has none recorded.
     pub position: Option<wire::entry::TurnPosition>,
     pub skipped_lines: usize,
-    /// Where some of them begin, newest first.
+    /// Offsets of some skipped lines, newest first.
     skipped_at: Vec<u64>,
     /// The conversation was cut by `LoadOptions::at`.
     pub truncated: bool,
@@ -124,7 +124,7 @@ pub struct LoadedConversation {
 }
 
 impl LoadedConversation {
-    /// Names the lines that could not be read and are not part of the conversation. Reads the file when there are any.
+    /// Names the lines that could not be parsed; `None` when there are none. Reads the file when there are any.
     pub fn unreadable_lines(&self) -> Option<String> {
         if self.skipped_lines == 0 {
             return None;
@@ -153,7 +153,7 @@ impl LoadedConversation {
     }
 }
 
-/// The number of the line that begins at `offset`, from 1.
+/// The number of the line that begins at `offset`, counted from 1.
 fn line_number(path: &Path, offset: u64) -> io::Result<u64> {
     let mut before = io::Read::take(File::open(path)?, offset);
     let mut buffer = vec![0; 64 << 10];
@@ -177,7 +177,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<LoadedConversation, St
     Ok(loaded)
 }
 
-/// The same for a transcript in memory.
+/// Loads a transcript from memory.
 pub fn load_bytes(bytes: &[u8], options: &LoadOptions) -> Result<LoadedConversation, StoreError> {
     load_from(&bytes, bytes.len() as u64, Path::new(""), options)
 }
@@ -212,15 +212,15 @@ fn load_from<R: ReadAt>(
     Ok(loaded)
 }
 
-/// The conversation to load and, when turns are to be checked, the whole one.
+/// The conversation to load and, when dropped turns must be checked, the uncut one.
 struct ResolvedConversation {
     order: Vec<usize>,
     leaf: usize,
     whole: Option<Vec<usize>>,
 }
 
-/// Reads backwards until the conversation is complete. It can only become so at certain lines, so only there it is
-/// tried, and less often as the pass gets longer.
+/// Reads backwards until the conversation is complete. Resolving is tried only at lines that can complete it, and less
+/// often as the pass gets longer.
 fn scan<R: ReadAt>(
     source: &R,
     len: u64,
@@ -254,7 +254,7 @@ fn try_resolve(index: &TranscriptIndex, options: &LoadOptions) -> Option<Resolve
     Some(ResolvedConversation { order, leaf, whole: Some(whole) })
 }
 
-/// Every dropped entry must belong to the turn that `prompt` began.
+/// Checks that every dropped entry belongs to the turn that `prompt` began.
 fn check_dropped(index: &TranscriptIndex, found: &ResolvedConversation, prompt: &str) -> Result<(), StoreError> {
     let reject = |reason: String| Err(StoreError::DropsTurn { reason });
     if prompt.is_empty() {
@@ -282,16 +282,16 @@ fn begins_turn(node: &EntryNode, current: &EntryNode) -> bool {
     prompt && (node.prompt_id.is_none() || node.prompt_id != current.prompt_id)
 }
 
-/// How much a conversation weighs, and when it was last used.
+/// The size of a conversation, and when it was last used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConversationWeight {
-    /// Of the last request and its answer.
+    /// Tokens of the last request and its response.
     pub tokens: u64,
     /// Milliseconds since the epoch.
     pub last_at: u64,
 }
 
-/// The weight of the conversation in `path`, from its last answer; read from the end, not far.
+/// The weight of the conversation in `path`, from its last response. `None` when none is near the end of the file.
 pub fn weight(path: &Path) -> Option<ConversationWeight> {
     #[derive(Default, serde::Deserialize)]
     #[serde(default)]
@@ -334,7 +334,7 @@ pub fn weight(path: &Path) -> Option<ConversationWeight> {
     None
 }
 
-/// Reads the bodies of the chosen nodes and puts everything together.
+/// Reads the bodies of the chosen nodes and builds the conversation.
 fn assemble<R: ReadAt>(
     source: &R,
     index: TranscriptIndex,

@@ -90,7 +90,7 @@ fn before_compaction_the_whole_chain_is_live() {
     assert!(loaded.sticky.iter().any(|l| l.starts_with(r#"{"type":"ai-title""#)));
 }
 
-/// The order and the housekeeping lines of a foreign writer; contents shortened.
+/// Lines in the order of another program, with its housekeeping lines; contents are shortened.
 #[test]
 fn foreign_housekeeping_stands_outside_the_chain() {
     let note = |uuid: &str, parent: &str| {
@@ -136,9 +136,9 @@ fn parallel_results_are_all_there_in_order() {
         text("a5", "r3", "m2"),
     ];
     assert_eq!(order(&lines), ["u1", "a1", "a2", "a3", "a4", "r1", "r2", "r3", "a5"]);
-    // Killed after the first result: the unanswered calls stay visible.
+    // The process was killed after the first result: the unanswered calls stay visible.
     assert_eq!(order(&lines[..6]), ["u1", "a1", "a2", "a3", "a4", "r1"]);
-    // The conversation went on from an earlier result.
+    // The conversation continued from an earlier result.
     let mut other = lines.to_vec();
     other[8] = text("a5", "r1", "m2");
     assert_eq!(order(&other), ["u1", "a1", "a2", "a3", "a4", "r1", "r2", "r3", "a5"]);
@@ -172,7 +172,7 @@ fn the_last_prompt_names_the_leaf_until_something_newer_is_said() {
         vec![user("u1", None, "a"), text("a1", "u1", "m1"), user("u2", Some("a1"), "b"), text("a2", "u2", "m2")];
     lines.push(leaf("a1"));
     assert_eq!(order(&lines), ["u1", "a1"]);
-    // The rewound branch goes on, and the process dies before it can name its leaf.
+    // The rewound branch continues, and the process dies before it records the leaf.
     lines.push(user("u3", Some("a1"), "c"));
     assert_eq!(order(&lines), ["u1", "a1", "u3"]);
     // A copy of the old hint changes nothing.
@@ -246,7 +246,7 @@ fn kept_messages_follow_the_summary() {
         let mut lines = old.to_vec();
         lines.extend([boundary("b1", metadata), user("s1", Some("b1"), "summary")]);
         assert_eq!(order(&lines), ["b1", "s1", "u2", "a2"], "{metadata}");
-        // What follows may hang on the summary or on the last kept message.
+        // The next prompt may follow the summary or the last kept message.
         for parent in ["s1", "a2"] {
             let mut lines = lines.clone();
             lines.extend([user("u3", Some(parent), "c"), text("a3", "u3", "m3")]);
@@ -343,7 +343,7 @@ fn subagent_files_are_side_chains() {
     load_bytes(text.as_bytes(), &LoadOptions::default()).unwrap_err();
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counting<'a> {
     bytes: &'a [u8],
     read: Cell<u64>,
@@ -408,7 +408,7 @@ fn the_whole_line_can_be_read_again() {
 }
 
 proptest::proptest! {
-    /// Whatever lines are lost, doubled or torn: loading ends, and each entry stands once.
+    /// Whatever lines are lost, doubled or torn, loading ends and returns each entry once.
     #[test]
     fn damage_never_breaks_loading(picks in proptest::collection::vec((0_usize..12, 0_usize..400), 0..30)) {
         let all = [

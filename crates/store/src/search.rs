@@ -1,7 +1,7 @@
-//! Full-text search over transcripts without an index: files newest first, cut into pieces that all cores work on, raw bytes
-//! looked through for a part of the query that every JSON spelling shares, and only lines that hold it are parsed.
-//! Results come in order, memory is bounded by pieces in flight, and a search ends soon after it is no longer wanted.
-//! What nobody wrote (ids, signatures, images, the program's own notes) is never found.
+//! Full-text search over transcripts without an index. Files are read newest first, in pieces that several threads work
+//! on. The raw bytes are searched for a part of the query that is the same in every JSON encoding, and only lines that
+//! contain it are parsed. Results are reported in order, memory is bounded by the pieces in progress, and a cancelled
+//! search ends soon. Ids, signatures, images and notes of the program are never found.
 
 mod lines;
 mod query;
@@ -18,21 +18,21 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-/// What one thread works on at a time.
+/// In bytes: what one thread works on at a time.
 const PIECE_BYTES: u64 = 8 << 20;
-/// Read at once; stays in the processor's cache while it is looked through.
+/// In bytes, read at once; small enough to stay in the processor's cache during the search.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Longer lines are stepped over, as they are when a session is resumed.
+/// In bytes. Longer lines are skipped, as they are when a session is resumed.
 const LINE_LIMIT: usize = 64 << 20;
 const THREADS: usize = 8;
 
-/// What is wanted, and until when.
+/// What to search for.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchRequest<'a> {
     pub needle: &'a SearchQuery,
-    /// Places told per session.
+    /// The largest number of hits per session.
     pub per_session: usize,
-    /// Set from outside: stop.
+    /// The caller sets it to end the search.
     pub cancelled: &'a AtomicBool,
 }
 
@@ -40,11 +40,11 @@ pub struct SearchRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct SearchResult {
     pub row: TranscriptRow,
-    /// The later pieces of the file first.
+    /// Hits of the later pieces of the file come first.
     pub hits: Vec<SearchHit>,
 }
 
-/// Looks through `rows` in their order and tells each session with a hit, in that order. Blocking.
+/// Searches `rows` and passes each session with a hit to `tell`, in the order of `rows`. Blocking.
 pub fn search(
     rows: &[TranscriptRow],
     wanted: SearchRequest<'_>,
@@ -72,7 +72,7 @@ pub fn search(
                     && tell(found).is_break()
                 {
                     over.store(true, Ordering::Relaxed);
-                    // Whoever is about to hand something over sees that nobody takes it.
+                    // Workers that want to send a result see that it is no longer received.
                     drop(receiver);
                     return;
                 }
@@ -81,7 +81,7 @@ pub fn search(
     });
 }
 
-/// A part of a file. Lines belong to the piece in which they begin.
+/// A part of a file. A line belongs to the piece in which it begins.
 #[derive(Clone, Copy, Debug)]
 struct FilePiece {
     row: usize,
@@ -89,7 +89,7 @@ struct FilePiece {
     to: u64,
 }
 
-/// The end of a file is newer than its beginning.
+/// Pieces of one file are listed from its end, which is newer, to its start.
 fn pieces(rows: &[TranscriptRow], size: u64) -> Vec<FilePiece> {
     let mut pieces = Vec::with_capacity(rows.len());
     for (row, file) in rows.iter().enumerate() {
@@ -103,7 +103,7 @@ fn pieces(rows: &[TranscriptRow], size: u64) -> Vec<FilePiece> {
     pieces
 }
 
-/// Puts the answers of the threads together again.
+/// Merges the results of the threads in order.
 struct OrderedResults<'a> {
     rows: &'a [TranscriptRow],
     pieces: &'a [FilePiece],
@@ -113,7 +113,7 @@ struct OrderedResults<'a> {
 }
 
 impl OrderedResults<'_> {
-    /// The hits of the piece at `self.at`; a session once its last piece is in.
+    /// Takes the hits of the piece at `self.at`; returns a session when its last piece was taken.
     fn take(&mut self, hits: Vec<SearchHit>) -> Option<SearchResult> {
         let piece = self.pieces[self.at];
         self.at += 1;
@@ -127,7 +127,7 @@ impl OrderedResults<'_> {
     }
 }
 
-/// What a thread needs.
+/// What a search thread uses.
 #[derive(Clone, Copy)]
 struct SearchWorker<'a> {
     rows: &'a [TranscriptRow],
@@ -157,7 +157,7 @@ impl SearchWorker<'_> {
                     open = File::open(&self.rows[piece.row].path).ok().map(|file| (piece.row, file));
                 }
                 if let Some((_, file)) = &open {
-                    // A file that cannot be read to its end has shown what it could.
+                    // After a read error the hits found so far are kept.
                     self.search_piece(file, *piece, &mut buffer, &mut hits).ok();
                 }
                 self.counts[piece.row].fetch_add(hits.len(), Ordering::Relaxed);
@@ -175,7 +175,7 @@ impl SearchWorker<'_> {
         buffer: &mut Vec<u8>,
         hits: &mut Vec<SearchHit>,
     ) -> io::Result<()> {
-        // With the byte before it a piece knows whether it begins with a line.
+        // The byte before the piece shows whether the piece starts at the beginning of a line.
         let mut base = piece.from.saturating_sub(1);
         let mut skips = piece.from > 0;
         let mut held = 0;
@@ -198,7 +198,7 @@ impl SearchWorker<'_> {
             }
             held = filled - end;
             if held > LINE_LIMIT {
-                // Its end is found like the start of a piece; the line itself is gone.
+                // The rest of the over-long line is skipped like the cut line at the start of a piece.
                 (held, skips) = (0, true);
                 base += filled as u64;
                 continue;
@@ -217,8 +217,8 @@ impl SearchWorker<'_> {
     }
 }
 
-/// How far `bytes` hold lines that are complete and begin within the first `limit` bytes, and whether that is all of
-/// them. The first `held` bytes hold no line's end.
+/// How many of `bytes` are complete lines that begin within the first `limit` bytes, and whether these are all such
+/// lines. The first `held` bytes contain no newline.
 fn whole_lines(bytes: &[u8], held: usize, limit: usize, is_end: bool) -> (usize, bool) {
     if is_end {
         return (bytes.len(), true);
@@ -226,7 +226,7 @@ fn whole_lines(bytes: &[u8], held: usize, limit: usize, is_end: bool) -> (usize,
     if bytes.len() < limit {
         return (memrchr(b'\n', &bytes[held..]).map_or(0, |at| held + at + 1), false);
     }
-    // The line that holds the last byte of the piece is its last.
+    // The line that contains the last byte of the piece is its last.
     let from = held.max(limit - 1);
     match memchr(b'\n', &bytes[from..]) {
         Some(at) => (from + at + 1, true),

@@ -1,10 +1,10 @@
-//! What was there before something changed it, and the way back. One content store for all sessions: blobs named by their
-//! hash, and one manifest per snapshot that says how each path was.
+//! Saves files before they are changed, and restores them. All sessions share one content store: blobs named by their
+//! hash, and one manifest per snapshot that records the state of each path.
 //!
-//! Guarantees: nothing is created before the first save; everything is private to the user; no link is followed, neither
-//! on saving nor on restoring; a restore first saves what it is about to replace, so it can be undone itself, and one
-//! that was killed is finished by the next. Refuses: to restore over a file that shares its inode with another name,
-//! to remove what it could not save.
+//! Guarantees: nothing is created before the first save; all files are private to the user; no link is followed,
+//! neither when saving nor when restoring; a restore first saves what it is about to replace, so it can be undone
+//! itself, and the next restore finishes one that was killed. Refuses to restore over a file that shares its inode with
+//! another name, and to remove what it could not save.
 
 mod blobs;
 mod draft;
@@ -27,18 +27,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What one snapshot may cost.
+/// The limits of one snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotLimits {
     pub files: u64,
     pub bytes: u64,
     pub time: Duration,
-    /// So many files, of at most 64 MiB together, are saved however long it takes: a busy machine must not cut
-    /// what is small.
+    /// This many files, of at most 64 MiB together, are saved however long it takes: a small change is saved completely
+    /// on a busy machine too.
     pub always: u64,
 }
 
-/// What is always saved, in bytes.
+/// In bytes: how much is saved without a time limit.
 const SMALL: u64 = 64 << 20;
 
 impl Default for SnapshotLimits {
@@ -47,7 +47,7 @@ impl Default for SnapshotLimits {
     }
 }
 
-/// Who is about to change something, and how.
+/// The change that a snapshot precedes.
 #[derive(Clone, Debug)]
 pub struct SnapshotCause {
     pub kind: ChangeKind,
@@ -57,30 +57,30 @@ pub struct SnapshotCause {
     pub description: String,
 }
 
-/// The store below one configuration home.
+/// The snapshot store below one configuration home.
 #[derive(Clone, Debug)]
 pub struct Snapshots {
     root: PathBuf,
 }
 
 impl Snapshots {
-    /// Touches nothing.
+    /// Does not touch the disk.
     pub fn at(config_home: &Path) -> Self {
         Self { root: config_home.join("snapshots") }
     }
 
-    /// Where all of it is kept.
+    /// The folder of the store.
     pub fn folder(&self) -> &Path {
         &self.root
     }
 
-    /// A new snapshot in memory; nothing is on disk before something was kept.
+    /// Begins a snapshot in memory; nothing is written before the first file is saved.
     pub fn begin(&self, about: SnapshotCause, limits: SnapshotLimits) -> SnapshotDraft {
         let header = SnapshotHeader::new(about, Self::next_moment());
         SnapshotDraft::new(self.clone(), header, limits, Instant::now() + limits.time)
     }
 
-    /// Headers of all snapshots, oldest first. What cannot be read is left out.
+    /// Headers of all snapshots, oldest first. Unreadable ones are left out.
     pub fn list(&self) -> Vec<SnapshotHeader> {
         let mut found: Vec<SnapshotHeader> =
             self.manifest_paths().iter().filter_map(|path| manifest::read_header(path)).collect();
@@ -110,7 +110,7 @@ impl Snapshots {
         BlobStore::at(&self.root)
     }
 
-    /// Milliseconds, later than every snapshot this process has begun.
+    /// The time in milliseconds, made later than every snapshot this process has begun.
     fn next_moment() -> u64 {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let now = sys::clock::now_ms();

@@ -1,16 +1,16 @@
-//! What killed processes left in the temporary folders. A session locks its folder while it lives; one whose lock file
-//! is there and held by nobody belongs to a process that is gone, and is removed with all it holds. Folders without such
-//! a file (of sessions that ended by themselves, or of other programs) are left alone. No link is followed.
+//! Removes what killed processes left in the temporary folders. A live session holds a lock on its folder. A folder
+//! whose lock file exists and is not locked belongs to a process that is gone, and is removed. Folders without a lock
+//! file (of sessions that ended normally, or of other programs) are left alone. No link is followed.
 
 use crate::layout::StoreLayout;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Folders looked at in one go.
+/// The largest number of folders looked at, in each directory.
 const MAX_REMOVED: usize = 20_000;
 
-/// Removes the folders of dead sessions, except those of `own`, which may just be taken up again. Returns how many were
-/// removed. Blocking.
+/// Removes the folders of dead sessions, except that of the session `own`, which may be about to be resumed. Returns
+/// how many were removed. Blocking.
 pub fn sweep(layout: &StoreLayout, own: &str) -> usize {
     let projects = layout.temp_roots().flat_map(folders).collect::<Vec<_>>();
     let mut removed = 0;
@@ -20,7 +20,7 @@ pub fn sweep(layout: &StoreLayout, own: &str) -> usize {
                 removed += 1;
             }
         }
-        // Succeeds only when it is empty.
+        // Succeeds only when the folder is empty.
         std::fs::remove_dir(project).ok();
     }
     removed

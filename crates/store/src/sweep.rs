@@ -1,6 +1,6 @@
-//! Old sessions are removed after a while, with what belongs to them. At most once a day, never a session that is open
-//! somewhere, never notes or the history of prompts, and never unannounced: the first sweep that would remove anything only
-//! counts, and the next one, a day later at the earliest, removes. Nothing is followed through a link.
+//! Removes old sessions with their files. Runs at most once a day; never removes a session that is open, memory notes
+//! or the prompt history. The first sweep that would remove a session only announces it; the next one, at least a day
+//! later, removes. No link is followed.
 
 use crate::layout::StoreLayout;
 use crate::live_sessions;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 const DAY: Duration = Duration::from_hours(24);
-/// Its time says when the last sweep was.
+/// The modification time of this file is the time of the last sweep.
 const STAMP_FILE: &str = ".last-cleanup";
-/// There when the user was told that sessions are going to be removed.
+/// Exists when the user was informed that sessions will be removed.
 const ANNOUNCED_FILE: &str = ".cleanup-announced";
-/// Folders with one entry per session, or with entries of no session at all: judged by their own age.
+/// Folders with one entry per session, or with entries that belong to no session; each entry's age decides.
 const FOLDERS: [&str; 10] = [
     "file-history",
     "tasks",
@@ -28,26 +28,26 @@ const FOLDERS: [&str; 10] = [
     "todos",
     "statsig",
 ];
-/// How deep below a session's folder a newer file is looked for.
+/// How many levels below a session's folder are searched for newer files.
 const DEPTH: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SweepResult {
-    /// There was a sweep within the last day.
+    /// The last sweep was less than a day ago.
     NotDue,
-    /// So many sessions are going to be removed by the next one.
+    /// The next sweep will remove this many sessions.
     Announced(usize),
-    /// So many sessions were removed.
+    /// This many sessions were removed.
     Removed(usize),
 }
 
-/// Removes what nobody touched for `age`. `now` is the time since the epoch. Blocking.
+/// Removes sessions that were not modified for `age`. `now` is the time since the epoch. Blocking.
 pub fn sweep(layout: &StoreLayout, age: Duration, now: Duration) -> io::Result<SweepResult> {
     let stamp = layout.home().join(STAMP_FILE);
     if modified(&stamp).is_some_and(|at| now.saturating_sub(at) < DAY) {
         return Ok(SweepResult::NotDue);
     }
-    // Before the work: another process that starts now must not do it too.
+    // Written before the work, so that another process that starts now does not sweep too.
     sys::fs::atomic_write(&stamp, b"", 0o600)?;
     let limit =
         SweepLimit { age, now, live: live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect() };
@@ -67,7 +67,7 @@ pub fn sweep(layout: &StoreLayout, age: Duration, now: Duration) -> io::Result<S
             }
         }
     }
-    // Looked at again: one may have been taken up meanwhile.
+    // Checked again: a session may have been resumed meanwhile.
     let live: BTreeSet<String> = live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect();
     let limit = SweepLimit { live, ..limit };
     let mut removed = 0;
@@ -92,7 +92,7 @@ impl SweepLimit {
         self.live.iter().any(|id| name.starts_with(id.as_str()))
     }
 
-    /// Nothing in it is newer than the limit.
+    /// True when nothing in `path` is newer than the limit.
     fn is_old(&self, path: &Path) -> bool {
         self.is_old_to(path, DEPTH)
     }
@@ -104,7 +104,7 @@ impl SweepLimit {
     }
 }
 
-/// A transcript and the folder beside it, or either of them alone.
+/// A transcript and the folder beside it, or only one of them.
 struct OldSession {
     paths: Vec<PathBuf>,
 }
@@ -135,11 +135,11 @@ fn sessions(layout: &StoreLayout, limit: &SweepLimit) -> Vec<OldSession> {
 
 enum SessionFile {
     Transcript,
-    /// A transcript that another program put out of the way.
+    /// A transcript that another program renamed.
     SetAside,
-    /// What belongs to a session.
+    /// The folder of a session.
     Folder,
-    /// Not ours to judge: notes, catalogues, whatever else is there.
+    /// Never removed: notes, catalogues, anything else.
     Other,
 }
 
@@ -174,7 +174,7 @@ fn time(meta: &Metadata) -> Option<Duration> {
     meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()
 }
 
-/// A link goes, what it leads to stays.
+/// Removes a link, not its target.
 fn remove(path: &Path) {
     let Ok(meta) = std::fs::symlink_metadata(path) else { return };
     let removed = if meta.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };

@@ -56,7 +56,7 @@ fn furnished() -> Place {
     place.age(&format!("projects/-p/{OLD}"), 40);
     place.write(&format!("projects/-p/{NEW}.jsonl"), 3);
     place.write(&format!("projects/-p/{LIVE}.jsonl"), 40);
-    // The transcript is old, but an agent of it still wrote yesterday.
+    // The transcript is old, but one of its agents wrote yesterday.
     place.write(&format!("projects/-p/{AGENT}.jsonl"), 40);
     place.write(&format!("projects/-p/{AGENT}/subagents/agent-a.jsonl"), 1);
     place.write("projects/-p/memory/MEMORY.md", 400);
@@ -111,7 +111,7 @@ fn links_are_not_followed() {
     std::os::unix::fs::symlink(place.path("elsewhere"), place.path("plans")).unwrap();
     place.write(".cleanup-announced", 0);
     let far = MONTH + DAY * 2;
-    // The folder of plans is a link: what it leads to is somebody else's.
+    // The folder of plans is a link: its target must not be touched.
     place.sweep(far);
     assert!(place.has("elsewhere/precious.txt"));
 }

@@ -1,6 +1,6 @@
-//! One session's transcript, written by one thread. Lines are queued in order and written whole, many in one `write`;
-//! the file appears with the first message. A failing disk never loses order: lines wait and are tried again, and
-//! everyone who asks is told. Refuses to rewrite or truncate, and to touch a file without a new message.
+//! The transcript of one session, written by one thread. Lines are queued in order and written whole, many in one
+//! `write`; the file is created with the first message. While the disk fails, lines stay queued in order and are tried
+//! again, and callers get the error. The file is never rewritten or truncated, nor touched without a new message.
 
 mod disk;
 mod sticky;
@@ -17,9 +17,9 @@ use writer::WriterThread;
 
 pub(crate) use sticky::kind_of;
 
-/// Bytes that may wait for a disk that refuses.
+/// How many bytes may be queued while writing fails.
 pub const QUEUE_LIMIT: usize = 8 << 20;
-/// Bytes that may wait for a disk that works: a few very large lines pass without waiting.
+/// How many bytes may be queued while writing works: a few very large lines are queued without waiting.
 const WORKING_LIMIT: usize = 64 << 20;
 /// How long an append waits for room while the disk is merely slow.
 const SLOW_DISK: Duration = Duration::from_secs(2);
@@ -30,10 +30,10 @@ pub enum Persistence {
     No,
 }
 
-/// Hears of every line that is in the file, in order, on the writer's thread: whole lines with their newlines.
+/// Called on the writer's thread with all lines that were written, in order: whole lines with their newlines.
 pub type LineObserver = Arc<dyn Fn(&Path, &[u8]) + Send + Sync>;
 
-/// A handle on the writer of one transcript. Clones share it; when the last one goes, the queue is still written.
+/// A handle to the writer of one transcript. Clones share it; when the last one is dropped, the queue is still written.
 #[derive(Clone)]
 pub struct Transcript {
     /// `None` when nothing is persisted.
@@ -67,21 +67,21 @@ struct QueueState {
     /// Metadata lines waiting for the first message.
     held: QueuedLines,
     queue: QueuedLines,
-    /// Taken by the writer, not yet in the file.
+    /// Bytes that the writer has taken and not yet written.
     in_flight: usize,
     in_flight_lines: usize,
-    /// A message came, so that the file may be written.
+    /// A message was queued, so the file may be written.
     has_begun: bool,
-    /// Bytes ever queued; a flush waits until as many are written.
+    /// The number of bytes ever queued; a flush waits until as many are written.
     queued_total: u64,
     remembered: Vec<String>,
-    /// Someone waits: try again at once.
+    /// A caller waits for a result: try again at once.
     attempt_requested: bool,
-    /// Lines for which there is no room are lost rather than refused.
+    /// Lines that do not fit into the queue are dropped without an error.
     may_lose: bool,
     closing: bool,
     running: bool,
-    /// The writer's own state while no thread runs.
+    /// The state of the writer while its thread does not run.
     writer: Option<WriterThread>,
 }
 
@@ -108,7 +108,7 @@ impl QueuedLines {
 #[derive(Clone, Default)]
 struct WriteProgress {
     written_total: u64,
-    /// Failed attempts so far.
+    /// The number of failed attempts.
     failures: u64,
     closed: bool,
 }
@@ -141,7 +141,7 @@ impl Transcript {
         Self { _last: Arc::new(CloseWithLast(shared.clone())), shared, path }
     }
 
-    /// `tap` hears of what is written from now on. A flush returns only after it heard.
+    /// Sets the observer of lines written from now on. A flush returns only after the observer was called.
     #[must_use]
     pub fn with_observer(self, tap: Option<LineObserver>) -> Self {
         if let (Some(shared), Some(tap)) = (&self.shared, tap)
@@ -156,8 +156,8 @@ impl Transcript {
         &self.path
     }
 
-    /// Queues whole lines (without newlines), to be written together. Metadata lines wait for the first message of
-    /// this process. Fails only when the disk refuses and the queue is full: then nothing more may run.
+    /// Queues whole lines (without newlines), to be written together. Metadata lines wait for the first message of this
+    /// process. Fails when writing fails and the queue is full, or the thread cannot start: then nothing more may run.
     pub fn append(&self, lines: Vec<String>) -> Result<(), StoreError> {
         self.enqueue(lines, QueueTiming::WithFirstMessage)
     }
@@ -195,14 +195,14 @@ impl Transcript {
         Ok(())
     }
 
-    /// Metadata lines that a resumed file already holds, so that they stay near its end.
+    /// Takes metadata lines that a resumed file already contains, so that copies of them stay near its end.
     pub fn remember(&self, lines: &[impl AsRef<str>]) {
         if let Some(shared) = &self.shared {
             shared.lock().remembered.extend(lines.iter().map(|l| l.as_ref().to_owned()));
         }
     }
 
-    /// Returns when everything queued before is in the file, or with the reason it is not (the lines stay queued).
+    /// Waits until everything queued before is written; fails with the reason when it is not (the lines stay queued).
     pub async fn flush(&self) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let Some((target, before)) = shared.request_attempt() else { return Ok(()) };
@@ -213,7 +213,7 @@ impl Transcript {
         shared.outcome(target)
     }
 
-    /// `flush` for places without a runtime; gives up after `limit`.
+    /// Like `flush`, for threads without an async runtime; gives up after `limit`.
     pub fn flush_blocking(&self, limit: Duration) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let Some((target, before)) = shared.request_attempt() else { return Ok(()) };
@@ -225,30 +225,30 @@ impl Transcript {
         shared.outcome(target)
     }
 
-    /// Whether anything of what was appended has reached the file.
+    /// True when any appended line was written to the file.
     pub fn has_saved(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.progress.borrow().written_total > 0)
     }
 
-    /// From now on lines that find no room are lost: the session goes on although nothing of it can be saved.
+    /// From now on lines that do not fit into the queue are dropped: the session continues although it cannot be saved.
     pub fn allow_loss(&self) {
         if let Some(shared) = &self.shared {
             shared.lock().may_lose = true;
         }
     }
 
-    /// The present failure, if any; changes are announced.
+    /// The current failure; `None` while writing works. The receiver is notified of changes.
     pub fn health(&self) -> watch::Receiver<Option<WriteFailure>> {
         self.shared.as_ref().map_or_else(|| watch::channel(None).1, |s| s.health.subscribe())
     }
 
-    /// Lines that should be in the file and are not yet.
+    /// The number of lines that are not in the file yet.
     pub fn pending(&self) -> usize {
         self.shared.as_ref().map_or(0, |s| s.lock().pending_lines())
     }
 
-    /// Writes what is queued and fresh copies of the metadata, then stops the writer. With a failing disk it tries
-    /// once and says how many lines were lost. Appending later starts it again.
+    /// Writes the queue and fresh copies of the metadata, then stops the writer. When writing fails it tries once and
+    /// reports how many lines are missing. A later append starts the writer again.
     pub async fn close(&self) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let target = {
@@ -265,7 +265,7 @@ impl Transcript {
     }
 }
 
-/// Lets the writer finish and end when nobody holds the transcript any more.
+/// Makes the writer finish and stop when the last handle is dropped.
 struct CloseWithLast(Option<Arc<TranscriptShared>>);
 
 impl Drop for CloseWithLast {
@@ -286,7 +286,7 @@ impl QueueState {
         self.held.bytes.len() + self.moving_bytes()
     }
 
-    /// What the writer will get rid of by itself; held lines wait for the line that begins the file.
+    /// Bytes that the writer will write; held lines wait for the first message.
     fn moving_bytes(&self) -> usize {
         self.queue.bytes.len() + self.in_flight
     }
@@ -297,7 +297,7 @@ impl TranscriptShared {
         self.state.lock()
     }
 
-    /// Waits for a slow disk, not for a failing one. A single line may be of any size.
+    /// Waits while the disk is slow, not while it fails. A single line may have any size.
     fn room_for(&self, size: usize) -> Result<MutexGuard<'_, QueueState>, StoreError> {
         let limit = || if self.health.borrow().is_none() { WORKING_LIMIT } else { QUEUE_LIMIT };
         let fits = |s: &QueueState| s.moving_bytes() == 0 || s.pending_bytes() + size <= limit();
@@ -321,7 +321,8 @@ impl TranscriptShared {
         Ok(())
     }
 
-    /// Asks for an attempt now. `None` when nothing is waiting, else what to wait for.
+    /// Requests an attempt now. Returns the byte count and the failure count to wait for; `None` when nothing is
+    /// queued.
     fn request_attempt(&self) -> Option<(u64, u64)> {
         let mut state = self.lock();
         let now = self.progress.borrow();

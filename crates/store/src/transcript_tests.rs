@@ -25,7 +25,7 @@ fn tail(path: &Path) -> String {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(64 << 10)..]).into_owned()
 }
 
-/// A file on a disk with so many bytes left.
+/// A file on a disk with `left` bytes of space.
 struct SmallDisk {
     file: std::fs::File,
     left: Arc<AtomicUsize>,
@@ -169,7 +169,7 @@ fn a_full_disk_is_reported_and_recovers_without_loss() {
         transcript.close().await.unwrap();
     });
     assert!(health.borrow().is_none());
-    // The line that was cut is completed, not repeated.
+    // The rest of the torn line is written, not the whole line again.
     assert_eq!(read(&path), format!("{}\n{}\n{}\n", tree(1), tree(2), tree(3)));
 }
 
@@ -240,7 +240,7 @@ fn titles_and_tags_stay_in_the_last_64_kib() {
             transcript.append(vec![line]).unwrap();
             if n % 50 == 0 {
                 transcript.flush().await.unwrap();
-                // The writer may still be busy with the copies; a second barrier follows them.
+                // The writer may still be writing the copies; the second flush waits for them.
                 transcript.append(vec![tree(n)]).unwrap();
                 transcript.flush().await.unwrap();
                 assert!(tail(&path).contains(&title), "after {n}");
@@ -316,7 +316,7 @@ fn two_writers_interleave_whole_lines() {
         }
     });
     let text = read(&path);
-    // One that opens the file in the middle of another's write ends that line first: an empty line, which readers skip.
+    // A writer that opens the file during another's write adds a newline first: an empty line, which readers skip.
     assert_eq!(text.lines().filter(|line| !line.is_empty()).count(), 800);
     for writer in 0..4 {
         let mine = text.lines().filter(|l| l.contains(&format!("\"w{writer}\"")));

@@ -1,4 +1,4 @@
-//! The check of the `transcript` fuzz target on mutated sessions; the same inputs on every run.
+//! Runs the check of the `transcript` fuzz target on mutated sessions; every run uses the same inputs.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 #[path = "../../../fuzz/checks/transcript.rs"]

@@ -1,4 +1,4 @@
-//! Wall-clock time. Durations are measured with `std::time::Instant`, which needs no seam.
+//! Wall-clock time. Durations are measured with `std::time::Instant` directly.
 
 #![expect(clippy::disallowed_methods, reason = "this is the one place the clock is read")]
 
@@ -9,13 +9,13 @@ pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// `2026-01-01T00:00:00.000Z`
+/// The current time as `2026-01-01T00:00:00.000Z`.
 pub fn now_iso() -> String {
     iso(now_ms())
 }
 
-/// RFC 3339 with milliseconds and `Z`, for a time in milliseconds since the epoch. Times after the year 9999 have no
-/// such text and are written as the epoch.
+/// Formats milliseconds since the epoch as RFC 3339 with milliseconds and `Z`. Times after the year 9999 have no such
+/// form and are written as the epoch.
 pub fn iso(ms: u64) -> String {
     let ms = if ms < END_OF_9999_MS { ms } else { 0 };
     let (days, in_day) = (ms / DAY_MS, ms % DAY_MS);
@@ -24,8 +24,7 @@ pub fn iso(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
 }
 
-/// Local calendar date, `2026-01-01`. The C library loads the time zone once: call it where a millisecond does not
-/// matter.
+/// The local date as `2026-01-01`. The first call loads the time zone: do not call it where a millisecond matters.
 pub fn today() -> String {
     let seconds = i64::try_from(now_ms() / 1000).unwrap_or(0);
     let (year, month, day) = local_date(seconds).unwrap_or_else(|| civil(seconds.div_euclid(86_400)));
@@ -45,7 +44,7 @@ fn local_date(seconds: i64) -> Option<(i64, i64, i64)> {
     Some((i64::from(parts.tm_year) + 1900, i64::from(parts.tm_mon) + 1, i64::from(parts.tm_mday)))
 }
 
-/// Milliseconds since the epoch of an RFC 3339 text. Seconds may be missing; `None` for times before the epoch.
+/// Parses RFC 3339 into milliseconds since the epoch. Seconds may be missing; `None` for times before the epoch.
 pub fn parse_iso(text: &str) -> Option<u64> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);
     let mut fields = date.split('-');
@@ -60,7 +59,7 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     u64::try_from(seconds * 1000 + fraction.map_or(Some(0), milliseconds)?).ok()
 }
 
-/// Milliseconds since the epoch of a date in the form of HTTP headers, `Wed, 21 Oct 2015 07:28:00 GMT`.
+/// Parses the date of an HTTP header, `Wed, 21 Oct 2015 07:28:00 GMT`, into milliseconds since the epoch.
 pub fn parse_http_date(text: &str) -> Option<u64> {
     let text = text.split_once(',').map_or(text, |(_weekday, rest)| rest);
     let mut words = text.split_ascii_whitespace();
@@ -85,12 +84,12 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 const END_OF_9999_MS: u64 = 253_402_300_800_000;
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A number of exactly `digits` ASCII digits.
+/// Parses exactly `digits` ASCII digits.
 fn number(text: &str, digits: usize) -> Option<i64> {
     (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// The first three digits of a fraction of a second.
+/// The milliseconds of a fraction of a second: its first three digits.
 fn milliseconds(digits: &str) -> Option<i64> {
     if !(1..=9).contains(&digits.len()) {
         return None;
@@ -99,7 +98,7 @@ fn milliseconds(digits: &str) -> Option<i64> {
     Some(all * 1_000_000_000 / 10_i64.pow(u32::try_from(digits.len()).ok()?) / 1_000_000)
 }
 
-/// `Z`, `+05:30`, `+0530` or `-08`, in seconds to the east.
+/// Parses `Z`, `+05:30`, `+0530` or `-08` into seconds east of UTC.
 fn parse_offset(text: &str) -> Option<i64> {
     let sign = match text.as_bytes().first()? {
         b'Z' | b'z' => return (text.len() == 1).then_some(0),
@@ -117,7 +116,7 @@ fn parse_offset(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Seconds since the epoch of a date and `hh:mm` or `hh:mm:ss`. A leap second counts as the one before it.
+/// Seconds since the epoch of a date and `hh:mm` or `hh:mm:ss`. A leap second counts as the second before it.
 fn seconds_at(year: i64, month: i64, day: i64, time: &str) -> Option<i64> {
     let mut fields = time.split(':');
     let (hour, minute) = (number(fields.next()?, 2)?, number(fields.next()?, 2)?);
@@ -131,7 +130,7 @@ fn seconds_at(year: i64, month: i64, day: i64, time: &str) -> Option<i64> {
 }
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from March, so that the leap day is the
-/// last day of a year, in eras of 400 years, which all have the same length.
+/// last day of a year. An era is 400 years; all eras have the same length.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

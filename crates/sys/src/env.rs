@@ -11,7 +11,7 @@ pub struct Env {
     vars: Arc<BTreeMap<OsString, OsString>>,
 }
 
-/// Names only: values may be secrets, and debug output ends in logs.
+/// Shows names only: values may be secrets, and debug output ends in logs.
 impl std::fmt::Debug for Env {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.vars.keys()).finish()
@@ -24,7 +24,7 @@ impl Env {
         Self { vars: Arc::new(std::env::vars_os().collect()) }
     }
 
-    /// The variable as text; `None` when unset or not UTF-8. An empty value counts as set.
+    /// The variable as text; `None` when it is unset or not UTF-8. An empty value counts as set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.vars.get(OsStr::new(name))?.to_str()
     }
@@ -34,7 +34,7 @@ impl Env {
         self.get(name).filter(|v| !v.is_empty())
     }
 
-    /// A boolean variable: `1/true/yes/on` or `0/false/no/off` in any case.
+    /// A boolean variable: `1/true/yes/on` or `0/false/no/off` in any case. `None` when it is unset or anything else.
     pub fn flag(&self, name: &str) -> Option<bool> {
         match self.get(name)?.trim().to_ascii_lowercase().as_str() {
             "1" | "true" | "yes" | "on" => Some(true),
@@ -57,7 +57,7 @@ impl Env {
         self.non_empty("HOME").map(PathBuf::from)
     }
 
-    /// A copy with some variables replaced, as a settings `env` block does.
+    /// A copy with some variables added or replaced, as the `env` block of the settings does.
     #[must_use]
     pub fn with<K: Into<OsString>, V: Into<OsString>>(&self, vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let mut all = (*self.vars).clone();
@@ -65,7 +65,7 @@ impl Env {
         Self { vars: Arc::new(all) }
     }
 
-    /// A copy lacking some variables.
+    /// A copy without some variables.
     #[must_use]
     pub fn without<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all = (*self.vars).clone();
@@ -80,7 +80,7 @@ impl Env {
     }
 }
 
-/// Digits only, for a whole number written with an exponent or with separators.
+/// Expands a whole number written with an exponent or separators to digits only.
 fn expand_number(text: &str) -> Option<String> {
     let whole = text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(|c: char| c.is_ascii_digit());
     let plain = text.replace('_', "");

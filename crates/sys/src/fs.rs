@@ -1,5 +1,5 @@
-//! Files that survive a crash: atomic replacement, whole-line appends, advisory locks and bounded reads. All of it
-//! blocks; call it from a blocking or writer thread.
+//! Files that survive a crash: atomic replacement, whole-line appends, advisory locks and bounded reads. All functions
+//! block; call them from a blocking or writer thread.
 
 pub mod anchored;
 mod append;
@@ -18,8 +18,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `action` while holding the advisory lock on `path` (created 0600, never removed), which keeps out other
-/// processes that ask the same way. Waits at most `wait`, then fails with `TimedOut`.
+/// Runs `action` while holding the advisory lock on `path` (created 0600, never removed). The lock keeps out other
+/// processes that use this function. Waits at most `wait`, then fails with `TimedOut`.
 pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> io::Result<T> {
     let held = lock(path, wait)?;
     let result = action();
@@ -27,14 +27,14 @@ pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> 
     Ok(result)
 }
 
-/// The name of a lock file in a folder of temporary files: as long as it is held, the folder is in use.
+/// The name of a lock file in a temporary folder: the folder is in use while the file is locked.
 pub const LOCK_FILE_NAME: &str = ".in-use";
 
-/// An advisory lock, given up when this is dropped, also by a panic.
+/// An advisory lock. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct FileLock(#[expect(dead_code, reason = "closing the file gives the lock up")] File);
 
-/// As [`with_lock`], for work that is not one function.
+/// Like [`with_lock`], but returns the lock.
 pub fn lock(path: &Path, wait: Duration) -> io::Result<FileLock> {
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
     let deadline = Instant::now() + wait;
@@ -53,11 +53,11 @@ pub fn lock(path: &Path, wait: Duration) -> io::Result<FileLock> {
     }
 }
 
-/// Whether files can be made in the directory `path`: it is there, we may write to it, and its disk is not full.
+/// True when files can be created in the directory `path`: it exists, we may write to it, and its disk is not full.
 pub fn has_room(path: &Path) -> bool {
     const MIN_FREE_BYTES: u64 = 256 * 1024;
     let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok();
-    // Some file systems do not count at all.
+    // Some file systems report zero for their totals.
     let room = rustix::fs::statvfs(path).is_ok_and(|disk| {
         let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
         (disk.f_blocks == 0 || bytes >= MIN_FREE_BYTES) && (disk.f_files == 0 || disk.f_favail > 0)
@@ -65,7 +65,7 @@ pub fn has_room(path: &Path) -> bool {
     writable && path.is_dir() && room
 }
 
-/// A new file in the directory for temporary files that only its owner can read.
+/// Creates a file in the temporary directory that only its owner can read.
 pub fn private_temp(prefix: &str, extension: &str, bytes: &[u8]) -> io::Result<std::path::PathBuf> {
     let name = format!("{prefix}-{}.{extension}", crate::id::uuid());
     let path = std::env::temp_dir().join(name);

@@ -1,30 +1,30 @@
-//! Notices that the other end of a pipe or socket is gone, without reading, writing or waking up for anything else.
+//! Detects that the other end of a pipe or socket was closed, without reading or writing.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Between two looks where nothing wakes us.
+/// The time between two checks where no event wakes us.
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Resolves when nobody holds the other end of `end` any more; never for what has no other end. Must be called inside
-/// the runtime.
+/// Resolves when all holders of the other end of `end` have closed it; never for a file without another end. Must be
+/// called inside the runtime.
 pub async fn wait_for_hangup(end: OwnedFd) {
     let interest = Interest::READABLE | Interest::ERROR;
     // SAFETY: the descriptor is owned by the value that holds it until both are dropped, and is always the same.
     let watched = unsafe { AsyncFd::register_with_interest(end, interest) };
-    // Files cannot be watched, and need not be.
+    // Regular files cannot be watched; they have no other end.
     let Ok(watched) = watched else { return std::future::pending::<()>().await };
     while let Ok(mut guard) = watched.ready(interest).await {
         if is_hung_up(watched.get_ref().as_fd()) {
             return;
         }
-        // Half a socket is closed: that is reported again and again, so from here on it is looked for.
+        // One half of a socket is closed. The kernel reports that again and again, so poll at intervals instead.
         if guard.ready().is_read_closed() {
             return look(watched.get_ref().as_fd()).await;
         }
-        // It may also say something, which is not our concern.
+        // Data may be readable too; it is ignored.
         guard.clear_ready();
     }
     std::future::pending::<()>().await;

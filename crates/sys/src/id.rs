@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 
-/// Random bytes drawn at once. A streamed answer wants an id per event, which is no reason for a system call each.
+/// In bytes, drawn at once. A streamed response needs an id per event; one system call for each would be wasteful.
 const POOL_BYTES: usize = 1024;
 
 thread_local! {
     static POOL: RefCell<RandomPool> = const { RefCell::new(RandomPool { bytes: [0; POOL_BYTES], used: POOL_BYTES }) };
 }
 
-/// Random bytes of the kernel; none is handed out twice.
+/// Random bytes from the kernel; each byte is used once.
 struct RandomPool {
     bytes: [u8; POOL_BYTES],
     used: usize,
@@ -27,19 +27,19 @@ impl RandomPool {
     }
 }
 
-/// Lower-case canonical v4.
+/// A new version 4 UUID in lower-case canonical form.
 pub fn uuid() -> String {
     let random = POOL.with_borrow_mut(RandomPool::take);
     let id = random.map_or_else(uuid::Uuid::new_v4, |bytes| uuid::Builder::from_random_bytes(bytes).into_uuid());
     id.to_string()
 }
 
-/// Whether `text` is a UUID in canonical form.
+/// True when `text` is a UUID in canonical form.
 pub fn is_uuid(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// `len` characters of lower-case base 36.
+/// Returns `len` random characters of lower-case base 36.
 pub fn base36(len: usize) -> String {
     (0..len).map(|_| char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[fastrand::usize(..36)])).collect()
 }

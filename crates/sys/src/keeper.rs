@@ -1,8 +1,8 @@
-//! The keeper: one small process that outlives us by milliseconds. It holds the read end of a pipe whose write end only
-//! we have; when the pipe ends, however we died, it kills every process that carries our run marker, every member of a
-//! group we registered, and their descendants, until none is left.
+//! The keeper: a small process that outlives this one by milliseconds. It holds the read end of a pipe whose write end
+//! only this process has. When the pipe closes, however this process ended, the keeper kills every process that carries
+//! our run marker, every member of a registered group, and their descendants, until none is left.
 //!
-//! It finds no process that left its group, lost its parent *and* threw away its environment before we died.
+//! It cannot find a process that left its group, lost its parent and cleared its environment before this process ended.
 
 use crate::process::{registry, tree};
 use crate::procfs;
@@ -15,25 +15,25 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// The hidden first argument under which the program runs as keeper.
+/// The hidden first argument with which the program runs as keeper.
 pub const ARGUMENT: &str = "__keeper";
 
 const HEADER: &str = "keeper-1";
-/// A sweep that still finds processes after this long gives up: they are stuck in the kernel.
+/// After this time a sweep gives up on the remaining processes: they are stuck in the kernel.
 const SWEEP_LIMIT: Duration = Duration::from_secs(10);
 
-/// Where the keeper's program comes from.
+/// Which program runs as keeper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeeperConfig {
-    /// No keeper: this executable does not answer to [`ARGUMENT`], as in tests.
+    /// No keeper: this executable does not support [`ARGUMENT`], as in tests.
     #[default]
     Off,
-    /// This executable, even if its file has been replaced meanwhile.
+    /// This executable, even if its file was replaced meanwhile.
     OwnBinary,
     Program(PathBuf),
 }
 
-/// Our end of a running keeper.
+/// The handle to a running keeper.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: std::process::Child,
@@ -41,8 +41,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts one, without waiting for it to be up: what is written to the pipe meanwhile is read later. `None` when it
-    /// is off or cannot be started; children are then still ended by their handles.
+    /// Starts a keeper without waiting until it runs: it reads later what is written to the pipe meanwhile. `None` when
+    /// it is off or cannot be started; children are then still ended by their handles.
     pub(crate) fn start(config: &KeeperConfig, run: &str) -> Option<Self> {
         let program = match config {
             KeeperConfig::Off => return None,
@@ -64,7 +64,7 @@ impl Keeper {
         writeln!(pipe, "{HEADER} {run} {}", tree::own_session())?;
         set_nonblocking(&pipe)?;
         let mut command = std::process::Command::new(program);
-        // A name of its own: `pkill -9` on our name must leave it standing to clean up.
+        // Another process name: `pkill -9` with our name must not end it, so that it can clean up.
         command.arg0("keeper").arg(ARGUMENT).env_clear().current_dir("/");
         command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
         let child = with_signals_blocked(|| command.spawn())?;
@@ -88,7 +88,7 @@ impl Keeper {
     }
 
     fn send_group(&mut self, sign: char, group: i32) {
-        // Shorter than PIPE_BUF, so written whole or not at all. A keeper too busy to read still has the run marker.
+        // Shorter than PIPE_BUF, so written whole or not at all. A keeper that misses it still has the run marker.
         self.pipe.write_all(format!("{sign}{group}\n").as_bytes()).ok();
     }
 }
@@ -114,7 +114,7 @@ fn set_nonblocking(pipe: &io::PipeWriter) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The keeper inherits the mask, so that Ctrl-C in the moment before it has left our group cannot end it.
+/// Blocks signals during `action`. The keeper inherits the mask, so Ctrl-C cannot end it before it has left our group.
 fn with_signals_blocked<T>(action: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are initialised by sigemptyset/pthread_sigmask before use and live through the calls.
     unsafe {
@@ -131,8 +131,7 @@ fn with_signals_blocked<T>(action: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The whole life of the keeper process: `main` calls this at once when the first argument is [`ARGUMENT`], with the
-/// arguments after it.
+/// Runs the keeper process: `main` calls this when the first argument is [`ARGUMENT`], with the arguments after it.
 pub fn run(_args: impl IntoIterator<Item = OsString>) -> ExitCode {
     detach();
     let mut lines = io::stdin().lock();
@@ -142,7 +141,7 @@ pub fn run(_args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Leaves the terminal, the group and every inherited descriptor but standard input.
+/// Leaves the terminal and the group, and closes every inherited descriptor except standard input.
 fn detach() {
     // SAFETY: none of these touches memory of ours; descriptors above 2 belong to nobody in this fresh process.
     unsafe {
@@ -162,7 +161,7 @@ fn detach() {
     }
 }
 
-/// Whom the keeper watches over.
+/// The processes that the keeper ends.
 #[derive(Debug, PartialEq, Eq)]
 struct KeptProcesses {
     run: String,
@@ -171,7 +170,7 @@ struct KeptProcesses {
 }
 
 impl KeptProcesses {
-    /// Refuses anything that did not come from [`Keeper::launch`]: an empty marker would match strangers.
+    /// Refuses input that did not come from [`Keeper::launch`]: an empty marker would match unrelated processes.
     fn read(input: &mut impl BufRead) -> Option<Self> {
         let mut line = String::new();
         input.read_line(&mut line).ok()?;
@@ -182,7 +181,7 @@ impl KeptProcesses {
         is_marker.then(|| Self { run: run.to_owned(), session, groups: BTreeSet::new() })
     }
 
-    /// Keeps the list of groups until the pipe ends.
+    /// Updates the list of groups until the pipe closes.
     fn follow(&mut self, input: &mut impl BufRead) {
         let mut line = String::new();
         while input.read_line(&mut line).is_ok_and(|length| length > 0) {
@@ -199,7 +198,7 @@ impl KeptProcesses {
         }
     }
 
-    /// Kills until two looks in a row find nothing: a process in the middle of an `exec` shows no environment.
+    /// Kills until two searches in a row find nothing: a process in the middle of an `exec` shows no environment.
     fn sweep(&self) {
         let deadline = Instant::now() + SWEEP_LIMIT;
         let mut quiet = 0;
@@ -224,7 +223,7 @@ impl KeptProcesses {
         procfs::pids().into_iter().filter(is_ours).collect()
     }
 
-    /// A group's number may have been taken over by strangers; they are not in the session we lived in.
+    /// The number of a group may have been reused by other processes; they are not in our session.
     fn is_in_group(&self, pid: i32) -> bool {
         !self.groups.is_empty()
             && procfs::stat(pid)

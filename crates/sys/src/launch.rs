@@ -1,12 +1,12 @@
-//! Where this process was started.
+//! The directory in which this process was started.
 
 use crate::Env;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The working directory as the user named it: `PWD` while it points to where we really are, else the resolved path.
-/// Fails when the directory no longer exists.
+/// The working directory as the user named it: `PWD` if it is the same directory, else the resolved path. Fails when
+/// the directory no longer exists.
 #[expect(clippy::disallowed_methods, reason = "this is the one place the working directory is read")]
 pub fn cwd(env: &Env) -> io::Result<PathBuf> {
     let resolved = std::env::current_dir()?;

@@ -1,5 +1,5 @@
-//! All contact with the operating system: environment snapshot, clock, ids, files, children, signals. The only crate
-//! that may use `unsafe`, and it depends on no other crate of ours.
+//! All access to the operating system: environment snapshot, clock, ids, files, children, signals. The only crate of
+//! ours that may use `unsafe`; it depends on no other crate of ours.
 
 pub mod clock;
 pub mod env;

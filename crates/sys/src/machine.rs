@@ -1,11 +1,11 @@
-//! Facts about this machine, this user and other processes. Each is asked for when needed; none costs more than a
-//! system call or a small read.
+//! Facts about this machine, this user and other processes. Each is read when needed and costs no more than a system
+//! call or a small read.
 
 use crate::procfs;
 use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
 
-/// `linux`, `darwin`, … as the reference names platforms.
+/// `linux`, `darwin`, …: the platform names of the reference.
 pub fn platform() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -35,7 +35,7 @@ fn text(field: &[libc::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Names the space in which our pids mean something: `linux:<machine id>:pid:[<namespace>]`. `None` off Linux.
+/// Identifies the namespace of our pids: `linux:<machine id>:pid:[<namespace>]`. `None` on other systems than Linux.
 pub fn pid_domain() -> Option<String> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     let id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|path| std::fs::read_to_string(path).ok());
@@ -46,12 +46,12 @@ pub fn pid() -> i32 {
     i32::try_from(std::process::id()).unwrap_or(0)
 }
 
-/// When `pid` was started: clock ticks since boot, as text. Together with the pid it names a process for good.
+/// The start time of `pid` in clock ticks since boot, as text. Together with the pid it identifies a process uniquely.
 pub fn proc_start(pid: i32) -> Option<String> {
     procfs::stat(pid).map(|stat| stat.start)
 }
 
-/// Whether `pid` runs. A zombie does not.
+/// True when `pid` runs; false for a zombie.
 pub fn is_alive(pid: i32) -> bool {
     if pid < 1 {
         return false;
@@ -67,13 +67,13 @@ pub fn uid() -> u32 {
     unsafe { libc::getuid() }
 }
 
-/// Whether we act as root, by whatever way we became it.
+/// True when the effective user is root.
 pub fn is_root() -> bool {
     // SAFETY: geteuid cannot fail and has no memory effects.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Whether descriptor `fd` (0, 1 or 2 as a rule) is a terminal.
+/// True when descriptor `fd` is a terminal.
 pub fn is_tty(fd: i32) -> bool {
     use std::io::IsTerminal;
     if fd < 0 {
@@ -83,7 +83,7 @@ pub fn is_tty(fd: i32) -> bool {
     unsafe { BorrowedFd::borrow_raw(fd) }.is_terminal()
 }
 
-/// The home directory of the password database, for environments without `HOME`.
+/// The home directory in the password database, for environments without `HOME`.
 pub fn passwd_home() -> Option<std::path::PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
@@ -96,7 +96,8 @@ pub fn passwd_home() -> Option<std::path::PathBuf> {
     if status != 0 || found.is_null() {
         return None;
     }
-    // SAFETY: the call succeeded, so `found` points to `entry`, which it initialised; `buffer` outlives this function's use.
+    // SAFETY: the call succeeded, so `found` points to `entry`, which it initialised; `buffer` outlives this function's
+    // use.
     let dir = unsafe { (*found).pw_dir };
     if dir.is_null() {
         return None;

@@ -1,8 +1,8 @@
-//! Children: every process gimlet starts is started here, in a group of its own, marked in its environment, and dies with
-//! its handle, descendants that left the group included.
+//! Children: gimlet starts every process here, in its own group and with a marker in its environment. Dropping the
+//! handle kills the process and its descendants, including those that left the group.
 //!
-//! Waiting for a child means its exit plus a short drain of its pipes: descendants may hold a pipe open for ever. Use
-//! [`drain`] (or [`run`] for the simple case); never read a child's pipe to its end without it.
+//! Waiting for a child means waiting for its exit plus a short drain of its pipes: descendants may hold a pipe open for
+//! ever. Use [`drain`] (or [`run`] for the simple case); never read a child's pipe to its end without it.
 
 mod detached;
 mod once;
@@ -26,7 +26,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 
-/// What to start. The environment is complete: nothing is inherited.
+/// What to start. The child gets exactly `env`; nothing is inherited.
 #[derive(Debug)]
 pub struct SpawnSpec {
     pub program: OsString,
@@ -41,27 +41,27 @@ pub struct SpawnSpec {
 pub enum ChildInput {
     Null,
     Pipe,
-    /// Ours, with the terminal: the child then stays in our process group.
+    /// Our standard input, with the terminal: the child then stays in our process group.
     Inherit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildOutput {
-    /// stdout and stderr through one pipe, in arrival order; read it from `ChildProcess::stdout`.
+    /// stdout and stderr through one pipe, in the order they arrive; read it from `ChildProcess::stdout`.
     Merged,
     /// Two pipes.
     Split,
     Null,
-    /// Ours.
+    /// Our own stdout and stderr.
     Inherit,
 }
 
-/// Whether a child can reach the terminal we run in.
+/// Whether a child can access our terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TerminalAccess {
     #[default]
     Shared,
-    /// A session of its own, without a controlling terminal.
+    /// The child gets its own session, without a controlling terminal.
     None,
 }
 
@@ -80,26 +80,26 @@ pub struct ChildProcess {
     pub stdin: Option<tokio::process::ChildStdin>,
     pub stdout: Option<pipe::Receiver>,
     pub stderr: Option<pipe::Receiver>,
-    /// Set once descendants may live on.
+    /// Descendants may outlive the handle.
     released: bool,
 }
 
-/// Says where the keeper comes from. Called once, by the binary, before the first spawn; without it there is none.
+/// Sets the program of the keeper. The binary calls this once before the first spawn; without it there is no keeper.
 pub fn configure(config: KeeperConfig) {
     registry::lock().configure(config);
 }
 
-/// Whether something our children left behind still runs.
+/// True when processes that our children left behind still run.
 pub fn has_strays() -> bool {
     !tree::strays().is_empty()
 }
 
-/// A path that starts this same binary.
+/// A path that starts this same executable.
 pub fn own_binary() -> Option<PathBuf> {
     crate::keeper::own_binary()
 }
 
-/// Ends everything this process started, synchronously: for exits that cannot wait for every handle to be dropped.
+/// Kills everything this process started, synchronously: for exits that cannot wait until every handle is dropped.
 pub fn kill_all() {
     tree::kill_everything();
 }
@@ -109,33 +109,33 @@ pub fn spawn(spec: SpawnSpec) -> io::Result<ChildProcess> {
     start(spec, TerminalAccess::Shared, ChildPreparation::Nothing)
 }
 
-/// As [`spawn`], with or without our terminal.
+/// Like [`spawn`], with or without our terminal.
 pub fn spawn_in(spec: SpawnSpec, terminal: TerminalAccess) -> io::Result<ChildProcess> {
     start(spec, terminal, ChildPreparation::Nothing)
 }
 
-/// What happens in the child between fork and exec.
+/// What to do in the child between fork and exec.
 pub(crate) enum ChildPreparation {
     Nothing,
-    /// These descriptors stay open; in this process they are closed.
+    /// These descriptors stay open in the child and are closed in this process.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox hands descriptors on"))]
     Inherit(Vec<OwnedFd>),
     /// This descriptor becomes [`REPORT_FD`].
     Report(OwnedFd),
-    /// Must neither allocate nor lock.
+    /// The function must neither allocate nor lock.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox restricts this way"))]
     Restrict(Box<dyn FnMut() -> io::Result<()> + Send + Sync>),
 }
 
-/// The descriptor under which a child started by [`spawn_reporting`] finds its pipe.
+/// The descriptor number of the report pipe in a child started by [`spawn_reporting`].
 pub const REPORT_FD: i32 = 198;
 
-/// What a child writes to [`REPORT_FD`]. Never waits: descendants may hold the other end for ever.
+/// What a child writes to [`REPORT_FD`]. Reading never blocks: descendants may hold the other end for ever.
 #[derive(Debug)]
 pub struct ChildReport(std::fs::File);
 
 impl ChildReport {
-    /// What is there now, at most `limit` bytes.
+    /// Reads what is available now, at most `limit` bytes.
     pub fn take(self, limit: usize) -> Vec<u8> {
         use std::io::Read;
         let (mut file, mut found, mut chunk) = (self.0, Vec::new(), [0; 4096]);
@@ -144,7 +144,7 @@ impl ChildReport {
                 Ok(0) => break,
                 Ok(length) => found.extend_from_slice(&chunk[..length]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nothing more is there yet.
+                // Nothing more is available.
                 Err(_) => break,
             }
         }
@@ -153,7 +153,7 @@ impl ChildReport {
     }
 }
 
-/// As [`spawn`], with a pipe through which the child can tell a few bytes beside its output.
+/// Like [`spawn`], with a pipe through which the child can send a few bytes beside its output.
 pub fn spawn_reporting(spec: SpawnSpec) -> io::Result<(ChildProcess, ChildReport)> {
     let (reader, writer) = io::pipe()?;
     let reader = OwnedFd::from(reader);
@@ -199,7 +199,8 @@ fn apply(command: &mut tokio::process::Command, prepare: ChildPreparation) {
         ChildPreparation::Report(fd) => Box::new(move || duplicate(&fd)),
         ChildPreparation::Restrict(work) => work,
     };
-    // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks nothing.
+    // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks
+    // nothing.
     unsafe {
         command.pre_exec(work);
     }
@@ -257,7 +258,7 @@ fn command(spec: SpawnSpec) -> io::Result<(tokio::process::Command, ChildPipes)>
     Ok((command, pipes))
 }
 
-/// A new session is a new group as well; a group leader could not make one, so it takes the place of the group.
+/// A new session includes a new group. A group leader could not start a session, so this replaces the new group.
 fn own_session(command: &mut tokio::process::Command) {
     let begin = || {
         // SAFETY: setsid has no memory effects and is async-signal-safe.
@@ -275,11 +276,11 @@ fn receiver(reader: io::PipeReader) -> io::Result<pipe::Receiver> {
 
 fn outer_marker(env: &[(OsString, OsString)], name: &str) -> Option<OsString> {
     let (_, value) = env.iter().rev().find(|(key, _)| key == OsStr::new(name))?;
-    // Nobody nests that deep; a value that long is not ours.
+    // Gimlet is never nested that deeply; such a long value is not ours.
     (!value.is_empty() && value.len() < 1024).then(|| value.clone())
 }
 
-/// The marker behind those of an outer gimlet, so that the outer one still recognises what we start.
+/// Appends our marker to those of an outer gimlet, so that the outer one still recognises our children.
 fn chain(outer: Option<OsString>, own: &str) -> OsString {
     let Some(mut value) = outer else { return own.into() };
     value.push(":");
@@ -288,19 +289,19 @@ fn chain(outer: Option<OsString>, own: &str) -> OsString {
 }
 
 impl ChildProcess {
-    /// The child's pid, which is also its group.
+    /// The pid of the child, which is also its group.
     pub fn pid(&self) -> i32 {
         self.tree.leader
     }
 
-    /// Waits for the direct child only; grandchildren may live on and hold pipes.
+    /// Waits for the direct child only; its descendants may live on and hold pipes.
     pub async fn wait(&mut self) -> io::Result<ExitOutcome> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.inner.wait().await?;
         Ok(ExitOutcome { code: status.code(), signal: status.signal() })
     }
 
-    /// SIGTERM to the whole tree, up to `grace` for it to go, then SIGKILL. Returns how the child ended.
+    /// Sends SIGTERM to the whole tree, waits up to `grace`, then sends SIGKILL. Returns how the child ended.
     pub async fn stop(&mut self, grace: Duration) -> io::Result<ExitOutcome> {
         let deadline = tokio::time::Instant::now() + grace;
         let mut asked = BTreeSet::new();
@@ -309,7 +310,7 @@ impl ChildProcess {
         while empty_looks < 2 {
             empty_looks = if self.tree.terminate(self.leader(), &mut asked) { 0 } else { empty_looks + 1 };
             let pause_end = (tokio::time::Instant::now() + pause).min(deadline);
-            // The exit of the child itself is noticed at once, that of its descendants at the next look.
+            // The exit of the child itself is noticed at once, that of its descendants at the next check.
             if self.leader() == LeaderState::Reaped || tokio::time::timeout_at(pause_end, self.wait()).await.is_err() {
                 tokio::time::sleep_until(pause_end).await;
             }
@@ -321,17 +322,17 @@ impl ChildProcess {
         self.kill_tree();
         match tokio::time::timeout(Duration::from_secs(2), self.wait()).await {
             Ok(exit) => exit,
-            // Stuck in the kernel; it cannot run any more code of its own.
+            // Stuck in the kernel; it cannot run any more code.
             Err(_) => Ok(ExitOutcome { code: None, signal: Some(libc::SIGKILL) }),
         }
     }
 
-    /// SIGKILL to the group and to every descendant wherever it went, until none is left. Synchronous and bounded.
+    /// Sends SIGKILL to the group and all descendants until none is left. Synchronous and bounded in time.
     pub fn kill_tree(&mut self) {
         self.tree.kill(self.leader());
     }
 
-    /// Lets descendants live on after the handle is gone (the session's end still takes them).
+    /// Lets descendants outlive this handle; they still end with the session.
     pub fn release(&mut self) {
         self.released = true;
     }
@@ -340,7 +341,7 @@ impl ChildProcess {
         if self.inner.id().is_some() { LeaderState::Unreaped } else { LeaderState::Reaped }
     }
 
-    /// Collects the exit status of a child that was just killed, so that no zombie stays.
+    /// Collects the exit status of a child that was just killed, so that no zombie remains.
     fn reap(&mut self) -> bool {
         let deadline = Instant::now() + Duration::from_millis(100);
         loop {
@@ -356,7 +357,7 @@ impl ChildProcess {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         if self.released {
-            // The runtime reaps what still runs; its group stays with the keeper.
+            // The runtime reaps the child if it still runs; the keeper still knows its group.
             if self.leader() == LeaderState::Reaped {
                 registry::lock().forget_leader(self.tree.leader);
             }

@@ -1,9 +1,9 @@
-//! What the kernel tells about processes. Reads only; a process that vanishes while being looked at is simply absent.
-//! Off Linux there is no `/proc`: every list is empty and callers fall back to process groups.
+//! Reads `/proc`. A process that ends while being read is simply absent. On other systems than Linux there is no
+//! `/proc`: every list is empty and callers fall back to process groups.
 
 use std::path::Path;
 
-/// The few fields of `/proc/<pid>/stat` we use.
+/// The fields of `/proc/<pid>/stat` that we use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
     pub(crate) state: u8,
@@ -14,7 +14,7 @@ pub(crate) struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// A zombie holds a pid but runs no code.
+    /// False for a zombie: it has a pid but runs no code.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
@@ -25,7 +25,7 @@ pub(crate) fn stat(pid: i32) -> Option<ProcessStat> {
 }
 
 fn parse_stat(text: &str) -> Option<ProcessStat> {
-    // The command name stands in parentheses and may itself hold spaces and parentheses.
+    // The command name is in parentheses and may itself contain spaces and parentheses.
     let rest = &text[text.rfind(')')? + 1..];
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
@@ -40,13 +40,13 @@ pub(crate) fn is_live(pid: i32) -> bool {
     stat(pid).is_some_and(|s| s.is_live())
 }
 
-/// Every pid there is.
+/// All pids.
 pub(crate) fn pids() -> Vec<i32> {
     numbered(Path::new("/proc"))
 }
 
-/// The children of `pid`, over all its threads. The kernel may leave one out while another of them exits, so callers
-/// that must find everything look again until they find nothing.
+/// The children of all threads of `pid`. The kernel may omit one while another exits, so callers that must find all
+/// repeat the search until it finds nothing.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let tasks = format!("/proc/{pid}/task");
     let mut found = Vec::new();
@@ -75,12 +75,12 @@ fn numbered(dir: &Path) -> Vec<i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether the environment `pid` was started with has `token` among the colon-separated values of `name`.
+/// True when the initial environment of `pid` has `token` among the colon-separated values of `name`.
 pub(crate) fn has_marker(pid: i32, name: &str, token: &str) -> bool {
     environ(pid).is_some_and(|environ| has_token(&environ, name, token))
 }
 
-/// In the middle of an `exec` the kernel shows an empty environment, which must not be taken for a clean one.
+/// In the middle of an `exec` the kernel shows an empty environment; this waits until the real one is visible.
 fn environ(pid: i32) -> Option<Vec<u8>> {
     let read = |file: &str| std::fs::read(format!("/proc/{pid}/{file}"));
     for _ in 0..100 {
@@ -90,7 +90,7 @@ fn environ(pid: i32) -> Option<Vec<u8>> {
             return Some(environ);
         }
         if !read("cmdline").ok()?.is_empty() {
-            // Settled by now: what it shows is what it has.
+            // The `exec` is over, so the environment is the real one.
             return read("environ").ok();
         }
         std::thread::sleep(std::time::Duration::from_micros(100));

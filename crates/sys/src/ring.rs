@@ -1,4 +1,4 @@
-//! Unbounded output in bounded memory: the beginning, the end, and how much there was. Nothing is allocated before it is
+//! Stores unbounded output in bounded memory: the beginning, the end, and the total length. Memory is allocated as
 //! needed.
 
 use std::collections::VecDeque;
@@ -31,12 +31,12 @@ impl RingBuffer {
         self.tail.extend(rest);
     }
 
-    /// Everything that was ever pushed, in bytes.
+    /// The number of bytes ever pushed.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Bytes that were pushed and are gone; they were between head and tail.
+    /// The number of dropped bytes, which were between head and tail.
     pub fn omitted(&self) -> u64 {
         self.total - self.head.len() as u64 - self.tail.len() as u64
     }
@@ -49,12 +49,12 @@ impl RingBuffer {
         &self.head
     }
 
-    /// The last bytes, those that `head` does not already hold.
+    /// The last bytes, without those that `head` contains.
     pub fn tail(&mut self) -> &[u8] {
         self.tail.make_contiguous()
     }
 
-    /// Head and tail in one piece; a gap, if any, lies after the first `head().len()` bytes.
+    /// Head and tail together; dropped bytes, if any, were after the first `head().len()` bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.head.len() + self.tail.len());
         bytes.extend_from_slice(&self.head);

@@ -1,9 +1,9 @@
-//! Confinement of one command and everything it starts, for as long as any of it lives. A [`SandboxProfile`] says what the command
-//! may touch; a [`SandboxBackend`] is a way of enforcing that on this machine. What a backend cannot enforce it names in
-//! [`SandboxBackend::not_covered`]; it never pretends.
+//! Confines one command and everything it starts, until all of it has ended. A [`SandboxProfile`] says what the command
+//! may access; a [`SandboxBackend`] is a way of enforcing that on this machine. [`SandboxBackend::not_covered`] names
+//! what a backend cannot enforce.
 //!
-//! Programs that enforce (`bwrap`, `sandbox-exec`) are taken from fixed system places or from the administrator, never
-//! from `PATH`, which a project may have bent.
+//! The programs that enforce (`bwrap`, `sandbox-exec`) come from fixed system paths or from the administrator, never
+//! from `PATH`, which a project may have changed.
 
 #[cfg(target_os = "linux")]
 mod bwrap;
@@ -28,30 +28,30 @@ pub use sweep::SandboxSweep;
 
 use std::path::{Path, PathBuf};
 
-/// The port inside the cage at which the filtering proxy answers.
+/// The port of the filtering proxy inside the sandbox.
 pub const PROXY_PORT: u16 = 33128;
 
-/// Where the kernel shows its objects.
+/// The mount point of sysfs.
 #[cfg(target_os = "linux")]
 pub(crate) const SYS_PATH: &str = "/sys";
-/// The file systems through which the kernel is changed: no profile lets a command write there.
+/// The file systems that change kernel settings: no profile lets a command write there.
 #[cfg(target_os = "linux")]
 pub(crate) const KERNEL_PATHS: [&str; 2] = ["/proc", SYS_PATH];
 
-/// What a caged command may touch. Paths are absolute and resolved.
+/// What a sandboxed command may access. Paths are absolute and resolved.
 #[derive(Clone, Debug)]
 pub struct SandboxProfile {
     pub files: FileConfinement,
-    /// Removed again when the command made them: what cannot be kept from coming into being.
+    /// Paths that are removed after the command if it created them, because their creation cannot be prevented.
     pub removed_if_made: Vec<PathBuf>,
     pub unix_sockets: UnixSockets,
-    /// A directory of ours that no command can write.
+    /// A directory of ours that no command can write to.
     pub private: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileConfinement {
-    /// Everything may be read and nothing written, except as the rules say.
+    /// Everything may be read and nothing written, except where the rules differ.
     Confined(Vec<SandboxRule>),
     /// Files are not confined.
     Free,
@@ -69,14 +69,14 @@ pub struct SandboxRule {
     pub effect: RuleEffect,
 }
 
-/// The rule with the longest path decides, a denial on a tie; `Protect` is stronger than any `AllowWrite` below it.
+/// The rule with the longest path decides, a denial on a tie; `Protect` overrides any `AllowWrite` below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleEffect {
     AllowRead,
     DenyRead,
     AllowWrite,
     DenyWrite,
-    /// Not to be written, nor made when it does not exist.
+    /// The path must not be written, nor created when it does not exist.
     Protect,
 }
 
@@ -95,15 +95,15 @@ impl SandboxProfile {
     }
 }
 
-/// Whether a caged command gets a process table of its own.
+/// Whether a sandboxed command gets its own process table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcMount {
     Fresh,
-    /// The surrounding one, read-only: inside containers that forbid another.
+    /// The outer `/proc`, read-only: for containers that forbid mounting another.
     Shared,
 }
 
-/// A way of enforcing a profile that works here.
+/// An available way of enforcing a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SandboxBackend {
     Bwrap { program: PathBuf, proc: ProcMount },
@@ -120,7 +120,7 @@ impl SandboxBackend {
         }
     }
 
-    /// Whether allowed hosts can be reached through the proxy.
+    /// True when allowed hosts can be reached through the proxy.
     pub fn has_proxy(&self) -> bool {
         match self {
             Self::Bwrap { .. } | Self::Seatbelt => true,
@@ -140,7 +140,7 @@ impl SandboxBackend {
         }
     }
 
-    /// Paths that `profile` closes and this backend leaves open.
+    /// Paths that `profile` denies but this backend cannot deny.
     pub fn leaves_open(&self, profile: &SandboxProfile) -> Vec<PathBuf> {
         match self {
             Self::Bwrap { .. } | Self::Seatbelt => Vec::new(),

@@ -1,5 +1,5 @@
-//! The signals that end a run, as a stream. A signal that was ignored when we were started (`nohup`, a background job)
-//! stays ignored. SIGPIPE is ignored by the Rust runtime: a closed pipe is an error of the write.
+//! The signals that end a run, as a stream. A signal that was ignored at the start (`nohup`, a background job) stays
+//! ignored. The Rust runtime ignores SIGPIPE: writing to a closed pipe is an error of the write.
 
 use std::io;
 use tokio::signal::unix::{self, SignalKind};
@@ -20,13 +20,13 @@ impl Signal {
         }
     }
 
-    /// The exit code shells expect of a process ended by this signal.
+    /// The exit code by which shells report a process that this signal ended.
     pub fn exit_code(self) -> u8 {
         128 + self.number() as u8
     }
 }
 
-/// From `listen` on, these signals no longer end the process by themselves.
+/// After `listen`, these signals no longer end the process.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Option<unix::Signal>,
@@ -54,12 +54,12 @@ impl Signals {
     }
 }
 
-/// What a terminal tells by signal.
+/// Signals about the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalSignal {
-    /// The window has another size.
+    /// The window size has changed.
     Resized,
-    /// We run again after a stop.
+    /// The process continues after a stop.
     Continued,
 }
 
@@ -76,7 +76,7 @@ impl TerminalSignals {
         Ok(Self { resized: listen(libc::SIGWINCH)?, continued: listen(libc::SIGCONT)? })
     }
 
-    /// The next one. Several of one kind may arrive as one. Cancel safe.
+    /// The next signal. Several of one kind may arrive as one. Cancel safe.
     pub async fn next(&mut self) -> TerminalSignal {
         tokio::select! {
             Some(()) = self.resized.recv() => TerminalSignal::Resized,

@@ -1,5 +1,5 @@
-//! Locks that a panic elsewhere does not make unusable: the value is taken as the panicking thread left it. Every lock of
-//! the workspace is one of these, so that nobody decides this anew.
+//! Locks without poisoning: after a panic of a holder the value is used as the panicking thread left it. Every lock of
+//! the workspace uses these types.
 
 pub use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -25,7 +25,7 @@ impl<T: ?Sized> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `None`: somebody else holds the lock.
+    /// Returns `None` when another thread holds the lock.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -59,7 +59,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-/// Waits on `condvar` while `condition` holds.
+/// Waits on `condvar` while `condition` is true.
 pub fn wait_while<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
@@ -68,7 +68,7 @@ pub fn wait_while<'a, T>(
     condvar.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As `wait_while`, for at most `limit`. The flag tells whether the time ran out.
+/// Like `wait_while`, for at most `limit`. The flag is true when the time ran out.
 pub fn wait_while_for<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,

@@ -1,4 +1,4 @@
-//! A line typed without showing it. The terminal is put back as it was, also when reading fails.
+//! Reads a line without showing it. The terminal is restored even when reading fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 /// Asks on the controlling terminal and reads one line with echo off.
 pub fn read_secret(question: &str) -> io::Result<String> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    // Silent before the question: who answers at once must not be shown either.
+    // Echo is off before the question: an answer typed at once must not be shown either.
     let quiet = EchoGuard::new(&terminal)?;
     (&terminal).write_all(question.as_bytes())?;
     let mut line = String::new();
@@ -18,7 +18,7 @@ pub fn read_secret(question: &str) -> io::Result<String> {
     Ok(line.trim().to_owned())
 }
 
-/// Echo is off while this lives.
+/// Keeps echo off until it is dropped.
 struct EchoGuard<'a> {
     terminal: &'a File,
     before: libc::termios,

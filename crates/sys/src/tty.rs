@@ -1,5 +1,5 @@
-//! The terminal we were started on: raw mode, size, reading. Whatever was changed is put back on every way out: `leave`,
-//! drop, and, from a panic hook or a signal path, `restore`.
+//! The terminal of this process: raw mode, size, reading. Changes are undone on every way out: by `leave`, by drop,
+//! and, from a panic hook or a signal handler, by `restore`.
 
 use crate::sync::Mutex;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use tokio::sync::mpsc;
 
-/// What `restore` has to undo.
+/// What `restore` must undo.
 struct TerminalUndo {
     input: RawFd,
     output: RawFd,
@@ -17,9 +17,9 @@ struct TerminalUndo {
 
 static UNDO: Mutex<Option<TerminalUndo>> = Mutex::new(None);
 
-/// Puts the terminal back as it was before `Tty::enter`; does nothing when there is nothing to undo. Safe to call twice.
+/// Restores the terminal to its state before `Tty::enter`; does nothing when there is nothing to undo.
 pub fn restore() {
-    // A panic while the lock was held must not keep the terminal raw.
+    // Does not wait: a panic while the lock was held must not block here.
     let undo = UNDO.try_lock().and_then(|mut undo| undo.take());
     let Some(undo) = undo else { return };
     // SAFETY: the descriptors belong to a `Tty`, whose drop undoes first; the buffer outlives the call.
@@ -36,7 +36,8 @@ pub struct Tty {
 }
 
 impl Tty {
-    /// Standard input and output, when both are terminals; the controlling terminal in place of an input that is not.
+    /// Opens standard input and output. Output must be a terminal; if input is not, the controlling terminal is used
+    /// for it.
     pub fn open() -> io::Result<Self> {
         let stdin = io::stdin();
         let input = if stdin.is_terminal() {
@@ -51,7 +52,7 @@ impl Tty {
         Ok(Self { input, output: File::from(stdout.as_fd().try_clone_to_owned()?) })
     }
 
-    /// Columns and rows; `None` when the terminal does not say.
+    /// Columns and rows; `None` when the terminal does not report them.
     pub fn size(&self) -> Option<(usize, usize)> {
         // SAFETY: all-zero is a valid winsize; the descriptor is open and the structure outlives the call.
         let size = unsafe {
@@ -64,7 +65,7 @@ impl Tty {
         (size.ws_col > 0 && size.ws_row > 0).then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
     }
 
-    /// Raw mode, then `enter`; `leave` is written when it ends.
+    /// Switches to raw mode and writes `enter`; `leave` is written when raw mode ends.
     pub fn enter(&mut self, enter: &[u8], leave: &[u8]) -> io::Result<()> {
         // SAFETY: all-zero is a valid termios; tcgetattr fills it for a descriptor we hold open.
         let before = unsafe {
@@ -91,18 +92,18 @@ impl Tty {
         self.output.write_all(enter)
     }
 
-    /// Back to how it was before `enter`.
+    /// Restores the state before `enter`.
     pub fn leave(&mut self) {
         restore();
     }
 
-    /// A second handle to write through.
+    /// A second handle for writing.
     pub fn writer(&self) -> io::Result<File> {
         self.output.try_clone()
     }
 
-    /// Reads on a thread of its own until `TtyReader` is dropped; what is read goes into `bytes`. The end of input is an
-    /// empty buffer.
+    /// Reads on a new thread until the `TtyReader` is dropped, and sends what was read to `bytes`. An empty buffer is
+    /// the end of input.
     pub fn read(&self, bytes: mpsc::Sender<Vec<u8>>) -> io::Result<TtyReader> {
         let (stopped, stop) = io::pipe()?;
         let input = File::from(self.input.try_clone()?);
@@ -117,7 +118,7 @@ impl Drop for Tty {
     }
 }
 
-/// The reading thread; dropping this ends it.
+/// The reading thread. Dropping this ends it.
 #[derive(Debug)]
 pub struct TtyReader {
     stop: Option<PipeWriter>,
@@ -126,7 +127,7 @@ pub struct TtyReader {
 
 impl Drop for TtyReader {
     fn drop(&mut self) {
-        // The closed pipe wakes the thread.
+        // Closing the pipe wakes the thread.
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -150,7 +151,7 @@ fn pump(mut input: File, stopped: &PipeReader, bytes: &mpsc::Sender<Vec<u8>>) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => 0,
         };
-        // A full queue means that the receiver is about to stop us or is very busy: wait, but not past a stop.
+        // The receiver is busy or about to stop us: wait, but not after a stop.
         let mut chunk = buffer[..read].to_vec();
         while let Err(mpsc::error::TrySendError::Full(back)) = bytes.try_send(chunk) {
             if is_stopped(stopped.as_fd()) {
@@ -182,7 +183,7 @@ fn wait(input: BorrowedFd<'_>, stopped: BorrowedFd<'_>) -> io::Result<PollResult
     Ok(if fds[1].revents().is_empty() { PollResult::Input } else { PollResult::Stop })
 }
 
-/// Waits a moment for the stop.
+/// Waits 5 ms for the stop signal.
 fn is_stopped(stopped: BorrowedFd<'_>) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut fds = [PollFd::from_borrowed_fd(stopped, PollFlags::IN)];
@@ -190,21 +191,21 @@ fn is_stopped(stopped: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&moment)).is_ok_and(|ready| ready > 0)
 }
 
-/// Stops this process until it is continued, as Ctrl+Z does. The terminal must have been put back before.
+/// Stops this process until it is continued, as Ctrl+Z does. The terminal must be restored before.
 pub fn suspend() {
     // SAFETY: sends a signal to our own process group.
     unsafe { libc::kill(0, libc::SIGTSTP) };
 }
 
-/// What `restore` writes from now on.
+/// Replaces what `restore` writes.
 pub fn on_restore(bytes: &[u8]) {
     if let Some(undo) = UNDO.lock().as_mut() {
         undo.bytes = bytes.to_vec();
     }
 }
 
-/// Runs a program that takes the terminal over, as an editor does, and waits for its end. Blocking; the terminal must
-/// have been put back and nobody else may read from it.
+/// Runs a program that uses the terminal, such as an editor, and waits for its end. Blocking; the terminal must be
+/// restored before, and nothing else may read from it.
 #[expect(clippy::disallowed_methods, reason = "it takes our place at the terminal and is waited for")]
 pub fn run_foreground(shell_command: &str, argument: &std::path::Path, cwd: &std::path::Path) -> io::Result<bool> {
     let status = std::process::Command::new("/bin/sh")

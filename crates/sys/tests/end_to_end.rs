@@ -1,4 +1,4 @@
-//! What only whole processes can show: who is left after we are gone, and files under pressure.
+//! Tests that need whole processes: which of them remain after the end of their parent, and files when writing fails.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "these tests start the fixture as a stranger would")]
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const SHAPES: [&str; 6] = ["plain", "setsid", "nohup", "daemon", "doublefork", "scrubbed"];
 
-/// The running fixture; killed when a test fails before it does so itself.
+/// The running fixture; killed when a test ends early.
 struct Fixture(Child);
 
 impl Drop for Fixture {

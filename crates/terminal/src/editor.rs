@@ -1,6 +1,6 @@
-//! The prompt editor: text, cursor, undo, kill ring, and chips that stand for pasted text and images. Positions are byte
-//! offsets at grapheme boundaries. A chip is one unit: the cursor steps over it and deleting touches it as a whole.
-//! Nothing here knows keys or colours.
+//! The prompt editor: text, cursor, undo, kill ring, and chips, which are labels for pasted text and images. Positions
+//! are byte offsets at grapheme boundaries. A chip is one unit: the cursor steps over it, and deleting removes it as a
+//! whole. This module does not know about keys or colours.
 
 pub mod chips;
 pub mod layout;
@@ -20,7 +20,7 @@ struct EditSnapshot {
     cursor: usize,
 }
 
-/// Consecutive edits of one kind are one step of undo.
+/// Kinds of edits. Consecutive edits of one kind are undone in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EditKind {
     Typing,
@@ -32,13 +32,13 @@ enum EditKind {
 pub struct Editor {
     text: String,
     cursor: usize,
-    /// The column that moves up and down aim at.
+    /// The column that vertical moves aim at; `None` after any other move.
     goal: Option<usize>,
     past: Vec<EditSnapshot>,
     future: Vec<EditSnapshot>,
     last: Option<EditKind>,
     kills: Vec<String>,
-    /// The last kill may be extended, or the last yank replaced.
+    /// Whether the last command was a kill that can be extended or a yank that can be replaced.
     chain: KillChain,
     pub chips: ChipSet,
 }
@@ -54,19 +54,19 @@ enum KillChain {
     },
 }
 
-/// What was sent: the line as shown, and as meant.
+/// A submitted prompt: the text as shown, and with its chips expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
     pub shown: String,
     pub expanded: String,
-    /// Media type and base64 data of the images in it.
+    /// Media type and base64 data of the images in the text.
     pub images: Vec<(String, String)>,
-    /// What its labels stand for, in case it comes back.
+    /// The labels in the text with their chips, so that the prompt can be restored.
     pub chips: Vec<(String, Chip)>,
 }
 
 impl Submission {
-    /// A text that was not typed here.
+    /// A text that was not typed in this editor.
     pub fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
         Self { shown: text.clone(), expanded: text, images: Vec::new(), chips: Vec::new() }
@@ -90,7 +90,7 @@ impl Editor {
         self.text.is_empty()
     }
 
-    /// Replaces everything; the cursor goes to the end. Can be undone.
+    /// Replaces the whole text; the cursor moves to the end. Can be undone.
     pub fn set(&mut self, text: impl Into<String>) {
         self.push_undo(EditKind::Other);
         self.text = text.into();
@@ -98,14 +98,14 @@ impl Editor {
         self.end_edit_chain();
     }
 
-    /// Puts a text back as it was, without a trace in undo.
+    /// Replaces text and cursor without recording an undo step.
     pub fn restore(&mut self, text: String, cursor: usize) {
         self.cursor = motion::boundary(&text, cursor);
         self.text = text;
         self.end_edit_chain();
     }
 
-    /// Takes the text out and forgets how it was made; kills stay.
+    /// Removes the text and clears the undo history; the kill ring is kept.
     pub fn take(&mut self) -> Submission {
         let shown = std::mem::take(&mut self.text);
         let expanded = self.chips.expand(&shown);
@@ -120,7 +120,7 @@ impl Editor {
         Submission { shown, expanded, images, chips }
     }
 
-    /// The text as it would be sent.
+    /// The text with its chips expanded, as it would be submitted.
     pub fn expanded(&self) -> String {
         self.chips.expand(&self.text)
     }
@@ -129,7 +129,7 @@ impl Editor {
         if text.is_empty() {
             return;
         }
-        // A blank ends a step of undo, so that undo works by words.
+        // Whitespace ends an undo step, so that undo works word by word.
         let kind =
             if text.chars().all(char::is_whitespace) || text.len() > 8 { EditKind::Other } else { EditKind::Typing };
         self.push_undo(kind);
@@ -138,7 +138,7 @@ impl Editor {
         self.end_edit_chain();
     }
 
-    /// Text from the clipboard; long text becomes a chip.
+    /// Inserts text from the clipboard; long text becomes a chip.
     pub fn paste(&mut self, text: &str) {
         let text = crate::text::clean(text);
         if chips::is_long(&text) {
@@ -238,7 +238,7 @@ impl Editor {
         self.go_exactly(motion::line_end(&self.text, self.cursor));
     }
 
-    /// One visual row up; `false` when there is none.
+    /// Moves one visual row up; returns `false` when there is none.
     pub fn up(&mut self, columns: usize) -> bool {
         self.vertical(columns, |row| row.checked_sub(1))
     }
@@ -263,7 +263,7 @@ impl Editor {
 
     pub fn kill_to_end(&mut self) {
         let end = motion::line_end(&self.text, self.cursor);
-        // At the end of a line the line break itself goes.
+        // At the end of a line, the line break is killed.
         let end = if end == self.cursor { self.step_right(self.cursor) } else { end };
         self.kill(self.cursor..end, KillSide::After);
     }
@@ -274,7 +274,7 @@ impl Editor {
         self.kill(start..self.cursor, KillSide::Before);
     }
 
-    /// Back to the last blank, as Ctrl+W does.
+    /// Kills back to the last whitespace, as Ctrl+W does.
     pub fn kill_big_word(&mut self) {
         let start = motion::big_word_left(&self.text, self.cursor);
         self.kill(start..self.cursor, KillSide::Before);
@@ -305,7 +305,7 @@ impl Editor {
         self.chain = KillChain::Kill;
     }
 
-    /// Puts a text on the kill ring.
+    /// Adds a text to the kill ring.
     pub fn push_kill(&mut self, text: String) {
         self.kills.push(text);
         if self.kills.len() > KILL_LIMIT {
@@ -320,7 +320,7 @@ impl Editor {
         self.chain = KillChain::Yank { range: start..self.cursor, index: self.kills.len() - 1 };
     }
 
-    /// Replaces what was just yanked by the kill before it.
+    /// Replaces the text that was just yanked with the previous kill.
     pub fn yank_older(&mut self) {
         let KillChain::Yank { range, index } = self.chain.clone() else { return };
         let index = index.checked_sub(1).unwrap_or(self.kills.len() - 1);

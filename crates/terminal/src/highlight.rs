@@ -1,5 +1,5 @@
-//! Syntax colours by a small table-driven lexer: comments, strings, numbers, keywords and names before a bracket. It never
-//! fails and costs one pass; what it does not understand is plain. Text is never changed.
+//! Syntax colours from a small table-driven lexer: comments, strings, numbers, keywords and names before a bracket. It
+//! never fails and needs one pass; unknown constructs stay plain. The text is never changed.
 
 mod languages;
 
@@ -7,20 +7,20 @@ use crate::style::{StyledLine, TextStyle};
 use crate::theme::{Theme, ThemeToken};
 use languages::{Language, find};
 
-/// Beyond this a block stays plain.
+/// Longer code, in bytes, stays plain.
 const LIMIT: usize = 256 * 1024;
 
-/// What a lexer is inside of between lines.
+/// The construct a lexer is in at the end of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum LexerState {
     #[default]
     Code,
     BlockComment,
-    /// A string that may span lines, by its closing mark.
+    /// A string that may span lines, with its closing mark.
     Text(&'static str),
 }
 
-/// `code` in lines with colours for the language a fence names.
+/// `code` as lines, coloured for the language named by a code fence.
 pub fn highlight(code: &str, language: &str, theme: &Theme) -> Vec<StyledLine> {
     let name = language.split([',', ' ', '{']).next().unwrap_or_default().to_ascii_lowercase();
     if name == "diff" || name == "patch" {
@@ -33,7 +33,7 @@ pub fn highlight(code: &str, language: &str, theme: &Theme) -> Vec<StyledLine> {
     code.split('\n').map(|line| Lexer { language, theme, rest: line, out: StyledLine::new() }.run(&mut state)).collect()
 }
 
-/// The language of a file, for a fence.
+/// The language name of a file, for a code fence; empty when unknown.
 pub fn language_of(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match name {
@@ -88,7 +88,7 @@ impl Lexer<'_> {
         self.rest = rest;
     }
 
-    /// Up to and with `end`; `false` when the line ends first.
+    /// Takes everything up to and including `end`; `false` when the line ends first.
     fn take_through(&mut self, end: &str, token: ThemeToken, escapes: EscapeStyle) -> bool {
         let style = self.theme.fg(token);
         let mut chars = self.rest.char_indices();
@@ -136,7 +136,7 @@ impl Lexer<'_> {
     }
 
     fn comment_begins(&self) -> bool {
-        // In shells a number sign inside a word is no comment.
+        // In shells, `#` inside a word does not start a comment.
         let free = self.out.spans.last().is_none_or(|span| span.text.ends_with(char::is_whitespace));
         self.language.comments.iter().any(|mark| self.rest.starts_with(*mark) && (*mark != "#" || free))
     }
@@ -147,7 +147,7 @@ impl Lexer<'_> {
             '\'' => "'",
             _ => "`",
         };
-        // A lifetime or an apostrophe is no string: a quote needs its partner on the line.
+        // In languages with lifetimes, a single quote that starts no character literal starts a lifetime.
         let body = &self.rest[1..];
         if quote == '\'' && self.language.lifetimes && !is_char_literal(body) {
             let len = 1 + body.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(body.len());
@@ -164,7 +164,8 @@ impl Lexer<'_> {
         let len = head + tail;
         let word = &self.rest[..len];
         let known = |word: &str| {
-            // Bytes: asked for every word of every frame, and a search for characters is many times slower on short words.
+            // Compares bytes: this runs for every word of every frame, and searching characters is much slower on short
+            // words.
             let mut keywords = self.language.keywords.as_bytes().split(|byte| *byte == b' ');
             let word = word.as_bytes();
             if self.language.any_case {

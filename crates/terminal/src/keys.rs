@@ -1,4 +1,4 @@
-//! Keys: what they are (`Key`), how they come in as bytes (`decode`), and what they do (`bindings`).
+//! Keys: their type (`KeyPress`), decoding from bytes (`decode`), and their actions (`bindings`).
 
 pub mod bindings;
 pub mod decode;
@@ -44,7 +44,7 @@ impl KeyMods {
     }
 }
 
-/// A key press. A character with no other modifier carries its shift in itself: `A`, not shift and `a`.
+/// A key press. A character without other modifiers includes its shift: `A`, not shift and `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyPress {
     pub code: KeyCode,
@@ -83,7 +83,7 @@ impl KeyPress {
         Self::new(KeyCode::Char(c), KeyMods::ALT)
     }
 
-    /// The character to insert, when the key is one.
+    /// The character to insert; `None` when the key is not a plain character.
     pub fn text(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if self.mods.is_none() => Some(c),
@@ -108,14 +108,14 @@ fn lower(c: char) -> char {
     }
 }
 
-/// What the terminal sent.
+/// Input from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalInput {
     Key(KeyPress),
-    /// With `\n` line ends.
+    /// Pasted text with `\n` line ends.
     Paste(String),
     Focus(FocusChange),
-    /// The terminal answers a question: the sequence without its introducer, e.g. `]11;rgb:…` or `[?1u`.
+    /// The terminal's answer to a query: the sequence without its escape byte, e.g. `]11;rgb:…` or `[?1u`.
     Report(String),
 }
 

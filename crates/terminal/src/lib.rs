@@ -1,5 +1,6 @@
-//! What any program in a terminal needs, without a word about sessions: styled text and its width, the surface that alone
-//! writes to the screen, keys and their bindings, a line editor, Markdown and source code as styled lines, colour themes.
+//! Building blocks of a terminal program, independent of sessions: styled text and its width, the surface that is the
+//! only writer to the screen, keys and their bindings, a line editor, Markdown and source code as styled lines, colour
+//! themes.
 
 pub mod editor;
 pub mod highlight;

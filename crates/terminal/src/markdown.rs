@@ -1,5 +1,6 @@
-//! Markdown as styled logical lines. Prose is left unwrapped for the terminal to wrap; tables are laid out for a width.
-//! While a reply streams only its open end is parsed: `closed` says up to where the text can no longer change its look.
+//! Markdown as styled logical lines. Prose is not wrapped here, because the terminal wraps it; tables are laid out for
+//! a width. While a reply streams, only its last block is parsed again: `closed_length` returns how much of the text
+//! can no longer change.
 
 mod table;
 
@@ -11,7 +12,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use std::sync::Arc;
 use table::MarkdownTable;
 
-/// How it is to look.
+/// Settings for rendering.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkdownOptions<'a> {
     pub theme: &'a Theme,
@@ -31,7 +32,7 @@ fn options() -> Options {
 
 /// The length of the part of `source` whose blocks are complete: everything before the last block.
 pub fn closed_length(source: &str) -> usize {
-    // A line that is not complete may still belong to the block before it.
+    // An incomplete line may still belong to the block before it.
     let source = &source[..source.rfind('\n').map_or(0, |at| at + 1)];
     let mut depth = 0_usize;
     let mut last = 0;
@@ -63,7 +64,7 @@ pub fn closed_length(source: &str) -> usize {
     if ends_at_blank && source.ends_with("\n\n") { source.len() } else { last }
 }
 
-/// All blocks of `source`, separated by blank lines.
+/// Renders all blocks of `source`, separated by blank lines.
 pub fn render(source: &str, look: &MarkdownOptions<'_>) -> Vec<StyledLine> {
     let source = text::clean(source);
     let mut writer = MarkdownWriter::new(look);
@@ -73,10 +74,10 @@ pub fn render(source: &str, look: &MarkdownOptions<'_>) -> Vec<StyledLine> {
     writer.finish()
 }
 
-/// Something that indents what stands in it.
+/// An enclosing block that indents its content.
 #[derive(Debug)]
 struct BlockIndent {
-    /// Before the first line only; taken when it was written.
+    /// Written before the first line only; `None` afterwards.
     marker: Option<StyledLine>,
     rest: StyledLine,
 }
@@ -86,18 +87,18 @@ struct MarkdownWriter<'a> {
     look: &'a MarkdownOptions<'a>,
     lines: Vec<StyledLine>,
     current: StyledLine,
-    /// Whether the current line has its indents already.
+    /// True when the indents of the current line are already written.
     begun: bool,
     styles: Vec<TextStyle>,
     indents: Vec<BlockIndent>,
-    /// Open lists and their next number.
+    /// Open lists with their next number; `None` for a bullet list.
     lists: Vec<Option<u64>>,
     link: Option<Arc<str>>,
-    /// Where the text of the open link began, to tell whether it shows its target.
+    /// The text of the open link, to check whether it already shows the target.
     link_text: String,
     code: Option<(String, String)>,
     table: Option<MarkdownTable>,
-    /// A block has ended: the next one is set off.
+    /// A block has ended: a blank line precedes the next one.
     gap: bool,
 }
 
@@ -314,7 +315,7 @@ impl<'a> MarkdownWriter<'a> {
     fn end_link(&mut self) {
         self.styles.pop();
         let Some(target) = self.link.take() else { return };
-        // Where links cannot be followed the target must be readable.
+        // The target is shown because not all terminals can follow links.
         let shows_itself = self.link_text == *target || target.starts_with('#');
         if !shows_itself && self.table.is_none() && target.len() <= 200 {
             let style = self.style().with(self.fg(ThemeToken::Inactive));

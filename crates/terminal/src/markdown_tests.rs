@@ -76,7 +76,7 @@ proptest! {
         let whole: String = parts.concat();
         let theme = Theme::default();
         let look = MarkdownOptions { theme: &theme, columns: 60, syntax: SyntaxColouring::Coloured };
-        // Blocks are taken out as they close, as streaming does.
+        // Blocks are removed as they close, as in streaming.
         let (mut source, mut printed) = (String::new(), Vec::new());
         let take = |text: &str, printed: &mut Vec<StyledLine>| {
             let lines = render(text, &look);
@@ -85,7 +85,7 @@ proptest! {
             }
             printed.extend(lines);
         };
-        // One character at a time: a block must not close because its next line has only begun.
+        // One character at a time: a block must not close when only the beginning of its next line has arrived.
         for part in whole.chars() {
             source.push(part);
             let done = closed_length(&source);

@@ -1,11 +1,11 @@
-//! Styled text: spans, lines and their encoding as terminal bytes. Encoding is the only place where escape sequences for
-//! colours are made; text is written without its control characters, whatever it contains.
+//! Styled text: spans, lines and their encoding as terminal bytes. All escape sequences for colours are generated here;
+//! control characters in text are never written.
 
 use crate::text;
 use std::io::Write;
 use std::sync::Arc;
 
-/// One of the 16 colours of the terminal's own palette, one of 256, or a free one.
+/// One of the 16 colours of the terminal's palette, one of 256, or an RGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Colour {
     Ansi(u8),
@@ -16,7 +16,7 @@ pub enum Colour {
 /// How many colours the terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColourDepth {
-    /// Attributes only.
+    /// No colours, only attributes.
     None,
     Ansi16,
     Ansi256,
@@ -86,7 +86,7 @@ impl TextStyle {
         Self { bg: colour.or(self.bg), ..self }
     }
 
-    /// `over` where it says something, else this.
+    /// Combines two styles; colours of `over` have priority.
     #[must_use]
     pub fn with(self, over: Self) -> Self {
         Self {
@@ -109,11 +109,11 @@ pub struct StyledSpan {
     pub link: Option<Arc<str>>,
 }
 
-/// A logical line. As finished content the terminal wraps it; in the live region it is one row.
+/// A logical line. The terminal wraps finished lines; in the live region a line is one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StyledLine {
     pub spans: Vec<StyledSpan>,
-    /// Background up to the right edge.
+    /// Background colour up to the right edge.
     pub fill: Option<Colour>,
 }
 
@@ -161,7 +161,7 @@ impl StyledLine {
         self
     }
 
-    /// What has no style of its own gets this one.
+    /// Applies a base style under the styles of all spans.
     #[must_use]
     pub fn over(mut self, style: TextStyle) -> Self {
         for span in &mut self.spans {
@@ -184,12 +184,12 @@ impl StyledLine {
         self.spans.iter().map(|span| text::width(&span.text)).sum()
     }
 
-    /// The characters alone.
+    /// The text without styles.
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The part between two byte offsets of `text()`.
+    /// The part in a range of byte offsets of `text()`.
     #[must_use]
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
         let mut out = Self { spans: Vec::new(), fill: self.fill };
@@ -206,7 +206,7 @@ impl StyledLine {
         out
     }
 
-    /// At most `columns`, with an ellipsis when something was cut.
+    /// The line cut to at most `columns`, with an ellipsis if something was cut.
     #[must_use]
     pub fn truncated(&self, columns: usize) -> Self {
         if self.width() <= columns {
@@ -221,7 +221,7 @@ impl StyledLine {
         out
     }
 
-    /// Rows of at most `columns`; those after the first begin with `indent` blanks.
+    /// Wraps into rows of at most `columns`; all but the first are indented by `indent` blanks.
     pub fn wrapped(&self, columns: usize, indent: usize) -> Vec<Self> {
         if self.width() <= columns {
             return vec![self.clone()];
@@ -244,7 +244,7 @@ impl StyledLine {
     }
 }
 
-/// `text::wrap` with a first row wider than the others.
+/// Like `text::wrap`, but the first row may be wider than the others.
 fn wrap_ranges(text: &str, first: usize, rest: usize) -> Vec<std::ops::Range<usize>> {
     if first == rest {
         return text::wrap(text, first, rest);
@@ -264,12 +264,12 @@ impl From<&str> for StyledLine {
     }
 }
 
-/// Lines of a plain text.
+/// The lines of a plain text, all in one style.
 pub fn lines_of(text: &str, style: TextStyle) -> Vec<StyledLine> {
     text.split('\n').map(|line| StyledLine::styled(line, style)).collect()
 }
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalCapabilities {
     pub depth: ColourDepth,
@@ -283,12 +283,12 @@ pub enum BackgroundFill {
     TextOnly,
 }
 
-/// Appends the bytes of a line; they begin and end in the plain style.
+/// Appends the bytes of a line; they start and end with the plain style.
 pub fn encode(line: &StyledLine, can: TerminalCapabilities, fill: BackgroundFill, out: &mut Vec<u8>) {
     if let (Some(colour), BackgroundFill::ToEdge) = (line.fill, fill)
         && can.depth != ColourDepth::None
     {
-        // Ahead of the text: erasing after a full row would take its last character.
+        // Written before the text: erasing after a full row would remove its last character.
         sgr(TextStyle::PLAIN.on(Some(colour)), can.depth, out);
         out.extend_from_slice(b"\x1b[K\x1b[0m");
     }
@@ -313,7 +313,7 @@ pub fn encode(line: &StyledLine, can: TerminalCapabilities, fill: BackgroundFill
     }
 }
 
-/// Sets a style on top of the plain one; `false` when there was nothing to set.
+/// Sets a style on top of the plain one; returns `false` when there was nothing to set.
 fn sgr(style: TextStyle, depth: ColourDepth, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.extend_from_slice(b"\x1b[");
@@ -361,7 +361,7 @@ fn colour_code(colour: Colour, depth: ColourDepth, base: u8, out: &mut Vec<u8>) 
     }
 }
 
-/// The nearest colour the terminal can show.
+/// The nearest colour that the terminal can show; `None` when it shows no colours.
 pub fn reduce_colour(colour: Colour, depth: ColourDepth) -> Option<Colour> {
     match (depth, colour) {
         (ColourDepth::None, _) => None,
@@ -393,7 +393,7 @@ fn components(n: u8) -> (u8, u8, u8) {
     }
 }
 
-/// The usual values of the 16 colours; themes of terminals differ.
+/// Common values of the 16 colours; terminals differ.
 const PALETTE: [(u8, u8, u8); 16] = [
     (0, 0, 0),
     (205, 0, 0),

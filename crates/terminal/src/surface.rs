@@ -1,10 +1,10 @@
 //! The only writer to the terminal. Finished lines are printed once, as logical lines: the terminal wraps them, keeps
-//! them in its own scrollback and reflows them. Below them stands the live region, redrawn by line difference.
+//! them in its scrollback and reflows them. The live region is below them; only its changed lines are redrawn.
 //!
-//! Guarantees: nothing above the live region is ever written to again; the scrollback is never cleared; a frame is
-//! never taller than the screen; every draw is one write. Only relative motion is used, so it does not matter where on
-//! the screen the program was started, and rows of the live region are drawn with wrapping off, so that a disagreement
-//! about the width of a character cannot shift them.
+//! Guarantees: nothing above the live region is ever written again; the scrollback is never cleared; a frame is never
+//! taller than the screen; every draw is one write. Only relative cursor motion is used, so the position on the screen
+//! at start does not matter. Rows of the live region are drawn with wrapping off, so that a different opinion of the
+//! terminal about the width of a character cannot shift them.
 
 use crate::style::{BackgroundFill, StyledLine, TerminalCapabilities, encode};
 use crate::text;
@@ -17,14 +17,14 @@ pub struct TerminalSize {
     pub rows: usize,
 }
 
-/// Where the terminal's cursor stands: row and column of the frame.
+/// The cursor position: row and column in the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caret {
     pub row: usize,
     pub column: usize,
 }
 
-/// The whole live region.
+/// The content of the live region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFrame {
     pub lines: Vec<StyledLine>,
@@ -32,10 +32,10 @@ pub struct LiveFrame {
     pub caret: Option<Caret>,
 }
 
-/// What a narrower terminal does with rows that no longer fit.
+/// What the terminal does with rows that are too long after it became narrower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reflow {
-    /// They continue on rows of their own.
+    /// They continue on additional rows.
     Wraps,
     /// They are cut.
     Cuts,
@@ -45,30 +45,30 @@ pub enum Reflow {
 pub struct TerminalProfile {
     pub capabilities: TerminalCapabilities,
     pub reflow: Reflow,
-    /// Synchronized output; harmless where it is not known.
+    /// Use synchronized output; terminals that do not support it ignore it.
     pub synchronized: bool,
 }
 
-/// Clears from the left edge down. Not from the very corner of the screen: tmux keeps what is cleared from there in its
-/// scrollback.
+/// Clears from the left edge down. It does not start in the top left corner of the screen, because tmux moves text that
+/// is cleared from there into its scrollback.
 const ERASE: &[u8] = b"\x1b[K\x1b[C\x1b[J\r";
 
-/// Cells by which terminals may disagree about the cursor after a reflow.
+/// Number of cells by which terminals may differ about the cursor column after a reflow.
 const SLACK: usize = 2;
 
-/// One row as it stands on the screen.
+/// One row as shown on the screen.
 #[derive(Debug)]
 struct ScreenRow {
     bytes: Vec<u8>,
-    /// Without styles.
+    /// The text without styles.
     text: String,
     width: usize,
-    /// What it was made of: nearly all rows of a frame are those of the frame before, and need not be made again.
+    /// The line the row was made from. Most rows are the same in the next frame and can be reused.
     line: StyledLine,
     columns: usize,
 }
 
-/// By what can be seen.
+/// Compares only what is visible.
 impl PartialEq for ScreenRow {
     fn eq(&self, other: &Self) -> bool {
         self.width == other.width && self.bytes == other.bytes && self.text == other.text
@@ -82,15 +82,15 @@ pub struct Surface<W> {
     out: W,
     profile: TerminalProfile,
     size: TerminalSize,
-    /// What the screen shows of the live region.
+    /// The rows of the live region on the screen.
     rows: Vec<Arc<ScreenRow>>,
-    /// Where the cursor is, relative to the first row.
+    /// The cursor position relative to the first row.
     caret: Caret,
     hidden: bool,
-    /// The terminal may have moved what we drew.
+    /// The terminal may have moved or changed the drawn rows.
     stale: bool,
-    /// The cursor may have left its place: it stood where its row was broken, or there were several sizes since the last
-    /// draw and nobody knows what the terminal made of those in between.
+    /// The cursor position is uncertain: the cursor was near the point where its row was broken, or the size changed
+    /// several times since the last draw and the terminal's handling of the intermediate sizes is unknown.
     unsure: bool,
     buffer: Vec<u8>,
 }
@@ -118,7 +118,7 @@ impl<W: Write> Surface<W> {
         self.profile
     }
 
-    /// The terminal has this size now; what it shows is repaired by the next draw.
+    /// Sets the new size of the terminal; the next draw repairs the screen.
     pub fn resize(&mut self, size: TerminalSize) {
         let size = clamp_size(size);
         if size != self.size {
@@ -130,12 +130,12 @@ impl<W: Write> Surface<W> {
         }
     }
 
-    /// Someone else wrote to the screen: the next draw repaints the live region as a whole.
+    /// Another program wrote to the screen: the next draw repaints the whole live region.
     pub fn invalidate(&mut self) {
         self.stale = true;
     }
 
-    /// Another program had the terminal: what was drawn is no longer below the cursor.
+    /// Another program used the terminal: the drawn rows are no longer at the cursor.
     pub fn reset(&mut self) {
         self.rows.clear();
         self.caret = Caret::default();
@@ -144,7 +144,7 @@ impl<W: Write> Surface<W> {
         self.hidden = false;
     }
 
-    /// Prints `finished` above the live region and makes that equal `frame`. Writes nothing when nothing changes.
+    /// Prints `finished` above the live region and shows `frame` in it. Writes nothing when nothing has changed.
     pub fn draw(&mut self, finished: &[StyledLine], frame: &LiveFrame) -> io::Result<()> {
         let (rows, caret) = self.prepare(frame);
         if finished.is_empty() && !self.stale && rows == self.rows && self.is_caret_at(caret) {
@@ -168,7 +168,7 @@ impl<W: Write> Surface<W> {
         self.flush()
     }
 
-    /// Prints `finished` and takes the live region away; the cursor stands where it began.
+    /// Prints `finished` and removes the live region; the cursor is left on the row below.
     pub fn leave(&mut self, finished: &[StyledLine]) -> io::Result<()> {
         self.buffer.clear();
         self.begin();
@@ -182,7 +182,7 @@ impl<W: Write> Surface<W> {
         self.flush()
     }
 
-    /// Bytes that draw nothing: modes, title, bell.
+    /// Sends bytes that draw nothing: modes, title, bell.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
         self.out.flush()
@@ -190,7 +190,7 @@ impl<W: Write> Surface<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.write_all(&self.buffer)?;
-        // A long reply must not keep its buffer for ever.
+        // Releases the large buffer of a long reply.
         if self.buffer.capacity() > 1 << 20 {
             self.buffer = Vec::new();
         }
@@ -213,7 +213,7 @@ impl<W: Write> Surface<W> {
         }
     }
 
-    /// The rows to show: the last ones when there are too many, each within the width.
+    /// The rows to show: the last ones if there are too many, each cut to the width.
     fn prepare(&self, frame: &LiveFrame) -> (Vec<Arc<ScreenRow>>, Option<Caret>) {
         let skipped = frame.lines.len().saturating_sub(self.size.rows);
         let lines = &frame.lines[skipped..];
@@ -226,14 +226,15 @@ impl<W: Write> Surface<W> {
         (rows, caret)
     }
 
-    /// The row that shows this line already, at its place counted from the first row or from the last.
+    /// A row on the screen that already shows this line, at the same position counted from the first or from the last
+    /// row.
     fn shown(&self, line: &StyledLine, index: usize, count: usize) -> Option<Arc<ScreenRow>> {
         let from_last = (self.rows.len() + index).checked_sub(count);
         let mut places = [Some(index), from_last].into_iter().flatten().filter_map(|at| self.rows.get(at));
         places.find(|row| row.columns == self.size.columns && row.line == *line).cloned()
     }
 
-    /// Blanks at the end are not written: some terminals would wrap them when they reflow.
+    /// Makes a row. Blanks at the end are not written, because some terminals would wrap them in a reflow.
     fn row(&self, source: &StyledLine) -> ScreenRow {
         let columns = self.size.columns;
         let mut line = source.truncated(columns);
@@ -259,23 +260,23 @@ impl<W: Write> Surface<W> {
         }
     }
 
-    /// From the cursor to the first row of the live region, wherever a resize has put it. The terminal stops at the top
-    /// of the screen by itself.
+    /// Moves from the cursor to the first row of the live region, also after a resize. The terminal stops at the top of
+    /// the screen.
     fn move_to_top(&mut self) {
         up(self.rows_above(), &mut self.buffer);
         self.buffer.push(b'\r');
         self.caret = Caret::default();
     }
 
-    /// How many rows of the live region stand above the cursor.
+    /// Number of rows of the live region above the cursor.
     fn rows_above(&self) -> usize {
         if self.stale && self.profile.reflow == Reflow::Wraps {
             let columns = self.size.columns;
             let before: usize =
                 self.rows.iter().take(self.caret.row).map(|row| text::rows_of(&row.text, columns)).sum();
             let own = self.rows.get(self.caret.row).map_or("", |row| row.text.as_str());
-            // Terminals differ where a row is broken under the cursor, and what they did then shows at every later size.
-            // One row too few leaves a row of ours behind, one too many would take a finished line away.
+            // Terminals differ when a row is broken at the cursor, and the difference persists at every later size. One
+            // row too few leaves an old row on the screen; one too many would erase a finished line.
             let sure = if self.unsure { 0 } else { self.caret.column.saturating_sub(SLACK) };
             before + text::rows_before(own, sure, columns)
         } else {
@@ -283,7 +284,7 @@ impl<W: Write> Surface<W> {
         }
     }
 
-    /// Finished lines, from the left edge; afterwards the cursor is at the left edge again.
+    /// Prints finished lines, starting and ending at the left edge.
     fn print(&mut self, finished: &[StyledLine]) {
         for line in finished {
             encode(line, self.profile.capabilities, BackgroundFill::ToEdge, &mut self.buffer);
@@ -291,7 +292,7 @@ impl<W: Write> Surface<W> {
         }
     }
 
-    /// Makes the rows on the screen equal `rows`, touching only those that differ.
+    /// Makes the rows on the screen equal to `rows`; writes only those that differ.
     fn paint(&mut self, rows: Vec<Arc<ScreenRow>>) {
         let old = std::mem::take(&mut self.rows);
         for (index, row) in rows.iter().enumerate() {
@@ -302,7 +303,7 @@ impl<W: Write> Surface<W> {
             if before.is_some() || index == 0 {
                 self.go(index);
             } else {
-                // A row that does not exist yet: the line feed makes it, scrolling if need be.
+                // The row does not exist yet: the line feed creates it and scrolls if necessary.
                 self.go(index - 1);
                 self.buffer.extend_from_slice(b"\r\n");
                 self.caret = Caret { row: index, column: 0 };
@@ -318,7 +319,7 @@ impl<W: Write> Surface<W> {
                 self.go(0);
             } else {
                 self.go(rows.len() - 1);
-                // The row below exists: it held an old line.
+                // The row below exists because it showed an old line.
                 self.buffer.extend_from_slice(b"\r\n");
                 self.caret = Caret { row: rows.len(), column: 0 };
             }
@@ -327,7 +328,7 @@ impl<W: Write> Surface<W> {
         self.rows = rows;
     }
 
-    /// To the left edge of an existing row.
+    /// Moves to the left edge of an existing row.
     fn go(&mut self, row: usize) {
         if row < self.caret.row {
             up(self.caret.row - row, &mut self.buffer);
@@ -348,13 +349,13 @@ impl<W: Write> Surface<W> {
             self.buffer.extend_from_slice(b"\x1b[?25h");
             self.hidden = false;
         } else {
-            // A column of its own: the pending wrap after a full row would count differently when reflowed.
+            // Moves to column 0: a pending wrap after a full row would be counted differently in a reflow.
             self.go(self.rows.len().saturating_sub(1));
         }
     }
 }
 
-/// A terminal that reports nothing usable is treated as a small one.
+/// A size of 0 is replaced with 80 columns or 24 rows.
 fn clamp_size(size: TerminalSize) -> TerminalSize {
     TerminalSize {
         columns: if size.columns == 0 { 80 } else { size.columns },

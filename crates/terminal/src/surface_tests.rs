@@ -29,7 +29,7 @@ impl Dimensions for Dims {
     }
 }
 
-/// A terminal that reflows.
+/// A terminal emulator that reflows.
 struct Emulator {
     term: Term<VoidListener>,
     parser: Processor,
@@ -48,7 +48,7 @@ impl Emulator {
         self.term.resize(Dims(size));
     }
 
-    /// Scrollback and screen as logical lines, trailing blanks removed.
+    /// Scrollback and screen as logical lines, without trailing blanks.
     fn lines(&self) -> Vec<String> {
         let grid = self.term.grid();
         let mut lines = vec![String::new()];
@@ -218,7 +218,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![3 => draw, 2 => resize]
 }
 
-/// A text of `width` columns with wide, combining and right-to-left characters and emoji in it; no blanks.
+/// A text of `width` columns that contains wide, combining and right-to-left characters and emoji, but no blanks.
 fn body(width: usize, tag: &str) -> String {
     let mut text = tag.to_owned();
     let mut n = 0;
@@ -230,7 +230,7 @@ fn body(width: usize, tag: &str) -> String {
     text
 }
 
-/// The finished lines of `lines`, in order, however they were joined with remains of live rows.
+/// The finished lines found in `lines`, in order, even if joined with remains of live rows.
 fn finished_in(lines: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for line in lines {
@@ -255,10 +255,11 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Resize { columns, rows } => {
                 size = TerminalSize { columns: *columns, rows: *rows };
                 bench.resize(*columns, *rows);
-                // At the top of the screen the terminal pushes the beginning of rows into its scrollback, out of reach.
+                // At the top of the screen, the terminal moves the beginning of rows into its scrollback, where they
+                // cannot be changed.
                 let drawn: usize = bench.surface.rows.iter().map(|row| text::rows_of(&row.text, size.columns)).sum();
                 overflowed |= bench.screen.cursor().0 < drawn;
-                // The cursor stood where a row was broken: a row may stay behind.
+                // The cursor was where a row was broken: an old row may stay on the screen.
                 overflowed |= bench.surface.unsure;
             }
             Step::Draw { finished, live, caret } => {
@@ -302,7 +303,7 @@ proptest! {
     }
 }
 
-/// What the interface shows at this width: a blank row, a rule, the prompt, a rule, the line below.
+/// The interface at this width: a blank row, a rule, the prompt, a rule, the line below.
 fn prompt(columns: usize, typed: usize) -> LiveFrame {
     let rule = "─".repeat(columns);
     let typed = body(typed, "> ");
@@ -321,7 +322,7 @@ fn check_prompt(steps: &[(usize, usize, usize)]) -> Result<(), TestCaseError> {
     for (columns, rows, typed) in steps {
         size = TerminalSize { columns: *columns, rows: *rows };
         bench.resize(*columns, *rows);
-        // What the terminal has pushed into its scrollback is out of reach.
+        // Rows that the terminal moved into its scrollback cannot be changed.
         exact &= bench.screen.cursor().0 >= bench.surface.rows_above() && !bench.surface.unsure;
         let line = format!("F{}:;", printed.len());
         bench.draw(&[&line], &prompt(*columns, *typed));

@@ -1,13 +1,13 @@
-//! Columns of text: how wide it is, where it may be broken, how it is cut. Works on grapheme clusters and never splits
-//! one. Makes no assumption about how the terminal will show a cluster beyond its column count.
+//! Width, wrapping and truncation of text in columns. Works on grapheme clusters and never splits one. Assumes nothing
+//! about how the terminal shows a cluster except its number of columns.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Tabs in shown text become this.
+/// Replacement for tabs in shown text.
 pub const TAB: &str = "    ";
 
-/// Columns of one grapheme cluster; a control character has none.
+/// Columns of one grapheme cluster; 0 for a control character.
 pub fn cluster_width(cluster: &str) -> usize {
     let mut chars = cluster.chars();
     if let (Some(only), None) = (chars.next(), chars.next())
@@ -29,13 +29,14 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(cluster_width).sum()
 }
 
-/// Takes one column and joins with nothing beside it: letters, punctuation, rules and boxes, of which frames are full.
+/// True for characters that take one column and never combine with others: letters, punctuation, and the lines and
+/// boxes that frames contain.
 fn is_single(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2500}'..='\u{259f}')
 }
 
-/// Makes foreign text safe and measurable: tabs become spaces, other controls and direction overrides vanish, line
-/// breaks stay.
+/// Makes foreign text safe and measurable: tabs become spaces, other control characters and direction overrides are
+/// removed, line breaks are kept.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -52,7 +53,7 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Drops the rest of an escape sequence, so that its letters do not show up as text.
+/// Skips the rest of an escape sequence, so that its letters do not appear as text.
 fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match rest.peek() {
         Some('[') => {
@@ -90,12 +91,12 @@ fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Characters that reorder or hide what stands beside them.
+/// Characters that reorder or hide the text next to them.
 pub fn is_override(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{feff}')
 }
 
-/// The longest prefix of at most `columns`, as a byte length.
+/// Byte length of the longest prefix of at most `columns`.
 pub fn fit(text: &str, columns: usize) -> usize {
     let mut used = 0;
     for (at, cluster) in text.grapheme_indices(true) {
@@ -107,7 +108,7 @@ pub fn fit(text: &str, columns: usize) -> usize {
     text.len()
 }
 
-/// At most `columns`, with an ellipsis when something was cut.
+/// The text cut to at most `columns`, with an ellipsis if something was cut.
 pub fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -116,8 +117,8 @@ pub fn truncate(text: &str, columns: usize) -> String {
     format!("{}…", &text[..fit(text, room)])
 }
 
-/// Hints with dots between them; those with the highest numbers are left out until the rest fits. The one with the
-/// lowest number always stays.
+/// Joins hints with dots. While they do not fit, the one with the highest number is left out; the one with the lowest
+/// number always stays.
 pub fn keys_within(keys: &[(&str, u8)], columns: usize) -> String {
     let mut shown = keys.to_vec();
     loop {
@@ -130,20 +131,20 @@ pub fn keys_within(keys: &[(&str, u8)], columns: usize) -> String {
     }
 }
 
-/// Where to break `text` so that every row has at most `columns`: byte ranges without the blanks at the breaks.
-/// A word that is too long is cut. Never empty.
+/// Breaks `text` into rows of at most `columns` (the first row: at most `first`). Returns byte ranges without the
+/// blanks at the breaks. A word that is too long is cut. Never empty.
 pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usize>> {
     let columns = columns.max(1);
     let mut rows = Vec::new();
     let mut room = first.clamp(1, columns);
-    // The row being filled, and the last place where it may break.
+    // The row being filled, and the last position where it can be broken.
     let (mut start, mut used) = (0, 0);
     let mut blank: Option<(usize, usize)> = None;
     for (at, cluster) in text.grapheme_indices(true) {
         let wide = cluster_width(cluster);
         if cluster == " " {
             if used + wide > room {
-                // A blank never starts a row: it is the break itself.
+                // A blank never starts a row: the row is broken there.
                 rows.push(start..at);
                 (start, used, room, blank) = (at + 1, 0, columns, None);
                 continue;
@@ -173,8 +174,8 @@ pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usi
     rows
 }
 
-/// Where a terminal that breaks rows anywhere puts the cell at `column` of `text`: how many rows further down. A wide
-/// character is not split, so it may leave the last column free.
+/// The row, counted from 0, in which a terminal that breaks rows anywhere shows the cell at `column` of `text`. A wide
+/// character is not split, so it may leave the last column empty.
 pub fn rows_before(text: &str, column: usize, columns: usize) -> usize {
     let columns = columns.max(2);
     let (mut row, mut used, mut seen) = (0, 0, 0);
@@ -189,11 +190,11 @@ pub fn rows_before(text: &str, column: usize, columns: usize) -> usize {
         used += wide;
         seen += wide;
     }
-    // Blank cells behind the text.
+    // Blank cells after the text.
     row + (used + column.saturating_sub(seen)) / columns
 }
 
-/// How many rows such a terminal needs for `text`.
+/// Number of rows that such a terminal needs for `text`.
 pub fn rows_of(text: &str, columns: usize) -> usize {
     rows_before(text, width(text).saturating_sub(1), columns) + 1
 }

@@ -1,5 +1,6 @@
-//! Colours by name. A theme is a table from token to colour; built-in ones differ in their tables only, custom ones are a
-//! base and overrides. Unknown tokens and colours are ignored. Where the terminal's own colours will do, they are used.
+//! Colours by name. A theme is a table from tokens to colours; built-in themes differ only in their tables, custom
+//! themes consist of a base and overrides. Unknown tokens and colours are ignored. The terminal's default colours are
+//! used where they are sufficient.
 
 use crate::style::{Colour, ColourDepth, TextStyle};
 use serde::Deserialize;
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 
 macro_rules! tokens {
     ($($variant:ident $name:literal),* $(,)?) => {
-        /// What a colour is for. The names are those of theme files.
+        /// The purpose of a colour. The names are those of theme files.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ThemeToken { $($variant),* }
 
@@ -62,7 +63,7 @@ tokens! {
     CodeName "codeName",
 }
 
-/// The built-in tables.
+/// The built-in themes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseTheme {
     Dark,
@@ -120,7 +121,7 @@ pub struct Theme {
     overrides: BTreeMap<ThemeToken, Colour>,
 }
 
-/// A file of the themes directory.
+/// A file in the themes directory.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ThemeFile {
@@ -133,7 +134,7 @@ impl Theme {
         Self { base, overrides: BTreeMap::new() }
     }
 
-    /// A custom theme. Whatever cannot be read is ignored; text that is no JSON object gives the dark theme.
+    /// A custom theme. Invalid parts are ignored; text that is not a JSON object gives the dark theme.
     pub fn parse(json: &str) -> Self {
         let file: ThemeFile = serde_json::from_str(json).unwrap_or_default();
         let base = file.base.as_deref().and_then(BaseTheme::parse).unwrap_or(BaseTheme::Dark);
@@ -152,7 +153,7 @@ impl Theme {
         self.overrides.get(&token).copied().or_else(|| built_in(self.base, token))
     }
 
-    /// Text in this colour.
+    /// A style with this text colour.
     pub fn fg(&self, token: ThemeToken) -> TextStyle {
         TextStyle::fg(self.colour(token))
     }
@@ -168,7 +169,7 @@ impl Default for Theme {
     }
 }
 
-/// `None`: the terminal's default colour.
+/// The colour in a built-in theme; `None` is the terminal's default colour.
 fn built_in(base: BaseTheme, token: ThemeToken) -> Option<Colour> {
     if base.is_daltonized()
         && let Some(colour) = daltonized(base, token)
@@ -220,7 +221,7 @@ fn built_in(base: BaseTheme, token: ThemeToken) -> Option<Colour> {
     }
 }
 
-/// Blue and orange in place of green and red.
+/// Uses blue and orange instead of green and red; `None` keeps the colour of the base.
 fn daltonized(base: BaseTheme, token: ThemeToken) -> Option<Colour> {
     let pick = |dark: (u8, u8, u8), pale: (u8, u8, u8)| {
         let (r, g, b) = if base.is_light() { pale } else { dark };
@@ -277,7 +278,7 @@ fn parse_hex(hex: &str) -> Option<Colour> {
     }
 }
 
-/// What the environment says about colours.
+/// Environment variables that concern colours.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ColourHints<'a> {
     pub term: &'a str,
@@ -286,7 +287,7 @@ pub struct ColourHints<'a> {
     pub force_color: Option<&'a str>,
 }
 
-/// How many colours to use.
+/// The number of colours to use.
 pub fn depth(hints: ColourHints<'_>) -> ColourDepth {
     if hints.no_color {
         return ColourDepth::None;
@@ -311,7 +312,7 @@ pub fn depth(hints: ColourHints<'_>) -> ColourDepth {
     }
 }
 
-/// The base for a background colour as OSC 11 reports it: `rgb:RRRR/GGGG/BBBB`.
+/// The base theme for a background colour as OSC 11 reports it: `rgb:RRRR/GGGG/BBBB`. `None` when it cannot be read.
 pub fn base_for_background(report: &str) -> Option<BaseTheme> {
     let mut parts = report.strip_prefix("rgb:").or_else(|| report.strip_prefix("rgba:"))?.split('/');
     let mut component = || {

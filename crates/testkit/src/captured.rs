@@ -1,4 +1,4 @@
-//! A request as the server received it, with getters for what tests ask about.
+//! A request as the server received it, with getters for the parts that tests check.
 
 use serde_json::Value;
 use std::time::Instant;
@@ -9,7 +9,7 @@ pub struct CapturedRequest {
     /// Path without the query.
     pub path: String,
     pub query: Option<String>,
-    /// Names in lower case, in order of arrival.
+    /// Header names are in lower case, in order of arrival.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     /// `Null` when the body is not JSON.
@@ -18,7 +18,7 @@ pub struct CapturedRequest {
 }
 
 impl CapturedRequest {
-    /// First value of a header, by any spelling.
+    /// First value of a header; the case of `name` does not matter.
     pub fn header(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
         self.headers.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
@@ -50,7 +50,7 @@ impl CapturedRequest {
         text_of(&blocks.iter().filter(|b| !is_reminder(b)).cloned().collect(), "\n")
     }
 
-    /// Text of every message in order, whatever its role.
+    /// Text of all messages in order, of every role.
     pub fn all_text(&self) -> String {
         self.messages().iter().map(|m| text_of(&m["content"], "\n")).collect::<Vec<_>>().join("\n")
     }

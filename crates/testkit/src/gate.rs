@@ -1,4 +1,5 @@
-//! A turnstile between server and test: the server stops before each chunk of a gated reply until the test lets it go.
+//! A gate between server and test: before each chunk of a gated reply, the server waits until the test lets it
+//! continue.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -39,13 +40,13 @@ impl ReplyGate {
         self.inner.permits.add_permits(count);
     }
 
-    /// Lets everything through from now on.
+    /// Lets all chunks through from now on.
     pub fn open_all(&self) {
         self.inner.permits.close();
     }
 
-    /// Blocks until the server has stood before this gate `count` times in all. When it returns, `count - 1` chunks
-    /// have been handed to the socket.
+    /// Blocks until the server has reached this gate `count` times in total. By then `count - 1` chunks have been
+    /// written to the socket.
     pub fn wait_until_reached(&self, count: usize) {
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut reached = self.inner.reached.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1: one request from a connection, with a length, chunks or no body.
+//! A minimal HTTP/1.1 reader: one request at a time, with a content length, chunks or no body.
 
 use crate::captured::CapturedRequest;
 use serde_json::Value;

@@ -1,8 +1,8 @@
-//! What every test of gimlet stands on: a scripted model server that speaks real HTTP and SSE on loopback, and a sandbox
+//! Support for all tests of gimlet: a scripted model server with real HTTP and SSE on loopback, and a sandbox
 //! (temporary home, configuration and project) to run the binary in.
 //!
-//! Everything here is synchronous on the test's side and panics on misuse: a panic is the test's report. Nothing leaves
-//! 127.0.0.1, nothing touches the real home, nothing mutates the environment of the test process.
+//! The interface for tests is synchronous and panics on misuse, which makes the test fail. Nothing connects to other
+//! hosts than 127.0.0.1, touches the real home or changes the environment of the test process.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support: a panic is the report")]
 

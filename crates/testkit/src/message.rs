@@ -1,9 +1,9 @@
-//! Model answers as data, rendered as the Messages API does: an SSE event list, or one JSON object for requests that do
-//! not stream.
+//! Model answers as data, rendered in the form of the Messages API: a list of SSE events, or one JSON object for
+//! requests that do not stream.
 
 use serde_json::{Value, json};
 
-/// One server-sent event. `data` is sent as it stands, so that it may be malformed.
+/// One server-sent event. `data` is sent unchanged, so that it may be malformed.
 #[derive(Clone, Debug)]
 pub struct ScriptedEvent {
     pub name: Option<String>,
@@ -11,7 +11,7 @@ pub struct ScriptedEvent {
 }
 
 impl ScriptedEvent {
-    /// An event named after the value's `type`, as the API sends them.
+    /// An event named after the `type` of the value, as the API does it.
     pub fn json(value: &Value) -> Self {
         Self { name: value["type"].as_str().map(str::to_owned), data: value.to_string() }
     }
@@ -20,7 +20,7 @@ impl ScriptedEvent {
         Self { name: Some(name.to_owned()), data: data.to_owned() }
     }
 
-    /// The API's in-stream error.
+    /// An error event inside a stream.
     pub fn error(kind: &str, message: &str) -> Self {
         Self::json(&json!({"type": "error", "error": {"type": kind, "message": message}}))
     }
@@ -51,7 +51,7 @@ pub enum ScriptedBlock {
         /// Sent as the concatenated `input_json_delta`s; need not be valid JSON.
         input: String,
     },
-    /// Any other block, sent whole in its `content_block_start`.
+    /// Any other block, sent complete in its `content_block_start`.
     Whole(Value),
 }
 
@@ -73,18 +73,18 @@ impl ScriptedBlock {
     }
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub struct ScriptedMessage {
     pub id: Option<String>,
     pub model: Option<String>,
     pub blocks: Vec<ScriptedBlock>,
-    /// `tool_use` when there is a tool block, else `end_turn`.
+    /// `None`: `tool_use` if there is a tool block, otherwise `end_turn`.
     pub stop_reason: Option<String>,
-    /// The `usage` of `message_start`; `output_tokens` comes again in `message_delta` with its final value.
+    /// The `usage` of `message_start`; `message_delta` sends `output_tokens` again with its final value.
     pub usage: Value,
     pub final_usage: Value,
-    /// A `ping` after `message_start`, as the API sends.
+    /// Sends a `ping` after `message_start`, as the API does.
     pub ping: bool,
 }
 
@@ -113,7 +113,7 @@ impl ScriptedMessage {
                "content": [], "stop_reason": null, "stop_sequence": null, "usage": self.usage})
     }
 
-    /// The stream of events; `number` makes ids unique within a server.
+    /// The answer as stream events; `number` makes ids unique within a server.
     pub(crate) fn events(&self, number: usize, model: &str) -> Vec<ScriptedEvent> {
         let mut events =
             vec![ScriptedEvent::json(&json!({"type": "message_start", "message": self.head(number, model)}))];
@@ -129,7 +129,7 @@ impl ScriptedMessage {
         events
     }
 
-    /// The same answer for a request without `stream`.
+    /// The answer to a request without `stream`.
     pub(crate) fn whole(&self, number: usize, model: &str) -> Value {
         let mut message = self.head(number, model);
         let blocks = self.blocks.iter().enumerate().map(|(index, b)| whole_block(b, &call_id(number, index)));
@@ -172,7 +172,7 @@ fn block_events(block: &ScriptedBlock, index: usize, call_id: &str, out: &mut Ve
     out.push(ScriptedEvent::json(&json!({"type": "content_block_stop", "index": index})));
 }
 
-/// Tool input arrives in pieces; two are enough to catch a reader that parses too early.
+/// Tool input is sent in pieces; two are enough to find a reader that parses too early.
 fn halves(text: &str) -> (&str, &str) {
     let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     text.split_at(middle)

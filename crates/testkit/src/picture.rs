@@ -1,5 +1,5 @@
-//! A screen as SVG: every run of equal style at its own place and stretched to its cells, so that the picture is the same
-//! in any monospace font.
+//! A screen as SVG. Every run of cells with equal style is positioned and stretched to its cells, so that the picture
+//! looks the same in any monospace font.
 
 use std::fmt::Write;
 use vt100::{Cell, Color, Screen};
@@ -8,17 +8,17 @@ const LINE: usize = 18;
 const CHARACTER: f64 = 7.83;
 const MARGIN: usize = 20;
 const TITLE_BAR: usize = 34;
-/// Drawn as a line: many fonts lack it.
+/// Drawn as a line, because many fonts lack it.
 const CORNER: &str = "⎿";
 const PAPER: &str = "#1b1e25";
 const INK: &str = "#d6d9e0";
-/// The sixteen colours of a terminal, as a dark theme has them.
+/// The sixteen terminal colours of a dark theme.
 const SIXTEEN: [&str; 16] = [
     "#2b303b", "#ec7f78", "#7ecb7a", "#e5c07b", "#61afef", "#c678dd", "#56c8d8", "#d6d9e0", "#8b93a3", "#f2a19b",
     "#9fdc9b", "#f0d59a", "#8ec5f5", "#d9a0ea", "#86dbe6", "#ffffff",
 ];
 
-/// What a run of cells has in common.
+/// The common style of a run of cells.
 #[derive(Clone, PartialEq)]
 struct CellLook {
     ink: String,
@@ -36,7 +36,7 @@ struct StyledRun {
     text: String,
 }
 
-/// The rows that are not empty at the end, in a window with this title.
+/// The screen without empty rows at its end, in a window with this title.
 pub(crate) fn svg(screen: &Screen, title: &str) -> String {
     let (rows, columns) = screen.size();
     let lines: Vec<Vec<StyledRun>> = (0..rows).map(|row| runs(screen, row, columns)).collect();
@@ -118,7 +118,7 @@ fn draw(run: &StyledRun, top: usize, out: &mut String) {
     .unwrap();
 }
 
-/// Words of equal look in one run; blanks without colour are left out.
+/// The cells of a row as runs of equal style; blanks without colour are left out.
 fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<StyledRun> {
     let mut runs: Vec<StyledRun> = Vec::new();
     for column in 0..columns {

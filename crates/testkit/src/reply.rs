@@ -1,4 +1,4 @@
-//! What the server answers to one request, and how the bytes leave it.
+//! A reply of the server to one request, and how its bytes are sent.
 
 use crate::gate::ReplyGate;
 use crate::message::{ScriptedBlock, ScriptedEvent, ScriptedMessage};
@@ -15,20 +15,20 @@ pub struct ScriptedReply {
 
 #[derive(Clone, Debug)]
 pub(crate) enum ReplyBody {
-    /// SSE or one object, as the request asks.
+    /// Sent as SSE or as one object, depending on the request.
     Message(Box<ScriptedMessage>),
     Sse(Vec<ScriptedEvent>),
     Bytes {
         content_type: String,
         bytes: Vec<u8>,
     },
-    /// Connection reset before the first byte.
+    /// The connection is reset before the first byte.
     Reset,
     /// The request is read and never answered.
     Hang,
 }
 
-/// Faults and timing. Byte counts are of the body, before chunking.
+/// Faults and timing. Byte counts refer to the body before chunking.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReplyShape {
     pub(crate) delay: Option<Duration>,
@@ -56,7 +56,7 @@ pub(crate) enum CutEnd {
     Reset,
     /// The connection stays open and silent.
     Stall,
-    /// The body ends as if it were whole.
+    /// The body ends like a complete one.
     Clean,
 }
 
@@ -71,28 +71,28 @@ impl ScriptedReply {
         Self { status, headers: Vec::new(), body, shape: ReplyShape::default() }
     }
 
-    /// One text block, `end_turn`.
+    /// A message with one text block and stop reason `end_turn`.
     pub fn text(text: impl Into<String>) -> Self {
         Self::message(vec![ScriptedBlock::text(text)])
     }
 
-    /// One call, `tool_use`.
+    /// A message with one tool call and stop reason `tool_use`.
     #[expect(clippy::needless_pass_by_value, reason = "reads as json!({..}) at the call site")]
     pub fn tool(name: &str, input: Value) -> Self {
         Self::message(vec![ScriptedBlock::tool(name, &input)])
     }
 
-    /// Any blocks: parallel calls, thinking, text.
+    /// A message with any blocks: parallel calls, thinking, text.
     pub fn message(blocks: Vec<ScriptedBlock>) -> Self {
         Self::new(200, ReplyBody::Message(Box::new(ScriptedMessage::new(blocks))))
     }
 
-    /// Raw events, sent as they stand.
+    /// Raw events, sent unchanged.
     pub fn sse(events: Vec<ScriptedEvent>) -> Self {
         Self::new(200, ReplyBody::Sse(events))
     }
 
-    /// The events a message would be sent as, for tests that edit them.
+    /// The events of a message, for tests that edit them.
     pub fn events(blocks: Vec<ScriptedBlock>) -> Vec<ScriptedEvent> {
         ScriptedMessage::new(blocks).events(0, "claude-test")
     }
@@ -107,12 +107,12 @@ impl ScriptedReply {
         Self::status(status).json(&json!({"type": "error", "error": {"type": kind, "message": message}}))
     }
 
-    /// Connection reset before the first byte.
+    /// Resets the connection before the first byte.
     pub fn reset() -> Self {
         Self::new(200, ReplyBody::Reset)
     }
 
-    /// Never answered; the connection stays open until the client leaves.
+    /// Never answers; the connection stays open until the client closes it.
     pub fn hang() -> Self {
         Self::new(200, ReplyBody::Hang)
     }
@@ -139,7 +139,7 @@ impl ScriptedReply {
         self.edit(|m| m.stop_reason = Some(reason.to_owned()))
     }
 
-    /// Input and output tokens of this answer.
+    /// Sets the input and output tokens of this answer.
     #[must_use]
     pub fn tokens(self, input: u64, output: u64) -> Self {
         self.edit(|m| {
@@ -148,7 +148,7 @@ impl ScriptedReply {
         })
     }
 
-    /// The whole `usage` of `message_start`.
+    /// Sets the complete `usage` of `message_start`, and that of `message_delta`.
     #[must_use]
     pub fn usage(self, start: Value, last: Value) -> Self {
         self.edit(|m| {
@@ -173,49 +173,49 @@ impl ScriptedReply {
         self
     }
 
-    /// Ends the connection after that many body bytes.
+    /// Ends the connection after this many body bytes.
     #[must_use]
     pub fn cut_after_bytes(mut self, bytes: usize) -> Self {
         self.shape.cut = Some(ReplyCut::Bytes(bytes));
         self
     }
 
-    /// Ends the connection after that many events.
+    /// Ends the connection after this many events.
     #[must_use]
     pub fn cut_after_events(mut self, events: usize) -> Self {
         self.shape.cut = Some(ReplyCut::Events(events));
         self
     }
 
-    /// A cut reply resets the connection instead of closing it.
+    /// Makes a cut reply reset the connection instead of closing it.
     #[must_use]
     pub fn cut_by_reset(mut self) -> Self {
         self.shape.end = CutEnd::Reset;
         self
     }
 
-    /// A cut reply goes silent with the connection open.
+    /// Makes a cut reply stop sending with the connection open.
     #[must_use]
     pub fn cut_by_stall(mut self) -> Self {
         self.shape.end = CutEnd::Stall;
         self
     }
 
-    /// A cut reply ends its body properly: only the events are missing.
+    /// Makes a cut reply end its body properly: only events are missing.
     #[must_use]
     pub fn cut_cleanly(mut self) -> Self {
         self.shape.end = CutEnd::Clean;
         self
     }
 
-    /// Sends the body in writes of `bytes` bytes, whatever they cut through.
+    /// Sends the body in writes of `bytes` bytes, even if they cut through characters or events.
     #[must_use]
     pub fn split_every(mut self, bytes: usize) -> Self {
         self.shape.split = Some(bytes.max(1));
         self
     }
 
-    /// One byte at a time.
+    /// Sends one byte at a time.
     #[must_use]
     pub fn drip(self) -> Self {
         self.split_every(1)
@@ -249,7 +249,7 @@ impl ScriptedReply {
         self
     }
 
-    /// The test releases each event (or, with `split_every`, each piece). The status line is not held back.
+    /// Makes each event (or, with `split_every`, each piece) wait for the gate. The status line does not wait.
     #[must_use]
     pub fn gate(mut self, gate: &ReplyGate) -> Self {
         self.shape.gate = Some(gate.clone());

@@ -1,5 +1,5 @@
-//! A place to run the binary in: temporary home, configuration and project, a cleared environment, and time limits on
-//! every wait.
+//! An environment to run the binary in: temporary home, configuration and project, cleared environment variables, and
+//! time limits on every wait.
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary from outside, as a user does")]
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Temporary directories and the environment every run in them gets.
+/// Temporary directories, and the environment variables of every run in them.
 pub struct Sandbox {
     root: PathBuf,
     exe: PathBuf,
@@ -42,7 +42,7 @@ impl Sandbox {
         sandbox
     }
 
-    /// A sandbox whose runs talk to `server`.
+    /// A sandbox whose runs use `server` as the API.
     pub fn with_server(exe: impl Into<PathBuf>, server: &ModelServer) -> Self {
         let mut sandbox = Self::new(exe);
         sandbox.set("ANTHROPIC_BASE_URL", server.url());
@@ -75,12 +75,12 @@ impl Sandbox {
         self.root.join("project")
     }
 
-    /// Writes a file of the project, with its directories.
+    /// Writes a file in the project; creates its directories.
     pub fn write(&self, relative: &str, text: impl AsRef<[u8]>) -> PathBuf {
         write_under(&self.project(), relative, text.as_ref())
     }
 
-    /// Writes a file of the configuration directory, with its directories.
+    /// Writes a file in the configuration directory; creates its directories.
     pub fn write_config(&self, relative: &str, text: impl AsRef<[u8]>) -> PathBuf {
         write_under(&self.config_dir(), relative, text.as_ref())
     }
@@ -89,7 +89,7 @@ impl Sandbox {
         std::fs::read_to_string(self.project().join(relative)).unwrap()
     }
 
-    /// A run of the binary in the project directory, stdin at its end.
+    /// A run of the binary in the project directory, with empty stdin.
     pub fn gimlet<S: AsRef<OsStr>>(&self, args: &[S]) -> GimletRun {
         GimletRun {
             exe: self.exe.clone(),
@@ -102,7 +102,7 @@ impl Sandbox {
         }
     }
 
-    /// Every transcript of every project, sorted by path; those of subagents excluded.
+    /// All transcripts of all projects, sorted by path; without those of subagents.
     pub fn transcript_paths(&self) -> Vec<PathBuf> {
         let projects = std::fs::read_dir(self.config_dir().join("projects")).into_iter().flatten();
         let mut found: Vec<PathBuf> = projects
@@ -139,12 +139,12 @@ fn write_under(dir: &Path, relative: &str, bytes: &[u8]) -> PathBuf {
 fn read_jsonl(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'), "{} lacks its final newline", path.display());
-    // A writer that opens the file while another writes may add an empty line, which readers skip.
+    // A writer that opens the file while another one writes may add an empty line, which readers skip.
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     stream_lines(&lines.join("\n"))
 }
 
-/// Every line of `text` as JSON; panics on a line that is not.
+/// Every line of `text` as JSON; panics on a line that is not JSON.
 pub fn stream_lines(text: &str) -> Vec<Value> {
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("not JSON ({e}): {line:.300}"));
     text.lines().map(parse).collect()
@@ -156,7 +156,7 @@ enum GimletInput {
     Open,
 }
 
-/// A run being prepared.
+/// A run that is being prepared.
 pub struct GimletRun {
     exe: PathBuf,
     args: Vec<OsString>,
@@ -200,21 +200,21 @@ impl GimletRun {
         self
     }
 
-    /// These bytes, then end of file.
+    /// Sends these bytes to stdin, then end of file.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = GimletInput::Bytes(bytes.into());
         self
     }
 
-    /// Nobody reads stdout before `Running::start_reading`.
+    /// Stdout is not read before `RunningGimlet::start_reading`.
     #[must_use]
     pub fn reader_waits(mut self) -> Self {
         self.reader_waits = true;
         self
     }
 
-    /// A pipe that stays open and silent until the run is over.
+    /// Stdin is a pipe that stays open and silent until the run ends.
     #[must_use]
     pub fn stdin_open(mut self) -> Self {
         self.stdin = GimletInput::Open;
@@ -227,10 +227,11 @@ impl GimletRun {
         self
     }
 
-    /// The prepared command, for tests that wire the streams themselves.
+    /// The prepared command, for tests that connect the streams themselves.
     pub fn command(&self) -> Command {
         let mut command = if interrupts_are_ignored() {
-            // Started in the background of a script, we would hand on an ignored SIGINT, and no interrupt could be tested.
+            // In the background of a script SIGINT is ignored; the child would inherit that, and no interrupt could be
+            // tested.
             let mut env = Command::new("/usr/bin/env");
             env.arg("--default-signal=INT").arg(&self.exe);
             env
@@ -245,19 +246,19 @@ impl GimletRun {
         command
     }
 
-    /// Runs to the end; panics when the time limit passes.
+    /// Runs to the end; panics when the time limit is exceeded.
     pub fn run(self) -> FinishedRun {
         let timeout = self.timeout;
         self.spawn().finish_within(timeout)
     }
 
-    /// Starts the run and hands over its streams.
+    /// Starts the run with its streams connected.
     pub fn spawn(self) -> RunningGimlet {
         let mut child = self.command().spawn().unwrap_or_else(|e| panic!("{}: {e}", self.exe.display()));
         let mut stdin = child.stdin.take();
         if let GimletInput::Bytes(bytes) = self.stdin {
             let mut pipe = stdin.take().unwrap();
-            // A thread of its own: the child may write before it has read everything. It may also exit early.
+            // A separate thread, because the child may write before it has read everything, or exit early.
             std::thread::spawn(move || pipe.write_all(&bytes).ok());
         }
         let (begin, may_begin) = mpsc::channel();
@@ -275,7 +276,7 @@ impl GimletRun {
     }
 }
 
-/// Whether this process was started with SIGINT ignored (Linux; elsewhere it is taken to be not so).
+/// Whether this process was started with SIGINT ignored (Linux; `false` elsewhere).
 fn interrupts_are_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -283,7 +284,7 @@ fn interrupts_are_ignored() -> bool {
     mask & (1 << (2 - 1)) != 0
 }
 
-/// Stdout in lines, each with its newline if it had one.
+/// Reads stdout line by line; each line keeps its newline if it had one.
 fn lines_of(stdout: impl Read + Send + 'static, may_begin: mpsc::Receiver<()>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -301,12 +302,12 @@ fn lines_of(stdout: impl Read + Send + 'static, may_begin: mpsc::Receiver<()>) -
     receiver
 }
 
-/// A run under way. Dropping it kills the process.
+/// A running process. Dropping it kills the process.
 pub struct RunningGimlet {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: mpsc::Receiver<String>,
-    /// Lets the reader of stdout begin.
+    /// Makes the reader of stdout start.
     begin: mpsc::Sender<()>,
     seen: String,
     stderr: Option<std::thread::JoinHandle<String>>,
@@ -317,7 +318,7 @@ impl RunningGimlet {
         self.child.id()
     }
 
-    /// After `reader_waits`: reads stdout from now on.
+    /// After `reader_waits`: starts reading stdout.
     pub fn start_reading(&self) {
         self.begin.send(()).ok();
     }
@@ -333,7 +334,7 @@ impl RunningGimlet {
         self.send(&value.to_string());
     }
 
-    /// A stream-json user frame.
+    /// Sends a stream-json user message.
     pub fn send_user(&mut self, text: &str) {
         self.send_json(&serde_json::json!({"type": "user", "message": {"role": "user", "content": text},
                                            "parent_tool_use_id": null, "session_id": ""}));
@@ -355,7 +356,7 @@ impl RunningGimlet {
         }
     }
 
-    /// Reads lines until one is JSON of this `type`; returns it. Panics at the end of output.
+    /// Reads lines until one is JSON with this `type`; returns it. Panics at the end of output.
     pub fn wait_for(&mut self, kind: &str) -> Value {
         loop {
             let line = self.next_line().unwrap_or_else(|| panic!("no {kind} line; output: {}", self.seen));
@@ -387,7 +388,7 @@ impl RunningGimlet {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Reads the rest and waits for the end (30 s at most).
+    /// Reads the remaining output and waits for the exit (at most 30 s).
     pub fn finish(self) -> FinishedRun {
         self.finish_within(WAIT_TIMEOUT)
     }
@@ -406,7 +407,7 @@ impl RunningGimlet {
                 }
             }
         }
-        // An open stdin is let go only when the output has ended: the process must not have waited for it.
+        // Stdin is closed only after the process has exited: the process must not wait for it.
         let status = self.child.wait().unwrap();
         self.stdin = None;
         FinishedRun { stdout: std::mem::take(&mut self.seen), stderr: self.take_stderr(), status }
@@ -424,7 +425,7 @@ impl Drop for RunningGimlet {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub struct FinishedRun {
     pub stdout: String,
@@ -433,7 +434,7 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Exit code; 128 + n for a death by signal n, as shells say.
+    /// Exit code; 128 + n after signal n, as in shells.
     pub fn code(&self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))

@@ -1,4 +1,4 @@
-//! One connection: reads requests, asks the script for a reply, and lets its bytes out as the reply's shape says.
+//! One connection: reads requests, gets a reply from the script for each, and sends it in the shape it specifies.
 
 use crate::captured::CapturedRequest;
 use crate::http::{RequestReader, reason};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What becomes of the connection after a reply.
+/// What happens to the connection after a reply.
 #[derive(PartialEq, Eq)]
 enum ConnectionFate {
     Keep,
@@ -81,7 +81,7 @@ fn event_pieces(mut events: Vec<ScriptedEvent>, shape: &ReplyShape) -> Vec<Vec<u
     events.iter().map(ScriptedEvent::bytes).collect()
 }
 
-/// A reply that is sent plainly has a length; everything else is chunked.
+/// True for a reply that is sent in one piece with a content length; all others are chunked.
 fn is_plain(pieces: &[Vec<u8>], shape: &ReplyShape) -> bool {
     pieces.len() <= 1 && shape.cut.is_none() && shape.split.is_none() && shape.gate.is_none()
 }
@@ -135,7 +135,7 @@ async fn write_body(stream: &mut TcpStream, pieces: Vec<Vec<u8>>, shape: &ReplyS
     Ok(ConnectionFate::Close)
 }
 
-/// The body as it will be written: corrupted, cut, then split.
+/// The body in the pieces that are written: corrupted, cut, then split.
 fn shaped(mut pieces: Vec<Vec<u8>>, shape: &ReplyShape) -> Vec<Vec<u8>> {
     for corrupt in &shape.corrupt {
         if let ReplyCorruption::Byte(at) = corrupt {
@@ -171,7 +171,8 @@ fn cut_bytes(pieces: &mut Vec<Vec<u8>>, mut left: usize) {
     pieces.retain(|p| !p.is_empty());
 }
 
-/// Runs `work`, but fails as soon as the client closes its side: nothing else is sent while a reply is under way.
+/// Runs `work`, but fails as soon as the client closes its side. The client must send nothing while a reply is under
+/// way.
 async fn unless_client_leaves<T>(stream: &mut TcpStream, work: impl Future<Output = T>) -> io::Result<T> {
     let mut byte = [0];
     tokio::select! {

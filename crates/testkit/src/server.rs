@@ -1,4 +1,4 @@
-//! The scripted model server. It runs on a thread of its own; dropping it ends that thread.
+//! The scripted model server. It runs on a separate thread, which ends when the server is dropped.
 
 use crate::captured::CapturedRequest;
 use crate::reply::ScriptedReply;
@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 
 type ReplyHandler = Box<dyn FnMut(&CapturedRequest) -> ScriptedReply + Send>;
 
-/// Answers `POST /v1/messages` from a script, one reply per request, then from a handler if there is one.
-/// `/v1/messages/count_tokens` and `/v1/models` have plain answers; `route` adds others.
+/// Answers `POST /v1/messages` from a script, one reply per request, then from the handler if there is one.
+/// `/v1/messages/count_tokens` and `/v1/models` have fixed answers; `route` adds others.
 pub struct ModelServer {
     shared: Arc<ServerShared>,
     url: String,
@@ -68,7 +68,7 @@ impl ModelServer {
         server
     }
 
-    /// A server whose replies are computed from the request. Replies pushed as well come first.
+    /// A server whose replies are computed from the request. Replies added with `push` come first.
     pub fn with_handler(handler: impl FnMut(&CapturedRequest) -> ScriptedReply + Send + 'static) -> Self {
         let server = Self::start();
         server.shared.state.lock().unwrap().handler = Some(Box::new(handler));
@@ -80,7 +80,7 @@ impl ModelServer {
         self.shared.state.lock().unwrap().script.push_back(reply);
     }
 
-    /// A standing answer for another path, whatever the method; with a query for that query alone.
+    /// A permanent answer for another path, for every method. A path with a query answers only that query.
     pub fn route(&self, path: &str, reply: ScriptedReply) {
         self.shared.state.lock().unwrap().routes.insert(0, (path.to_owned(), reply));
     }
@@ -90,17 +90,17 @@ impl ModelServer {
         &self.url
     }
 
-    /// `POST /v1/messages` requests so far.
+    /// The `POST /v1/messages` requests so far.
     pub fn requests(&self) -> Vec<CapturedRequest> {
         self.all_requests().into_iter().filter(is_message).collect()
     }
 
-    /// Requests to any path.
+    /// The requests to all paths so far.
     pub fn all_requests(&self) -> Vec<CapturedRequest> {
         self.shared.state.lock().unwrap().requests.clone()
     }
 
-    /// The message request with this index; panics when it has not come.
+    /// The message request with this index; panics when it has not arrived.
     pub fn request(&self, index: usize) -> CapturedRequest {
         let requests = self.requests();
         let count = requests.len();
@@ -111,23 +111,23 @@ impl ModelServer {
         self.requests().pop().expect("a request was made")
     }
 
-    /// Blocks until `count` message requests have come (20 s at most, then panics).
+    /// Blocks until `count` message requests have arrived; panics after 20 s.
     pub fn wait_for_requests(&self, count: usize) -> Vec<CapturedRequest> {
         self.wait("requests", |state| state.requests.iter().filter(|r| is_message(r)).count() >= count);
         self.requests()
     }
 
-    /// Blocks until `count` clients have left in the middle of a reply.
+    /// Blocks until `count` clients have closed their connection during a reply.
     pub fn wait_for_aborts(&self, count: usize) {
         self.wait("aborted replies", |state| state.aborts >= count);
     }
 
-    /// Drops the requests so far: a test of many turns must not keep them all.
+    /// Deletes the recorded requests, so that a test of many turns does not keep them all.
     pub fn forget(&self) {
         self.shared.state.lock().unwrap().requests.clear();
     }
 
-    /// Replies that are still in the script.
+    /// Number of replies left in the script.
     pub fn unused_replies(&self) -> usize {
         self.shared.state.lock().unwrap().script.len()
     }
@@ -169,7 +169,7 @@ fn serve(listener: std::net::TcpListener, shared: Arc<ServerShared>, stopped: on
 }
 
 impl ServerShared {
-    /// Records the request and picks its reply, with a number that makes ids unique.
+    /// Records the request and selects its reply; also returns a number that makes ids unique.
     pub(crate) fn answer(&self, request: &CapturedRequest) -> (usize, ScriptedReply) {
         let mut state = self.state.lock().unwrap();
         state.requests.push(request.clone());

@@ -1,5 +1,5 @@
-//! The binary in a pseudo-terminal: keys in, screens out. The screen is read through a terminal emulator; every wait has a
-//! limit and fails with the screen that was there.
+//! Runs the binary in a pseudo-terminal: tests send keys and read screens. A terminal emulator interprets the output;
+//! every wait has a time limit and fails with the current screen.
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary from outside, as a user does")]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 const SCROLLBACK: usize = 10_000;
 
-/// What has come out so far.
+/// The output so far.
 struct TerminalOutput {
     parser: vt100::Parser,
     bytes: Vec<u8>,
@@ -92,7 +92,7 @@ impl TestTerminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Another size, told by signal.
+    /// Changes the size; the process receives a signal.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         self.shared.seen.lock().unwrap().parser.screen_mut().set_size(rows, columns);
         set_size(&self.keyboard, columns, rows);
@@ -112,12 +112,12 @@ impl TestTerminal {
         self.shared.seen.lock().unwrap().parser.screen().cursor_position()
     }
 
-    /// Everything written so far.
+    /// All bytes written so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.shared.seen.lock().unwrap().bytes.clone()
     }
 
-    /// Everything written so far and the rows of the screen it makes, of one moment.
+    /// All bytes written so far, and the rows of the screen at the same moment.
     pub fn written(&self) -> (Vec<u8>, Vec<String>) {
         let seen = self.shared.seen.lock().unwrap();
         let screen = seen.parser.screen();
@@ -134,7 +134,7 @@ impl TestTerminal {
         self.wait_until(&format!("no {text:?}"), |screen| !screen.contains(text))
     }
 
-    /// Waits until the screen is as wanted; returns it. Panics after 30 s or when the program ends first.
+    /// Waits until `is_so` accepts the screen; returns it. Panics after 30 s, or when the program ends first.
     pub fn wait_until(&self, wanted: &str, is_so: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + WAIT_TIMEOUT;
         let mut seen = self.shared.seen.lock().unwrap();
@@ -162,7 +162,7 @@ impl TestTerminal {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for the end; returns the exit code and everything written.
+    /// Waits for the exit; returns the exit code and all bytes written.
     pub fn finish(mut self) -> (i32, Vec<u8>) {
         let deadline = Instant::now() + WAIT_TIMEOUT;
         let mut seen = self.shared.seen.lock().unwrap();

@@ -1,4 +1,4 @@
-//! The server, seen by a client that is nothing but a socket.
+//! Tests the server with a client that is a plain socket.
 
 #![expect(clippy::unwrap_used, reason = "a panic is the report")]
 
@@ -19,7 +19,7 @@ fn post(server: &ModelServer, body: &str) -> TcpStream {
     stream
 }
 
-/// Reads until `end` has been seen.
+/// Reads until the text contains `end`.
 fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];

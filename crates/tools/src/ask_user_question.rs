@@ -1,5 +1,5 @@
-//! AskUserQuestion: the answers are put into the input by whoever could ask the person. The tool itself only checks the
-//! questions and words the result; it never makes an answer up.
+//! AskUserQuestion: the caller asks the person and puts the answers into the input. The tool itself only checks the
+//! questions and formats the result; it never invents an answer.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
@@ -20,7 +20,7 @@ static SPEC: ToolSpec = ToolSpec::of(
 
 pub struct AskUserQuestionTool;
 
-/// What only the person, or whoever stands in for them, may fill in.
+/// Input fields that only the person, or a host that answers for them, may set.
 pub const ANSWER_FIELDS: [&str; 4] = ["answers", "annotations", "response", "afkTimeoutMs"];
 
 impl Tool for AskUserQuestionTool {
@@ -72,7 +72,7 @@ fn check(question: &ToolInput<'_>) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// By question. Several choices are one text.
+/// Answers by question. Several choices are joined into one text.
 fn answers(input: &ToolInput<'_>) -> Result<Map<String, Value>, InputError> {
     let Some(raw) = input.raw("answers") else { return Ok(Map::new()) };
     let given: Map<String, Value> =
@@ -88,11 +88,11 @@ fn answers(input: &ToolInput<'_>) -> Result<Map<String, Value>, InputError> {
 }
 
 struct AskUserQuestionCall {
-    /// The questions' texts, in order.
+    /// The texts of the questions, in order.
     question_texts: Vec<String>,
     questions: Box<RawValue>,
     answers: Map<String, Value>,
-    /// The person answered in words instead of choosing.
+    /// The person answered in free text instead of choosing.
     response: Option<String>,
     annotations: Option<Box<RawValue>>,
     afk_timeout_ms: Option<u64>,
@@ -154,7 +154,7 @@ impl AskUserQuestionCall {
         text
     }
 
-    /// In the order of the questions; answers to questions nobody asked come last.
+    /// Question and answer pairs in the order of the questions; answers to unknown questions come last.
     fn pairs(&self) -> Vec<String> {
         let others = self.answers.keys().filter(|question| !self.question_texts.contains(question));
         let answered = self.question_texts.iter().chain(others).filter_map(|question| {

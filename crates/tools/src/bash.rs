@@ -1,6 +1,6 @@
-//! Bash: one shell process per command, in a group of its own, without input. Its directory persists inside the
-//! workspace, nothing else does. A command that takes too long goes on in the background or is ended; either way the
-//! call returns. No call waits for a grandchild.
+//! Bash: one shell process per command, in its own process group, without input. The shell's directory persists
+//! between calls while it is inside the workspace; nothing else persists. A command that takes too long continues
+//! in the background or is terminated; in both cases the call returns. No call waits for a grandchild.
 
 mod capture;
 pub(crate) mod command_hints;
@@ -35,7 +35,7 @@ use wire::block::MessageContent;
 
 pub(crate) use capture::read_end;
 
-/// Files that a command showed count as seen up to this size.
+/// Largest file, in bytes, that is recorded as seen when a command shows it.
 const MAX_RECORDED_BYTES: usize = 1 << 20;
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
@@ -110,7 +110,7 @@ impl BashCall {
         Ok(match pause {
             WaitEnd::Exited(exit) => {
                 running.drain().await;
-                // Death by a signal is reported as 1, as the reference does.
+                // Death by a signal is reported as exit code 1, as in the reference.
                 self.finished_outcome(cx, running, exit.code.unwrap_or(1), place.reset).await
             }
             WaitEnd::Deadline if command_hints::may_continue_in_background(&self.command, env) => {
@@ -207,7 +207,7 @@ impl BashCall {
         outcome
     }
 
-    /// What the sandbox kept the command from doing.
+    /// A report of what the sandbox prevented the command from doing; `None` when there is nothing to report.
     async fn violations(&self, cx: &CallContext, running: &mut RunningCommand, code: i32) -> Option<String> {
         let (cage, confined) = (cx.sandbox.as_deref()?, running.take_sandbox()?);
         let mut found = confined.finish().await;
@@ -217,7 +217,7 @@ impl BashCall {
         cage.report(&self.command, found)
     }
 
-    /// Whether the command ran outside a sandbox because it asked to.
+    /// True when the command ran outside a sandbox because the model asked for that.
     fn ran_outside_sandbox(&self, cx: &CallContext) -> bool {
         self.unsandboxed && cx.sandbox.is_none()
     }
@@ -269,7 +269,7 @@ impl BashCall {
         .outcome(MessageContent::Text(text), false)
     }
 
-    /// A person wants it in the background.
+    /// Continues a running command in the background at the user's request.
     async fn move_to_background(&self, cx: &CallContext, running: RunningCommand) -> ToolOutcome {
         let stdout = report::excerpt(&running.capture);
         let task = self.adopt(cx, running, background_timeout(None)).await;
@@ -324,7 +324,7 @@ impl BashCall {
     }
 }
 
-/// Where the output of a task may go, best first.
+/// The files the output of a task may be written to, the preferred one first.
 fn output_paths(cx: &CallContext, id: &str) -> Vec<PathBuf> {
     let facts = &cx.state.facts;
     let held = cx.state.folders.lock_folder(&facts.tasks_dir).is_ok() && sys::fs::has_room(&facts.tasks_dir);
@@ -333,7 +333,7 @@ fn output_paths(cx: &CallContext, id: &str) -> Vec<PathBuf> {
     if held { vec![usual, other] } else { vec![other, usual] }
 }
 
-/// Where a task's output is found, or why it is not kept.
+/// A sentence that names the file of a task's output, or the reason why there is none.
 fn output_sentence(task: &TaskRecord, opening: &str, closing: &str) -> String {
     match &task.note {
         Some(note) => format!("Not kept: {note}. Only the last lines will be told when it ends."),
@@ -341,7 +341,7 @@ fn output_sentence(task: &TaskRecord, opening: &str, closing: &str) -> String {
     }
 }
 
-/// How long a command that an agent left in the background may run.
+/// The longest time that a background command of an agent may run.
 fn agent_limit(env: &Env) -> Duration {
     Duration::from_millis(env.number("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS").unwrap_or(3_600_000))
 }
@@ -365,7 +365,7 @@ fn background_timeout(requested: Option<u64>) -> Duration {
     Duration::from_millis(requested.filter(|n| *n > 0).unwrap_or(1_800_000).min(7_200_000))
 }
 
-/// `120s`, `0.5s`.
+/// Seconds as `120s` or `0.5s`.
 fn seconds(time: Duration) -> String {
     format!("{}s", time.as_secs_f64())
 }
@@ -374,7 +374,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `cat file` shows a file as well as Read does, when what was printed is what is there.
+/// Records a file that a command such as `cat file` showed, as Read does. With plain `cat` the output must equal
+/// the file.
 async fn record_shown_file(cx: &CallContext, command: &str, output: &[u8]) {
     let Some((path, shown)) = command_hints::shown_file(command, &cx.workspace) else { return };
     let verbatim = command.trim_start().starts_with("cat ") && !command.contains(" -");
@@ -394,13 +395,13 @@ async fn record_shown_file(cx: &CallContext, command: &str, output: &[u8]) {
 }
 
 pub(crate) async fn remove_scratch(files: Vec<PathBuf>) {
-    // The task only fails when the runtime is going away.
+    // The task fails only when the runtime shuts down.
     tokio::task::spawn_blocking(move || remove_files(&files)).await.ok();
 }
 
 fn remove_files(files: &[PathBuf]) {
     for file in files {
-        // Most never come into being.
+        // Most of these files are never created.
         std::fs::remove_file(file).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! The built-in tools, in the order they stand in every request. One row per tool.
+//! The built-in tools, in the order they have in every request. One row per tool.
 
 use crate::contract::Tool;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub fn table() -> Vec<BuiltinTool> {
         offered(crate::task_list::TaskGetTool),
         offered(crate::task_list::TaskUpdateTool),
         offered(crate::task_list::TaskListTool),
-        // The person: offered where somebody can answer.
+        // Tools that involve the person; the session offers them where somebody can answer.
         callable(crate::ask_user_question::AskUserQuestionTool),
         callable(crate::plan_mode::EnterPlanModeTool),
         callable(crate::plan_mode::ExitPlanModeTool),

@@ -1,5 +1,5 @@
-//! How two sequences differ, for patches and for what is drawn of them. Equal members get one number first: the
-//! algorithm is compiled for numbers alone, not for every kind of member.
+//! The differences of two sequences, for patches and their display. Equal members first get the same number, so
+//! that the diff algorithm is compiled for numbers only and not for every member type.
 
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 pub use similar::{DiffOp, DiffTag, group_diff_ops};
 
-/// The steps from `old` to `new`. Past the deadline they are coarser, still correct.
+/// The operations that turn `old` into `new`. After the deadline they become coarser but stay correct.
 pub fn compare<T: Hash + Eq>(old: &[T], new: &[T], deadline: Option<Instant>) -> Vec<DiffOp> {
     let mut known: HashMap<&T, u32> = HashMap::with_capacity(old.len());
     let mut number = |member| {

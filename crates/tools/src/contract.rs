@@ -1,4 +1,4 @@
-//! What every tool is: static facts, and a parsed call that declares its accesses and runs.
+//! The tool contract: static facts about a tool, and a parsed call that declares its accesses and runs.
 
 use crate::state::ToolState;
 use futures_util::future::BoxFuture;
@@ -11,18 +11,19 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wire::block::MessageContent;
 
-/// Facts that never change within a session: they are part of the cached request prefix.
+/// Facts that never change within a session, because they are part of the cached request prefix.
 #[derive(Debug)]
 pub struct ToolSpec {
     pub name: Cow<'static, str>,
-    /// Model-facing text.
+    /// The text for the model.
     pub description: Cow<'static, str>,
     /// JSON schema of the input, as the exact bytes that are sent.
     pub schema: Cow<'static, str>,
 }
 
 impl ToolSpec {
-    /// A built-in's facts from its files: `ToolSpec::of("Read", include_str!("read.md"), include_str!("read.schema.json"))`.
+    /// The facts of a built-in tool from its files: `ToolSpec::of("Read", include_str!("read.md"),
+    /// include_str!("read.schema.json"))`.
     pub const fn of(name: &'static str, description: &'static str, schema: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -32,7 +33,7 @@ impl ToolSpec {
     }
 }
 
-/// Whether a call may run beside others.
+/// Whether a call may run at the same time as others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallConcurrency {
     /// Read-only: runs together with other shared calls.
@@ -43,50 +44,51 @@ pub enum CallConcurrency {
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
-    /// Its name for people, when that is not the one the model uses.
+    /// The name shown to people; `None` when it is the name the model uses.
     fn title(&self) -> Option<&str> {
         None
     }
-    /// Checks and reads the input. Lenient as specified: numeric strings, `"true"`, unknown keys.
+    /// Parses and checks the input. Accepts numeric strings, `"true"` and unknown keys.
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError>;
 }
 
 pub trait ToolCall: Send + Sync {
-    /// Pure: what this call would do.
+    /// What this call would access. Has no side effects.
     fn access(&self, at: &Workspace) -> Vec<Access>;
     fn concurrency(&self) -> CallConcurrency;
-    /// A person must agree, whatever rules and modes say.
+    /// True when a person must approve the call, whatever rules and modes say.
     fn needs_person(&self) -> bool {
         false
     }
-    /// What the call would be refused with before it changed anything: asked before a person is, so that nobody agrees to
-    /// what cannot be done. Reads only the files the call names; may block.
+    /// The refusal this call would end in before it changed anything; `None` when it could run. Called before a
+    /// person is asked, so that nobody approves what cannot be done. Reads only the files the call names; may
+    /// block.
     fn check(&self, _cx: &CallContext) -> Option<ToolOutcome> {
         None
     }
-    /// Runs to its end. Cancelled calls return a normal outcome that says so.
+    /// Runs to its end. A cancelled call returns a normal outcome that says so.
     fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome>;
 }
 
-/// The input did not fit the schema. The text names the tool and the field.
+/// The input does not fit the schema. The text names the tool and the field.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct InputError(pub String);
 
-/// The directories a session works in. All absolute; `roots` are resolved through symlinks.
+/// The directories a session works in. All are absolute.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    /// Where the shell stands now; relative paths start here.
+    /// The shell's current directory; relative paths start here.
     pub cwd: PathBuf,
-    /// Where the session was started.
+    /// The directory the session was started in.
     pub project: PathBuf,
-    /// `--add-dir` and settings.
+    /// Directories from `--add-dir` and settings.
     pub additional: Vec<PathBuf>,
     pub home: Option<PathBuf>,
 }
 
 impl Workspace {
-    /// `path` made absolute (`~/` too) and lexically normalised. Does not touch the disk.
+    /// `path` made absolute (`~/` too) and lexically normalised. Does not access the file system.
     pub fn absolute(&self, path: &str) -> PathBuf {
         let joined = match (path.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -104,39 +106,39 @@ pub struct CallContext {
     pub workspace: Workspace,
     pub state: Arc<ToolState>,
     pub cancel: CancellationToken,
-    /// Model calls for WebFetch and WebSearch.
+    /// Makes model requests for WebFetch and WebSearch.
     pub model: Arc<dyn SideModel>,
     pub may_read: MayRead,
-    /// The sandbox a command must run in.
+    /// The sandbox a command must run in; `None` when it runs without one.
     pub sandbox: Option<Arc<crate::sandbox::CommandSandbox>>,
-    /// The person changed the input before agreeing to it.
+    /// The person changed the input before approving it.
     pub changed_by_user: bool,
-    /// Git calls of a command that run with powerless configuration.
+    /// Git calls of a command that must run with a neutral configuration.
     pub git_guard: Option<permission::GitGuard>,
 }
 
-/// Whether rules let the model see this path; search results leave the others out.
+/// Whether permission rules let the model see a path; search results omit paths they do not.
 pub type MayRead = Arc<dyn Fn(&Path, PathDiscovery) -> bool + Send + Sync>;
 
-/// How a tool came to a path.
+/// How a tool found a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathDiscovery {
-    /// By its name, which may lead anywhere.
+    /// By its name, which may be or pass through a symlink.
     Named,
-    /// On a walk that follows no links, as a file that is none itself: only its folder needs to be looked at.
+    /// By a walk that follows no links, as a file that is not a link: only its folder needs a check.
     Walked,
-    /// About to be changed: it must still lead where it led when the change was allowed.
+    /// As a file about to be changed: the path must still lead to the same file as when the change was allowed.
     Changed,
 }
 
-/// What a call came to. There is no Rust error: failures are outcomes the model reads.
+/// The outcome of a call. There is no Rust error: failures are outcomes that the model reads.
 #[derive(Debug)]
 pub struct ToolOutcome {
     pub content: MessageContent,
     pub is_error: bool,
-    /// The structured twin of `content` (`toolUseResult`). `None` on failure: the engine then stores `"Error: …"`.
+    /// The structured form of `content` (`toolUseResult`). `None` on failure: the engine then stores `"Error: …"`.
     pub structured: Option<Box<RawValue>>,
-    /// What an MCP server sent beside the content, for the transcript.
+    /// Metadata an MCP server sent with the content, for the transcript.
     pub mcp_meta: Option<Box<RawValue>>,
 }
 
@@ -145,24 +147,24 @@ impl ToolOutcome {
         Self { content: MessageContent::Text(text.into()), is_error: false, structured, mcp_meta: None }
     }
 
-    /// A failure while running: the text reaches the model as it is.
+    /// A failure while running: the model gets the text unchanged.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { content: MessageContent::Text(text.into()), is_error: true, structured: None, mcp_meta: None }
     }
 
-    /// A failed check before anything ran: wrapped the way models and readers know it.
+    /// A failed check before anything ran: the text is wrapped in the tags that models and readers know.
     pub fn invalid(text: impl AsRef<str>) -> Self {
         Self::failed(format!("<tool_use_error>{}</tool_use_error>", text.as_ref()))
     }
 }
 
-/// A small model request made by a tool: the session's credentials, no history.
+/// A small model request made by a tool, with the session's credentials and without its history.
 #[derive(Clone, Debug)]
 pub struct SideRequest {
     pub purpose: SidePurpose,
     pub prompt: String,
     pub system: Option<String>,
-    /// JSON of server tools to declare (`web_search`), empty for none.
+    /// JSON of server tools to declare (`web_search`); empty for none.
     pub server_tools: Vec<Box<RawValue>>,
     pub max_tokens: u32,
     pub timeout: Duration,
@@ -170,9 +172,9 @@ pub struct SideRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SidePurpose {
-    /// Extraction from a page: the small fast model.
+    /// Extraction from a page, with the small fast model.
     Small,
-    /// Needs the main model's server tools.
+    /// A request that needs the server tools of the main model.
     Main,
 }
 
@@ -180,11 +182,11 @@ pub enum SidePurpose {
 pub struct SideReply {
     /// All text blocks, joined.
     pub text: String,
-    /// Every content block as it came.
+    /// Every content block as received.
     pub blocks: Vec<Box<RawValue>>,
 }
 
 pub trait SideModel: Send + Sync {
-    /// Fails with a message fit for the tool result.
+    /// Sends the request. The error is a message fit for the tool result.
     fn ask(&self, request: SideRequest) -> BoxFuture<'_, Result<SideReply, String>>;
 }

@@ -1,5 +1,6 @@
-//! Edit: replaces exact text in one file. Refuses ambiguous matches, files it cannot write back as they were, and,
-//! for models that need it, files the model has not read. A stale view is no obstacle while the match is certain.
+//! Edit: replaces exact text in one file. Refuses ambiguous matches, files it cannot write back without loss, and,
+//! for models that require it, files the model has not read. A file that changed since it was read may be edited
+//! while the match is unique.
 
 mod apply;
 pub(crate) mod change;
@@ -57,7 +58,7 @@ impl TextReplacement {
         if self.replace_all { ReplaceScope::All } else { ReplaceScope::One }
     }
 
-    /// Applies to `text`; the error is a sentence for the model.
+    /// Applies the replacement to `text`; the error is a sentence for the model.
     pub(crate) fn apply(&self, text: &str, path: &Path) -> Result<AppliedEdit, String> {
         if self.old_string == self.new_string {
             return Err("`old_string` and `new_string` are the same: there is nothing to change.".into());
@@ -122,7 +123,7 @@ struct EditOutput<'a> {
     content_not_in_model_context: bool,
 }
 
-/// What the file was, and how it differs.
+/// The file before the edit, and the difference.
 struct EditedFile<'a> {
     text: &'a str,
     patch: Vec<DiffHunk>,
@@ -130,7 +131,7 @@ struct EditedFile<'a> {
 }
 
 impl EditCall {
-    /// The file to change; `None` when it is to be made.
+    /// The file to change; `None` when it is to be created.
     fn find(&self, cx: &CallContext, path: &Path) -> Result<Option<Box<EditableFile>>, ToolOutcome> {
         if self.replacement.old_string == self.replacement.new_string {
             return Err(ToolOutcome::invalid(

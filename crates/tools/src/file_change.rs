@@ -1,4 +1,4 @@
-//! Calls that change one file: they name the path, run alone, off the async thread, and to their end.
+//! Calls that change one file: they declare the path, run exclusively on a blocking thread, and are not cancelled.
 
 use crate::contract::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
 use crate::file_work;
@@ -7,13 +7,13 @@ use futures_util::future::BoxFuture;
 use permission::Access;
 use std::path::Path;
 
-/// What such a tool adds: where, and what.
+/// The part that differs per tool: the path, the checks and the change.
 pub(crate) trait FileChange: Send + Sync + 'static {
-    /// As the model gave it.
+    /// The path as the model wrote it.
     fn path(&self) -> &str;
-    /// The checks that come before any change.
+    /// The checks before any change.
     fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome>;
-    /// Does the work. `Err` is a refusal: nothing was changed.
+    /// Makes the change. `Err` is a refusal: nothing was changed.
     fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome>;
 }
 
@@ -44,10 +44,10 @@ impl<T: FileChange> ToolCall for FileChangeCall<T> {
     }
 }
 
-/// More than this is better read from the file.
+/// Longest accepted text, in bytes, that is repeated to the model; a longer one is better read from the file.
 const MAX_REPEATED_BYTES: usize = 8_000;
 
-/// The acknowledgement of a change; when the person changed the proposal, with what was accepted in its place.
+/// The acknowledgement of a change. When the person changed the proposal, it contains the accepted text.
 pub(crate) fn change_acknowledgement(cx: &CallContext, text: String, accepted: &str) -> String {
     if !cx.changed_by_user {
         return text;

@@ -1,5 +1,5 @@
-//! What the file tools share: looking at a path without opening it, the errors for what is found there, and running
-//! off the async thread. A panic in a decoder or a file system that hangs ends the call, never the session.
+//! Helpers of the file tools: inspecting a path without opening it, the errors for what is found there, and running
+//! on blocking threads. A panic in a decoder or a file system that hangs ends the call, not the session.
 
 use crate::contract::{CallContext, ToolOutcome};
 use serde::Serialize;
@@ -9,20 +9,20 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Larger files are refused by tools that must hold them in memory.
+/// Largest file, in bytes, that tools load into memory; larger files are refused.
 pub(crate) const MAX_LOADED_BYTES: u64 = 1 << 30;
 
-/// What is at a path. Symlinks are followed.
+/// What exists at a path. Symlinks are followed.
 #[derive(Debug)]
 pub(crate) enum PathKind {
     Nothing,
     File(Metadata),
     Directory,
-    /// A device, FIFO or socket: opening it may hang or have effects.
+    /// A device, FIFO or socket: opening it may block or have effects.
     Special(&'static str),
 }
 
-/// Looks without opening.
+/// Inspects the path without opening it.
 pub(crate) fn inspect(path: &Path) -> io::Result<PathKind> {
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
@@ -51,7 +51,7 @@ pub(crate) fn denied_error(path: &Path) -> ToolOutcome {
     ToolOutcome::invalid(format!("{} is covered by a rule that denies reading it.", path.display()))
 }
 
-/// A link was put in the way after the change was allowed.
+/// The path leads to another place than when the change was allowed, because a link was put in between.
 pub(crate) fn moved_error(path: &Path) -> ToolOutcome {
     ToolOutcome::invalid(format!(
         "{} leads elsewhere since the change was allowed. Nothing was written.",
@@ -63,17 +63,17 @@ pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> ToolOutco
     ToolOutcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
 }
 
-/// Names the current directory, and a file the caller may have meant.
+/// Names the current directory, and a file the model may have meant.
 pub(crate) fn missing_text(path: &Path, cx: &CallContext) -> String {
     let hint = near_name(path).map(|name| format!(" Did you mean {}?", path.with_file_name(name).display()));
     let cwd = cx.workspace.cwd.display();
     format!("File does not exist: {}. The current directory is {cwd}.{}", path.display(), hint.unwrap_or_default())
 }
 
-/// Directories larger than this are not searched for near names.
+/// Most directory entries that are searched for similar names.
 const MAX_SEARCHED_ENTRIES: usize = 5_000;
 
-/// A file beside `path` whose name is nearly the same.
+/// A file beside `path` with a similar name.
 fn near_name(path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?.to_lowercase();
     let entries = std::fs::read_dir(path.parent()?).ok()?.take(MAX_SEARCHED_ENTRIES).flatten();
@@ -81,7 +81,7 @@ fn near_name(path: &Path) -> Option<String> {
     names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).min().map(|(_, name)| name)
 }
 
-/// Small when two lower-case names are alike, `None` when they are not: the same stem, or few changed letters.
+/// The distance of two lower-case names; `None` unless they have the same stem or few changed letters.
 fn distance(a: &str, b: &str) -> Option<usize> {
     let stem = |name: &str| name.rsplit_once('.').map_or(name.to_owned(), |(stem, _)| stem.to_owned());
     let changed = levenshtein(a, b);
@@ -107,22 +107,22 @@ fn levenshtein(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Whether the name says notebook.
+/// Whether the extension is that of a notebook.
 pub(crate) fn is_notebook(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ipynb"))
 }
 
-/// In Perforce mode a file without write bits is one that was not opened for edit.
+/// In Perforce mode a file without write permission was not opened for edit.
 pub(crate) fn perforce_refusal(path: &Path, meta: &Metadata, cx: &CallContext) -> Option<ToolOutcome> {
     let refused = meta.permissions().readonly() && cx.state.facts.env.is_on("CLAUDE_CODE_PERFORCE_MODE");
     let path = path.display();
     refused.then(|| ToolOutcome::invalid(format!("{path} is read-only. Run `p4 edit {path}` first, then try again.")))
 }
 
-/// Files above this are not repeated in the structured result.
+/// Largest text, in bytes, that the structured result repeats.
 const ORIGINAL_LIMIT: usize = 1 << 20;
 
-/// `originalFile`: the text before, unless it is very large.
+/// `originalFile`: the text before the change, unless it is very large.
 pub(crate) fn original_file(text: &str) -> Option<&str> {
     (text.len() <= ORIGINAL_LIMIT).then_some(text)
 }
@@ -131,7 +131,7 @@ pub(crate) fn structured<T: Serialize>(value: &T) -> Option<Box<RawValue>> {
     wire::raw::to_raw(value).ok()
 }
 
-/// Runs work that changes files to its end: cancelling halfway would leave the model guessing what happened.
+/// Runs work that changes files to its end, because after a cancellation the model would not know what happened.
 pub(crate) async fn run_uncancelled(work: impl FnOnce() -> ToolOutcome + Send + 'static) -> ToolOutcome {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| panicked_outcome(&error))
 }

@@ -1,5 +1,5 @@
-//! Calls that a person may want to let go on in the background. Whoever waits for one enters it here; letting go ends the
-//! waiting, not the call.
+//! Calls that a person may move to the background. A call registers here while it is waited for; releasing it ends
+//! the wait, not the call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ type WaitingCalls = Mutex<BTreeMap<String, CancellationToken>>;
 #[derive(Clone, Debug, Default)]
 pub struct ForegroundCalls(Arc<WaitingCalls>);
 
-/// A call that is waited for, until this is dropped.
+/// A call that is waited for, until this value is dropped.
 #[derive(Debug)]
 pub struct ForegroundCall {
     waiting: Arc<WaitingCalls>,
@@ -24,14 +24,14 @@ fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, BTreeMap<String, CancellationT
 }
 
 impl ForegroundCalls {
-    /// The call `id` can be let go from now on.
+    /// Registers the call `id`; from now on it can be released.
     pub fn enter(&self, id: &str) -> ForegroundCall {
         let wish = CancellationToken::new();
         lock(&self.0).insert(id.to_owned(), wish.clone());
         ForegroundCall { waiting: Arc::clone(&self.0), id: id.to_owned(), release_token: wish }
     }
 
-    /// Lets go of one call, or of all; `false` when there was none.
+    /// Releases one call, or all with `None`; returns false when there was none.
     pub fn release(&self, only: Option<&str>) -> bool {
         let mut any = false;
         for (id, wish) in lock(&self.0).iter() {
@@ -45,7 +45,7 @@ impl ForegroundCalls {
 }
 
 impl ForegroundCall {
-    /// Ends when a person wants the call in the background.
+    /// Resolves when a person moves the call to the background.
     pub async fn released(&self) {
         self.release_token.cancelled().await;
     }

@@ -1,6 +1,6 @@
-//! Glob: files by name pattern. Reports at most 100 paths, the least recently modified first, which is the order seen
-//! in the reference (its documentation says newest first; observed behaviour decides), plus the number of all
-//! matches. Patterns read as in a gitignore file: without a slash they match at any depth.
+//! Glob: files by name pattern. Reports at most 100 paths, the least recently modified first, and the number of all
+//! matches. The order is that of the observed reference; its documentation says newest first. Patterns work as in a
+//! gitignore file: without a slash they match at any depth.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
@@ -64,7 +64,7 @@ impl ToolCall for GlobCall {
     }
 }
 
-/// Where to start walking, and what a path below it must look like.
+/// The directory to walk, and the pattern for paths below it.
 #[derive(Debug, PartialEq)]
 struct GlobScope {
     root: PathBuf,
@@ -105,7 +105,7 @@ impl GlobCall {
 
 impl GlobScope {
     /// Moves the leading plain components of `pattern` into the root: nothing beside them can match, and a pattern
-    /// that leaves `base` (absolute, `~/`, `..`) declares where it really looks.
+    /// that leaves `base` (absolute, `~/`, `..`) declares the directory it really reads.
     fn of(base: &Path, pattern: &str, at: &Workspace) -> Self {
         let (mut root, mut rest) = match pattern.strip_prefix("~/") {
             Some(rest) if at.home.is_some() => (at.absolute("~/"), rest),
@@ -138,12 +138,12 @@ fn check_directory(path: &Path, at: &Workspace) -> Result<(), ToolOutcome> {
     }
 }
 
-/// Links to files are names like any other; links to directories are not followed.
+/// Links to files count as files; links to directories are not followed.
 fn is_file(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|t| t.is_file() || (t.is_symlink() && entry.path().is_file()))
 }
 
-/// A set of one: unlike a single matcher it compares names and extensions without a regular expression.
+/// A set with one pattern: unlike a single matcher it compares names and extensions without a regular expression.
 fn compile(pattern: &str) -> Result<GlobSet, ToolOutcome> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
     let set = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build());
@@ -161,10 +161,10 @@ fn walker(root: &Path, env: &Env) -> WalkBuilder {
     builder
 }
 
-/// Ordered by age, then by path, so that equal times still give one answer.
+/// Ordered by age, then by path, so that files with equal times have a fixed order.
 type GlobHits = SmallestItems<(SystemTime, PathBuf)>;
 
-/// Hands one thread's finds over when the walk drops its visitor.
+/// Merges the matches of one thread when the walk drops its visitor.
 struct GlobWorker<'a> {
     mine: GlobHits,
     all: &'a Mutex<GlobHits>,

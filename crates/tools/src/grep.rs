@@ -1,6 +1,6 @@
-//! Grep: file contents by regular expression, on ripgrep's own libraries and with its meaning. Every search runs over
-//! the whole tree, so that totals are true and the shown part does not depend on which thread was faster; only the
-//! entries that may be shown are held in memory.
+//! Grep: file contents by regular expression, with ripgrep's libraries and semantics. Every search covers the whole
+//! tree, so that totals are exact and the shown part does not depend on thread timing; only entries that may be
+//! shown are kept in memory.
 
 mod collect;
 mod plan;
@@ -58,7 +58,7 @@ struct GrepQuery {
     ignore_case: bool,
     only_matching: bool,
     multiline: bool,
-    /// `None`: everything.
+    /// Most entries to show; `None` means all.
     limit: Option<usize>,
     offset: usize,
 }
@@ -76,7 +76,7 @@ fn query(input: &ToolInput<'_>) -> Result<GrepQuery, InputError> {
         set => set,
     };
     let only_matching = mode == GrepMode::Content && switch("-o")?;
-    // Parts of lines have no surroundings.
+    // Parts of lines have no context lines.
     let context = |own: Option<usize>| match mode {
         GrepMode::Content if !only_matching => own.or(around).unwrap_or(0),
         GrepMode::Content | GrepMode::Files | GrepMode::Count => 0,
@@ -104,7 +104,7 @@ impl GrepQuery {
         self.path.as_ref().map_or_else(|| at.cwd.clone(), |p| at.absolute(p))
     }
 
-    /// How many entries can be shown at most.
+    /// Most entries that must be kept: limit plus offset.
     fn window(&self) -> usize {
         self.limit.map_or(usize::MAX, |limit| limit.saturating_add(self.offset))
     }

@@ -1,6 +1,6 @@
-//! Reading tool input. Lenient where models are known to slip: numeric strings (padded, `+`-prefixed) pass for
-//! numbers, `"true"`/`"false"` for booleans, `null` for absent, unknown keys are ignored. Everything else that does
-//! not fit is an [`InputError`] naming the tool and the field; nothing is guessed.
+//! Reads tool input. Accepts common mistakes of models: numeric strings (padded, `+`-prefixed) as numbers,
+//! `"true"`/`"false"` as booleans, `null` as absent; unknown keys are ignored. Everything else that does not fit is
+//! an [`InputError`] that names the tool and the field; nothing is guessed.
 
 use crate::contract::InputError;
 use serde::de::DeserializeOwned;
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The fields of one input object, still raw.
+/// The fields of one input object, not yet decoded.
 #[derive(Debug)]
 pub struct ToolInput<'a> {
     tool: &'a str,
-    /// Where this object stands in the input: empty at the top, `edits[0].` inside a list.
+    /// The path of this object in the input: empty at the top, `edits[0].` inside a list.
     prefix: String,
     fields: BTreeMap<String, &'a RawValue>,
 }
@@ -36,7 +36,7 @@ impl<'a> ToolInput<'a> {
         }
     }
 
-    /// The field as it came; `None` when absent or `null`.
+    /// The raw field; `None` when it is absent or `null`.
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.get(name).copied()
     }
@@ -76,7 +76,7 @@ impl<'a> ToolInput<'a> {
         })
     }
 
-    /// An array of objects, each with its own fields.
+    /// An array of objects.
     pub fn objects(&self, name: &str) -> Result<Vec<ToolInput<'a>>, InputError> {
         let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
         let items: Vec<&'a RawValue> =
@@ -92,7 +92,7 @@ impl<'a> ToolInput<'a> {
         InputError(format!("{}: the required field `{}{name}` is missing", self.tool, self.prefix))
     }
 
-    /// For rules the schema cannot express: `why` completes "the field … ".
+    /// An error for rules the schema cannot express: `why` completes "the field … ".
     pub fn refuse(&self, name: &str, why: &str) -> InputError {
         InputError(format!("{}: the field `{}{name}` {why}", self.tool, self.prefix))
     }
@@ -117,7 +117,7 @@ fn decode_json<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// A lone surrogate escape cannot be a Rust string; it becomes U+FFFD instead of failing the call.
+/// A lone surrogate escape is not valid in a Rust string; it becomes U+FFFD instead of failing the call.
 fn decode_string(raw: &RawValue) -> Option<String> {
     decode_json(raw).or_else(|| decode_json(&wire::raw::compact(raw.get()).ok()?))
 }
@@ -148,7 +148,7 @@ fn decode_bool(raw: &RawValue) -> Option<bool> {
     }
 }
 
-/// The value, short enough for an error message.
+/// The value, shortened for an error message.
 fn describe_value(raw: &RawValue) -> Cow<'_, str> {
     let text = raw.get();
     match text.char_indices().nth(60) {

@@ -1,4 +1,4 @@
-//! The tool contract, the registry and the built-in tools. A tool never asks for leave and never touches the
+//! The tool contract, the registry and the built-in tools. A tool never asks for permission and never writes to the
 //! transcript: it declares what it would access, runs, and returns an outcome.
 
 pub mod ask_user_question;

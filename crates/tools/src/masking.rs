@@ -1,6 +1,6 @@
-//! The one seam between what tools find out and everyone who reads it. Every call runs through [`run`], which hides
-//! secrets in its outcome; the output of commands is hidden earlier still, ahead of memory and files. A mask that the
-//! model sends back in something it writes is refused: it would take the place of the secret it stands for.
+//! Hides secrets in tool results. Every call runs through [`run`], which masks its outcome; the output of commands
+//! is masked earlier, before it reaches memory and files. A call that would write a mask is refused, because the
+//! mask would replace the secret.
 
 use crate::contract::{CallContext, ToolCall, ToolOutcome};
 use permission::{KnownSecret, Mask};
@@ -12,15 +12,15 @@ use sys::Env;
 use sys::sync::{Mutex, MutexGuard};
 use wire::block::{ContentBlock, MessageContent};
 
-/// A helper may make a new key for every request; older ones have run out.
+/// Most secrets kept by `learn`. A helper may create a new key for every request; older keys have expired.
 const MOST_LEARNED: usize = 32;
-/// Credentials of servers.
+/// Most secrets of servers.
 const MOST_KEPT: usize = 1_000;
 
-/// Keys that are kept in files and not in variables; looked up when the first result is masked.
+/// Returns keys that are stored in files and not in variables; called when the first result is masked.
 pub type StoredSecrets = Box<dyn Fn() -> Vec<KnownSecret> + Send + Sync>;
 
-/// What a session hides. Built when it is first needed, then only when it learns of another key.
+/// The secrets of a session. The mask is built on first use and again after another secret is added.
 pub struct Masking {
     env: Env,
     stored: StoredSecrets,
@@ -44,14 +44,14 @@ impl Masking {
         Self { env, stored, parts: Mutex::default() }
     }
 
-    /// Hides nothing: the user said so.
+    /// Hides nothing, because the user disabled masking.
     pub fn off() -> Self {
         let masking = Self::new(Env::default());
         masking.parts().is_off = true;
         masking
     }
 
-    /// From now on `value` is hidden as well, under `name`.
+    /// From now on `value` is hidden too, with `name` in its mask.
     pub fn learn(&self, name: &str, value: &str) {
         let known = KnownSecret { name: name.to_owned(), value: value.as_bytes().to_vec() };
         let mut parts = self.parts();
@@ -64,7 +64,7 @@ impl Masking {
         }
     }
 
-    /// The same for credentials that are known from the start and stay few: those of servers.
+    /// Adds the credentials of servers, which are known from the start and few.
     pub fn learn_all(&self, known: Vec<KnownSecret>) {
         let mut parts = self.parts();
         for one in known {
@@ -94,7 +94,7 @@ impl Masking {
         self.parts.lock()
     }
 
-    /// Why a call must not run: its input holds a mask that would be written somewhere.
+    /// The refusal of a call whose input contains a mask that would be written somewhere; `None` when it may run.
     pub fn refusal(&self, tool: &str, input: &RawValue) -> Option<ToolOutcome> {
         if !writes(tool) || !input.get().contains("hidden by gimlet") && !input.get().contains("\\u") {
             return None;
@@ -116,7 +116,7 @@ fn writes(tool: &str) -> bool {
     matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Bash") || tool.starts_with("mcp__")
 }
 
-/// Runs a call and hides secrets in what it returns.
+/// Runs a call and hides secrets in its outcome.
 pub async fn run(call: Box<dyn ToolCall>, cx: CallContext) -> ToolOutcome {
     let state = Arc::clone(&cx.state);
     let outcome = call.run(cx).await;

@@ -1,5 +1,5 @@
-//! Jupyter notebooks as text with known places: cells are found by their byte range, so that a change to one cell
-//! leaves every other byte of the file alone.
+//! Jupyter notebooks as text: cells are located by their byte range, so that a change to one cell leaves every
+//! other byte of the file unchanged.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(crate) struct Notebook<'a> {
     array: Range<usize>,
     cells: Vec<&'a RawValue>,
     pub(crate) language: String,
-    /// From format 4.5 on every cell has an id.
+    /// True from format 4.5 on, where every cell has an id.
     pub(crate) has_ids: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct NotebookCell {
     pub(crate) execution_count: Option<u64>,
 }
 
-/// Notebook text: a string, or a list of pieces to be joined.
+/// Notebook text: a string, or a list of strings to be joined.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum NotebookText {
@@ -89,18 +89,18 @@ impl<'a> Notebook<'a> {
         self.cells[index].get()
     }
 
-    /// By literal id first; `cell-N` counts from 0 only where no cell is called that.
+    /// The index of a cell by its id. `cell-N`, counted from 0, is accepted when no cell has that id.
     pub(crate) fn find(&self, id: &str) -> Option<usize> {
         let by_id = (0..self.len()).find(|i| self.cell(*i).is_ok_and(|cell| cell.id.as_deref() == Some(id)));
         by_id.or_else(|| id.strip_prefix("cell-")?.parse().ok().filter(|n| *n < self.len()))
     }
 
-    /// The text with cell `index` put in place of the one there.
+    /// The text with cell `index` replaced.
     pub(crate) fn replaced(&self, index: usize, cell: &Value) -> String {
         self.spliced(span(self.text, self.cells[index]), &self.layout().cell(cell))
     }
 
-    /// The text with `cell` put before cell `index`, or last.
+    /// The text with `cell` inserted before cell `index`, or appended.
     pub(crate) fn inserted(&self, index: usize, cell: &Value) -> String {
         let layout = self.layout();
         let json = layout.cell(cell);
@@ -136,13 +136,13 @@ impl<'a> Notebook<'a> {
     }
 }
 
-/// Where `part`, borrowed from `text`, lies in it.
+/// The byte range of `part`, which is borrowed from `text`.
 fn span(text: &str, part: &RawValue) -> Range<usize> {
     let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.get().len()
 }
 
-/// How the file is laid out.
+/// The formatting of the file.
 enum NotebookLayout {
     OneLine,
     Indented { unit: String, newline: &'static str },
@@ -156,7 +156,7 @@ impl NotebookLayout {
         Self::Indented { unit: if unit.is_empty() { " ".into() } else { unit }, newline }
     }
 
-    /// Between the parts of the cell list, two levels deep.
+    /// The white space between the cells, two levels deep.
     fn gap(&self) -> String {
         match self {
             Self::OneLine => String::new(),
@@ -184,7 +184,7 @@ fn pretty(value: &Value, unit: &str) -> String {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());
     let mut out = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
-    // A `Value` always serialises; should it not, the compact form is as good.
+    // A `Value` always serialises; the compact form is the fallback.
     match value.serialize(&mut serializer) {
         Ok(()) => String::from_utf8(out).unwrap_or_else(|_| value.to_string()),
         Err(_) => value.to_string(),

@@ -1,4 +1,4 @@
-//! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file stays.
+//! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file is unchanged.
 
 use crate::contract::{CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec};
 use crate::file_change::{FileChange, FileChangeCall};
@@ -95,7 +95,7 @@ struct NotebookEditOutput<'a> {
     updated_file: &'a str,
 }
 
-/// What became of the cell.
+/// The changed notebook and its cell.
 struct CellChange {
     text: String,
     cell_id: Option<String>,
@@ -203,7 +203,7 @@ fn unreadable(index: usize, error: &serde_json::Error) -> ToolOutcome {
     ToolOutcome::failed(format!("Cell {index} of the notebook cannot be read: {error}"))
 }
 
-/// The notebook, if it is one and the model knows what is in it.
+/// Loads the file if it is a notebook that the model has read.
 fn open(cx: &CallContext, path: &Path) -> Result<TextFile, ToolOutcome> {
     if !(cx.may_read)(path, PathDiscovery::Named) {
         return Err(file_work::denied_error(path));
@@ -233,7 +233,7 @@ fn open(cx: &CallContext, path: &Path) -> Result<TextFile, ToolOutcome> {
     Err(ToolOutcome::invalid(format!("{} {why} before you edit it.", path.display())))
 }
 
-/// The form notebooks have on disk: lines, each with its newline.
+/// The on-disk form of a cell source: a list of lines, each with its newline.
 fn source_lines(source: &str) -> Value {
     source.split_inclusive('\n').collect::<Vec<_>>().into()
 }

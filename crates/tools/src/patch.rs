@@ -1,16 +1,16 @@
-//! `structuredPatch`: unified-diff hunks with three lines of context that turn the old text into the new one exactly,
-//! a missing final newline included. Cost follows the changed region, not the file.
+//! `structuredPatch`: unified-diff hunks with three lines of context that turn the old text into the new one
+//! exactly, including a missing final newline. The cost depends on the changed region, not on the file size.
 
 use crate::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
 const CONTEXT: usize = 3;
-/// Past this a diff of two very different texts is coarser, still correct.
+/// After this time a diff of two very different texts becomes coarser but stays correct.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
 pub const NO_NEWLINE: &str = "\\ No newline at end of file";
 
-/// One hunk. Line numbers count from 1; `lines` carry the prefixes space, `+` and `-`.
+/// One hunk. Line numbers start at 1; `lines` have the prefixes space, `+` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffHunk {
@@ -34,7 +34,7 @@ pub fn structured(old: &str, new: &str) -> Vec<DiffHunk> {
     group_diff_ops(ops, CONTEXT).iter().map(|group| hunk(group, skipped, &old_lines, &new_lines)).collect()
 }
 
-/// The part of two texts that differs, widened to whole lines and the context around them.
+/// The part of two texts that differs, widened to whole lines and their context.
 struct ChangedRegion {
     start: usize,
     old_end: usize,
@@ -53,12 +53,12 @@ impl ChangedRegion {
     }
 }
 
-/// Start of the line that holds the end of `text`, moved back by `lines` further lines.
+/// Start of the line that contains the end of `text`, moved back by `lines` further lines.
 fn back_lines(text: &[u8], lines: usize) -> usize {
     memchr::memrchr_iter(b'\n', text).nth(lines).map_or(0, |at| at + 1)
 }
 
-/// How much of `text` to take to have `lines` line ends (all of it when there are fewer).
+/// The length of the prefix of `text` with `lines` line ends (all of it when there are fewer).
 fn forward_lines(text: &[u8], lines: usize) -> usize {
     memchr::memchr_iter(b'\n', text).nth(lines - 1).map_or(text.len(), |at| at + 1)
 }

@@ -1,5 +1,5 @@
-//! EnterPlanMode and ExitPlanMode. The mode itself is the engine's; these word what the model reads, and keep the plan's
-//! file the same as what was approved.
+//! EnterPlanMode and ExitPlanMode. The engine owns the mode; these tools format what the model reads and keep the
+//! plan file equal to the approved plan.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::fmt::Write;
 use std::path::Path;
 
-/// A longer file is no plan.
+/// Largest plan file, in bytes.
 const MAX_PLAN: usize = 4 << 20;
 
 static ENTER: ToolSpec =
@@ -65,7 +65,7 @@ impl ToolCall for EnterPlanModeCall {
     }
 }
 
-/// The plan as it was approved, perhaps with changes of the user.
+/// The plan as approved, possibly with changes of the user.
 struct ExitPlanModeCall {
     plan: Option<String>,
 }
@@ -102,7 +102,7 @@ impl ToolCall for ExitPlanModeCall {
 }
 
 impl ExitPlanModeCall {
-    /// What was approved is what stands in the file.
+    /// Writes the approved plan to the file when they differ.
     fn save_plan(&self, file: Option<&Path>, is_agent: bool) -> ToolOutcome {
         let before = file.and_then(|file| sys::fs::read_text(file, MAX_PLAN).ok());
         let edited =

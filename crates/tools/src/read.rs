@@ -1,6 +1,6 @@
-//! Read: shows one file. What kind of file it is follows from its bytes, not its name. Devices and FIFOs are refused
-//! unopened, memory is bounded whatever the size, and media that cannot be processed become text, never a broken
-//! request.
+//! Read: shows one file. The kind of file is determined from its bytes, not its name. Devices and FIFOs are refused
+//! without being opened, memory is bounded for any file size, and media that cannot be processed become text, never
+//! an invalid request.
 
 mod image;
 mod notebook;
@@ -26,8 +26,8 @@ pub struct ReadTool;
 
 static SPEC: ToolSpec = ToolSpec::of("Read", include_str!("read.md"), include_str!("read.schema.json"));
 
-/// A picture for a prompt: its media type and base64 data, no larger than a request takes. The error completes "the
-/// picture …".
+/// An image for a prompt: its media type and base64 data, within the size limits of a request. The error completes
+/// "the picture …".
 pub fn picture(bytes: &[u8]) -> Result<(&'static str, String), String> {
     let kind = image::ImageKind::sniff(bytes).ok_or("is in no format that can be sent")?;
     let fitted = image::fit(bytes, kind)?;
@@ -94,14 +94,14 @@ impl ToolCall for ReadFileCall {
     }
 }
 
-/// Where the blocking part of a read leaves off.
+/// The result of the blocking part of a read.
 enum ReadStep {
     Done(ToolOutcome),
-    /// PDF pages wait for an installed program.
+    /// PDF pages must be rendered by an installed program.
     Render(pdf::RenderJob),
 }
 
-/// A regular file that is open, with its first bytes.
+/// An open regular file, with its first bytes.
 struct OpenFile {
     path: PathBuf,
     file: File,
@@ -109,7 +109,7 @@ struct OpenFile {
     head: Vec<u8>,
 }
 
-/// Enough to tell what a file is.
+/// Bytes needed to determine the kind of file.
 const HEAD_BYTES: u64 = 8 * 1024;
 
 impl OpenFile {
@@ -121,7 +121,8 @@ impl OpenFile {
         Ok(Self { path, file, meta, head })
     }
 
-    /// All bytes, but an error above `limit`: a file may grow, and `/proc` files state no size.
+    /// All bytes, or an error above `limit` bytes. The size is checked while reading, because a file may grow and
+    /// `/proc` files report no size.
     fn all(&mut self, limit: u64) -> Result<Vec<u8>, ToolOutcome> {
         let mut bytes = Vec::with_capacity(self.meta.len().min(limit) as usize);
         let taken = self.file.by_ref().take(limit + 1).read_to_end(&mut bytes);

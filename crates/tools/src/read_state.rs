@@ -1,5 +1,5 @@
-//! What the model has seen of which file. Staleness is decided by content, never by time alone: touching a file does
-//! not make it stale. Paths are compared with symlinks resolved.
+//! Which files the model has seen, and how much of them. Staleness is decided by content where possible, not by
+//! time: touching a file does not make it stale. Paths are compared with symlinks resolved.
 
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use sys::sync::{Mutex, MutexGuard};
 
-/// How much of a file was shown. Ordered: more is greater.
+/// How much of a file was shown. Ordered from less to more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coverage {
-    /// Cut short by the token cap: enough for nothing.
+    /// Cut by the token cap: allows neither edit nor overwrite.
     Clipped,
-    /// A range that was asked for: enough to edit.
+    /// A requested range: allows edits.
     Range,
-    /// All of it: enough to overwrite.
+    /// The whole file: allows overwriting.
     Whole,
 }
 
-/// Identifies the bytes of a file.
+/// Identifies the content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fingerprint {
     Hash([u8; 32]),
-    /// Stands in for the hash of a file too large to hash while reading a few lines of it.
+    /// Replaces the hash for a file that is too large to hash while a few lines are read.
     Stat {
         modified: Option<SystemTime>,
         len: u64,
@@ -45,13 +45,13 @@ pub struct SeenFile {
     pub coverage: Coverage,
 }
 
-/// How what was seen compares with what is there now.
+/// Compares what was seen with the current file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFreshness {
     Unseen,
     /// Seen, and unchanged since.
     Current(Coverage),
-    /// Seen, but the content is another one now.
+    /// Seen, but the content has changed.
     Stale,
 }
 
@@ -60,7 +60,7 @@ pub struct ReadState {
     seen: Mutex<SeenFiles>,
 }
 
-/// What was seen, each with the moment it was last looked at.
+/// The files that were seen, each with a sequence number of its last view.
 #[derive(Debug, Default)]
 struct SeenFiles {
     files: HashMap<PathBuf, (u64, SeenFile)>,
@@ -68,17 +68,17 @@ struct SeenFiles {
 }
 
 impl ReadState {
-    /// The whole file was shown, as by Read or by `cat file`. `content` is the bytes on disk.
+    /// Records that the whole file was shown, as by Read or by `cat file`. `content` is the bytes on disk.
     pub fn record_shown(&self, path: &Path, content: &[u8]) {
         self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole });
     }
 
-    /// Part of the file was shown, as by `head file`. `content` is all the bytes on disk.
+    /// Records that part of the file was shown, as by `head file`. `content` is all bytes on disk.
     pub fn record_part_shown(&self, path: &Path, content: &[u8]) {
         self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Range });
     }
 
-    /// Seeing less of the same content than before takes nothing away.
+    /// Records a view. A smaller view of the same content does not reduce the coverage.
     pub fn record_seen(&self, path: &Path, seen: SeenFile) {
         let key = real(path);
         let mut known = self.lock();
@@ -91,7 +91,7 @@ impl ReadState {
         known.files.insert(key, (moment, SeenFile { coverage, ..seen }));
     }
 
-    /// The files looked at last, the newest first.
+    /// The most recently seen files, newest first, at most `most`.
     pub fn recent(&self, most: usize) -> Vec<PathBuf> {
         let known = self.lock();
         let mut files: Vec<_> = known.files.iter().map(|(path, (moment, _))| (*moment, path)).collect();
@@ -99,12 +99,12 @@ impl ReadState {
         files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
     }
 
-    /// The conversation no longer holds the others.
+    /// Forgets all other files, because the conversation no longer contains them.
     pub fn forget_all_but(&self, kept: &[PathBuf]) {
         self.lock().files.retain(|path, _| kept.contains(path));
     }
 
-    /// Everything that `before` knew.
+    /// Moves all records of `before` here.
     pub(crate) fn take_over(&self, before: &Self) {
         let known = std::mem::take(&mut *before.lock());
         *self.lock() = known;
@@ -114,7 +114,7 @@ impl ReadState {
         self.lock().files.get(&real(path)).map(|(_, seen)| *seen)
     }
 
-    /// Compares with the file as it is: its bytes and its metadata.
+    /// Compares the record with the current bytes and metadata.
     pub fn freshness(&self, path: &Path, content: &[u8], meta: &std::fs::Metadata) -> FileFreshness {
         let Some(seen) = self.get(path) else { return FileFreshness::Unseen };
         let now = match seen.fingerprint {
@@ -124,7 +124,7 @@ impl ReadState {
         if now == seen.fingerprint { FileFreshness::Current(seen.coverage) } else { FileFreshness::Stale }
     }
 
-    /// We changed the file ourselves: what was known of it stays known.
+    /// Records that gimlet changed the file: its coverage stays.
     pub fn record_rewrite(&self, path: &Path, content: &[u8]) {
         if let Some((_, seen)) = self.lock().files.get_mut(&real(path)) {
             seen.fingerprint = Fingerprint::of(content);
@@ -136,7 +136,7 @@ impl ReadState {
     }
 }
 
-/// One spelling per file: links resolved where the file exists, else in its directory.
+/// One path per file: links resolved where the file exists, else in its directory.
 fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

@@ -1,5 +1,5 @@
-//! The tools of one session. Order is fixed when the registry is built, and the request fragments are the same bytes
-//! every time: they are part of the cached prefix.
+//! The tools of one session. The order is fixed when the registry is built, and the request fragments are always
+//! the same bytes, because they are part of the cached prefix.
 
 use crate::builtin::{self, BuiltinTool};
 use crate::contract::{Tool, ToolSpec};
@@ -13,14 +13,14 @@ pub struct ToolRegistry {
 }
 
 impl ToolRegistry {
-    /// The built-in tools whose name passes `keep`.
+    /// The built-in tools whose names `keep` accepts.
     pub fn new(keep: impl Fn(&str) -> bool) -> Self {
         let mut rows = builtin::table();
         rows.retain(|row| keep(&row.tool.spec().name));
         Self { rows }
     }
 
-    /// Appends a tool from elsewhere (subagents, MCP). A name that is taken is left alone, and `false` returned.
+    /// Appends a tool from another source (subagents, MCP). Returns false and adds nothing when the name is taken.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> bool {
         let free = !self.rows.iter().any(|row| row.tool.spec().name == tool.spec().name);
         if free {
@@ -29,14 +29,14 @@ impl ToolRegistry {
         free
     }
 
-    /// The same tools without those that `keep` does not name.
+    /// A copy with only the tools whose names `keep` accepts.
     #[must_use]
     pub fn only(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept = self.rows.iter().filter(|row| keep(&row.tool.spec().name));
         Self { rows: kept.map(|row| BuiltinTool { tool: Arc::clone(&row.tool), is_offered: row.is_offered }).collect() }
     }
 
-    /// A copy with further tools behind the others. Names that are taken are left out.
+    /// A copy with further tools appended. Tools whose names are taken are left out.
     #[must_use]
     pub fn with(&self, further: Vec<BuiltinTool>) -> Self {
         let mut taken: HashSet<String> = self.names().map(str::to_owned).collect();
@@ -46,14 +46,14 @@ impl ToolRegistry {
         Self { rows }
     }
 
-    /// Offers a tool of the table that is only callable otherwise.
+    /// Offers a tool that is otherwise only callable.
     pub fn offer(&mut self, name: &str) {
         for row in self.rows.iter_mut().filter(|row| row.tool.spec().name == name) {
             row.is_offered = true;
         }
     }
 
-    /// By current or older name, whether the tool is offered or not.
+    /// Finds a tool by its current or an older name, offered or not.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let name = wire::names::canonical(name);
         self.rows.iter().map(|row| &row.tool).find(|tool| tool.spec().name == name)
@@ -68,7 +68,7 @@ impl ToolRegistry {
         self.rows.iter().any(|row| row.is_offered && row.tool.spec().name == name)
     }
 
-    /// What the model is offered, in order.
+    /// The specs of the offered tools, in order.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.rows.iter().filter(|row| row.is_offered).map(|row| row.tool.spec())
     }
@@ -86,7 +86,7 @@ struct ToolFragment<'a> {
     input_schema: &'a RawValue,
 }
 
-/// `None` only for a schema that is not JSON, which a built-in never has and an adapter checks before it adds.
+/// `None` only when the schema is not JSON, which never happens: built-in schemas are valid, and adapters check theirs.
 fn fragment(spec: &ToolSpec) -> Option<Box<RawValue>> {
     let input_schema: &RawValue = serde_json::from_str(&spec.schema).ok()?;
     wire::raw::to_raw(&ToolFragment { name: &spec.name, description: &spec.description, input_schema }).ok()

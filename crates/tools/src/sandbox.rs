@@ -1,5 +1,5 @@
-//! A command in the sandbox: its environment, its way to the network, and what it tried in vain. The engine computes what is
-//! allowed; this starts the command so and reports.
+//! Runs a command in the sandbox: its environment, its network proxy, and the report of blocked accesses. The
+//! engine computes what is allowed; this module starts the command and reports.
 
 use http::filter::{ExternalProxies, FilterProxy, HostJudge, HostVerdict};
 use std::collections::BTreeSet;
@@ -12,35 +12,35 @@ use sys::process::{ChildProcess, SpawnSpec};
 use sys::sandbox::{self, PROXY_PORT, SandboxBackend, SandboxProfile, SandboxSweep, SandboxedChild};
 use sys::sync::Mutex;
 
-/// More violations than this are counted, not listed.
+/// Most violations that are listed; further ones are only counted.
 const MAX_LISTED: usize = 10;
 
-/// Everything a sandboxed command needs. Made for one call.
+/// Everything a sandboxed command needs. Created for one call.
 pub struct CommandSandbox {
     pub backend: SandboxBackend,
     pub profile: SandboxProfile,
-    /// Says which hosts may be reached.
+    /// Decides which hosts may be reached.
     pub hosts: Arc<dyn HostJudge>,
     pub external: ExternalProxies,
-    /// `TMPDIR` inside; `None` leaves it as it is.
+    /// `TMPDIR` inside the sandbox; `None` leaves it unchanged.
     pub temp: Option<PathBuf>,
-    /// Variables that commands must not see.
+    /// Variables that are removed from the command's environment.
     pub unset: Vec<String>,
-    /// Of gimlet itself, for the user's own proxies.
+    /// The environment of gimlet itself, for the user's proxies.
     pub env: Env,
-    /// `ignoreViolations`: part of the command (or `*`) to parts of the violation.
+    /// `ignoreViolations`: maps a part of the command (or `*`) to parts of violations.
     pub ignored: Vec<(String, Vec<String>)>,
     pub escape: SandboxEscape,
 }
 
-/// Whether the model may ask to run a command outside.
+/// Whether the model may ask to run a command outside the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxEscape {
     Offered,
     Forbidden,
 }
 
-/// A running command's confinement. Dropped after the command, it cleans up behind it.
+/// The sandbox of a running command. It must be dropped after the command, and then cleans up.
 pub struct SandboxRun {
     network: Option<tokio::task::JoinHandle<()>>,
     refused_hosts: Arc<RefusedHosts>,
@@ -48,7 +48,7 @@ pub struct SandboxRun {
 }
 
 impl CommandSandbox {
-    /// Starts `spawn` inside. Must be called inside the runtime.
+    /// Starts `spawn` in the sandbox. Must be called inside the runtime.
     pub fn start(&self, mut spawn: SpawnSpec) -> io::Result<(ChildProcess, SandboxRun)> {
         self.adapt(&mut spawn.env);
         let SandboxedChild { child, proxy_door: door, sweep } = sandbox::spawn(&self.backend, &self.profile, spawn)?;
@@ -93,7 +93,7 @@ impl CommandSandbox {
         }
     }
 
-    /// What the model is told of `violations`, when there are any that are not ignored.
+    /// The report of `violations` for the model; `None` when all of them are ignored.
     pub fn report(&self, command: &str, violations: Vec<String>) -> Option<String> {
         let ignored = |violation: &String| {
             self.ignored.iter().any(|(part, texts)| {
@@ -137,7 +137,7 @@ pub fn suspected_violations(output: &str) -> Vec<String> {
 }
 
 impl SandboxRun {
-    /// Cleans up and says what was blocked. Every process of the command must be gone.
+    /// Cleans up and returns what was blocked. Every process of the command must have ended.
     pub async fn finish(mut self) -> Vec<String> {
         let mut found = self.refused_hosts.take();
         if let Some(sweep) = self.sweep.take() {
@@ -158,7 +158,7 @@ impl Drop for SandboxRun {
     }
 }
 
-/// Remembers which hosts were asked for in vain.
+/// Records the hosts that were refused.
 struct RefusedHosts {
     judge: Arc<dyn HostJudge>,
     seen: Mutex<BTreeSet<String>>,

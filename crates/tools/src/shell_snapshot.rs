@@ -1,6 +1,6 @@
-//! Aliases, functions and PATH of the user's rc file, written once to a file that every command sources. Taken on the
-//! side and bounded: a slow or broken rc file costs the first command at most a second, later ones nothing. The file
-//! is removed by [`ShellSnapshot::remove`] at the session's end.
+//! Aliases, functions and PATH of the user's rc file, written once to a file that every command sources. Taken in
+//! the background with a time limit: a slow or broken rc file delays the first command by at most a second, and
+//! later commands not at all. [`ShellSnapshot::remove`] deletes the file at the end of the session.
 
 use crate::bash::launch::{ShellKind, ShellProgram, quote};
 use crate::spill;
@@ -12,7 +12,7 @@ use sys::sync::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Longest time an rc file may take; after that commands run without it.
+/// Longest time an rc file may take; after that, commands run without it.
 const SNAPSHOT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -26,11 +26,11 @@ enum SnapshotState {
     Idle,
     Taking,
     Ready(PathBuf),
-    /// No rc file, or it did not work.
+    /// There is no rc file, or the snapshot failed.
     Nothing,
 }
 
-/// What taking a snapshot needs.
+/// The input of a snapshot.
 pub(crate) struct SnapshotSource<'a> {
     pub(crate) program: &'a ShellProgram,
     pub(crate) env: &'a [(OsString, OsString)],
@@ -45,7 +45,7 @@ impl Default for ShellSnapshot {
 }
 
 impl ShellSnapshot {
-    /// Starts taking it, once. Does not wait. Must be called inside the runtime.
+    /// Starts the snapshot on the first call, without waiting. Must be called inside the runtime.
     pub(crate) fn begin(&self, source: &SnapshotSource<'_>) {
         let first = self.state.send_if_modified(|state| {
             let first = *state == SnapshotState::Idle;
@@ -70,7 +70,7 @@ impl ShellSnapshot {
         });
     }
 
-    /// The file, waiting up to `patience` for it.
+    /// The snapshot file; waits up to `patience` for it. `None` when there is none (yet).
     pub(crate) async fn file(&self, patience: Duration) -> Option<PathBuf> {
         let mut seen = self.state.subscribe();
         let settled = seen.wait_for(|state| *state != SnapshotState::Taking);
@@ -83,7 +83,7 @@ impl ShellSnapshot {
         }
     }
 
-    /// Stops taking it and deletes the file. Blocking, but short.
+    /// Stops the snapshot and deletes the file. Blocks for a short time.
     pub(crate) fn remove(&self) {
         self.work.lock().abort_all();
         if let SnapshotState::Ready(path) = self.state.send_replace(SnapshotState::Nothing) {
@@ -118,15 +118,15 @@ fn target(source: &SnapshotSource<'_>) -> PathBuf {
     source.config_home.join("shell-snapshots").join(name)
 }
 
-/// The shell that reads the rc file and writes what it defined.
+/// The shell process that reads the rc file and writes its definitions.
 fn spawn_spec(source: &SnapshotSource<'_>, rc: &Path, target: &Path) -> SpawnSpec {
     let dump = match source.program.kind {
         ShellKind::Bash | ShellKind::Posix => BASH_DUMP,
         ShellKind::Zsh => ZSH_DUMP,
     };
     let write = format!("{{ {dump}\n}} >|{}", quote(&target.to_string_lossy()));
-    // Many rc files end early in a shell that is not interactive. One that is would fight for the terminal, so it is
-    // used only where there is none.
+    // Many rc files return early in a non-interactive shell. An interactive shell would compete for the terminal,
+    // so it is used only where there is no terminal.
     let interactive = source.program.kind == ShellKind::Bash && std::fs::File::open("/dev/tty").is_err();
     let args = if interactive {
         vec!["-i".into(), "-c".into(), format!("unset HISTFILE; {write}").into()]
@@ -143,9 +143,9 @@ fn spawn_spec(source: &SnapshotSource<'_>, rc: &Path, target: &Path) -> SpawnSpe
     }
 }
 
-/// Whether the file was made.
+/// Takes the snapshot; returns whether the file was written.
 async fn take(spawn: SpawnSpec, target: &Path) -> bool {
-    // The empty file is created by us, so that it is private whatever the user's umask is.
+    // The file is created here, so that it is private whatever the user's umask is.
     if spill::create_private(target).is_err() {
         return false;
     }
@@ -164,8 +164,8 @@ async fn run(spawn: SpawnSpec) -> bool {
     }
 }
 
-/// Functions whose name begins with `_` are mostly completions and would make every command slow: they are kept only
-/// when something that is kept names them. Aliases come last, or they would be expanded inside the functions.
+/// Functions whose names begin with `_` are mostly completions and would slow down every command; they are kept
+/// only when something that is kept names them. Aliases come last, or they would be expanded inside the functions.
 const BASH_DUMP: &str = r#"
 aliases=$(alias -p); kept=; hidden=()
 for f in $(compgen -A function); do

@@ -1,27 +1,27 @@
-//! Large results: the whole text goes to a file of the session, the model gets a short wrapper naming it. The wrapper
-//! depends on nothing but its text and path, so sending it again gives the same bytes. Nothing here decides *whether*
-//! a Bash result is too large; the engine applies [`GENERIC_LIMIT`] to every other tool.
+//! Large results: the whole text goes to a file of the session, the model gets a short wrapper that names the file.
+//! The wrapper depends only on its text and path, so sending it again gives the same bytes. This module does not
+//! decide whether a Bash result is too large; the engine applies [`GENERIC_LIMIT`] to every other tool.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Longest result of any tool, in characters, that is sent as it is.
+/// Longest result of any tool, in characters, that is sent whole.
 pub const GENERIC_LIMIT: usize = 50_000;
 const PREVIEW_BYTES: usize = 2_000;
 
-/// A result that was replaced by its wrapper.
+/// A result that was replaced by a wrapper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpilledResult {
-    /// What the model reads instead.
+    /// The wrapper text for the model.
     pub content: String,
     pub path: PathBuf,
-    /// Size of the whole text in bytes.
+    /// Size of the whole text, in bytes.
     pub size: u64,
 }
 
-/// Spills `text` when it is longer than [`GENERIC_LIMIT`]; `None` means it may be sent whole. Blocking.
+/// Writes `text` to a file when it is longer than [`GENERIC_LIMIT`]; `None` means it may be sent whole. Blocking.
 pub fn spill_if_large(session_dir: &Path, text: &str) -> io::Result<Option<SpilledResult>> {
     if text.len() <= GENERIC_LIMIT || text.chars().nth(GENERIC_LIMIT).is_none() {
         return Ok(None);
@@ -32,24 +32,24 @@ pub fn spill_if_large(session_dir: &Path, text: &str) -> io::Result<Option<Spill
     Ok(Some(SpilledResult { content: wrapper(&path, size, text), path, size }))
 }
 
-/// Opens a new file under the session's `tool-results`. Blocking.
+/// Creates a new file in the session's `tool-results`. Blocking.
 pub fn create(session_dir: &Path) -> io::Result<(File, PathBuf)> {
     let path = new_path(session_dir);
     Ok((create_private(&path)?, path))
 }
 
-/// The same for contents of another kind than text.
+/// As [`create`], with another file extension than `txt`.
 pub fn create_as(session_dir: &Path, extension: &str) -> io::Result<(File, PathBuf)> {
     let path = new_path(session_dir).with_extension(extension);
     Ok((create_private(&path)?, path))
 }
 
-/// Where the next spilled result may go.
+/// The path for a new spilled result.
 pub(crate) fn new_path(session_dir: &Path) -> PathBuf {
     session_dir.join("tool-results").join(format!("{}.txt", sys::id::base36(9)))
 }
 
-/// Creates `path` (0600) and its directories (0700). Never opens what is already there, nor follows a link to it.
+/// Creates `path` (0600) and its directories (0700). Fails when the path exists, and never follows a link.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent() {
         create_folder(dir)?;
@@ -61,16 +61,16 @@ pub(crate) fn create_folder(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The text the model sees in place of the whole. `start` is at least the first 2 KB of it.
+/// The text the model gets in place of the whole. `start` is at least the first 2 KB of the whole.
 pub fn wrapper(path: &Path, size: u64, start: &str) -> String {
     wrapper_with(path, size, start, None)
 }
 
-/// As [`wrapper`], for a file that is not whole: `gap` says what it holds.
+/// As [`wrapper`], for an incomplete file: `gap` says what the file contains.
 pub(crate) fn wrapper_with(path: &Path, size: u64, start: &str, gap: Option<&str>) -> String {
     let preview = preview(start);
     let more = if (preview.len() as u64) < size { "\n…" } else { "" };
-    // On a line of its own: readers take the path up to the end of its line.
+    // On a separate line, because readers take the path up to the end of its line.
     let gap = gap.map_or_else(String::new, |gap| format!("\nNot all of it is in that file: {gap}."));
     format!(
         "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}{gap}\n\nPreview (first 2 KB):\n\
@@ -80,7 +80,7 @@ pub(crate) fn wrapper_with(path: &Path, size: u64, start: &str, gap: Option<&str
     )
 }
 
-/// About 2 KB, ended at a line break when one is near.
+/// About 2 KB of `text`, cut at a line break when one is near.
 fn preview(text: &str) -> &str {
     if text.len() <= PREVIEW_BYTES {
         return text;
@@ -92,7 +92,7 @@ fn preview(text: &str) -> &str {
     }
 }
 
-/// `58.6 KB`, `1.2 MB`: one decimal, units of 1024.
+/// A size such as `58.6 KB` or `1.2 MB`: one decimal, units of 1024.
 pub(crate) fn human_size(bytes: u64) -> String {
     let kb = bytes as f64 / 1024.0;
     match kb {

@@ -1,4 +1,4 @@
-//! What tools remember within one session. Each part guards itself; no lock is held across an await.
+//! The state of tools within one session. Each part has its own lock; no lock is kept across an await.
 
 use crate::bash::shell::SessionShell;
 use crate::masking::Masking;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sys::Env;
 use sys::sync::Mutex;
 
-/// Facts the engine sets once per session.
+/// Facts that the engine sets once per session.
 #[derive(Clone, Debug)]
 pub struct SessionFacts {
     pub session_id: String,
@@ -22,15 +22,15 @@ pub struct SessionFacts {
     pub config_home: PathBuf,
     /// Older models must read a file before they may change it.
     pub read_before_edit: bool,
-    /// Effort level to tell children, when the model takes one.
+    /// Effort level to pass to children; `None` when the model has none.
     pub effort: Option<String>,
-    /// Variables holding credentials that children must not inherit.
+    /// Variables with credentials that children must not inherit.
     pub secret_vars: Vec<String>,
     /// Whether the provider accepts PDF `document` blocks.
     pub documents: bool,
-    /// Where the plan of plan mode is kept.
+    /// The file of the plan in plan mode.
     pub plan_file: Option<PathBuf>,
-    /// The agent whose calls these are; `None` for the main thread.
+    /// The agent that makes the calls; `None` for the main thread.
     pub agent_id: Option<String>,
 }
 
@@ -39,18 +39,18 @@ pub struct ToolState {
     pub facts: SessionFacts,
     /// The shell's directory; persists between Bash calls.
     pub cwd: Mutex<PathBuf>,
-    /// What is hidden in results.
+    /// The secrets to hide in results.
     pub masking: Arc<Masking>,
-    /// What the model has seen of which file.
+    /// Which files the model has seen.
     pub reads: ReadState,
     /// Background tasks.
     pub tasks: Arc<SessionTasks>,
     pub shell: Arc<SessionShell>,
-    /// The folders its files lie in while commands run.
+    /// The locked folders for files of running commands.
     pub folders: Arc<crate::task_folder::TaskFolders>,
     /// The model's checklist.
     pub todos: crate::todo_write::TodoItems,
-    /// Pages seen, and the client that fetches them.
+    /// Cached pages, and the client that fetches them.
     pub web: Arc<crate::web_fetch::WebCache>,
     pub searches: crate::web_search::SearchCounter,
 }
@@ -71,8 +71,8 @@ impl ToolState {
         }
     }
 
-    /// For an agent of the same session: what it has read and done is its own; background tasks, the shell's
-    /// snapshot, fetched pages and what is hidden are shared.
+    /// The state for an agent of the same session. The agent has its own read records, checklist and directory;
+    /// background tasks, the shell's snapshot, fetched pages and secrets are shared.
     #[must_use]
     pub fn for_agent(&self, facts: SessionFacts, cwd: PathBuf) -> Self {
         Self {
@@ -85,7 +85,8 @@ impl ToolState {
         }
     }
 
-    /// The same conversation in another place: what was read, listed and started before still counts.
+    /// Continues the conversation of `before` in another place: its read records and checklist move here;
+    /// background tasks, shell, folders and fetched pages are shared.
     #[must_use]
     pub fn continue_from(self, before: &Self) -> Self {
         self.reads.take_over(&before.reads);
@@ -99,12 +100,13 @@ impl ToolState {
         }
     }
 
-    /// Ends background tasks and removes what only this session needs. Call it once, at the session's end.
+    /// Ends background tasks and removes files that only this session needs. Must be called once, at the end of the
+    /// session.
     pub async fn shutdown(&self) {
         self.tasks.stop_all().await;
         self.shell.shutdown();
         self.folders.release();
-        // The sandbox may have made it without a command.
+        // The sandbox may have created the folder without a command.
         if std::fs::remove_dir(&self.facts.tasks_dir).is_ok()
             && let Some(session) = self.facts.tasks_dir.parent()
         {

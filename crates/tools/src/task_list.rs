@@ -83,7 +83,7 @@ impl Tool for TaskListTool {
     }
 }
 
-/// Models write ids as numbers, too.
+/// Reads the task id; models also write ids as numbers.
 fn task_id(input: &ToolInput<'_>) -> Result<String, InputError> {
     let id = match input.opt_number("taskId") {
         Ok(Some(number)) => number.to_string(),
@@ -130,7 +130,7 @@ impl ToolCall for TaskListCall {
     }
 }
 
-/// The list's name comes from outside: only plain characters reach the path.
+/// The name of the list comes from the environment, so only plain characters are used in the path.
 fn store_of(facts: &SessionFacts) -> TaskListStore {
     let list = facts.env.non_empty("CLAUDE_CODE_TASK_LIST_ID").unwrap_or(&facts.session_id);
     let name: String =
@@ -138,21 +138,21 @@ fn store_of(facts: &SessionFacts) -> TaskListStore {
     TaskListStore::new(facts.config_home.join("tasks").join(name))
 }
 
-/// Lines of the tasks that are not done.
+/// One line per task that is not completed.
 pub fn open_tasks(facts: &SessionFacts) -> Vec<String> {
     let all = store_of(facts).all().unwrap_or_default();
     let open = all.values().filter(|task| task.status != ListedTaskStatus::Completed);
     open.map(|task| format!("#{} [{}] {}", task.id, task.status.name(), task.subject)).collect()
 }
 
-/// What a call did to the list that others may want to have a say in.
+/// A change of the list that hooks may block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListChange {
     pub kind: ListChangeKind,
     pub id: String,
     pub subject: String,
     pub description: String,
-    /// The status before.
+    /// The status before the change; `None` for a created task.
     from: Option<ListedTaskStatus>,
 }
 
@@ -163,7 +163,7 @@ pub enum ListChangeKind {
 }
 
 impl ListChange {
-    /// Reads it from what a call of `tool` left; `None` when it neither made nor finished a task.
+    /// Reads the change from the outcome of a call of `tool`; `None` when it neither created nor completed a task.
     pub fn of(tool: &str, outcome: &ToolOutcome, facts: &SessionFacts) -> Option<Self> {
         let output: Value = serde_json::from_str(outcome.structured.as_ref()?.get()).ok()?;
         let change = |kind, task: ListedTask, from| {
@@ -181,7 +181,7 @@ impl ListChange {
         }
     }
 
-    /// The task is not on the list, or not finished, after all.
+    /// Undoes the change: deletes a created task, or restores the status of a completed one.
     pub fn revert(&self, facts: &SessionFacts) -> io::Result<()> {
         let list = store_of(facts).lock()?;
         let Some(status) = self.from else { return list.delete(&self.id) };
@@ -293,7 +293,7 @@ fn list_outcome(tasks: &BTreeMap<u64, ListedTask>) -> ToolOutcome {
     struct TaskListOutput<'a> {
         tasks: Vec<TaskListRow<'a>>,
     }
-    // What is done no longer blocks anything.
+    // A completed task no longer blocks others.
     let open = |id: &&String| {
         store::parse_id(id).and_then(|n| tasks.get(&n)).is_some_and(|task| task.status != ListedTaskStatus::Completed)
     };
@@ -311,7 +311,7 @@ fn list_outcome(tasks: &BTreeMap<u64, ListedTask>) -> ToolOutcome {
     ToolOutcome::text(text, wire::raw::to_raw(&TaskListOutput { tasks: rows }).ok())
 }
 
-/// Rows have a fixed form that readers match; what blocks what follows below them.
+/// Rows have a fixed format that readers match; lines about blocked tasks follow them.
 fn list_text(rows: &[TaskListRow<'_>]) -> String {
     let mut lines: Vec<String> = rows
         .iter()

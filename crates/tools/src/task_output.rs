@@ -1,5 +1,5 @@
-//! TaskOutput: how a background task stands and the end of what it printed. Never fails because of a slow task: it
-//! then says that the task still runs.
+//! TaskOutput: the status of a background task and the end of its output. A slow task is no error: the result then
+//! says that the task still runs.
 
 use crate::bash::read_end;
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
@@ -23,7 +23,7 @@ impl Tool for TaskOutputTool {
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
         let input = ToolInput::of("TaskOutput", input)?;
-        // Older names of the tool called it `bash_id`.
+        // Older versions of the tool called it `bash_id`.
         let id = match input.opt_string("bash_id")? {
             Some(id) if input.raw("task_id").is_none() => id,
             _ => input.string("task_id")?,
@@ -36,7 +36,7 @@ impl Tool for TaskOutputTool {
 
 struct TaskOutputCall {
     id: String,
-    /// `None`: do not wait.
+    /// How long to wait for the end of the task; `None` means not at all.
     timeout: Option<Duration>,
 }
 
@@ -131,7 +131,7 @@ async fn end_of_output(task: &TaskRecord, limit: usize) -> String {
     format!("[Truncated. Full output: {}]\n\n{}", task.output.display(), &text[start..])
 }
 
-/// What to say about an id nobody has, with those that exist.
+/// The message for an unknown id; lists the running tasks.
 pub(crate) fn unknown_task_message(id: &str, tasks: &SessionTasks) -> String {
     let running = tasks.running();
     if running.is_empty() {

@@ -1,6 +1,6 @@
-//! Background tasks of one session: what runs, how it ended, where its output is. The table owns the tasks: dropping
-//! it kills what still runs. Each task settles exactly once, and each event is delivered exactly once, to whoever
-//! takes it first.
+//! Background tasks of one session: what runs, how it ended, where its output is. The table owns the tasks:
+//! dropping it kills those that still run. Each task settles exactly once, and each event is delivered exactly
+//! once, to the first receiver that takes it.
 
 use crate::bash::running::{RunningCommand, WaitEnd};
 use futures_util::future::BoxFuture;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wire::sdk::TaskUsage;
 
-/// Whether anything may go on in the background.
+/// Whether background tasks are allowed.
 pub fn may_background(env: &sys::Env) -> bool {
     crate::bash::command_hints::background_allowed(env)
 }
@@ -28,7 +28,7 @@ pub enum TaskStatus {
     /// Exit code 0.
     Completed,
     Failed,
-    /// Stopped by us: on request, at its deadline, or for printing too much.
+    /// Stopped by gimlet: on request, at its deadline, or because it printed too much.
     Killed,
 }
 
@@ -43,7 +43,7 @@ impl TaskStatus {
     }
 }
 
-/// One task, as it stood when asked for.
+/// A snapshot of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRecord {
     pub id: String,
@@ -56,17 +56,17 @@ pub struct TaskRecord {
     pub output: PathBuf,
     pub status: TaskStatus,
     pub exit_code: Option<i32>,
-    /// Why it was killed or its output is incomplete.
+    /// Why the task was killed, or why its output is incomplete.
     pub note: Option<String>,
     pub started_at_ms: u64,
     pub ended_at_ms: Option<u64>,
-    /// The agent that started it; `None` for the main thread. Its events go there.
+    /// The agent that started the task and gets its events; `None` for the main thread.
     pub owner: Option<String>,
-    /// Only for a task that is an agent.
+    /// Set only for a task that is an agent.
     pub agent: Option<Box<AgentTask>>,
 }
 
-/// What is known of an agent besides its being a task.
+/// Additional facts about a task that is an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentTask {
     pub agent_type: String,
@@ -74,7 +74,7 @@ pub struct AgentTask {
     /// Its report, once it has ended.
     pub report: Option<String>,
     pub usage: TaskUsage,
-    /// Whoever is at the terminal ended it, not the model.
+    /// The user ended it, not the model.
     pub stopped_by_user: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct TaskEnd {
     pub status: TaskStatus,
     pub exit_code: Option<i32>,
     pub note: Option<String>,
-    /// Of an agent.
+    /// The report of an agent; `None` for other tasks.
     pub report: Option<String>,
     pub usage: TaskUsage,
 }
@@ -104,7 +104,7 @@ impl TaskEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskEvent {
     Started(TaskRecord),
-    /// Once per task.
+    /// Sent once per task.
     Settled(TaskRecord),
 }
 
@@ -120,7 +120,7 @@ impl TaskEvent {
     }
 }
 
-/// What is known of a task before it runs.
+/// The facts about a command that becomes a task.
 #[derive(Debug)]
 pub(crate) struct NewTask {
     pub(crate) id: String,
@@ -130,13 +130,13 @@ pub(crate) struct NewTask {
     pub(crate) output: PathBuf,
     pub(crate) deadline: Duration,
     pub(crate) owner: Option<String>,
-    /// Why its output is not kept.
+    /// Why the output is not kept; `None` when it is.
     pub(crate) note: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub struct SessionTasks {
-    /// Calls that are waited for and could go on here.
+    /// Calls that are waited for and could move to the background.
     pub foreground: crate::foreground::ForegroundCalls,
     shared: Arc<TasksShared>,
     /// Supervisors of running tasks, and readers of pipes that outlived their command.
@@ -146,14 +146,14 @@ pub struct SessionTasks {
 #[derive(Debug)]
 struct TasksShared {
     table: Mutex<TaskTable>,
-    /// Counts changes; waiters look at the table again.
+    /// Counts changes; waiters then read the table again.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct TaskTable {
     rows: Vec<TaskRow>,
-    /// Not yet taken. At most two per task.
+    /// Events that nobody has taken yet. At most two per task.
     events: VecDeque<TaskEvent>,
 }
 
@@ -200,7 +200,7 @@ impl TasksShared {
     }
 }
 
-/// Settles a task whose future went away without an end: a panic, or the end of the process.
+/// Settles a task whose future was dropped without an end: after a panic, or when the process ends.
 struct SettleGuard {
     shared: Arc<TasksShared>,
     id: String,
@@ -215,12 +215,12 @@ impl Drop for SettleGuard {
 }
 
 impl SessionTasks {
-    /// `b` and 8 characters of base 36.
+    /// A new task id: `b` and 8 characters of base 36.
     pub fn new_id() -> String {
         format!("b{}", sys::id::base36(8))
     }
 
-    /// Takes over a running command. Its output file exists already.
+    /// Takes over a running command as a task. Its output file already exists.
     pub(crate) fn adopt(&self, new: NewTask, running: RunningCommand) -> TaskRecord {
         let task = TaskRecord {
             id: new.id.clone(),
@@ -251,7 +251,7 @@ impl SessionTasks {
         task
     }
 
-    /// Runs an agent as a task. Its token is cancelled with `scope` or by `stop`; it then ends by itself.
+    /// Runs an agent as a task. Cancelling `scope`, or `stop`, cancels its token; the agent then ends by itself.
     pub fn spawn(
         &self,
         task: TaskRecord,
@@ -261,7 +261,7 @@ impl SessionTasks {
         let stop = scope.child_token();
         let mut settle = SettleGuard { shared: Arc::clone(&self.shared), id: task.id.clone(), end: None };
         self.shared.change(|table| {
-            // An agent that is taken up again keeps its id.
+            // A resumed agent keeps its id.
             table.rows.retain(|row| row.task.id != task.id);
             table.rows.push(TaskRow { task, stop: stop.clone() });
         });
@@ -272,14 +272,14 @@ impl SessionTasks {
         });
     }
 
-    /// Lets a call go on as a task: both its ends are told like those of a command.
+    /// Continues a call as a task; its start and its end are sent as events, as for a command.
     pub fn take_over(&self, task: TaskRecord, work: impl FnOnce(CancellationToken) -> BoxFuture<'static, TaskEnd>) {
         let started = TaskEvent::Started(task.clone());
         self.shared.change(|table| table.events.push_back(started));
         self.spawn(task, &CancellationToken::new(), work);
     }
 
-    /// A person wants the task to end. Does not wait for that; `false` when no such task runs.
+    /// Cancels the task at the user's request, without waiting for its end; false when no such task runs.
     pub fn cancel_for_user(&self, id: &str) -> bool {
         let mut table = self.shared.lock();
         let running = |row: &&mut TaskRow| row.task.id == id && row.task.status == TaskStatus::Running;
@@ -291,14 +291,14 @@ impl SessionTasks {
         true
     }
 
-    /// Ends the running tasks that `which` picks and waits for that.
+    /// Ends the running tasks that `which` selects, and waits for their end.
     pub async fn stop_where(&self, which: impl Fn(&TaskRecord) -> bool) {
         for task in self.running().into_iter().filter(which) {
             self.stop(&task.id).await;
         }
     }
 
-    /// Reads and drops what a descendant prints after its command has ended.
+    /// Reads and discards what a descendant prints after its command has ended.
     pub(crate) fn drain_pipe(&self, mut pipe: pipe::Receiver) {
         self.work().spawn(async move {
             let mut buffer = vec![0; 4096];
@@ -327,16 +327,16 @@ impl SessionTasks {
         all
     }
 
-    /// How many have ended.
+    /// How many tasks have ended.
     pub fn ended(&self) -> usize {
         self.all().iter().filter(|task| task.status != TaskStatus::Running).count()
     }
 
-    /// Waits until the task has settled, at most `patience`; returns how it stands then.
+    /// Waits until the task has settled, at most `patience`, and returns its record; `None` when there is no such task.
     pub async fn wait(&self, id: &str, patience: Duration) -> Option<TaskRecord> {
         let mut changed = self.shared.changed.subscribe();
         let settled = changed.wait_for(|_| self.get(id).is_none_or(|task| task.status != TaskStatus::Running));
-        // Running out of patience is an answer too.
+        // On a timeout the current record is returned too.
         drop(tokio::time::timeout(patience, settled).await);
         self.get(id)
     }
@@ -348,7 +348,7 @@ impl SessionTasks {
         self.wait(id, STOP_TIMEOUT).await
     }
 
-    /// Ends everything; nothing of it runs when this returns.
+    /// Ends all tasks; none of them runs when this returns.
     pub async fn stop_all(&self) {
         for row in &self.shared.lock().rows {
             row.stop.cancel();
@@ -360,7 +360,7 @@ impl SessionTasks {
         work.shutdown().await;
     }
 
-    /// Events of `owner`'s tasks that nobody has taken yet, oldest first.
+    /// Removes and returns the events of `owner`'s tasks, oldest first.
     pub fn take_events(&self, owner: Option<&str>) -> Vec<TaskEvent> {
         let mut table = self.shared.lock();
         let (mine, others) = table.events.drain(..).partition(|event: &TaskEvent| event.is_for(owner));
@@ -368,14 +368,14 @@ impl SessionTasks {
         Vec::from(mine)
     }
 
-    /// Whether `owner` will still hear of a task: one runs, or its end was not taken yet.
+    /// Whether events for `owner` may still come: a task runs, or an event was not taken yet.
     pub fn has_pending_events(&self, owner: Option<&str>) -> bool {
         let table = self.shared.lock();
         let runs = |row: &TaskRow| row.task.status == TaskStatus::Running && row.task.owner.as_deref() == owner;
         table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_for(owner))
     }
 
-    /// The same, for agents only.
+    /// As [`Self::has_pending_events`], for agents only.
     pub fn has_pending_agents(&self, owner: Option<&str>) -> bool {
         let table = self.shared.lock();
         let runs = |row: &TaskRow| {
@@ -384,7 +384,7 @@ impl SessionTasks {
         table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_for(owner) && event.task().is_agent())
     }
 
-    /// The next event of `owner`'s tasks that nobody has taken. Cancel-safe.
+    /// Waits for the next event of `owner`'s tasks that nobody has taken. Cancel-safe.
     pub async fn next_event(&self, owner: Option<&str>) -> TaskEvent {
         let mut changed = self.shared.changed.subscribe();
         loop {
@@ -403,13 +403,13 @@ impl SessionTasks {
         }
     }
 
-    /// The file of a task, by id.
+    /// The output file of a task.
     pub fn output_path(tasks_dir: &Path, id: &str) -> PathBuf {
         tasks_dir.join(format!("{id}.output"))
     }
 }
 
-/// Longer than TERM, grace, KILL and the last bytes take.
+/// Longer than SIGTERM, grace, SIGKILL and reading the last bytes take together.
 const STOP_TIMEOUT: Duration = Duration::from_secs(4);
 
 async fn supervise(mut running: RunningCommand, stop: &CancellationToken, deadline: Instant) -> TaskEnd {
@@ -417,7 +417,7 @@ async fn supervise(mut running: RunningCommand, stop: &CancellationToken, deadli
     let (status, exit_code, note) = match pause {
         Ok(WaitEnd::Exited(exit)) => {
             running.drain().await;
-            // A signal is reported as 1, as for foreground commands.
+            // Death by a signal is reported as 1, as for foreground commands.
             let code = exit.code.unwrap_or(1);
             (if code == 0 { TaskStatus::Completed } else { TaskStatus::Failed }, Some(code), None)
         }

@@ -1,12 +1,12 @@
-//! Text files that go back to disk the way they came: encoding, BOM, line endings, mode, owner and symlinks are kept.
-//! A failed write leaves the old bytes in place. Bytes that are not valid text are never rewritten.
+//! Text files that are written back as they were read: encoding, BOM, line endings, mode, owner and symlinks are
+//! kept. A failed write leaves the old bytes in place. Bytes that are not valid text are never rewritten.
 
 use crate::file_work::MAX_LOADED_BYTES;
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Encodings we can read and write back.
+/// Encodings that can be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextEncoding {
     Utf8,
@@ -21,7 +21,7 @@ const UTF16_LE_BOM: &[u8] = b"\xFF\xFE";
 const UTF16_BE_BOM: &[u8] = b"\xFE\xFF";
 
 impl TextEncoding {
-    /// From the first bytes of a file.
+    /// Determines the encoding from the first bytes of a file.
     pub fn sniff(head: &[u8]) -> Self {
         if head.starts_with(UTF8_BOM) {
             Self::Utf8Bom
@@ -43,7 +43,7 @@ impl TextEncoding {
         }
     }
 
-    /// The text without its BOM, line endings untouched. `None` when the bytes are not valid in this encoding.
+    /// The text without its BOM, with unchanged line endings. `None` when the bytes are not valid in this encoding.
     pub fn decode(self, bytes: &[u8]) -> Option<String> {
         let body = bytes.get(self.bom().len()..)?;
         let decoder = match self {
@@ -54,7 +54,7 @@ impl TextEncoding {
         decoder.decode_without_bom_handling_and_without_replacement(body).map(std::borrow::Cow::into_owned)
     }
 
-    /// The bytes of `text`, BOM included.
+    /// The bytes of `text`, including the BOM.
     pub fn encode(self, text: &str) -> Vec<u8> {
         let mut bytes = self.bom().to_vec();
         match self {
@@ -66,7 +66,7 @@ impl TextEncoding {
     }
 }
 
-/// The style most lines of a text end in.
+/// The line ending of most lines of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEnding {
     Lf,
@@ -80,7 +80,7 @@ impl LineEnding {
         if crlf * 2 > all { Self::CrLf } else { Self::Lf }
     }
 
-    /// `text`, which has LF endings only, in this style.
+    /// Converts `text`, which has LF endings only, to this style.
     pub fn apply(self, text: &str) -> String {
         match self {
             Self::Lf => text.to_owned(),
@@ -89,7 +89,7 @@ impl LineEnding {
     }
 }
 
-/// Whether the first bytes of a file say it is not text.
+/// Whether the first bytes of a file show that it is not text.
 pub fn looks_binary(head: &[u8]) -> bool {
     if matches!(TextEncoding::sniff(head), TextEncoding::Utf16Le | TextEncoding::Utf16Be) {
         return TextEncoding::sniff(head).decode(&head[..head.len() & !1]).is_none_or(|text| text.contains('\0'));
@@ -108,12 +108,12 @@ pub fn looks_binary(head: &[u8]) -> bool {
 /// A whole text file in memory.
 #[derive(Debug)]
 pub struct TextFile {
-    /// Where the bytes really are: symlinks resolved.
+    /// The real path of the file, with symlinks resolved.
     pub target: PathBuf,
     pub bytes: Vec<u8>,
     pub meta: Metadata,
     pub encoding: TextEncoding,
-    /// Without BOM, line endings untouched. `None` when the bytes are not text in a known encoding.
+    /// The text without BOM, with unchanged line endings. `None` when the bytes are not text in a known encoding.
     pub text: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl TextFile {
         let target = path.canonicalize()?;
         let (file, meta) = sys::fs::open_regular(&target)?;
         let mut bytes = Vec::with_capacity(meta.len().min(MAX_LOADED_BYTES) as usize);
-        // It may grow while it is read.
+        // The file may grow while it is read.
         file.take(MAX_LOADED_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_LOADED_BYTES {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
@@ -133,7 +133,7 @@ impl TextFile {
         Ok(Self { target, bytes, meta, encoding, text })
     }
 
-    /// Replaces the file's text; returns the bytes now on disk.
+    /// Replaces the file's text; returns the bytes that are now on disk.
     pub fn save(&self, text: &str) -> io::Result<Vec<u8>> {
         let bytes = self.encoding.encode(text);
         replace(&self.target, &bytes)?;
@@ -141,7 +141,7 @@ impl TextFile {
     }
 }
 
-/// Creates `path` with its directories; the umask decides the mode. A dangling symlink is written through.
+/// Creates `path` and its directories; the umask determines the mode. A dangling symlink is written through.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
@@ -151,7 +151,7 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Replaces an existing regular file.
 pub fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Renaming over a file asks only the directory's leave; this asks the file's own.
+    // Renaming over a file needs only permission for the directory; this checks the permission of the file.
     if let Err(error) = OpenOptions::new().write(true).open(target)
         && error.kind() != io::ErrorKind::ExecutableFileBusy
     {

@@ -1,4 +1,4 @@
-//! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a finished list is forgotten.
+//! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a completed list is cleared.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
@@ -22,12 +22,12 @@ pub struct TodoItem {
     pub active_form: String,
 }
 
-/// The session's list as it stands.
+/// The session's current list.
 #[derive(Debug, Default)]
 pub struct TodoItems(Mutex<Vec<TodoItem>>);
 
 impl TodoItems {
-    /// Stores `new` and returns what stood there before.
+    /// Stores `new` and returns the previous list.
     fn replace(&self, new: Vec<TodoItem>) -> Vec<TodoItem> {
         let done = new.iter().all(|todo| todo.status == "completed");
         let kept = if done { Vec::new() } else { new };

@@ -1,6 +1,6 @@
-//! What Glob and Grep share: walking a tree on all cores, stopping early, and naming paths the way the model knows
-//! them. Walks never follow links, never enter version-control directories, and end when the call is cancelled or its
-//! time is up; whatever was found until then is kept.
+//! Shared by Glob and Grep: walking a tree on all cores, stopping early, and displaying paths. Walks never follow
+//! links, never enter version-control directories, and end when the call is cancelled or its time is up; what was
+//! found until then is kept.
 
 use crate::contract::{CallContext, PathDiscovery, ToolOutcome, Workspace};
 use ignore::{DirEntry, WalkBuilder, WalkParallel};
@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime};
 use sys::Env;
 
 const VCS_DIRS: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".sl"];
-/// More threads than this only fight over the file system.
+/// Most threads of a walk; more would only compete for the file system.
 const MAX_THREADS: usize = 12;
 
-/// How a walk came to its end.
+/// How a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WalkEnd {
     Complete,
@@ -23,7 +23,7 @@ pub(crate) enum WalkEnd {
     Cancelled,
 }
 
-/// Told to workers by a flag, so that they need neither clock nor lock per file.
+/// Tells workers to stop, so that they need neither clock nor lock per file. Zero means go on.
 #[derive(Debug, Default)]
 pub(crate) struct HaltFlag(AtomicU8);
 
@@ -45,7 +45,7 @@ impl HaltFlag {
     }
 }
 
-/// Runs `work` off the runtime until it ends, the call is cancelled, or `limit` has passed.
+/// Runs `work` on a blocking thread until it ends, the call is cancelled, or `limit` has passed.
 pub(crate) async fn run<T, W>(cx: &CallContext, limit: Duration, work: W) -> Result<(T, WalkEnd), ToolOutcome>
 where
     T: Send + 'static,
@@ -73,7 +73,7 @@ where
     }
 }
 
-/// 20 s, 60 s on the slower file system of WSL, or what the environment says.
+/// The time limit of a search: 20 s, 60 s on the slower file system of WSL, or the value of the environment.
 pub(crate) fn time_limit(env: &Env) -> Duration {
     let set = env.number::<f64>("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS").filter(|s| *s > 0.0);
     match set.map(Duration::try_from_secs_f64) {
@@ -83,14 +83,15 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
     }
 }
 
-/// Finishes `builder` with what all walks have in common. `honours_ignores`: the walk reads ignore files.
+/// Completes `builder` with the options of all walks. `honours_ignores`: the walk reads ignore files.
 pub(crate) fn build_parallel(builder: &mut WalkBuilder, honours_ignores: bool) -> WalkParallel {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let wanted = move |entry: &DirEntry| !(is_vcs_dir(entry) || honours_ignores && has_unreadable_ignores(entry));
     builder.threads(cores.min(MAX_THREADS)).filter_entry(wanted).build_parallel()
 }
 
-/// The walking library reads ignore files whole, whatever they are: a folder that holds such a trap is not entered.
+/// The walking library reads ignore files whole, whatever they are; a folder with an ignore file that is not a
+/// regular file of ordinary size is skipped.
 fn has_unreadable_ignores(entry: &DirEntry) -> bool {
     let is_dir = entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_dir());
     let odd = if is_dir { sys::fs::unreadable_ignore_file(entry.path()) } else { None };
@@ -100,7 +101,7 @@ fn has_unreadable_ignores(entry: &DirEntry) -> bool {
     odd.is_some()
 }
 
-/// Refuses a root whose ignore files, or those of the folders above it, cannot be read.
+/// Refuses a root when its ignore files, or those of the folders above it, cannot be read.
 pub(crate) fn check_ignores(root: &Path) -> Result<(), ToolOutcome> {
     match root.ancestors().find_map(sys::fs::unreadable_ignore_file) {
         None => Ok(()),
@@ -111,13 +112,14 @@ pub(crate) fn check_ignores(root: &Path) -> Result<(), ToolOutcome> {
     }
 }
 
-/// A root may be a link that was named; below it links are not followed, so a file is where it seems to be.
+/// How the walk found `entry`. The root may be a link; below it links are not followed, so a regular file is at its
+/// real path.
 pub(crate) fn discovery(entry: &DirEntry) -> PathDiscovery {
     let plain = entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_file());
     if plain { PathDiscovery::Walked } else { PathDiscovery::Named }
 }
 
-/// The root itself may be anything: it was named.
+/// The root itself may have any name, because the model named it.
 fn is_vcs_dir(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_dir()) && is_vcs_name(entry.file_name())
 }
@@ -126,7 +128,7 @@ pub(crate) fn is_vcs_name(name: &std::ffi::OsStr) -> bool {
     VCS_DIRS.iter().any(|dir| name == *dir)
 }
 
-/// Relative to the working directory when inside it, absolute otherwise.
+/// The path relative to the working directory when it is inside, absolute otherwise.
 pub(crate) fn display_path(path: &Path, at: &Workspace) -> String {
     match path.strip_prefix(&at.cwd) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
@@ -140,13 +142,13 @@ pub(crate) fn missing_error(what: &str, path: &Path, at: &Workspace) -> ToolOutc
     ToolOutcome::invalid(format!("{what} does not exist: {path}. The current working directory is {cwd}."))
 }
 
-/// A closing remark when the result is not the whole answer.
+/// A note for the end of an incomplete result; `None` when it is complete.
 pub(crate) fn time_note(ended: WalkEnd, limit: Duration) -> Option<String> {
     (ended == WalkEnd::TimedOut)
         .then(|| format!("(The search stopped after {limit:?}; results are incomplete. Search a narrower path.)"))
 }
 
-/// The `keep` smallest of all items offered, and how many were offered: memory does not grow with the tree.
+/// The `keep` smallest of all items offered, and how many were offered. Memory does not grow with the tree.
 #[derive(Debug)]
 pub(crate) struct SmallestItems<T> {
     heap: BinaryHeap<T>,
@@ -181,7 +183,7 @@ impl<T: Ord> SmallestItems<T> {
     }
 }
 
-/// A file's age; what cannot be told counts as oldest.
+/// A file's modification time; an unknown time counts as the oldest.
 pub(crate) fn modified(meta: std::io::Result<std::fs::Metadata>) -> SystemTime {
     meta.and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }

@@ -1,6 +1,6 @@
-//! WebFetch: a public page, read by a small model to answer a prompt. Private, link-local and metadata addresses are
-//! refused at every hop; page text is data for the model and never instructions from us; an error of the model is an
-//! error of the call and never stands in for the page.
+//! WebFetch: a public page, read by a small model to answer a prompt. Private, link-local and metadata addresses
+//! are refused at every hop; page text is data for the model, never instructions; an error of the model is an error
+//! of the call and never replaces the page.
 
 mod address;
 mod cache;
@@ -35,7 +35,7 @@ const MAX_TOKENS: u32 = 4096;
 
 static SPEC: ToolSpec = ToolSpec::of("WebFetch", include_str!("web_fetch.md"), include_str!("web_fetch.schema.json"));
 
-/// What the session remembers of the web. The client is built on first use.
+/// The session's page cache. The HTTP client is built on first use.
 #[derive(Debug, Default)]
 pub struct WebCache {
     http: OnceLock<Http>,
@@ -126,7 +126,7 @@ impl WebFetchCall {
         Ok(ToolOutcome::text(result, structured))
     }
 
-    /// From the cache or the network.
+    /// The page, from the cache or the network.
     async fn page(&self, cx: &CallContext) -> Result<PageLookup, String> {
         let (env, web) = (&cx.state.facts.env, &cx.state.web);
         let ttl = cache::time_to_live(env);
@@ -189,7 +189,7 @@ impl WebFetchCall {
     }
 
     async fn ask(&self, page: &str, cx: &CallContext) -> Result<String, String> {
-        // A page must not be able to close its own wrapper.
+        // A page must not be able to close its wrapper tag.
         let page = cx.state.masking.mask().text(page).replace("</page>", "</ page>");
         let request = SideRequest {
             purpose: SidePurpose::Small,

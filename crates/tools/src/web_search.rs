@@ -1,5 +1,5 @@
-//! WebSearch: the provider's own search, asked for in a request beside the conversation. A session makes a bounded
-//! number of calls; beyond it the call says so instead of failing.
+//! WebSearch: the provider's search, requested beside the conversation. The number of searches is limited; beyond
+//! the limit the call returns a text that says so instead of an error.
 
 use crate::contract::{
     CallConcurrency, CallContext, InputError, SidePurpose, SideReply, SideRequest, Tool, ToolCall, ToolOutcome,
@@ -23,18 +23,18 @@ const TIMEOUT: Duration = Duration::from_mins(3);
 static SPEC: ToolSpec =
     ToolSpec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
 
-/// How many searches the session has made, over all its agents.
+/// How many searches were made: by the main thread, or by one agent.
 #[derive(Debug, Default)]
 pub struct SearchCounter(AtomicU64);
 
 impl SearchCounter {
-    /// Takes one of the session's searches; `false` when they are used up.
+    /// Counts one search; false when the limit is reached.
     fn take(&self, limit: u64) -> bool {
         let within = |used| (used < limit).then_some(used + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }
 
-    /// A cleared session starts counting anew.
+    /// Resets the counter when the session is cleared.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -98,7 +98,7 @@ impl ToolCall for WebSearchCall {
     }
 }
 
-/// The declaration of the provider's tool.
+/// The declaration of the provider's search tool.
 #[derive(Serialize)]
 struct WebSearchDeclaration<'a> {
     #[serde(rename = "type")]
@@ -147,7 +147,8 @@ impl WebSearchCall {
         })
     }
 
-    /// Links directly follow the heading: readers match that. What the model said before searching is left out.
+    /// The text for the model. Links directly follow the heading, because readers match that. Text before the first
+    /// search is left out.
     fn text(&self, pieces: &[SearchPiece]) -> String {
         let mut text = format!("Web search results for query: \"{}\"", self.query);
         let first = pieces.iter().position(|piece| matches!(piece, SearchPiece::Links { .. })).unwrap_or(0);
@@ -186,7 +187,7 @@ impl WebSearchCall {
     }
 }
 
-/// One element of the answer: the hits of one search, or words.
+/// One element of the answer: the hits of one search, or text.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum SearchPiece {

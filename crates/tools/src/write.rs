@@ -1,5 +1,5 @@
-//! Write: creates or replaces a whole file. What stands in the file now must not be lost unseen: a partly viewed file
-//! or an unread notebook is never overwritten, and models that need it must have read the file first.
+//! Write: creates or replaces a whole file. Content that the model has not seen must not be lost: a partly viewed
+//! file or an unread notebook is never overwritten, and models that require it must have read the file first.
 
 use crate::contract::{CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec};
 use crate::file_change::{self, FileChange, FileChangeCall};
@@ -69,11 +69,11 @@ struct WriteOutput<'a> {
     user_modified: bool,
 }
 
-/// The file before.
+/// The state of the file before the write.
 #[derive(Clone, Copy)]
 enum PreviousFile<'a> {
     Missing,
-    /// With its text, when that can be told.
+    /// The file existed; with its text, when it is text of limited size.
     There(Option<&'a str>),
 }
 
@@ -117,7 +117,7 @@ impl WriteCall {
     }
 }
 
-/// The file that is there; `None` when there is nothing.
+/// The metadata of the existing file; `None` when there is none.
 fn existing_file(cx: &CallContext, path: &Path) -> Result<Option<Metadata>, ToolOutcome> {
     if !(cx.may_read)(path, PathDiscovery::Named) {
         return Err(file_work::denied_error(path));
@@ -130,7 +130,7 @@ fn existing_file(cx: &CallContext, path: &Path) -> Result<Option<Metadata>, Tool
     }
 }
 
-/// The file, if it may be overwritten.
+/// Loads the file if it may be overwritten.
 fn open(cx: &CallContext, path: &Path, meta: &Metadata) -> Result<TextFile, ToolOutcome> {
     if meta.len() > MAX_LOADED_BYTES {
         let mib = meta.len() >> 20;
@@ -158,7 +158,7 @@ fn may_overwrite(cx: &CallContext, path: &Path, standing: FileFreshness) -> Resu
     Err(ToolOutcome::invalid(format!("{} {why} before you overwrite it.", path.display())))
 }
 
-/// A CRLF file stays one when the new content has plain line feeds; content that has its own CRLF is left alone.
+/// A CRLF file keeps its line endings when the new content has LF only; content that contains CRLF is not changed.
 fn with_line_endings_of<'a>(old: Option<&str>, new: &'a str) -> Cow<'a, str> {
     let crlf = old.is_some_and(|text| LineEnding::of(text) == LineEnding::CrLf);
     if crlf && !new.contains("\r\n") { LineEnding::CrLf.apply(new).into() } else { new.into() }

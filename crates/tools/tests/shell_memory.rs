@@ -1,4 +1,5 @@
-//! Memory does not grow with output. Alone in its binary: what other tests allocate would be counted too.
+//! Memory does not grow with output. The only test of its binary, because allocations of other tests would be
+//! counted too.
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 mod common;
@@ -21,7 +22,7 @@ async fn memory_does_not_grow_with_output() {
     assert!(grown < 8 * 1024, "grew by {grown} KiB");
 }
 
-/// The highest it ever was.
+/// The peak resident memory of this process, in KiB.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();

@@ -1,5 +1,5 @@
-//! The state of the interface and how inputs change it. No I/O: `update` returns what is to be done, `view` what is to be
-//! seen, `take_finished` what is to stay. Time is told from outside.
+//! The state of the interface and how inputs change it. It does no I/O: `update` returns effects to perform, `view`
+//! returns the frame to draw, and `take_finished` returns lines for the scrollback. The caller sets the time.
 
 pub mod agents;
 pub mod alerts;
@@ -64,39 +64,38 @@ use todos::TodoRow;
 use transcript::TranscriptView;
 use wire::control::{HostReply, HostRequest};
 
-/// What comes in.
+/// An input of the interface.
 #[derive(Debug)]
 pub enum AppInput {
     Key(KeyPress),
     Paste(String),
     Focus(FocusChange),
-    /// From the engine.
     Event(engine::Event),
     /// Prompts of earlier sessions, newest first.
     History(Vec<String>),
-    /// The answer of the file index to a question of ours.
+    /// The answer of the file index to a `FindFiles` effect.
     Files {
         query: String,
         found: Vec<String>,
     },
-    /// What a paste of paths, or the clipboard, held; `None` when the paste is a text.
+    /// Pictures read from pasted paths or from the clipboard; `None` when the paste is plain text.
     Pictures {
         found: Option<Vec<crate::images::PictureResult>>,
         text: String,
     },
-    /// How something was copied, or why not.
+    /// How a text was copied, or why it was not.
     Copied(Result<String, String>),
-    /// The key was stored there.
+    /// The API key was stored; holds the place where it is kept.
     SignedIn(String),
     NotSignedIn(String),
     Picker(PickerUpdate),
-    /// What came back from the external editor.
+    /// The text the external editor saved.
     Edited(String),
-    /// What an errand for a screen brought.
+    /// The result of a panel job.
     Brought(PanelJobResult),
-    /// The session could not be opened, or has ended by itself.
+    /// The session could not be opened, or has ended unexpectedly; holds the message to show.
     Gone(String),
-    /// Time has passed.
+    /// Time has passed; expires hints and timers.
     Tick,
 }
 
@@ -114,69 +113,69 @@ pub enum AppEffect {
     Reply(HostReply),
     /// Look for files; answered by `Input::Files`.
     FindFiles(String),
-    /// Read the prompts of earlier sessions; answered by `Input::History`.
+    /// Read the prompts of earlier sessions; answered by `AppInput::History`.
     LoadHistory,
-    /// A prompt for later sessions.
+    /// Save a prompt in the history for later sessions.
     Remember {
         typed: engine::prompt_history::TypedPrompt,
         session_id: String,
     },
     ExternalEditor(String),
-    /// Something the picker needs.
+    /// A request of the session picker; answered by `AppInput::Picker`.
     Picker(PickerRequest),
-    /// A conversation was chosen, or none.
+    /// The user chose a session in the picker; `None` when they cancelled.
     Chosen(Option<Box<SessionInfo>>),
-    /// A copy of this session takes its place and is told this first.
+    /// Replace this session by a fork of it and send `prompt` there first.
     Fork {
         session: String,
         prompt: String,
     },
-    /// The session works somewhere else now.
+    /// The engine changed the working directory of the session.
     Moved {
         session: String,
         cwd: String,
     },
-    /// An answer that a start waits for.
+    /// The answer to a question asked before a session starts.
     Entry(confirm::StartAnswer),
-    /// Something for a screen; answered by `Input::Brought`.
+    /// Run a panel job; answered by `AppInput::Brought`.
     Errand(PanelJob),
-    /// Show a text in the editor; what becomes of it there does not matter.
+    /// Show a text in the external editor; changes made there are dropped.
     View(String),
-    /// Store this key and open the session anew.
+    /// Store this API key and open the session again.
     SignIn(String),
-    /// Read the picture in the clipboard; answered by `Input::Pictures`.
+    /// Read the picture in the clipboard; answered by `AppInput::Pictures`.
     ClipboardPicture,
-    /// Read these files; answered by `Input::Pictures`.
+    /// Read these files; answered by `AppInput::Pictures`.
     ReadPictures {
         paths: Vec<PathBuf>,
         text: String,
     },
-    /// Write to the clipboard; answered by `Input::Copied`.
+    /// Write to the clipboard; answered by `AppInput::Copied`.
     Copy(String),
-    /// Write to a file; answered by `Input::Copied`.
+    /// Write to a file; answered by `AppInput::Copied`.
     SaveCopy(String),
-    /// A control request is no longer wanted.
+    /// Cancel the control request with this id.
     Withdraw(String),
-    /// The person is called.
+    /// Notify the user with this text.
     Alert(String),
-    /// For screen readers.
+    /// Send a mark for screen readers.
     Mark(ScreenReaderMark),
-    /// A hook's sequence for the terminal, not checked yet.
+    /// An escape sequence from a hook, not validated yet.
     Sequence(String),
-    /// Ask the terminal for its background; the answer comes through `set_background`.
+    /// Ask the terminal for its background colour; the answer arrives through `set_background`.
     AskBackground,
     Suspend,
     Redraw,
     Exit,
 }
 
-/// What the terminal tells a screen reader besides text.
+/// What is sent to the terminal for a screen reader besides text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenReaderMark {
     Bell,
-    /// The prompt was sent: output follows.
+    /// The prompt was sent; output follows.
     Sent,
-    /// The output is over.
+    /// The output has ended.
     Over,
 }
 
@@ -185,15 +184,15 @@ pub struct PromptMessage {
     pub text: String,
     /// Media type and base64 data.
     pub images: Vec<(String, String)>,
-    /// A command of the person's own, to be run as it stands.
+    /// The text is a shell command of the user, to be run unchanged.
     pub is_shell: bool,
-    /// It was sent while a turn runs and may join it; the engine knows it by this.
+    /// Set when the message was sent during a turn and may join it; identifies it to the engine.
     pub uuid: Option<String>,
-    /// The numbers of its images, as shown.
+    /// The numbers of its images, as shown in the prompt.
     pub image_ids: Vec<u64>,
 }
 
-/// A second press of the same key does something larger.
+/// Actions that need a second press of the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DoublePress {
     Interrupt,
@@ -202,14 +201,14 @@ enum DoublePress {
     KillAgents,
 }
 
-/// What covers the usual view.
+/// What replaces or extends the usual view.
 #[derive(Debug)]
 pub enum Overlay {
     Help,
     Transcript(pager::Pager),
 }
 
-/// How the person wants it.
+/// The settings of the user that the interface follows.
 #[derive(Clone, Debug)]
 pub struct Preferences {
     pub theme: Theme,
@@ -217,21 +216,22 @@ pub struct Preferences {
     pub syntax: markdown::SyntaxColouring,
     pub motion: MotionLevel,
     pub vim: bool,
-    /// Whether the model answers to commands typed after `!`.
+    /// Whether the model replies to commands typed after `!`.
     pub answers_shell: bool,
-    /// `askUserQuestionTimeout`: when questions that nobody answers are answered with what is chosen.
+    /// `askUserQuestionTimeout`: after this time without a key, questions are answered with the current choices. `None`
+    /// waits for ever.
     pub question_timeout: Option<Duration>,
     /// `showClearContextOnPlanAccept`
     pub clears_on_plan: bool,
     pub alert_delays: alerts::AlertDelays,
-    /// How the person is called.
+    /// How the user is notified.
     pub channel: AlertChannel,
-    /// The window's progress mark follows the turn.
+    /// The progress mark of the window follows the turn.
     pub progress: bool,
     pub home: Option<PathBuf>,
-    /// Output for screen readers, and why.
+    /// Set when the output is for screen readers; says what switched the mode on.
     pub screen_reader: Option<ScreenReaderSource>,
-    /// The cursor is always shown, at what counts.
+    /// The cursor is always shown, at the chosen row or the last one.
     pub tracks_cursor: bool,
 }
 
@@ -266,22 +266,22 @@ impl Default for Preferences {
 pub struct App {
     pub preferences: Preferences,
     pub size: TerminalSize,
-    /// Since the start.
+    /// Time since the start.
     pub now: Duration,
     pub editor: Editor,
     pub session: SessionDisplay,
-    /// The theme is that of the terminal's background.
+    /// The theme follows the background of the terminal.
     pub follows_background: bool,
     pub overlay: Option<Overlay>,
-    /// The engine has said what it can do.
+    /// The engine has answered `initialize`.
     pub is_ready: bool,
-    /// The request it answers then.
+    /// The id of the `initialize` request.
     initialize_request: Option<String>,
     vim: Option<Vim>,
     onboarding: Option<Onboarding>,
     picker: Option<SessionPicker>,
     confirm: Option<ConfirmDialog>,
-    /// Part of a resumed conversation was not told.
+    /// The engine did not send all messages of a resumed conversation.
     has_earlier_messages: bool,
     prompt_history: PromptHistory,
     search: Option<HistorySearch>,
@@ -297,28 +297,28 @@ pub struct App {
     alerts: alerts::AlertTimers,
     agents: agents::AgentTracker,
     pending_images: pictures::PendingImages,
-    /// Hooks that run and have words of their own for it.
+    /// Running hooks that have a status message: id and message.
     hook_statuses: Vec<(String, String)>,
     interface_settings: interface_settings::InterfaceSettings,
-    /// What a hook wants shown in the place of the next text.
+    /// The text a hook wants shown in place of the next text of the model.
     replacement_text: Option<String>,
     dialogs: VecDeque<Dialog>,
-    /// Screens in place of the prompt, the last one on top.
+    /// Panels that replace the prompt; the last one is on top.
     panels: Vec<Panel>,
-    /// Requests whose answers belong to a screen.
+    /// Pending control requests whose answers belong to a panel, by request id.
     pending_responses: BTreeMap<String, PendingResponse>,
-    /// What the external editor has, when it is not the prompt.
+    /// What is open in the external editor; `None` means the prompt.
     external_edit: Option<dialog_keys::ExternalEdit>,
-    /// Sent once another conversation has begun.
+    /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
     stash: Option<String>,
     transcript: TranscriptView,
     chord: Vec<KeyPress>,
     first_press: Option<(DoublePress, Duration)>,
     hint: Option<(String, Duration)>,
-    /// When a key last went into the editor.
+    /// When the last key was typed.
     typed_at: Duration,
-    /// The permission mode last chosen by key, for a while.
+    /// The permission mode last chosen by key, and until when the next press continues from it.
     pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
     finished: Vec<StyledLine>,
     printed: bool,
@@ -380,7 +380,7 @@ impl App {
         }
     }
 
-    /// Takes one input in; `now` must have been set.
+    /// Processes one input. The caller must have set `now`.
     pub fn update(&mut self, input: AppInput) -> Vec<AppEffect> {
         self.drop_expired();
         let before = self.status_inputs();
@@ -398,7 +398,7 @@ impl App {
                 self.paste(&text);
             }
             AppInput::Tick => self.expire_questions(),
-            // Never an answer to anything.
+            // Focus changes never answer a question.
             AppInput::Focus(_) => {}
             AppInput::Event(event) => self.event(event),
             AppInput::History(prompts) => {
@@ -428,7 +428,7 @@ impl App {
         std::mem::take(&mut self.effects)
     }
 
-    /// Lines that are done, to be printed once.
+    /// Finished lines, to be printed once.
     pub fn take_finished(&mut self) -> Vec<StyledLine> {
         std::mem::take(&mut self.finished)
     }
@@ -437,7 +437,7 @@ impl App {
         self.turn.is_some()
     }
 
-    /// When the picture changes by itself; `None` while nothing moves.
+    /// When the view changes without an input; `None` while nothing moves.
     pub fn next_change(&self) -> Option<Duration> {
         let spins = self.turn.as_ref().filter(|_| !self.has_screen_reader()).map(|_| match self.preferences.motion {
             MotionLevel::Full => next_multiple(self.now, spinner::STEP),
@@ -452,19 +452,19 @@ impl App {
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 
-    /// Asks the engine for what it can do.
+    /// Sends `initialize`, which asks the engine for its commands, agents and account.
     pub fn initialize(&mut self) {
         self.initialize_request = Some(self.send_control_request(HostRequest::Initialize(Box::default())));
     }
 
-    /// The terminal has said how its background is.
+    /// Applies the background that the terminal reported.
     pub fn set_background(&mut self, base: BaseTheme) {
         if self.follows_background {
             self.preferences.theme = Theme::new(base);
         }
     }
 
-    /// Starts or queues a prompt as if it had been typed.
+    /// Sends or queues a prompt as if it had been typed.
     pub fn submit(&mut self, submission: Submission) {
         if submission.expanded.trim().is_empty() {
             return;
@@ -478,7 +478,7 @@ impl App {
         }
     }
 
-    /// What was sent before the session was ready.
+    /// Sends the first prompt that was submitted before the session was ready.
     pub fn begin_queued(&mut self) {
         if self.is_ready && !self.is_busy() && self.dialogs.is_empty() {
             self.next_queued();
@@ -506,7 +506,7 @@ impl App {
         self.effects.push(AppEffect::Submit(prompt));
     }
 
-    /// A remark that goes away.
+    /// Shows a hint for the duration `lasts`.
     pub(crate) fn hint(&mut self, text: impl Into<String>, lasts: Duration) {
         self.hint = Some((text.into(), self.now + lasts));
     }
@@ -525,7 +525,7 @@ impl App {
         self.first_press.take_if(|(_, until)| *until <= now);
     }
 
-    /// Whether this is the second press within its time; else it counts as the first.
+    /// Whether this is the second press within `within`; otherwise records it as the first.
     fn is_second_press(&mut self, what: DoublePress, within: Duration) -> bool {
         let second = self.first_press.is_some_and(|(armed, until)| armed == what && self.now < until);
         self.first_press = if second { None } else { Some((what, self.now + within)) };

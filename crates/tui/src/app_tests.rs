@@ -82,7 +82,7 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     });
     let uuid = sent.expect("it goes to the engine, which may tell it in the middle of the turn");
     assert!(shown(&app).contains(&"> and then".to_owned()));
-    // The engine says which messages it gives back.
+    // The engine reports which messages it returns.
     let effects = press(&mut app, &[KeyPress::plain(KeyCode::Up)]);
     let [AppEffect::Request { id, request }] = &effects[..] else { panic!("{effects:?}") };
     assert!(crate::app::control_lines::text_of(request).contains("cancel_async_message"));
@@ -182,7 +182,7 @@ fn keys_on_their_way_do_not_answer_a_question() {
     write(&mut app, "x");
     enter(&mut app);
     ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}}));
-    // Someone types on: the dialog must wait for a pause.
+    // While the user keeps typing, the dialog takes no answer.
     for _ in 0..5 {
         app.now += Duration::from_millis(100);
         assert!(write(&mut app, "y1").is_empty());

@@ -1,5 +1,5 @@
-//! Writing to the clipboard: through the program that the platform has for it, or through the terminal itself (OSC 52)
-//! where there is none or the person sits at another machine. Says how it was done, because only that tells where to look.
+//! Writing to the clipboard: with the program of the platform, or through the terminal (OSC 52) when there is none or
+//! over SSH. The result names the method, because that tells the user where the text is.
 
 use crate::notify::Multiplexer;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use sys::Env;
 
 const COPY_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longer sequences are dropped by terminals without a word.
+/// Terminals drop longer sequences silently. In bytes of base64.
 const OSC_LIMIT: usize = 100_000;
-/// GNU screen passes no more than this on at once.
+/// GNU screen passes at most this many bytes at once.
 const SCREEN_CHUNK: usize = 700;
 
-/// A way to the clipboard.
+/// A method to write to the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyMethod {
     Program { program: &'static str, args: &'static [&'static str] },
@@ -26,7 +26,7 @@ const XSEL: CopyMethod = CopyMethod::Program { program: "xsel", args: &["--input
 const CLIP: CopyMethod = CopyMethod::Program { program: "clip.exe", args: &[] };
 const TMUX: CopyMethod = CopyMethod::Program { program: "tmux", args: &["load-buffer", "-w", "-"] };
 
-/// The ways to try, best first. Over SSH programs would write to the wrong machine.
+/// The methods to try, best first. Over SSH the platform programs would write to the wrong machine.
 pub fn copy_methods(env: &Env, os: &str) -> Vec<CopyMethod> {
     let has = |name: &str| env.non_empty(name).is_some();
     let here = !has("SSH_TTY") && !has("SSH_CONNECTION");
@@ -42,16 +42,16 @@ pub fn copy_methods(env: &Env, os: &str) -> Vec<CopyMethod> {
     rows.into_iter().filter(|(applies, _)| *applies).map(|(_, way)| way).collect()
 }
 
-/// What became of a copy.
+/// How a text was copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyOutcome {
-    /// This program has it.
+    /// This program has copied it.
     By(&'static str),
-    /// These bytes must go to the terminal.
+    /// These bytes must be sent to the terminal.
     Terminal(Vec<u8>),
 }
 
-/// Copies a text by the first way that works. Blocks.
+/// Copies a text with the first method that works. Blocks.
 pub fn copy(text: &str, env: &Env, between: Multiplexer) -> Result<CopyOutcome, String> {
     for way in copy_methods(env, std::env::consts::OS) {
         match way {
@@ -68,7 +68,7 @@ pub fn copy(text: &str, env: &Env, between: Multiplexer) -> Result<CopyOutcome, 
     Err("There is no clipboard here".into())
 }
 
-/// OSC 52, as what stands between us and the terminal needs it.
+/// The OSC 52 sequence, wrapped for the multiplexer.
 pub fn sequence(text: &str, between: Multiplexer) -> Result<Vec<u8>, String> {
     let data = engine::picture::to_base64(text.as_bytes());
     if data.len() > OSC_LIMIT {

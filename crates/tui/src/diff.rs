@@ -1,5 +1,5 @@
-//! Changes to a file as rows: line numbers, a sign, word marks. Rows are laid out for a width, so that numbers and signs
-//! stay in their columns.
+//! Changes of a file as rows with line numbers, signs and marked words. Rows are laid out for a width, so that numbers
+//! and signs stay aligned.
 
 use engine::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
 const CONTEXT: usize = 3;
-/// A diff must not hold up a frame.
+/// The time limit of a comparison, so that a diff does not delay a frame.
 const DEADLINE: Duration = Duration::from_millis(150);
 
-/// One line of a change.
+/// The kind of a line in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffSign {
     Same,
@@ -23,17 +23,17 @@ pub enum DiffSign {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffRow {
     pub sign: DiffSign,
-    /// In the new file; in the old one for what was removed.
+    /// The line number in the new file; for removed lines in the old file.
     pub number: usize,
     pub text: String,
-    /// Byte ranges that differ from the partner line.
+    /// Byte ranges that differ from the corresponding line.
     pub marks: Vec<std::ops::Range<usize>>,
 }
 
-/// A run of rows; between hunks lines are left out.
+/// Consecutive rows; lines between hunks are left out.
 pub type DiffRowHunk = Vec<DiffRow>;
 
-/// How two texts differ. `first_line` is the number of the first line of both.
+/// The hunks in which two texts differ. `first_line` is the number of the first line of both.
 pub fn diff_texts(old: &str, new: &str, first_line: usize) -> Vec<DiffRowHunk> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let row = |sign, lines: &[&str], at: usize| {
@@ -57,7 +57,7 @@ pub fn diff_texts(old: &str, new: &str, first_line: usize) -> Vec<DiffRowHunk> {
     group_diff_ops(ops, CONTEXT).iter().map(hunk).collect()
 }
 
-/// Marks what differs between removed lines and the added lines that follow them.
+/// Marks the words that differ between removed lines and the added lines that follow them.
 pub fn mark_words(rows: &mut [DiffRow]) {
     let mut at = 0;
     while at < rows.len() {
@@ -76,7 +76,7 @@ pub fn mark_words(rows: &mut [DiffRow]) {
 
 type WordMarks = Vec<std::ops::Range<usize>>;
 
-/// `None` when the lines have too little in common for marks to help.
+/// The ranges that differ; `None` when the lines have too little in common for marks to help.
 fn word_marks(old: &str, new: &str) -> Option<(WordMarks, WordMarks)> {
     let (old_words, new_words) = (words(old), words(new));
     let deadline = Some(Instant::now() + DEADLINE / 10);
@@ -106,7 +106,7 @@ fn word_marks(old: &str, new: &str) -> Option<(WordMarks, WordMarks)> {
     (same * 3 >= old.trim().len().max(new.trim().len())).then_some((old_marks, new_marks))
 }
 
-/// Runs of letters, runs of blanks, single other characters.
+/// Splits into runs of letters and digits, runs of blanks, and single other characters.
 fn words(text: &str) -> Vec<&str> {
     let class = |c: char| {
         if c.is_alphanumeric() || c == '_' {
@@ -134,14 +134,14 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// How rows are drawn.
+/// How a diff is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffOptions<'a> {
     pub theme: &'a Theme,
     pub columns: usize,
-    /// For the colours of the language.
+    /// Selects the language for colouring.
     pub path: &'a str,
-    /// More rows are cut, with a count.
+    /// The most rows drawn; the rest is counted.
     pub limit: usize,
 }
 
@@ -168,7 +168,7 @@ pub fn render(hunks: &[DiffRowHunk], look: &DiffOptions<'_>) -> Vec<StyledLine> 
     lines
 }
 
-/// Counts of added and removed lines.
+/// The number of added and of removed lines.
 pub fn counts(hunks: &[DiffRowHunk]) -> (usize, usize) {
     let count = |sign| hunks.iter().flatten().filter(|row| row.sign == sign).count();
     (count(DiffSign::Added), count(DiffSign::Removed))
@@ -200,7 +200,7 @@ fn draw(row: &DiffRow, digits: usize, look: &DiffOptions<'_>) -> Vec<StyledLine>
     lines
 }
 
-/// The text with the colours of its language and its word marks. Tabs are widened after the marks were placed.
+/// The text with the colours of its language and with its marks. Tabs are expanded after the marks are placed.
 fn coloured(row: &DiffRow, word: Option<terminal::style::Colour>, look: &DiffOptions<'_>) -> StyledLine {
     let plain = highlight(&row.text, language_of(look.path), look.theme).into_iter().next().unwrap_or_default();
     let mut out = StyledLine::new();
@@ -221,7 +221,7 @@ fn coloured(row: &DiffRow, word: Option<terminal::style::Colour>, look: &DiffOpt
     out
 }
 
-/// Underlined too, so that marks are seen without colours.
+/// Bold in addition to the colour, so that marks are visible without colours.
 fn mark_style(style: TextStyle, word: Option<terminal::style::Colour>) -> TextStyle {
     style.on(word).bold()
 }

@@ -1,5 +1,5 @@
-//! Images for the prompt: from the clipboard, through the program that the platform has for it, and from files that were
-//! dropped on the terminal, which come in as pasted paths. A picture that cannot be read is told, never sent.
+//! Images for the prompt: from the clipboard, read with the program of the platform, and from files dropped on the
+//! terminal, which arrive as pasted paths. A picture that cannot be read is reported and never sent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,11 +10,11 @@ const CLIPBOARD_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;
 const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// How a program prints a picture.
+/// The encoding in which a program prints a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ImageEncoding {
     Bytes,
-    /// `«data PNGf8950…»`
+    /// The output of AppleScript: `«data PNGf8950…»`.
     AppleHex,
     Base64,
 }
@@ -65,7 +65,7 @@ fn sources(env: &Env, os: &str) -> Vec<ClipboardSource> {
     rows.into_iter().filter(|(applies, _)| *applies).map(|(_, source)| source).collect()
 }
 
-/// The bytes of the picture in the clipboard, or why there are none. Blocks.
+/// The bytes of the picture in the clipboard, or why there is none. Blocks.
 pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
     let sources = sources(env, std::env::consts::OS);
     if sources.is_empty() {
@@ -114,13 +114,13 @@ fn decode(bytes: Vec<u8>, form: ImageEncoding) -> Option<Vec<u8>> {
     }
 }
 
-/// The paths of pictures that a paste consists of; `None` when it is anything else.
+/// The paths when the paste consists only of picture paths; `None` for any other text.
 pub fn dropped_paths(text: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     let text = text.trim();
     if text.is_empty() || text.len() > 16 * 1024 {
         return None;
     }
-    // A path with blanks that nobody quoted, alone.
+    // A single unquoted path may contain blanks.
     if let Some(path) = picture_path(text, home).filter(|_| !text.contains('\\') && !text.contains('\n')) {
         let several = text.contains(" /") || text.contains(" file://") || text.contains(" ~/");
         if !several {
@@ -131,7 +131,7 @@ pub fn dropped_paths(text: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     words.iter().map(|word| picture_path(word, home)).collect()
 }
 
-/// Words as a shell would read them: quotes and backslashes, nothing else.
+/// Splits into words like a shell, with quotes and backslashes only.
 fn words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -166,7 +166,7 @@ fn picture_path(word: &str, home: Option<&Path>) -> Option<PathBuf> {
     (path.is_absolute() && EXTENSIONS.contains(&ending.as_str())).then_some(path)
 }
 
-/// `%20` and its like.
+/// Decodes percent escapes such as `%20`; `None` when they are invalid.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -183,10 +183,10 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A picture ready to be sent, or why it cannot be.
+/// Media type and base64 data of a picture, or why it cannot be sent.
 pub type PictureResult = Result<(String, String), String>;
 
-/// Reads dropped files; `None` when one of them is not there, so that the paste was a text after all. Blocks.
+/// Reads dropped files; `None` when one of them does not exist, so that the paste is treated as text. Blocks.
 pub fn read(paths: &[PathBuf]) -> Option<Vec<PictureResult>> {
     paths.iter().all(|path| path.is_file()).then(|| paths.iter().map(|path| read_one(path)).collect())
 }

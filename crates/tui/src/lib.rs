@@ -1,5 +1,5 @@
 //! The interactive terminal. `app` is pure: inputs in, effects out. `run` connects it to the engine and the terminal;
-//! everything that is written goes through `surface`.
+//! all output goes through `terminal::surface`.
 
 pub mod app;
 pub mod clipboard;

@@ -1,6 +1,6 @@
-//! How a person is called: by the terminal's own notifications or its bell. Which of them depends on the setting and, for
-//! `auto`, on the terminal: where none is known, nothing is sent. Inside tmux sequences are passed through to the outer
-//! terminal. Sequences that hooks want to send are admitted here, or not.
+//! Notifies the user through the terminal, with its notifications or its bell. The setting selects the channel. `auto`
+//! depends on the terminal and sends nothing to an unknown one. Inside tmux, sequences are passed through to the outer
+//! terminal. Escape sequences from hooks are validated here.
 
 use sys::Env;
 
@@ -16,7 +16,7 @@ pub enum AlertChannel {
 }
 
 impl AlertChannel {
-    /// As the setting `preferredNotifChannel` names them.
+    /// Parses a value of the setting `preferredNotifChannel`.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "auto" => Self::Auto,
@@ -31,7 +31,7 @@ impl AlertChannel {
     }
 }
 
-/// The terminal we talk to, as far as it tells.
+/// The terminal program, as far as the environment identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalProgram {
     Iterm2,
@@ -42,7 +42,7 @@ pub enum TerminalProgram {
     Other,
 }
 
-/// Whether something stands between us and it.
+/// The multiplexer between gimlet and the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Multiplexer {
     Nothing,
@@ -80,7 +80,7 @@ impl TerminalIdentity {
         Self { program, multiplexer: between }
     }
 
-    /// The bytes that call the person.
+    /// The bytes that notify the user.
     pub fn alert(self, channel: AlertChannel, title: &str, text: &str) -> Vec<u8> {
         let (title, text) = (plain(title), plain(text));
         let iterm = || self.pass_through(&format!("\x1b]9;{text}\x07"));
@@ -104,7 +104,7 @@ impl TerminalIdentity {
         }
     }
 
-    /// The progress mark of the window, where terminals have one. Elsewhere the same sequence would be a notification.
+    /// The progress mark of the window; empty for terminals in which the same sequence would be a notification.
     pub fn progress(self, is_busy: bool) -> Vec<u8> {
         match self.program {
             TerminalProgram::Iterm2
@@ -117,7 +117,7 @@ impl TerminalIdentity {
         }
     }
 
-    /// A sequence for the outer terminal.
+    /// Wraps a sequence so that the outer terminal receives it.
     pub fn pass_through(self, sequence: &str) -> Vec<u8> {
         match self.multiplexer {
             Multiplexer::Nothing => sequence.as_bytes().to_vec(),
@@ -126,8 +126,8 @@ impl TerminalIdentity {
         }
     }
 
-    /// What a hook wants to send: bells, and the operating system commands that set titles or notify. Anything else in
-    /// it and nothing of it is sent.
+    /// Validates a sequence from a hook. Bells and operating system commands that set titles or notify are allowed;
+    /// `None` when it contains anything else.
     pub fn hook_sequence(self, text: &str) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let mut rest = text;
@@ -153,7 +153,7 @@ impl TerminalIdentity {
     }
 }
 
-/// Neither controls nor what separates fields.
+/// Removes control characters and field separators, and cuts the text at 200 characters.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && *c != ';').take(200).collect()
 }

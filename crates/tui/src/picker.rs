@@ -1,6 +1,6 @@
-//! Choosing a conversation: rows that a few letters narrow down at once, while everything said in them is searched beside it.
-//! The state and its keys, without I/O: what is needed is asked for (`Request`) and comes in later (`PickerUpdate`), in any
-//! order; news of a question that was replaced meanwhile change nothing.
+//! The session picker. Typing filters the rows immediately, while the content of the sessions is searched in the
+//! background. This is the state and its keys, without I/O: requests (`PickerRequest`) go out and updates
+//! (`PickerUpdate`) arrive later in any order. Updates for a replaced request are ignored.
 
 pub(crate) mod fetch;
 mod list;
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use terminal::editor::Editor;
 use terminal::keys::{KeyCode, KeyPress};
 
-/// Shorter texts are looked for in titles only.
+/// Shorter queries only filter the rows; the content of sessions is not searched.
 const MIN_SEARCH_CHARS: usize = 3;
 
-/// What the picker wants to know or have done.
+/// What the picker needs from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickerRequest {
     List {
@@ -32,19 +32,19 @@ pub enum PickerRequest {
         path: PathBuf,
         name: String,
     },
-    /// What was said before the end of this session that was told.
+    /// Read the messages of this session that the engine did not send.
     Earlier(String),
-    /// Nobody waits any more.
+    /// Cancel the running search.
     Nothing,
 }
 
-/// What comes back.
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub enum PickerUpdate {
     Sessions {
         round: u64,
         sessions: Vec<SessionInfo>,
-        /// Of the working directory.
+        /// The branch of the working directory.
         branch: Option<String>,
         is_all: bool,
     },
@@ -65,11 +65,11 @@ pub enum PickerUpdate {
         path: PathBuf,
         name: Result<String, String>,
     },
-    /// From the session's file, oldest first.
+    /// The messages from the session's file, oldest first.
     Earlier(Vec<(Speaker, String)>),
 }
 
-/// What a key has led to.
+/// The outcome of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickerOutcome {
     Stays,
@@ -80,7 +80,7 @@ pub enum PickerOutcome {
 #[derive(Debug)]
 struct SessionPreview {
     path: PathBuf,
-    /// `None` while it is read.
+    /// `None` while the file is read.
     messages: Option<Vec<(Speaker, String)>>,
 }
 
@@ -93,7 +93,7 @@ pub struct SessionPicker {
     preview: Option<SessionPreview>,
     rename: Option<Editor>,
     problem: Option<String>,
-    /// Counts questions: answers to older ones are not wanted.
+    /// Numbers the list requests; answers with another number are ignored. `search_round` does the same for searches.
     list_round: u64,
     search_round: u64,
     is_searching: bool,
@@ -101,7 +101,7 @@ pub struct SessionPicker {
 }
 
 impl SessionPicker {
-    /// Opens with `query` typed; `current` is the session that is open already.
+    /// Opens with `query` typed; `current` is the session that is already open.
     pub fn new(query: &str, current: Option<String>) -> Self {
         let mut picker = Self { list: PickerList::new(current), ..Self::default() };
         picker.query.insert(query);
@@ -110,7 +110,7 @@ impl SessionPicker {
         picker
     }
 
-    /// What is to be asked outside.
+    /// Takes the pending requests.
     pub fn take_requests(&mut self) -> Vec<PickerRequest> {
         std::mem::take(&mut self.requests)
     }
@@ -122,7 +122,7 @@ impl SessionPicker {
         self.requests.push(PickerRequest::List { round: self.list_round, scope: self.scope });
     }
 
-    /// The query has changed: titles at once, words later.
+    /// Filters the rows after the query changed, and requests a search of the content.
     fn narrow(&mut self) {
         self.search_round += 1;
         self.list.narrow(self.query.text());
@@ -159,7 +159,7 @@ impl SessionPicker {
             | PickerUpdate::Searched { .. }
             | PickerUpdate::Earlier(_) => return,
         }
-        // What was chosen stays chosen, wherever it has moved. The first row is nobody's choice.
+        // The selection follows its row, unless it is the first row, which is only the default.
         if self.chosen > 0
             && let Some(at) = chosen.and_then(|path| self.list.position(&path))
         {
@@ -212,7 +212,7 @@ impl SessionPicker {
         self.narrow();
     }
 
-    /// Switches a wider scope on, or back to the directory.
+    /// Switches to a wider scope, or back to the folder.
     fn show(&mut self, scope: SessionScope) {
         self.scope = if self.scope == scope { SessionScope::Folder } else { scope };
         self.preview = None;

@@ -1,11 +1,11 @@
-//! Files of the person that count as soon as they are changed: key bindings and the theme. Looked at when a key comes in,
-//! at most once a second, so that nothing runs while nobody is there.
+//! User files that apply as soon as they change: key bindings and the theme. They are checked when a key is pressed, at
+//! most once per second, so that nothing runs while the user is away.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Nobody writes more by hand.
+/// Larger files are not read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum ReloadKind {
     Theme,
 }
 
-/// How a file was when it was last read; `None` when it was not there.
+/// Modification time and size when the file was last read; `None` when it did not exist.
 type ReloadStamp = Option<(SystemTime, u64)>;
 
 #[derive(Debug)]
@@ -31,13 +31,13 @@ pub struct FileReloader {
 }
 
 impl FileReloader {
-    /// Files as they are now: what they say is known.
+    /// Watches files whose current content is already known.
     pub fn new(files: impl IntoIterator<Item = (ReloadKind, PathBuf)>) -> Self {
         let watched = |(what, path): (ReloadKind, PathBuf)| WatchedFile { kind: what, stamp: stamp(&path), path };
         Self { files: files.into_iter().map(watched).collect(), checked_at: None }
     }
 
-    /// What has changed since the last look, with its text; an empty one when the file is gone.
+    /// The files that changed since the last check, with their text, which is empty when the file cannot be read.
     pub fn changed(&mut self, now: Instant) -> Vec<(ReloadKind, String)> {
         if self.checked_at.is_some_and(|at| now.saturating_duration_since(at) < CHECK_INTERVAL) {
             return Vec::new();

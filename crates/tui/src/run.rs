@@ -1,5 +1,5 @@
-//! The terminal loop: keys, engine events, signals and time go into `App`; effects and frames come out. Nothing wakes up
-//! while nothing happens: there is a timer only while something moves. The terminal is put back on every way out.
+//! The terminal loop: keys, engine events, signals and time go into `App`; effects and frames come out. Nothing wakes
+//! up while nothing happens: a timer runs only while something moves. The terminal is restored on every exit.
 
 mod effects;
 mod panel_jobs;
@@ -28,31 +28,31 @@ use terminal::surface::Reflow;
 use terminal::theme::{self, ColourHints, Theme};
 use tokio::sync::mpsc;
 
-/// Between frames of what the engine tells: smooth to the eye, and half the work of twice as many. Keys do not wait for it.
+/// The least time between frames for engine events. Keys do not wait for it.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
-/// Engine events taken in before the picture is renewed.
+/// Engine events processed before the next frame.
 const BURST: usize = 256;
-/// How long a session may take to put itself away.
+/// How long a session may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1_700);
 
-/// What to start with.
+/// What the interface starts with.
 #[derive(Debug)]
 pub struct TuiStart {
     pub boot: StartRequest,
-    /// Sent as if it had been typed.
+    /// Submitted as if it had been typed.
     pub prompt: Option<String>,
     pub preferences: Preferences,
-    /// The theme follows the terminal's background.
+    /// The theme follows the background of the terminal.
     pub follows_background: bool,
-    /// The report of `gimlet doctor`.
+    /// Makes the report of `gimlet doctor`.
     pub doctor: fn(&sys::Env) -> String,
-    /// Files of the person that are read again when they change.
+    /// User files that are read again when they change.
     pub files: Vec<(ReloadKind, PathBuf)>,
-    /// What was wrong with them.
+    /// Problems found in these files.
     pub warnings: Vec<String>,
 }
 
-/// Runs the interface until the person leaves; returns the exit code. Must be called inside the runtime.
+/// Runs the interface until the user exits; returns the exit code. Must be called inside the runtime.
 pub async fn run(start: TuiStart) -> u8 {
     match TuiLoop::open(&start) {
         Ok(interface) => Box::pin(interface.serve(start)).await,
@@ -71,9 +71,9 @@ struct TuiLoop {
     bytes: mpsc::Receiver<Vec<u8>>,
     effects: EffectRunner,
     reload: FileReloader,
-    /// In the mode for screen readers.
+    /// Set in screen reader mode.
     pauses: Option<ScreenReaderPauses>,
-    /// Bytes for the terminal that come from outside.
+    /// Bytes for the terminal from background work.
     sequences: mpsc::Receiver<Vec<u8>>,
     signals: Signals,
     terminal_signals: TerminalSignals,
@@ -81,11 +81,11 @@ struct TuiLoop {
     drawn_at: Instant,
     /// When bytes last came from the keyboard.
     last_key_at: Instant,
-    /// The picture is older than the state.
+    /// The state changed since the last frame.
     needs_redraw: bool,
-    /// The session that is being opened, beside the loop: keys are taken meanwhile.
+    /// The session being opened in the background; keys are handled meanwhile.
     opening: Option<OpenTask>,
-    /// The session behind the interface is to change.
+    /// The switch to perform next.
     pending_switch: Option<SessionSwitch>,
 }
 
@@ -93,9 +93,9 @@ struct TuiLoop {
 enum LoopEnd {
     Asked,
     Signal(Signal),
-    /// The terminal has gone.
+    /// The terminal has hung up.
     HungUp,
-    /// It could not be opened.
+    /// No session could be opened.
     NoSession,
 }
 
@@ -103,7 +103,7 @@ impl TuiLoop {
     fn open(start: &TuiStart) -> io::Result<Self> {
         let env = &start.boot.env;
         let tty = Tty::open()?;
-        // Before the terminal is changed: from here on every end puts it back.
+        // Must happen before the terminal is changed: from here on, every exit restores it.
         let (signals, terminal_signals) = (Signals::listen()?, TerminalSignals::listen()?);
         restore_on_panic();
         let mut preferences = start.preferences.clone();
@@ -125,7 +125,7 @@ impl TuiLoop {
         };
         let session = session_of(&start.boot);
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
-        // Ahead of the first frame: whoever sees it may change a file at once.
+        // Created before the first frame, because the user may change a file as soon as it is shown.
         let reload = FileReloader::new(start.files.iter().cloned());
         let mut screen = TerminalScreen::enter(tty, profile, titles, TerminalIdentity::of(env))?;
         let mut app = App::new(preferences, screen.size(), session);
@@ -186,13 +186,13 @@ impl TuiLoop {
         code
     }
 
-    /// Waits for one thing to happen and deals with it.
+    /// Waits for one event and handles it.
     async fn step(&mut self, door: &mut SessionOpener) -> Option<LoopEnd> {
         if self.needs_redraw && Instant::now() >= self.frame_at() && self.draw().is_err() {
             return Some(LoopEnd::HungUp);
         }
         let wake = self.wake_at();
-        // Counted from the last byte: what comes from elsewhere meanwhile must not put it off.
+        // Counted from the last byte, so that other events do not postpone it.
         let settles = self.decoder.flush_delay().map(|patience| self.last_key_at + patience);
         tokio::select! {
             biased;
@@ -230,14 +230,14 @@ impl TuiLoop {
         }
     }
 
-    /// When something has to be done although nothing comes in.
+    /// When the loop must wake up without an event; `None` when it need not.
     fn wake_at(&self) -> Option<Instant> {
         let frame = self.needs_redraw.then(|| self.frame_at());
         let change = self.app.next_change().map(|at| self.started_at + at);
         frame.into_iter().chain(change).min()
     }
 
-    /// Keys are shown at once; a burst of them is one frame.
+    /// Handles keys; a burst of them causes one frame.
     async fn inputs(&mut self, inputs: Vec<keys::TerminalInput>) -> Option<LoopEnd> {
         if !inputs.is_empty() {
             self.reload();
@@ -263,7 +263,7 @@ impl TuiLoop {
         if self.draw().is_err() { Some(LoopEnd::HungUp) } else { None }
     }
 
-    /// Files that were changed meanwhile count from this key on.
+    /// Applies the files that changed.
     fn reload(&mut self) {
         for (what, text) in self.reload.changed(Instant::now()) {
             match what {
@@ -301,7 +301,7 @@ impl TuiLoop {
         if let Some(event) = next {
             return self.update(AppInput::Event(event)).await;
         }
-        // Only now: a conversation that is continued has been told.
+        // Only now the messages of a resumed conversation have been received.
         self.app.begin_queued();
         self.update(AppInput::Tick).await
     }
@@ -313,7 +313,7 @@ impl TuiLoop {
         self.perform(effects).await
     }
 
-    /// The picture is to be renewed. A screen reader is left in peace for a moment first.
+    /// Requests a new frame. For a screen reader, the pause before the change begins now.
     fn request_redraw(&mut self) {
         if !std::mem::replace(&mut self.needs_redraw, true) && self.pauses.is_some() {
             self.drawn_at = Instant::now();
@@ -333,7 +333,7 @@ impl TuiLoop {
             match effect {
                 AppEffect::Exit => return Some(LoopEnd::Asked),
                 AppEffect::Redraw => self.screen.redraw(),
-                // A terminal that is gone is noticed by the next frame.
+                // If the terminal is gone, drawing the next frame reports it.
                 AppEffect::AskBackground => drop(self.screen.ask_background()),
                 AppEffect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
                 AppEffect::Mark(mark) => self.screen.send(match mark {
@@ -404,7 +404,7 @@ impl TuiLoop {
         self.screen.draw(&mut self.app)
     }
 
-    /// The session puts itself away while the terminal is already back.
+    /// Restores the terminal, then waits for the session to close.
     async fn close(mut self, events: Option<EventReceiver>) {
         let busy = self.app.is_busy();
         if let Some(Overlay::Transcript(_)) = self.app.overlay {
@@ -419,7 +419,7 @@ impl TuiLoop {
     }
 }
 
-/// Never, while there is no session. Cancel safe.
+/// Waits for ever while there is no session. Cancel safe.
 async fn next_event(events: &mut Option<EventReceiver>) -> Option<Event> {
     match events {
         Some(events) => events.recv().await,
@@ -433,7 +433,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// What is known of a session before it stands.
+/// What is known about a session before it is open.
 fn session_of(boot: &StartRequest) -> SessionDisplay {
     let cwd = boot.cwd.to_string_lossy().into_owned();
     SessionDisplay {
@@ -446,7 +446,7 @@ fn session_of(boot: &StartRequest) -> SessionDisplay {
     }
 }
 
-/// A panic must be readable, and the shell usable after it.
+/// Restores the terminal on a panic, so that the message is readable and the shell usable.
 fn restore_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -460,7 +460,7 @@ fn is_light(value: &str) -> bool {
     matches!(value.rsplit(';').next(), Some("7" | "15"))
 }
 
-/// Which terminals cut rows when they become narrower. The others are taken to reflow.
+/// Whether the terminal cuts rows when it becomes narrower. Unknown terminals are assumed to reflow.
 fn reflow(env: &sys::Env) -> Reflow {
     let term = env.get("TERM").unwrap_or_default();
     let in_tmux = env.non_empty("TMUX").is_some();

@@ -1,12 +1,12 @@
-//! Output for screen readers: labels in place of glyphs, one thought per line, no boxes, no colour that means something.
-//! Pure: lines in, lines out. What is said and when is `app`'s.
+//! Output for screen readers: labels in place of glyphs, no boxes, no meaning in colours. Pure functions from lines to
+//! lines; `app` decides what is printed and when.
 
 use std::time::Duration;
 use sys::Env;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 
-/// Why the mode is on, as the first line says.
+/// What switched the mode on; shown in the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenReaderSource {
     Flag,
@@ -15,7 +15,7 @@ pub enum ScreenReaderSource {
 }
 
 impl ScreenReaderSource {
-    /// The flag counts most, then the environment, which may also say no, then the settings.
+    /// The flag takes precedence, then the environment, which may also switch the mode off, then the settings.
     pub fn decide(flag: bool, env: &Env, setting: Option<bool>) -> Option<Self> {
         if flag {
             return Some(Self::Flag);
@@ -37,10 +37,10 @@ impl ScreenReaderSource {
     }
 }
 
-/// How long the reader is left alone, so that it can finish.
+/// Pauses without output, so that the screen reader can finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenReaderPauses {
-    /// After the first line.
+    /// From the start.
     pub start: Duration,
     /// Before each change.
     pub change: Duration,
@@ -53,7 +53,7 @@ impl ScreenReaderPauses {
     }
 }
 
-/// Who or what speaks.
+/// Who or what produced a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpeakerLabel {
     You,
@@ -85,10 +85,10 @@ impl SpeakerLabel {
     }
 }
 
-/// What only the eye needs.
+/// Glyphs that only matter visually.
 const MARKS: [&str; 11] = ["●", "⎿", "∴", "❯", "∗", "> ", "☐", "☒", "✻", "✔", "✘"];
 
-/// The lines as they are to be read out: without marks and rules, the first one with its label.
+/// The lines as they are read out: without glyphs and rules, the first one with its label.
 pub fn labelled_lines(label: SpeakerLabel, lines: &[StyledLine]) -> Vec<StyledLine> {
     let mut said: Vec<String> = lines.iter().map(plain).filter(|line| !line.trim().is_empty()).collect();
     if let Some(first) = said.first_mut().filter(|_| label != SpeakerLabel::None) {
@@ -97,7 +97,7 @@ pub fn labelled_lines(label: SpeakerLabel, lines: &[StyledLine]) -> Vec<StyledLi
     said.into_iter().map(|line| StyledLine::styled(line, TextStyle::PLAIN)).collect()
 }
 
-/// A line without its marks; nothing of a line that is only a rule.
+/// A line without its leading glyph; empty when the line is only a rule.
 pub fn plain(line: &StyledLine) -> String {
     let text = line.text();
     let trimmed = text.trim_start();
@@ -111,12 +111,12 @@ pub fn plain(line: &StyledLine) -> String {
     }
 }
 
-/// `2. No`: an answer to choose.
+/// Whether the text is a numbered answer such as `2. No`.
 fn is_numbered(text: &str) -> bool {
     text.split_once(". ").is_some_and(|(number, _)| number.len() <= 2 && number.parse::<u8>().is_ok())
 }
 
-/// What is gone from a text, when it only became shorter.
+/// The part removed from a text; `None` when it was not only shortened.
 pub fn deleted<'a>(before: &'a str, after: &str) -> Option<&'a str> {
     if after.len() >= before.len() {
         return None;
@@ -128,7 +128,7 @@ pub fn deleted<'a>(before: &'a str, after: &str) -> Option<&'a str> {
     (before.is_char_boundary(end) && before[end..] == after[head..]).then(|| &before[head..end])
 }
 
-/// How a deleted text is announced.
+/// The announcement for a deleted text.
 pub fn announce_deleted(gone: &str) -> String {
     let gone = text::clean(gone);
     match gone.as_str() {

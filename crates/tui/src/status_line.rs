@@ -1,16 +1,16 @@
-//! What a status line command printed, as styled rows. Colours, attributes and links are kept; every other sequence is
+//! The output of a status line command as styled rows. Colours, attributes and links are kept; every other sequence is
 //! dropped, so that a command can neither move the cursor nor change the terminal.
 
 use std::sync::Arc;
 use terminal::style::{Colour, StyledLine, StyledSpan, TextStyle};
 use terminal::text;
 
-/// More rows than this are not shown.
+/// The most rows shown.
 const ROWS: usize = 8;
-/// Of one row, before it is clipped to the window.
+/// The most bytes of one row, before it is cut to the window.
 const ROW_BYTES: usize = 8 * 1024;
 
-/// The rows of an output, blank ones at the end left out.
+/// The rows of an output, without blank ones at the end.
 pub fn rows(output: &str) -> Vec<StyledLine> {
     let mut rows: Vec<StyledLine> = output.lines().take(ROWS).map(row).collect();
     while rows.last().is_some_and(|row| row.text().trim().is_empty()) {
@@ -43,7 +43,7 @@ impl AnsiReader {
         self.line.push_span(StyledSpan { text, style: self.style, link: self.link.clone() });
     }
 
-    /// Reads one sequence after its escape character; what comes after it.
+    /// Reads one sequence after its escape character; returns the rest of the text.
     fn sequence<'a>(&mut self, rest: &'a str) -> &'a str {
         if let Some(body) = rest.strip_prefix('[') {
             let end = body.find(|c: char| ('@'..='~').contains(&c));
@@ -69,7 +69,7 @@ impl AnsiReader {
     }
 }
 
-/// Links to programs or shares are never made.
+/// Only these schemes become links; links to programs or network shares do not.
 fn is_web(address: &str) -> bool {
     ["https://", "http://", "file:///", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
         && address.chars().all(|c| !c.is_control() && !c.is_whitespace())

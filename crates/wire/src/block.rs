@@ -1,11 +1,12 @@
-//! Content blocks of the Messages API. A block is kept as the bytes it arrived in; this module reads the few fields
-//! we route on, and builds the blocks that are ours.
+//! Content blocks of the Messages API. Received blocks are kept as raw bytes; this module reads the few fields that
+//! gimlet routes on, and builds the blocks that gimlet writes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// What a block is, borrowed from its JSON. Unknown kinds are `Other` and pass through untouched.
+/// The kind and main fields of a block, borrowed from its JSON. Unknown kinds become `Other` and are passed on
+/// unchanged.
 #[derive(Debug)]
 pub enum BlockHead<'a> {
     Text(Cow<'a, str>),
@@ -51,7 +52,7 @@ impl<'a> BlockHead<'a> {
     }
 }
 
-/// Blocks we author.
+/// Blocks that gimlet writes.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
@@ -64,7 +65,7 @@ pub enum ContentBlock {
     Document {
         source: MediaSource,
     },
-    /// A deferred tool that the API is to load.
+    /// Asks the API to load a deferred tool.
     ToolReference {
         tool_name: String,
     },
@@ -90,7 +91,7 @@ impl ContentBlock {
     }
 }
 
-/// Message or tool-result content: the API takes a string or an array, and we keep the form we were given.
+/// Message or tool-result content: the API accepts a string or an array, and the given form is kept.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum MessageContent {
@@ -135,7 +136,8 @@ struct FailedResult<'a> {
     tool_use_id: &'a str,
 }
 
-/// A `tool_result` block. The two key orders are those readers have met; `is_error` stands on failures only.
+/// A `tool_result` block. Success and failure use the two key orders that existing readers expect; only failures carry
+/// `is_error`.
 pub fn tool_result(
     tool_use_id: &str,
     content: &MessageContent,

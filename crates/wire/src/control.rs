@@ -1,4 +1,4 @@
-//! The control envelope. Requests a build does not know are answered with the error form, never ignored.
+//! The control envelope. Unknown requests are answered with an error response, never ignored.
 
 pub mod codec;
 mod initialize;
@@ -28,7 +28,7 @@ pub struct InboundLine<'a> {
     pub request_id: Option<String>,
     #[serde(borrow, default)]
     pub request: Option<&'a RawValue>,
-    /// Of a `control_response`.
+    /// Set on a `control_response`.
     #[serde(borrow, default)]
     pub response: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -80,12 +80,12 @@ pub struct PermissionUpdate {
 }
 
 impl PermissionUpdate {
-    /// It holds beyond the session.
+    /// True when the change is saved to a settings file and outlives the session.
     pub fn lasts(&self) -> bool {
         matches!(self.destination, Some(SettingsSource::User | SettingsSource::Project | SettingsSource::Local))
     }
 
-    /// `rules` are allowed until the session ends.
+    /// An update that allows `rules` until the session ends.
     pub fn allow_for_session(rules: Vec<UpdatedRule>) -> Self {
         Self {
             kind: "addRules".into(),
@@ -98,8 +98,8 @@ impl PermissionUpdate {
     }
 }
 
-/// The rules that `allowedPrompts` of ExitPlanMode stands for: what is shown with a plan and granted with a yes to it. Only
-/// commands that name their program; anything else in the list stands for nothing.
+/// The rules that the `allowedPrompts` list of ExitPlanMode asks for. They are shown with the plan and granted when the
+/// user accepts it. Only Bash entries that name their program become rules; all other entries are skipped.
 pub fn allowed_prompts(list: Option<&serde_json::Value>) -> Vec<UpdatedRule> {
     let entries = list.and_then(serde_json::Value::as_array).map_or(&[][..], Vec::as_slice);
     let text = |entry: &serde_json::Value, name: &str| entry.get(name)?.as_str().map(str::to_owned);
@@ -123,7 +123,7 @@ pub struct UpdatedRule {
 }
 
 impl UpdatedRule {
-    /// As settings files have it.
+    /// The rule as settings files write it: `Tool` or `Tool(content)`.
     pub fn text(&self) -> String {
         match &self.rule_content {
             Some(content) => format!("{}({content})", self.tool_name),

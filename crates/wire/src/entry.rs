@@ -1,11 +1,11 @@
-//! Transcript lines: what we write (fixed key order) and what we read of any line, ours or not.
+//! Transcript lines: the ones gimlet writes (fixed key order), and the fields gimlet reads from any line.
 
 use crate::raw::to_line;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Facts that stand at the end of every tree line.
+/// Fields at the end of every line that belongs to the message tree.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryTail {
@@ -15,12 +15,12 @@ pub struct EntryTail {
     pub session_id: String,
     pub version: &'static str,
     pub git_branch: String,
-    /// The name of the conversation's plan, once there is one.
+    /// The name of the conversation's plan; `None` until there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
 }
 
-/// A `user` line: a prompt, a tool result, or text we injected.
+/// A `user` line: a prompt, a tool result, or text that gimlet injected.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserEntry {
@@ -48,7 +48,7 @@ pub struct UserEntry {
     pub prompt_source: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Box<RawValue>>,
-    /// What opened the turn, on the line that did.
+    /// What started the turn; set only on the line that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_origin: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct UserEntry {
     pub tool_use_result: Option<Box<RawValue>>,
     #[serde(flatten)]
     pub call: Option<CallMarks>,
-    /// What an MCP server sent beside the content.
+    /// Metadata that an MCP server sent with the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_meta: Option<Box<RawValue>>,
     #[serde(rename = "sourceToolAssistantUUID", skip_serializing_if = "Option::is_none")]
@@ -68,17 +68,17 @@ pub struct UserEntry {
     pub tail: EntryTail,
 }
 
-/// Where a prompt stands in its session, counted from zero.
+/// The position of a prompt in its session, counted from zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TurnPosition {
-    /// Among the prompts.
+    /// Position among the prompts.
     pub prompt_index: u64,
-    /// Among all turns, also those that no prompt opened.
+    /// Position among all turns, including turns that no prompt started.
     pub turn_index: u64,
 }
 
-/// How a call came to its result, on the line of the result.
+/// How a call was decided, on the line of its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallMarks {
@@ -133,7 +133,7 @@ pub struct AssistantEntry {
     pub refusal: Option<RefusalMark>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
-    /// The same under the name that newer readers look for.
+    /// The same flag under the name that newer readers expect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_aborted_mid_stream: bool,
     #[serde(flatten)]
@@ -142,34 +142,34 @@ pub struct AssistantEntry {
     pub tail: EntryTail,
 }
 
-/// Which block of which answer a line holds.
+/// Which block of which response a line contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockMarks {
     pub api_block_index: u32,
-    /// The model that was asked; the message names the one that answered.
+    /// The model that was requested; `message` names the model that answered.
     pub requested_model: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_duration_ms: Option<u64>,
 }
 
-/// On whose behalf the model wrote a line.
+/// The skill, agent or MCP tool a line is attributed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Attribution {
     /// The skill that was invoked last in this turn.
     #[serde(rename = "attributionSkill", skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// The type of the subagent that speaks.
+    /// The type of the subagent that wrote the line.
     #[serde(rename = "attributionAgent", skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The server and the tool that the line calls.
+    /// The MCP server of the tool that the line calls; the tool is in `mcp_tool`.
     #[serde(rename = "attributionMcpServer", skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<String>,
     #[serde(rename = "attributionMcpTool", skip_serializing_if = "Option::is_none")]
     pub mcp_tool: Option<String>,
 }
 
-/// Names the answer that was refused, on the lines that tell of it.
+/// Names the refused response, on the lines that report the refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusalMark {
@@ -177,7 +177,7 @@ pub struct RefusalMark {
     pub refusing_model: String,
 }
 
-/// A `system` line. `fields` are the subtype's own, in order.
+/// A `system` line. `fields` are specific to the subtype and keep their order.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemEntry {
@@ -198,7 +198,7 @@ pub struct SystemEntry {
     pub tail: EntryTail,
 }
 
-/// An `attachment` line: context the model was given beside the conversation.
+/// An `attachment` line: context that the model received in addition to the conversation.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachmentEntry {
@@ -215,7 +215,7 @@ pub struct AttachmentEntry {
     pub tail: EntryTail,
 }
 
-/// Lines outside the tree. `type` stands first: readers search for it as raw bytes.
+/// Lines outside the message tree. `type` comes first because readers search for it as raw bytes.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum MetaEntry {
@@ -246,22 +246,22 @@ pub enum MetaEntry {
         permission_mode: String,
         session_id: String,
     },
-    /// The name the session goes by among others.
+    /// The name of the session among other sessions.
     AgentName {
         agent_name: String,
         session_id: String,
     },
-    /// The definition the main thread runs as.
+    /// The agent definition that the main thread uses.
     AgentSetting {
         agent_setting: String,
         session_id: String,
     },
-    /// The worktree the session is in; `null` when it left it.
+    /// The worktree the session works in; `null` after the session has left it.
     WorktreeState {
         worktree_session: Option<Box<WorktreeSession>>,
         session_id: String,
     },
-    /// The session works in `cwd` from here on, and its file lies there.
+    /// The session works in `cwd` from this line on, and its file was moved to that project's directory.
     Relocated {
         cwd: String,
         from: String,
@@ -275,13 +275,13 @@ pub enum MetaEntry {
         content: Option<String>,
         session_id: String,
     },
-    /// What the session has cost so far; the last one counts.
+    /// The cost of the session so far; the last such line is the valid one.
     CostState {
         session_id: String,
         #[serde(flatten)]
         state: Box<crate::usage::CostState>,
     },
-    /// Lines that the person took back: they stay, and are no part of the conversation any more.
+    /// Lines that were taken back. They stay in the file but are left out when the conversation is resumed.
     XRetracted {
         uuids: Vec<String>,
         session_id: String,
@@ -294,7 +294,7 @@ pub enum MetaEntry {
     },
 }
 
-/// How a resumed session finds its worktree.
+/// What a resumed session needs to find its worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorktreeSession {
@@ -308,7 +308,7 @@ pub struct WorktreeSession {
     pub original_branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_head_commit: Option<String>,
-    /// Where the session worked when it entered.
+    /// The working directory before the session entered the worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_enter_original_cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -317,7 +317,7 @@ pub struct WorktreeSession {
     pub hook_based: bool,
 }
 
-/// A large tool result that is sent to the model in its short form from now on.
+/// A large tool result that is sent to the model in a shortened form from now on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultReplacement {
@@ -326,7 +326,7 @@ pub struct ResultReplacement {
     pub replacement: String,
 }
 
-/// One line ready to be appended.
+/// One line that is ready to be appended.
 #[derive(Clone, Debug)]
 pub enum TranscriptEntry {
     User(Box<UserEntry>),
@@ -348,7 +348,7 @@ impl TranscriptEntry {
         }
     }
 
-    /// Tree lines have one; metadata lines do not.
+    /// `None` for metadata lines, which are not part of the message tree.
     pub fn uuid(&self) -> Option<&str> {
         match self {
             Self::User(e) => Some(&e.uuid),
@@ -360,7 +360,7 @@ impl TranscriptEntry {
     }
 }
 
-/// The fields of any line that routing, listing and resuming look at. Everything else stays in the raw line.
+/// The fields of a line that routing, listing and resuming read. All other fields stay in the raw line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EntryHead<'a> {
@@ -376,7 +376,7 @@ pub struct EntryHead<'a> {
     pub logical_parent_uuid: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub session_id: Option<Cow<'a, str>>,
-    /// The other spelling; newer lines may carry both, so it cannot be an alias.
+    /// The snake_case spelling. Newer lines may carry both spellings, so a serde alias does not work.
     #[serde(borrow, rename = "session_id")]
     pub session_id_snake: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -431,7 +431,7 @@ impl<'a> EntryHead<'a> {
         serde_json::from_str(line).ok()
     }
 
-    /// Lines that form the tree.
+    /// True for lines that belong to the message tree.
     pub fn is_node(&self) -> bool {
         self.uuid.is_some() && matches!(&*self.kind, "user" | "assistant" | "system" | "attachment" | "progress")
     }

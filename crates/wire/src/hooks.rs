@@ -1,5 +1,5 @@
-//! Hook events: one table with what is fixed about each of them, and the payload every event brings. Adding an event is
-//! a row here, a struct in `hooks/payload.rs`, and one place that fires it.
+//! Hook events: one table with the fixed properties of each event, and the payload of each event. A new event needs a
+//! row here, a struct in `hooks/payload.rs`, and one place that fires it.
 
 mod payload;
 
@@ -7,16 +7,16 @@ pub use payload::*;
 
 use serde::Serialize;
 
-/// What a group's `matcher` is compared with.
+/// What the `matcher` of a group is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatcherSubject {
-    /// A tool name; its older names count too.
+    /// A tool name; older names of the tool match too.
     Tool,
     /// Another field of the event.
     Field,
-    /// As `Field`, but only `|` separates and a blank, comma or hyphen makes the text a regular expression.
+    /// Like `Field`, but only `|` separates names, and a blank, comma or hyphen makes the text a regular expression.
     Narrow,
-    /// The event has nothing to compare: every group runs.
+    /// The event has nothing to compare with: every group runs.
     Nothing,
 }
 
@@ -37,28 +37,28 @@ pub enum HandlerSupport {
 pub enum BlockEffect {
     /// The action does not happen.
     Action,
-    /// The agent goes on working.
+    /// The agent continues instead of stopping.
     Stopping,
     /// The turn ends.
     Loop,
-    /// The model is told; nothing is undone.
+    /// The reason is sent to the model; nothing is undone.
     TellsModel,
-    /// The user is told.
+    /// The reason is shown to the user.
     TellsUser,
     Nothing,
 }
 
-/// Which of `continue` and `systemMessage` count.
+/// Which of the output fields `continue` and `systemMessage` have an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommonOutput {
     Both,
     MessageOnly,
     Neither,
-    /// Not even the event's own fields.
+    /// Standard output is not read at all, not even the fields specific to the event.
     NoOutput,
 }
 
-/// What is fixed about an event.
+/// The fixed properties of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct HookEventFacts {
     pub name: &'static str,
@@ -66,20 +66,20 @@ pub struct HookEventFacts {
     pub handlers: HandlerSupport,
     pub blocks: BlockEffect,
     pub common: CommonOutput,
-    /// Plain text on standard output is context for the model.
+    /// Plain text on standard output is added to the model's context.
     pub text_is_context: bool,
-    /// `CLAUDE_ENV_FILE` is set.
+    /// Handlers get the variable `CLAUDE_ENV_FILE`.
     pub env_file: bool,
     /// Default time limit of command, HTTP and MCP handlers, in seconds.
     pub timeout: u32,
-    /// In one line, for listings.
+    /// One-line description for listings.
     pub about: &'static str,
 }
 
 macro_rules! hook_events {
     ($($name:ident: $matching:ident, $handlers:ident, $blocks:ident, $common:ident, $timeout:literal, $about:literal
         $(, $flag:ident)*;)*) => {
-        /// Every moment a hook can be attached to.
+        /// Every event a hook can be attached to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         pub enum HookEventName { $($name),* }
 
@@ -160,23 +160,23 @@ impl HookEventName {
         Self::ALL.iter().copied().find(|event| event.as_str() == name)
     }
 
-    /// Tool calls are what `if` filters speak of.
+    /// True for events about tool calls; `if` filters apply only to those.
     pub fn is_tool_event(self) -> bool {
         self.facts().matching == MatcherSubject::Tool
     }
 }
 
-/// Something a hook can be told about.
+/// The payload of one hook event.
 pub trait HookEvent: Serialize + Sync {
     const EVENT: HookEventName;
 
-    /// What matchers are compared with.
+    /// The text that matchers are compared with; `None` when there is none.
     fn subject(&self) -> Option<&str> {
         None
     }
 }
 
-/// Fields that stand in every payload.
+/// Fields that are part of every payload.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HookBase {
     pub session_id: String,
@@ -208,7 +208,7 @@ struct HookEnvelope<'a, E> {
     event: &'a E,
 }
 
-/// The one JSON object a handler is given.
+/// The JSON object that a handler receives.
 pub fn payload<E: HookEvent>(base: &HookBase, event: &E) -> Result<String, serde_json::Error> {
     crate::raw::to_line(&HookEnvelope { base, hook_event_name: E::EVENT.as_str(), event })
 }

@@ -1,7 +1,7 @@
-//! JSON Schema: whether a value fits a schema, and where it does not. Drafts 4 to 2020-12; without `$schema` the newest.
-//! References are followed within the document only. `format` and `content…` are annotations. What would change the
-//! meaning of a schema and is not understood (a reference elsewhere, another dialect) is refused when the schema is
-//! compiled, never ignored.
+//! JSON Schema validation: whether a value matches a schema, and where it does not. Supports drafts 4 to 2020-12; a
+//! schema without `$schema` is read as the newest. References are followed within the document only. `format` and
+//! `content…` are annotations. A construct that would change the meaning of a schema and is not supported (a reference
+//! to another document, another dialect) is an error when the schema is compiled, never ignored.
 
 mod check;
 mod compile;
@@ -12,7 +12,7 @@ mod resolve;
 use serde_json::Value;
 use std::fmt;
 
-/// A schema that was read once and can be asked often.
+/// A compiled schema that can check many values.
 #[derive(Debug)]
 pub struct Schema {
     nodes: Vec<compile::SchemaNode>,
@@ -27,7 +27,7 @@ pub struct SchemaError {
     pub why: String,
 }
 
-/// One way in which a value does not fit.
+/// One reason why a value does not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaFault {
     /// JSON pointer into the value; empty for the whole.
@@ -44,7 +44,7 @@ impl Schema {
         check::is_valid(self, value)
     }
 
-    /// The first faults of a value, at most `most`; none when it fits.
+    /// The first faults of a value, at most `most`; empty when the value matches.
     pub fn faults(&self, value: &Value, most: usize) -> Vec<SchemaFault> {
         check::faults(self, value, most)
     }
@@ -68,7 +68,7 @@ fn shown(pointer: &str) -> &str {
     if pointer.is_empty() { "/" } else { pointer }
 }
 
-/// A name as a step of a JSON pointer.
+/// Escapes a name for use in a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

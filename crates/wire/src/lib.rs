@@ -1,8 +1,8 @@
 //! Every serialised shape gimlet reads or writes: content blocks, transcript entries, stream-json and control
 //! messages, settings. Plain data only: no files, clocks, environment or async.
 //!
-//! Two rules hold everywhere. *Lenient in*: unknown kinds and fields never fail a read, they survive as raw JSON.
-//! *Exact out*: what we write is compact, has a fixed key order, and never contains a raw U+2028 or U+2029.
+//! Two rules apply everywhere. *Lenient in*: unknown kinds and fields never fail a read; they are kept as raw JSON.
+//! *Exact out*: what gimlet writes is compact, has a fixed key order, and never contains a raw U+2028 or U+2029.
 
 pub mod block;
 pub mod control;

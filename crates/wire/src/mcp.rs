@@ -1,24 +1,24 @@
-//! How an MCP server is declared, wherever the declaration stands: `.mcp.json`, the user's state file, a flag, an agent
-//! file, or a host's control request. Values stand here as written; `${VAR}` is expanded by whoever loads them.
+//! MCP server declarations from all sources: `.mcp.json`, the user's state file, a flag, an agent file, or a host's
+//! control request. Values are kept as written; the code that loads them expands `${VAR}`.
 //!
-//! Reading is lenient about unknown keys and strict about what decides which program or host is reached: a server that
-//! cannot be understood is refused with a reason that says how to fix it.
+//! Unknown keys are ignored. Fields that decide which program is started or which host is reached are checked strictly:
+//! a declaration that cannot be understood is refused with a reason that says how to fix it.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Names that stand for built-in servers of other products: a configuration may not use them.
+/// Names of built-in servers of other products; a configuration may not use them.
 pub const RESERVED_NAMES: [&str; 5] =
     ["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"];
 
-/// One server, ready to be connected once its placeholders are expanded.
+/// One server, ready to be connected after its placeholders are expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
     pub transport: McpTransport,
-    /// Limit of one call, in milliseconds; values below 1000 are ignored on reading.
+    /// Time limit of one call, in milliseconds. Values below 1000 are ignored when read; `None` means the default.
     pub timeout_ms: Option<u64>,
-    /// Its tools are never deferred, and the first prompt waits for it a little.
+    /// True when its tools are never deferred and the first prompt waits briefly for the connection.
     pub always_load: bool,
     pub tools: Vec<ToolPolicy>,
 }
@@ -59,7 +59,7 @@ pub struct OAuth {
     pub scopes: Vec<String>,
 }
 
-/// What a host says about one tool of a server it declares.
+/// What a host declares about one tool of its server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPolicy {
     pub name: String,
@@ -73,7 +73,7 @@ pub enum ToolPermission {
     Deny,
 }
 
-/// Where a declaration comes from.
+/// The source of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum McpScope {
     Managed,
@@ -90,7 +90,7 @@ pub enum McpScope {
 }
 
 impl McpScope {
-    /// As `mcp_status` and `system/init` spell it.
+    /// The name used in `mcp_status` and `system/init`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Managed => "managed",
@@ -126,7 +126,7 @@ impl ServerConfig {
         Self { transport, timeout_ms: None, always_load: false, tools: Vec::new() }
     }
 
-    /// The word of the `type` key.
+    /// The value of the `type` key.
     pub fn kind(&self) -> &'static str {
         match &self.transport {
             McpTransport::Stdio(_) => "stdio",
@@ -149,7 +149,7 @@ impl ServerConfig {
         parse(name, value).map_err(|(kind, message)| McpConfigError { name: name.to_owned(), kind, message })
     }
 
-    /// The object under `mcpServers.<name>`, with its keys in a fixed order.
+    /// Writes the object under `mcpServers.<name>` with a fixed key order.
     pub fn to_value(&self) -> Value {
         let mut out = Map::new();
         out.insert("type".into(), self.kind().into());
@@ -294,7 +294,7 @@ fn policies(list: &[Value]) -> Vec<ToolPolicy> {
             Some("always_deny") => Some(ToolPermission::Deny),
             _ => None,
         };
-        // The organisation's ceiling only ever tightens.
+        // The organisation's maximum can only make the permission stricter.
         let permission = match item.get("org_max_permission").and_then(Value::as_str) {
             Some("blocked") => Some(ToolPermission::Deny),
             Some("ask") if permission != Some(ToolPermission::Deny) => Some(ToolPermission::Ask),

@@ -1,6 +1,6 @@
-//! Tool names and the older names that still reach us from rules, models and stored transcripts.
+//! Tool names, and the older names that still occur in rules, models and stored transcripts.
 
-/// Old name → current name. Extend here and nowhere else.
+/// Old name → current name. Add new aliases here only.
 const ALIASES: &[(&str, &str)] = &[
     ("Task", "Agent"),
     ("KillShell", "TaskStop"),
@@ -15,12 +15,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("ReadMcpResourceDir", "ReadMcpResourceDirTool"),
 ];
 
-/// The current name of a tool, whatever name it was called by.
+/// The current name of a tool, given its current or an older name.
 pub fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
-/// Server and tool of the tool of an MCP server.
+/// Server name and tool name of an MCP tool; `None` for other tools.
 pub fn mcp_parts(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("mcp__")?.split_once("__")
 }

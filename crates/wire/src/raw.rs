@@ -18,19 +18,19 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_j
 pub fn compact(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
     let checked: &RawValue = serde_json::from_str(text)?;
     let squeezed = strip_whitespace(checked.get());
-    // Most servers send compact JSON: what did not change need not be checked again.
+    // Most servers send compact JSON: unchanged text need not be checked again.
     if squeezed == checked.get() { Ok(checked.to_owned()) } else { RawValue::from_string(squeezed) }
 }
 
 fn escape_separators(text: String) -> String {
-    // Two searches for strings are many times faster than one for either character.
+    // Two searches for strings are many times faster than one search for either character.
     if !text.contains("\u{2028}") && !text.contains("\u{2029}") {
         return text;
     }
     text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// Works on valid JSON only.
+/// Requires valid JSON.
 fn strip_whitespace(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json.chars();
@@ -47,7 +47,7 @@ fn strip_whitespace(json: &str) -> String {
     out
 }
 
-/// Copies up to and including the closing quote; returns what follows it.
+/// Copies up to and including the closing quote; returns the text after it.
 fn copy_string<'a>(text: &'a str, out: &mut String) -> &'a str {
     let mut rest = text;
     loop {
@@ -71,7 +71,7 @@ fn copy_string<'a>(text: &'a str, out: &mut String) -> &'a str {
     }
 }
 
-/// Where the next quote, backslash or line separator stands.
+/// Index of the next quote, backslash or line separator.
 fn next_special(text: &str) -> Option<usize> {
     const SEPARATOR: u8 = 0xE2;
     memchr::memchr3_iter(b'"', b'\\', SEPARATOR, text.as_bytes()).find(|at| {
@@ -80,7 +80,7 @@ fn next_special(text: &str) -> Option<usize> {
     })
 }
 
-/// `text` starts with a backslash. A surrogate escape without its partner becomes U+FFFD.
+/// Copies the escape that `text` starts with. A surrogate escape without its partner becomes U+FFFD.
 fn copy_escape<'a>(text: &'a str, out: &mut String) -> &'a str {
     let Some(unit) = escaped_unit(text) else {
         let end = text.char_indices().nth(2).map_or(text.len(), |(i, _)| i);

@@ -20,7 +20,7 @@ pub enum SdkMessage {
 }
 
 impl SdkMessage {
-    /// One line without its newline.
+    /// The message as one line, without its newline.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         match self {
             Self::Init(m) => to_line(m),
@@ -35,7 +35,7 @@ impl SdkMessage {
     }
 }
 
-/// Opens every turn.
+/// The first message of every turn.
 #[derive(Clone, Debug, Serialize)]
 pub struct InitMessage {
     #[serde(rename = "type")]
@@ -51,7 +51,7 @@ pub struct InitMessage {
     #[serde(rename = "permissionMode")]
     pub permission_mode: &'static str,
     pub slash_commands: Vec<String>,
-    /// Those of them that need the terminal.
+    /// The slash commands that need the terminal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terminal_slash_commands: Vec<String>,
     #[serde(rename = "apiKeySource")]
@@ -67,13 +67,13 @@ pub struct InitMessage {
     pub uuid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_paths: Option<MemoryPaths>,
-    /// Where the session was started; `cwd` is where it works now.
+    /// The directory the session was started in; `cwd` is the current one.
     pub original_cwd: String,
     pub additional_directories: Vec<String>,
     pub fast_mode_state: &'static str,
 }
 
-/// Where notes for later sessions are kept.
+/// The directory of notes for later sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryPaths {
     pub auto: String,
@@ -97,13 +97,13 @@ pub struct AssistantMessage {
     pub is_api_error_message: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
-    /// The API's own name for the error.
+    /// The error type as the API names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_type: Option<String>,
-    /// How long the model thought, on the message of a thinking block.
+    /// Duration of the thinking in milliseconds, on the message of a thinking block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_duration_ms: Option<u64>,
-    /// How much of its thinking was asked for.
+    /// The requested display of the thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_display: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -112,13 +112,13 @@ pub struct AssistantMessage {
     pub aborted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message_uuid: Option<String>,
-    /// The command that was carried out here and whose output this is.
+    /// The command that ran locally and produced this output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_command_run: Option<LocalCommandRun>,
-    /// The same as it was typed.
+    /// The same command as the user typed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_command_source: Option<String>,
-    /// What `/context` found, beside its text.
+    /// The structured result of `/context`, in addition to its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<Box<RawValue>>,
     #[serde(flatten)]
@@ -153,18 +153,18 @@ impl AssistantMessage {
     }
 }
 
-/// How a call is shown to a person.
+/// Names for showing a call to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolUseMeta {
     pub id: String,
     pub tool_name: String,
     pub display_name: String,
-    /// For the tool of an MCP server.
+    /// Set for MCP tools only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_display_name: Option<String>,
 }
 
-/// How a call came to its result.
+/// How a call was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolResultMeta {
     pub id: String,
@@ -175,7 +175,7 @@ pub struct ToolResultMeta {
     pub non_execution_kind: Option<&'static str>,
 }
 
-/// `entry::RecordedDecision` as hosts read it.
+/// `entry::RecordedDecision` in the form sent to hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ToldDecision {
     pub decision: &'static str,
@@ -184,21 +184,21 @@ pub struct ToldDecision {
     pub reason_type: Option<&'static str>,
 }
 
-/// Parts of an answer that broke off: whoever showed them takes them back.
+/// Blocks of a response that broke off; a client that showed them removes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AbandonedBlocks {
     pub api_message_id: Arc<str>,
     pub from_block_index: u32,
 }
 
-/// A command that was carried out without the model.
+/// A command that ran without the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LocalCommandRun {
     pub command: String,
     pub args: String,
 }
 
-/// Who speaks, on the messages of a subagent.
+/// Identifies the subagent that a message belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentStamp {
     pub agent_id: String,
@@ -228,7 +228,7 @@ pub struct UserMessage {
     pub agent: Option<Arc<AgentStamp>>,
 }
 
-/// A message of an earlier run, told again.
+/// A message of an earlier run that is sent again.
 #[derive(Clone, Debug)]
 pub struct PastMessage {
     pub message: Box<RawValue>,
@@ -261,7 +261,7 @@ impl PastMessage {
     }
 }
 
-/// A raw API event, for hosts that asked for partial messages.
+/// A raw API event, for hosts that requested partial messages.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamEvent {
     #[serde(rename = "type")]
@@ -270,20 +270,20 @@ pub struct StreamEvent {
     pub session_id: String,
     pub parent_tool_use_id: Option<String>,
     pub uuid: String,
-    /// On the first event of an answer: how long it was waited for.
+    /// On the first event of a response: the wait for it, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_message_id: Option<Arc<str>>,
-    /// On the first event of an answer.
+    /// On the first event of a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_display: Option<Arc<str>>,
-    /// On the first event of an answer that replaces another.
+    /// On the first event of a response that replaces another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abandoned_blocks: Option<AbandonedBlocks>,
 }
 
-/// Closes every turn.
+/// The last message of every turn.
 #[derive(Clone, Debug, Serialize)]
 pub struct TurnResult {
     #[serde(rename = "type")]
@@ -309,19 +309,19 @@ pub struct TurnResult {
     pub usage: Usage,
     #[serde(rename = "modelUsage")]
     pub model_usage: BTreeMap<String, ModelUsage>,
-    /// The part of `modelUsage` that the result before did not have.
+    /// The part of `modelUsage` that was added since the previous result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
     pub permission_denials: Vec<PermissionDenial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Box<RawValue>>,
-    /// What still ran in the background when the run had to end.
+    /// Background tasks that were still running when the run had to end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub background_tasks_stopped: Vec<StoppedTask>,
-    /// The call that a hook left for a later run.
+    /// The call that a hook deferred to a later run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deferred_tool_use: Option<DeferredToolUse>,
-    /// What a person should know beside the answer: the session is not saved.
+    /// Warnings for the user in addition to the answer, for example that the session is not saved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -332,7 +332,7 @@ pub struct TurnResult {
     pub user_message_uuid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_command: Option<String>,
-    /// What opened the turn, when it was not a prompt.
+    /// What started the turn; `None` when it was a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<TurnOrigin>,
     pub queued_turn_count: usize,
@@ -342,24 +342,24 @@ pub struct TurnResult {
     pub uuid: String,
 }
 
-/// How long things of a turn took to begin, in milliseconds since the turn did.
+/// Times from the start of the turn until its first events, in milliseconds. `None`: the event has not happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FirstTimes {
-    /// The first piece of an answer.
+    /// The first event with content from the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
-    /// The first event of an answer.
+    /// The first event of any kind from the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_stream_ms: Option<u64>,
-    /// The first request.
+    /// The first request to the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_to_request_ms: Option<u64>,
-    /// The first message or event with content that was told.
+    /// The first message or event with content that was sent to the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_content_frame_ms: Option<u64>,
 }
 
-/// What became of the subagents of a session so far.
+/// Counts about the subagents of a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubagentStats {
     pub requested: SubagentWishes,
@@ -374,7 +374,7 @@ pub struct SubagentStats {
     pub spawned_by_subagents: u64,
 }
 
-/// What calls said about waiting for the agent.
+/// How calls asked for an agent to run: in the foreground, in the background, or unspecified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubagentWishes {
     pub foreground: u64,
@@ -382,7 +382,7 @@ pub struct SubagentWishes {
     pub unset: u64,
 }
 
-/// Who ended agents before they were done.
+/// Who stopped agents before they had finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubagentKills {
     pub user: u64,
@@ -390,7 +390,7 @@ pub struct SubagentKills {
     pub system: u64,
 }
 
-/// Which limit refused an agent.
+/// Which limit prevented an agent from starting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubagentRefusals {
     pub budget: u64,
@@ -398,7 +398,7 @@ pub struct SubagentRefusals {
     pub depth_limit: u64,
 }
 
-/// Background work that did not end in time.
+/// Background work that did not end in time and was stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoppedTask {
     pub task_id: String,
@@ -424,7 +424,7 @@ pub struct PermissionDenial {
     pub tool_input: Box<RawValue>,
 }
 
-/// `system` messages other than `init`: the subtype's fields, then ids.
+/// `system` messages other than `init`: the fields of the subtype, then the ids.
 #[derive(Clone, Debug, Serialize)]
 pub struct SystemMessage {
     #[serde(rename = "type")]
@@ -440,7 +440,7 @@ pub struct SystemMessage {
 pub enum SystemBody {
     Status {
         status: Option<&'static str>,
-        /// Stands beside `compacting` when no one asked for it.
+        /// Set together with `compacting` when the compaction started automatically.
         #[serde(skip_serializing_if = "Option::is_none")]
         compact_output_chars: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -462,7 +462,7 @@ pub enum SystemBody {
         error_status: Option<u16>,
         error: &'static str,
     },
-    /// The model refused; another one takes over for this turn.
+    /// The model refused; another model takes over for this turn.
     ModelRefusalFallback {
         trigger: &'static str,
         direction: &'static str,
@@ -471,7 +471,7 @@ pub enum SystemBody {
         #[serde(flatten)]
         refusal: Box<ModelRefusal>,
     },
-    /// The model refused, and refused again; no other may take over.
+    /// The model refused twice, and no other model takes over.
     ModelRefusalNoFallback(Box<ModelRefusal>),
     PermissionDenied {
         tool_name: String,
@@ -493,7 +493,7 @@ pub enum SystemBody {
         patch: TaskPatch,
     },
     TaskNotification(Box<TaskNotification>),
-    /// Everything that runs in the background now.
+    /// All tasks that now run in the background.
     BackgroundTasksChanged {
         tasks: Vec<BackgroundTask>,
     },
@@ -505,7 +505,7 @@ pub enum SystemBody {
         content: String,
         level: &'static str,
     },
-    /// What a command that ran here said.
+    /// The output of a command that ran locally.
     LocalCommandOutput {
         content: String,
     },
@@ -525,17 +525,17 @@ pub enum SystemBody {
         exit_code: Option<i32>,
         outcome: &'static str,
     },
-    /// The session has this title from now on.
+    /// The new title of the session.
     SessionTitleChanged {
         title: String,
     },
-    /// Something a person may want to see for a moment.
+    /// A short notice for the user.
     Notification {
         key: &'static str,
         text: String,
         priority: &'static str,
     },
-    /// All commands that can be typed now.
+    /// All slash commands that are now available.
     CommandsChanged {
         commands: Vec<crate::control::SlashCommand>,
     },
@@ -544,7 +544,7 @@ pub enum SystemBody {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         sdk_host_only: bool,
     },
-    /// What an MCP server asked for by address is done.
+    /// The user has completed an elicitation of an MCP server that was opened by URL.
     ElicitationComplete {
         mcp_server_name: String,
         elicitation_id: String,
@@ -556,7 +556,7 @@ pub enum SystemBody {
     },
 }
 
-/// Who refused what, as far as the API says.
+/// The refusing model and the API's details about the refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelRefusal {
     pub original_model: String,
@@ -578,17 +578,17 @@ pub enum CompactResult {
 }
 
 impl SystemBody {
-    /// A request is on its way.
+    /// A request to the API has been sent.
     pub fn requesting() -> Self {
         Self::status(Some("requesting"), None)
     }
 
-    /// A compaction begins; `characters` of its summary are there when it began by itself.
+    /// A compaction begins. `characters` is the length of its summary so far; `None` unless it started automatically.
     pub fn compacting(characters: Option<u64>) -> Self {
         Self::status(Some("compacting"), characters)
     }
 
-    /// A compaction is over.
+    /// A compaction has ended.
     pub fn compacted(result: CompactResult, error: Option<String>) -> Self {
         Self::Status {
             status: None,
@@ -599,7 +599,7 @@ impl SystemBody {
         }
     }
 
-    /// The permission mode is another one now.
+    /// The permission mode has changed.
     pub fn mode(name: &'static str) -> Self {
         Self::Status {
             status: None,
@@ -660,7 +660,7 @@ pub struct TaskNotification {
     pub usage: Option<TaskUsage>,
 }
 
-/// What a task has cost so far. Tokens are those of its last request.
+/// The cost of a task so far. Tokens are those of its last request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskUsage {
     pub total_tokens: u64,
@@ -686,12 +686,12 @@ pub struct TaskPatch {
     pub end_time: Option<u64>,
 }
 
-/// The conversation is over and another begins behind the same host. Carries the old id.
+/// The conversation has ended and a new one begins for the same host. `session_id` is the old id.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConversationReset {
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Names the reset, not the new session.
+    /// The id of the reset, not of the new session.
     pub new_conversation_id: String,
     pub trigger: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -701,7 +701,7 @@ pub struct ConversationReset {
     pub uuid: String,
 }
 
-/// A call that has been running for some seconds.
+/// Sent when a call has been running for some seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToolProgress {
     #[serde(rename = "type")]

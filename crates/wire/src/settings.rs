@@ -1,5 +1,5 @@
-//! Settings files. Every key is declared once, in `settings/keys.rs`: its type, its meaning, who may set it, how layers
-//! join. Unknown keys are kept aside and reported, never fatal.
+//! Settings files. Every key is declared once, in `settings/keys.rs`: its type, its meaning, which files may set it,
+//! how layers are merged. Unknown keys are kept separately and reported; they are not an error.
 
 mod keys;
 mod sandbox;
@@ -33,13 +33,13 @@ impl RuleBehaviour {
     }
 }
 
-/// Where a setting or a permission rule came from, highest precedence first.
+/// The source of a setting or permission rule, highest precedence first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SettingsSource {
     /// The administrator's file.
     #[serde(rename = "policySettings")]
     Managed,
-    /// `--allowedTools` and its siblings.
+    /// `--allowedTools` and related options.
     #[serde(rename = "cliArg")]
     CommandLine,
     /// `--settings`.
@@ -70,12 +70,12 @@ impl SettingsSource {
     }
 }
 
-/// A permission rule as somebody wrote it.
+/// A permission rule as it is written in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleText {
     pub behaviour: RuleBehaviour,
     pub source: SettingsSource,
     pub text: String,
-    /// The directory a leading `/` in a path specifier stands for.
+    /// The directory that a leading `/` in a path specifier means.
     pub root: PathBuf,
 }

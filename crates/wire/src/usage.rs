@@ -1,4 +1,4 @@
-//! Token usage as the API reports it, and the per-model totals a result carries.
+//! Token usage as the API reports it, and the totals per model that a result contains.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Usage of one API response. Later reports of the same response replace earlier ones field by field; they are never
-/// added. Counts that a report leaves out keep their value.
+/// added. Counts that a report omits keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
     pub input_tokens: u64,
@@ -24,7 +24,7 @@ pub struct Usage {
     pub inference_geo: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<String>,
-    /// What else the API reported (`iterations`, …), as it came.
+    /// Other fields of the API's report (`iterations`, …), unchanged.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -55,7 +55,7 @@ pub struct OutputDetails {
     pub other: Map<String, Value>,
 }
 
-/// One report on the wire: every field may be missing or null.
+/// One report from the API: every field may be missing or null.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct UsageReport {
@@ -74,21 +74,22 @@ struct UsageReport {
 }
 
 impl Usage {
-    /// Takes over what `report` (a `usage` object) says. Malformed reports change nothing.
+    /// Takes over the fields of `report` (a `usage` object). Malformed reports change nothing.
     pub fn absorb(&mut self, report: &RawValue) {
         let Ok(r) = serde_json::from_str::<UsageReport>(report.get()) else { return };
         set(&mut self.input_tokens, r.input_tokens);
         set(&mut self.output_tokens, r.output_tokens);
         set(&mut self.cache_read_input_tokens, r.cache_read_input_tokens);
         if let Some(split) = r.cache_creation {
-            // Some gateways send only the split; the sum is then the count.
+            // Some gateways send only the split; the count is then its sum.
             if r.cache_creation_input_tokens.is_none() {
                 self.cache_creation_input_tokens = split.ephemeral_1h_input_tokens + split.ephemeral_5m_input_tokens;
             }
             self.cache_creation = split;
         }
         set(&mut self.cache_creation_input_tokens, r.cache_creation_input_tokens);
-        // Usage readers add up the split and ignore the count, so a write that came without a split has to appear in it.
+        // Usage readers add up the split and ignore the count, so cache writes reported without a split must appear in
+        // it.
         let split = &mut self.cache_creation;
         split.ephemeral_5m_input_tokens =
             self.cache_creation_input_tokens.saturating_sub(split.ephemeral_1h_input_tokens);
@@ -100,7 +101,7 @@ impl Usage {
         self.other.extend(r.other.into_iter().filter(|(_, value)| !value.is_null()));
     }
 
-    /// Adds another response's usage, for per-turn totals.
+    /// Adds the usage of another response, for totals per turn.
     pub fn add(&mut self, other: &Self) {
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
@@ -121,11 +122,11 @@ impl Usage {
                 slot.clone_from(said);
             }
         }
-        // Nobody knows how to add these up: the last response's stand.
+        // There is no rule for adding these fields: the values of the last response are kept.
         self.other.extend(other.other.clone());
     }
 
-    /// Before any response, with every key that a result has.
+    /// Usage before any response, with every key that a result has.
     pub fn empty() -> Self {
         Self {
             service_tier: "standard".into(),
@@ -148,7 +149,7 @@ fn set<T>(slot: &mut T, value: Option<T>) {
     }
 }
 
-/// Totals for one model over the life of the process, as `modelUsage` lists them.
+/// Totals for one model over the lifetime of the process, as listed in `modelUsage`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelUsage {
@@ -172,7 +173,7 @@ pub struct ModelUsage {
     pub cost_basis: Cow<'static, str>,
 }
 
-/// What a session has cost and done so far: the `cost-state` line of its transcript.
+/// Cost and counts of a session so far: the `cost-state` line of its transcript.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CostState {
@@ -205,7 +206,7 @@ impl ModelUsage {
         self.cost_usd += cost;
     }
 
-    /// What was added since `before`; `None` when nothing was.
+    /// The difference to `before`; `None` when nothing was added.
     pub fn since(&self, before: Option<&Self>) -> Option<Self> {
         let Some(before) = before else { return Some(self.clone()) };
         if self == before {

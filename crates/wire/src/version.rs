@@ -1,8 +1,9 @@
-//! The two versions: the one clients gate features on, and our own.
+//! The two version numbers: the one that clients check for features, and gimlet's release.
 
-/// What `--version`, `system/init` and transcripts report. Clients compare it; it is not our release number.
+/// The version that `--version`, `system/init` and transcripts report. Clients compare it; it is not gimlet's release
+/// number.
 pub const COMPAT: &str = "2.1.325";
-/// Our own release.
+/// gimlet's release number.
 pub const OWN: &str = env!("CARGO_PKG_VERSION");
 /// The product name shown to users and servers.
 pub const PRODUCT: &str = "gimlet";

@@ -1,10 +1,10 @@
-//! JSON Schema against the official test suite (`json_schema_suite/README.md`), and what the suite does not ask.
+//! Runs the official JSON Schema test suite (`json_schema_suite/README.md`), and cases the suite does not cover.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
 use wire::json_schema::Schema;
 
-/// Reasons for which a schema of the suite may be refused: they need what we do not have and say so.
+/// Accepted reasons for refusing a schema of the suite: it needs a feature that is not supported.
 const REFUSALS: [&str; 4] =
     ["refers to another document", "has several targets", "another draft than the schema around it", "is not known"];
 

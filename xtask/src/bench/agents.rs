@@ -1,4 +1,4 @@
-//! Twenty agents of one session: what they cost while they wait, and how long they take together.
+//! Twenty agents in one session: their cost while they wait, and how long they take together.
 
 use super::start::TURN;
 use super::table::{Amount, Row};
@@ -19,7 +19,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     ])
 }
 
-/// The main thread starts them in its first answer; everything after that is a short text.
+/// The first answer of the main thread starts the agents; all later answers are a short text.
 fn script(bench: &Bench) {
     let input =
         |n: usize| json!({"description": format!("job {n}"), "prompt": "Say hello.", "run_in_background": true});
@@ -45,7 +45,7 @@ fn memory_of_one(bench: &Bench) -> Result<u64> {
     Ok(many.saturating_sub(none) / AGENTS as u64)
 }
 
-/// Memory of a run whose requests from `free` on wait, once `count` of them do.
+/// Memory, in bytes, of a run at the moment when `count` of its requests wait; the first `free` requests are answered.
 fn held(bench: &Bench, free: usize, count: usize) -> Result<u64> {
     bench.server.hold_after(free);
     let began = Instant::now();

@@ -1,5 +1,5 @@
-//! What a control request costs a host: from writing the line to having read the answer, and that again while the host's
-//! process has hundreds of them open.
+//! The cost of a control request for a host: from writing the line to reading the answer, also while hundreds of
+//! requests are open.
 
 use super::table::{Amount, Row, median};
 use super::{Bench, Place};

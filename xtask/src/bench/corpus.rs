@@ -1,4 +1,4 @@
-//! Material to measure on: a long transcript, and a large tree of source files. Both are the same in every run.
+//! Data to measure with: a long transcript, and a large tree of source files. Both are the same in every run.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -6,12 +6,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Lines of the long transcript, and its size: 5,000 edits whose results carry the file as it was before.
+/// Lines of the long transcript, and its size in bytes: 5,000 edits whose results contain the previous content of
+/// the file.
 const LINES: usize = 10_000;
 pub(super) const TRANSCRIPT_BYTES: u64 = 100_000_000;
-/// What the boundary leaves of it.
+/// Edits after the compact boundary.
 const LIVE_TAIL: usize = 150;
-/// What the conversation ends with.
+/// The last text of the conversation.
 pub(super) const LAST_WORDS: &str = "All tidy.";
 const SHOWN_BYTES: usize = 1_500;
 const SHARED_FIELDS: &str = r#""userType":"external","entrypoint":"sdk-cli","version":"2.1.325","gitBranch":"main""#;
@@ -22,7 +23,7 @@ pub(super) enum Boundary {
     None,
 }
 
-/// Writes the transcript of session `id`; returns how many bytes of content a request would carry.
+/// Writes the transcript of session `id`; returns how many bytes of content a request would contain.
 pub(super) fn transcript(path: &Path, id: &str, cwd: &Path, boundary: Boundary) -> Result<u64> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let place = format!("{SHARED_FIELDS},\"cwd\":{},\"sessionId\":\"{id}\"", json!(cwd));
@@ -114,7 +115,7 @@ pub(super) fn filler(bytes: usize) -> String {
     text
 }
 
-/// A tree of `files` source files below `root`; one in fifty contains the word `needle_` and a number.
+/// Creates a tree of `files` source files below `root`; one in fifty contains the word `needle_` and a number.
 pub(super) fn tree(root: &Path, files: usize) -> Result<()> {
     let body = filler(4_000);
     for number in 0..files {

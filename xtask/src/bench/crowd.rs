@@ -1,4 +1,4 @@
-//! Thirty runs at once.
+//! Thirty runs at the same time.
 
 use super::start::TURN;
 use super::table::{Amount, Row};
@@ -44,7 +44,7 @@ fn wait(children: Vec<Child>) -> Result<()> {
     Ok(())
 }
 
-/// All of them in the middle of their turn: shared pages are counted once.
+/// Memory, in bytes, of all runs in the middle of their turn; shared pages are counted once.
 fn memory_in_all(bench: &Bench) -> Result<u64> {
     bench.server.hold();
     let children = (0..CROWD).map(|_| bench.place.spawn(&TURN)).collect::<Result<Vec<Child>>>()?;

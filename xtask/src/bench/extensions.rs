@@ -1,4 +1,4 @@
-//! A start with a thousand skills, two hundred agents and a hundred hooks, beside one with none.
+//! A start with a thousand skills, two hundred agents and a hundred hooks, compared with one without any.
 
 use super::start::TURN;
 use super::table::{Amount, Row};
@@ -47,7 +47,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     ])
 }
 
-/// Files as people write them: half of the skills need the lenient reader.
+/// Creates files as people write them: half of the skills need the lenient reader.
 fn fill(config: &Path) -> Result<()> {
     for number in 0..SKILLS {
         let dir = config.join(format!("skills/skill-{number}"));

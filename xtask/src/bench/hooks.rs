@@ -1,4 +1,4 @@
-//! What a hook costs a call beyond its own process.
+//! What a hook adds to the time of a call, besides its process.
 
 use super::table::{Amount, Row};
 use super::turns::{CALLS, call_gap};

@@ -1,5 +1,5 @@
-//! What MCP servers cost: a call over stdio beyond what any call costs, a start with many servers that nobody uses, and one with
-//! many servers that the first request waits for.
+//! The cost of MCP servers: a call over stdio compared with other calls, a start with many unused servers, and a
+//! start with many servers that the first request waits for.
 
 use super::start::TURN;
 use super::table::{Amount, Row};
@@ -11,11 +11,11 @@ use std::path::Path;
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/cli/tests/fixtures/mcp_server.py");
 const MANY: usize = 20;
-/// A server that is used is waited for; calls of it need no leave.
+/// The server is used, so the first request waits for it; its calls need no permission question.
 const USED: &str = r#"{"env": {"ENABLE_TOOL_SEARCH": "false"}, "permissions": {"allow": ["mcp__s0"]}}"#;
 /// All tools are sent, so the first request waits for their servers.
 const AWAITED: &str = r#"{"env": {"ENABLE_TOOL_SEARCH": "false"}}"#;
-/// Their tools are deferred, as they are with the API itself.
+/// The tools are deferred, as they are by default with the API.
 const DEFERRED: &str = r#"{"env": {"ENABLE_TOOL_SEARCH": "true"}}"#;
 
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
@@ -86,7 +86,7 @@ fn python() -> Value {
     json!({"command": "python3", "args": [SERVER]})
 }
 
-/// The user's state with so many servers.
+/// Writes the user's state with `count` servers.
 fn declare(state: &Path, kept: Option<&[u8]>, (count, server): (usize, &Value)) -> Result<()> {
     let mut value: Value = kept.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_else(|| json!({}));
     value["mcpServers"] =
@@ -94,7 +94,7 @@ fn declare(state: &Path, kept: Option<&[u8]>, (count, server): (usize, &Value)) 
     Ok(std::fs::write(state, value.to_string())?)
 }
 
-/// The same servers, not wanted in this folder.
+/// Disables the same servers in this folder.
 fn switch_off(state: &Path, project: &Path) -> Result<()> {
     let mut value: Value = serde_json::from_slice(&std::fs::read(state)?)?;
     let names: Vec<String> = (0..MANY).map(|n| format!("s{n}")).collect();
@@ -111,10 +111,10 @@ fn restore(state: &Path, kept: Option<&[u8]>) -> Result<()> {
     Ok(())
 }
 
-/// The task that makes this program the server which answers at once.
+/// The hidden subcommand that makes this program a server which answers at once.
 pub(super) const STUB: &str = "mcp-stub";
 
-/// Answers the handshake and the lists, each with as little as there can be, until its input ends.
+/// Answers the handshake and the lists with minimal results, until its input ends.
 pub(super) fn stub() -> Result<()> {
     for line in std::io::stdin().lines() {
         let asked: Value = serde_json::from_str(&line?)?;

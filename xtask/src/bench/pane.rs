@@ -1,5 +1,5 @@
-//! A pseudo-terminal without an emulator: bytes go in, the time at which certain bytes come out is taken. Whoever measures
-//! reads on the same thread, so that nothing but the measured program stands between a key and its echo.
+//! A pseudo-terminal without an emulator: sends bytes and measures when certain bytes come out. Reading happens on
+//! the measuring thread, so that only the measured program is between a key and its echo.
 
 use super::Place;
 use anyhow::{Context, Result, bail, ensure};
@@ -21,10 +21,10 @@ const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 120, ws_xpixel: 0, ws_ypixel
 pub(super) struct Pane {
     terminal: File,
     child: Child,
-    /// Just before the program was started.
+    /// The time just before the program was started.
     pub(super) began: Instant,
     seen: Vec<u8>,
-    /// All bytes the program has written.
+    /// Number of bytes the program has written.
     pub(super) written: u64,
 }
 
@@ -52,7 +52,7 @@ impl Pane {
         self.child.id()
     }
 
-    /// Sends keys; what came out before no longer counts for `wait_for`.
+    /// Sends keys and clears the earlier output, so that `wait_for` ignores it.
     pub(super) fn send(&mut self, keys: &str) -> Result<Instant> {
         self.drain(Duration::ZERO)?;
         self.seen.clear();
@@ -61,7 +61,7 @@ impl Pane {
         Ok(sent)
     }
 
-    /// When `text` had come out, counted from the last `send`.
+    /// Waits until the output since the last `send` contains `text`; returns the time of that.
     pub(super) fn wait_for(&mut self, text: &str) -> Result<Instant> {
         let deadline = Instant::now() + PATIENCE;
         let mut from = 0;
@@ -77,7 +77,7 @@ impl Pane {
         }
     }
 
-    /// Reads what comes for this long.
+    /// Reads output for this long.
     pub(super) fn drain(&mut self, time: Duration) -> Result<()> {
         let deadline = Instant::now() + time;
         while self.read(deadline.saturating_duration_since(Instant::now()))? {}
@@ -90,7 +90,7 @@ impl Pane {
         Ok(())
     }
 
-    /// Whether something came before the time was over.
+    /// Reads once; false when nothing came within `time`.
     fn read(&mut self, time: Duration) -> Result<bool> {
         let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
         let time = Timespec::try_from(time)?;
@@ -105,7 +105,7 @@ impl Pane {
         ensure!(count > 0, "the program ended; the end of its output: {:?}", self.end_of_output());
         self.seen.extend_from_slice(&buffer[..count]);
         self.written += count as u64;
-        // A search that fails never needs more than the last of it.
+        // Limits memory; a search needs only the end of the output.
         if self.seen.len() > 1 << 22 {
             self.seen.drain(..1 << 21);
         }

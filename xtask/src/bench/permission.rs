@@ -1,4 +1,4 @@
-//! What a permission decision costs, measured inside a small program: a process of its own would drown it.
+//! The cost of a permission decision, measured inside a small program: the start of a process would hide it.
 
 use super::Bench;
 use super::table::{Amount, Row};

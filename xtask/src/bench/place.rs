@@ -1,5 +1,5 @@
-//! Where measured processes run: a temporary home and project, a cleared environment, the measured binary. Nothing of
-//! the user's own configuration can reach a figure.
+//! The environment of measured processes: a temporary home and project, a cleared environment, the measured binary.
+//! The user's configuration cannot influence a figure.
 
 use super::usage::{self, Usage};
 use anyhow::{Context, Result, ensure};
@@ -31,7 +31,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Free of links, as the product names it.
+    /// The path without symlinks, as the product names it.
     fn root(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap_or_else(|_| self.root.path().to_path_buf())
     }
@@ -44,7 +44,7 @@ impl Place {
         self.root().join("project")
     }
 
-    /// Where sessions of the project are kept.
+    /// The folder with the sessions of the project.
     pub(super) fn sessions(&self) -> PathBuf {
         let name = self.project().to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         self.config().join("projects").join(name)
@@ -62,7 +62,7 @@ impl Place {
         command.stdout(Stdio::null()).spawn().with_context(|| format!("{} does not start", self.gimlet.display()))
     }
 
-    /// With its standard input and output held by us.
+    /// Starts gimlet with piped stdin and stdout.
     pub(super) fn spawn_piped(&self, args: &[&str]) -> Result<Child> {
         let mut command = self.command(&self.gimlet, args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -73,7 +73,7 @@ impl Place {
         self.command(Path::new("true"), &[]).stdout(Stdio::null()).spawn().context("true does not start")
     }
 
-    /// One run of gimlet: when it was started and how long it took.
+    /// Runs gimlet once; returns its start time and duration.
     pub(super) fn run(&self, args: &[&str]) -> Result<(Instant, Duration)> {
         let began = Instant::now();
         let status = self.spawn(args)?.wait()?;
@@ -81,7 +81,7 @@ impl Place {
         Ok((began, began.elapsed()))
     }
 
-    /// One run of another program, its output discarded through a pipe as gimlet's tools would read it.
+    /// Runs another program once and discards its output through a pipe, as gimlet's tools would read it.
     pub(super) fn peer(&self, program: &str, args: &[&str]) -> Result<Duration> {
         let began = Instant::now();
         let output = self.command(Path::new(program), args).output().with_context(|| program.to_owned())?;
@@ -89,7 +89,7 @@ impl Place {
         Ok(began.elapsed())
     }
 
-    /// One run of gimlet with its peak memory and processor time.
+    /// Runs gimlet once and measures peak memory and processor time.
     pub(super) fn usage(&self, args: &[&str]) -> Result<Usage> {
         self.usage_of(&self.gimlet, args)
     }

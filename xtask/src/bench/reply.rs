@@ -1,4 +1,4 @@
-//! Replies of the Messages API as ready bytes: a chunked HTTP response whose every event is a chunk of its own.
+//! Replies of the Messages API as ready bytes: a chunked HTTP response with one chunk per event.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
                     request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// One text block in these pieces, then the end of the turn.
+/// A reply with one text block in these pieces, then the end of the turn.
 pub(super) fn text<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Arc<Vec<u8>> {
     let deltas = pieces.into_iter().map(|p| json!({"type": "text_delta", "text": p}));
     message(0, &json!({"type": "text", "text": ""}), deltas, "end_turn")
 }
 
-/// One call. `number` makes its ids unique within a conversation.
+/// A reply with one call. `number` makes its ids unique within a conversation.
 pub(super) fn call(number: usize, tool: &str, input: &Value) -> Arc<Vec<u8>> {
     let start = json!({"type": "tool_use", "id": format!("toolu_bench_{number}"), "name": tool, "input": {}});
     let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
@@ -24,7 +24,7 @@ pub(super) fn calls(tool: &str, inputs: &[Value]) -> Arc<Vec<u8>> {
     numbered_calls(0, tool, inputs)
 }
 
-/// The same; `number` makes their ids unique within a conversation.
+/// As [`calls`]; `number` makes the ids unique within a conversation.
 pub(super) fn numbered_calls(number: usize, tool: &str, inputs: &[Value]) -> Arc<Vec<u8>> {
     let blocks: Vec<(Value, Vec<Value>)> = inputs
         .iter()

@@ -1,4 +1,4 @@
-//! Resuming a transcript of 100 MB and 10,000 lines, to the first request.
+//! The time to resume a transcript of 100 MB and 10,000 lines, up to the first request.
 
 use super::corpus::{self, Boundary, TRANSCRIPT_BYTES};
 use super::table::{Amount, Row};
@@ -21,7 +21,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             Boundary::NearEnd => Amount::Bytes(20_000_000 + 3 * live),
             Boundary::None => Amount::mb(80),
         };
-        // A fork leaves the long file as it is for the next run, and writes its own elsewhere.
+        // Without persistence the long file stays unchanged for the next run.
         let arguments = ["-p", "Go on.", "--resume", SESSION, "--no-session-persistence"];
         let hello = [reply::text(["Hello."])];
         bench.server.script(&hello);

@@ -1,5 +1,5 @@
-//! Grep and Glob beside `rg` on the same tree. The tool's time is that of its turn less a turn whose search has nothing
-//! to look at.
+//! Grep and Glob compared with `rg` on the same tree. The time of the tool is the time of its turn minus the time
+//! of a turn whose search has no files.
 
 use super::table::{Amount, Row, median};
 use super::{Bench, corpus, reply, turns};
@@ -40,7 +40,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
 
 const SEARCHES: usize = 10;
 
-/// One session that searches nothing and everything in turns.
+/// One session that alternates between an empty search and a full one; returns the difference of the medians.
 fn tool_time(bench: &Bench, tool: &str, full: &Value, idle: &Value) -> Result<Duration> {
     bench.server.script(&script(tool, |n| if n % 2 == 0 { idle } else { full }));
     bench.place.run(&["-p", "Do it."])?;
@@ -51,7 +51,7 @@ fn tool_time(bench: &Bench, tool: &str, full: &Value, idle: &Value) -> Result<Du
     Ok(full.saturating_sub(idle))
 }
 
-/// Processor time of one search: that of a session full of them less that of one that finds nothing to look at.
+/// Processor time of one search: a session of full searches minus a session of empty ones, divided by their number.
 fn tool_cpu(bench: &Bench, tool: &str, full: &Value, idle: &Value) -> Result<Duration> {
     let session = |input: &Value| {
         bench.server.script(&script(tool, |_| input));

@@ -1,5 +1,5 @@
-//! A model server for measurements: one thread per connection, replies rendered beforehand, and a time stamp on both
-//! sides of its own work, so that what the server costs can be kept out of every figure.
+//! A model server for measurements: one thread per connection, replies rendered beforehand, and a time stamp before
+//! and after the work of the server, so that its cost can be excluded from every figure.
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Read, Write};
@@ -13,11 +13,11 @@ const OTHER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncont
 /// One answered request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// The first bytes of the request were there.
+    /// When the first bytes of the request were read.
     pub(super) began: Instant,
-    /// The reply was about to be written.
+    /// When the server was about to write the reply.
     pub(super) answered: Instant,
-    /// Bytes of its body.
+    /// Bytes of the request body.
     pub(super) size: usize,
 }
 
@@ -26,10 +26,10 @@ struct State {
     replies: Vec<Arc<Vec<u8>>>,
     marks: Vec<Mark>,
     held: bool,
-    /// Replies that are not held.
+    /// Number of replies that are sent although replies are held.
     free: usize,
     waiting: usize,
-    /// Time between the events of a reply.
+    /// Time between the events of a reply; `None` sends it whole.
     pace: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Lives as long as the process: its threads end with it.
+/// Exists until the process ends, like its threads.
 pub(super) struct Server {
     shared: Arc<Shared>,
     url: String,
@@ -54,7 +54,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = Arc::clone(&accepting);
-                // A client that leaves early is an ordinary end of a connection.
+                // A client that disconnects early is a normal end of a connection.
                 std::thread::spawn(move || shared.converse(stream).ok());
             }
         });
@@ -65,14 +65,14 @@ impl Server {
         &self.url
     }
 
-    /// Begins a measurement: request *n* from now on gets reply *n*, the last one again and again.
+    /// Begins a measurement: request *n* from now on gets reply *n*; further requests get the last reply.
     pub(super) fn script(&self, replies: &[Arc<Vec<u8>>]) {
         let mut state = self.shared.lock();
         state.replies = replies.to_vec();
         state.marks.clear();
     }
 
-    /// From now on replies come event by event, this far apart; `None` sends them whole.
+    /// Sets the time between the events of a reply; `None` sends replies whole.
     pub(super) fn pace(&self, pace: Option<Duration>) {
         self.shared.lock().pace = pace;
     }
@@ -82,12 +82,12 @@ impl Server {
         self.shared.lock().marks.clone()
     }
 
-    /// Keeps every reply back until `release`.
+    /// Delays every reply until `release`.
     pub(super) fn hold(&self) {
         self.hold_after(0);
     }
 
-    /// The same, but the first `free` replies since `script` go out.
+    /// As [`Self::hold`], but the first `free` replies since `script` are sent.
     pub(super) fn hold_after(&self, free: usize) {
         let mut state = self.shared.lock();
         (state.held, state.free) = (true, free);
@@ -98,7 +98,7 @@ impl Server {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until `count` requests are being held.
+    /// Waits until `count` requests are held.
     pub(super) fn wait_for_held(&self, count: usize) -> Result<()> {
         let waiting = self.shared.changed.wait_timeout_while(self.shared.lock(), PATIENCE, |s| s.waiting < count);
         let (state, timeout) = waiting.unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// Each event at its own time, counted from the first: a late one does not delay those after it.
+/// Sends each event at its scheduled time, counted from the first; a late event does not delay the following ones.
 fn drip(stream: &mut TcpStream, reply: &[u8], pace: Duration) -> std::io::Result<()> {
     const EVENT_END: &[u8] = b"\n\n\r\n";
     let mut due = Instant::now();
@@ -169,7 +169,8 @@ struct Request {
 }
 
 impl Request {
-    /// The next request of the connection; none at its end. `buffer` carries nothing over: clients wait for replies.
+    /// The next request of the connection; `None` at its end. `buffer` is cleared, because clients wait for a reply
+    /// before the next request.
     fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<Self>> {
         buffer.clear();
         if fill(stream, buffer)? == 0 {

@@ -1,4 +1,5 @@
-//! Finding a conversation: full-text search over all transcripts beside `grep` on the same files, and listing many of them.
+//! Finding a conversation: full-text search over all transcripts compared with `grep` on the same files, and
+//! listing many of them.
 
 use super::table::{Amount, Row};
 use super::{Bench, corpus, median_of, medians};
@@ -21,7 +22,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     }
     let place = dir.to_string_lossy().into_owned();
     let mut rows = Vec::new();
-    // In one old file; in every line but as part of ids only; in every message.
+    // Words that occur in one old file, only as part of ids, and in every message.
     for (what, word) in [("rare word", "Xylophone"), ("word of ids only", "4000-8000"), ("common word", "benchmark")] {
         let arguments = ["sessions", "search", word];
         let grep = ["-rliF", word, place.as_str()];
@@ -51,7 +52,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Until the first line and until the end. Nothing found is an answer too.
+/// Time until the first line and until the end of the output. A search without results is valid too.
 fn search(bench: &Bench, arguments: &[&str]) -> Result<(Duration, Duration)> {
     let began = Instant::now();
     let mut child = bench.place.spawn_piped(arguments)?;
@@ -71,7 +72,8 @@ fn line(cwd: &Path, number: u64, role: &str, text: &str) -> String {
     .to_string()
 }
 
-/// Text of prompts, answers and results, with a rare word in the oldest file and another near the end of each.
+/// Writes text of prompts, answers and results, with a rare word in the oldest file and another near the end of
+/// each file.
 fn transcript(dir: &Path, number: u64) -> Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(dir.join(format!("{}.jsonl", corpus::uuid(number))))?);
     let filler = corpus::filler(4_600);

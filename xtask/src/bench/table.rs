@@ -42,7 +42,7 @@ impl Amount {
     }
 }
 
-/// What a figure is held against.
+/// What a figure is compared with.
 pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) amount: Amount,
@@ -55,7 +55,7 @@ pub(super) struct Row {
     pub(super) budget: Option<Budget>,
 }
 
-/// A limit on the figure itself, or on its ratio to the peer.
+/// A limit for the figure itself, or for its ratio to the peer.
 #[derive(Clone, Copy)]
 pub(super) enum Budget {
     Amount(Amount),
@@ -116,7 +116,7 @@ impl Row {
     }
 }
 
-/// Markdown, aligned to be read in a terminal as well.
+/// Renders Markdown with aligned columns, readable in a terminal too.
 pub(super) fn render(rows: &[Row]) -> String {
     let head = ["", "gimlet", "peer", "ratio", "budget", ""].map(str::to_owned);
     let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();

@@ -1,5 +1,6 @@
-//! The interface in a pseudo-terminal: start, keys, streaming, rest, memory, resume. A key counts as shown when the
-//! terminal has received the bytes of its letter; a prompt as usable when the first key typed into it is shown.
+//! The interface in a pseudo-terminal: start, keys, streaming, idle cost, memory, resume. A key counts as shown
+//! when the terminal has received the bytes of its letter; the prompt counts as usable when the first key typed
+//! into it is shown.
 
 use super::corpus::{self, Boundary};
 use super::pane::Pane;
@@ -12,14 +13,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Only in the first frame and those after it.
+/// Text that the first frame and all later ones contain.
 const FRAME: &str = "─";
 const READY: &str = "? for shortcuts";
 const VIM: [&str; 4] = ["-u", "NONE", "-N", "-n"];
 const SESSION: &str = "5f2f1c1e-0000-4000-8000-0000000000bb";
-/// Between two tokens: 200 in a second.
+/// Time between two tokens: 200 per second.
 const TOKEN_EVERY: Duration = Duration::from_millis(5);
-/// Letters that stand nowhere else on the screen, each typed once.
+/// Letters that are nowhere else on the screen, each typed once per cycle.
 const LETTERS: std::ops::Range<u32> = 0x100..0x140;
 
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
@@ -47,7 +48,8 @@ fn start(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// From the start to the first bytes that contain `mark`, and to the echo of a key typed then, after `before`.
+/// Time from the start to the first output that contains `mark`, and to the echo of a key sent after that; `before`
+/// is sent before the key.
 fn painted(bench: &Bench, program: &Path, args: &[&str], mark: &str, before: &str) -> Result<(Duration, Duration)> {
     let mut pane = Pane::start(&bench.place, program, args)?;
     let first = pane.wait_for(mark)?;
@@ -90,7 +92,7 @@ fn keys_in_vim(bench: &Bench) -> Result<Vec<Duration>> {
     keys(bench, &mut pane)
 }
 
-/// A program that is not installed is no peer.
+/// `None` when the program is not installed.
 fn peer_of(name: &'static str, time: Option<Duration>) -> Option<super::table::Peer> {
     time.map(|time| Peer { name, amount: Amount::Time(time) })
 }
@@ -114,7 +116,7 @@ fn keys(bench: &Bench, pane: &mut Pane) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// The 99th of a hundred.
+/// The 99th percentile.
 fn high(times: &[Duration]) -> Option<Duration> {
     let mut sorted = times.to_vec();
     sorted.sort();
@@ -129,7 +131,7 @@ fn key_rows(when: &str, times: &[Duration]) -> Result<Vec<Row>> {
     ])
 }
 
-/// A reply as models write them: prose, a list, code; a token is a word or a mark.
+/// A typical reply of a model: prose, a list, code. A token is a word or a punctuation mark.
 fn long_reply(tokens: usize) -> Arc<Vec<u8>> {
     const BODY: &str = "## what was found\n\nthe parser reads each line once and keeps what it has seen so far, which is why \
         long inputs take time in proportion to their length and not more.\n\n- the first pass collects names\n- the second \
@@ -148,7 +150,7 @@ fn streaming(bench: &Bench) -> Result<Vec<Row>> {
     pane.send("explain it\r")?;
     pane.wait_for("what was found")?;
     let (cpu, bytes, began) = (cpu_time(pane.pid())?, pane.written, Instant::now());
-    // The last second is left out: the measurement must end before the reply does.
+    // The last second is left out, because the measurement must end before the reply does.
     pane.drain(Duration::from_secs(seconds as u64 - 1))?;
     let took = began.elapsed().as_secs_f64();
     let used = cpu_time(pane.pid())?.saturating_sub(cpu).as_secs_f64() / took;
@@ -188,7 +190,7 @@ fn long_session(bench: &Bench) -> Result<Vec<Row>> {
                 .peer("wc -l", Amount::Time(count))
                 .budget(Amount::ms(100.0)),
         );
-        // Keys are taken before: here the conversation has been loaded and shown.
+        // Waits until the conversation has been loaded and shown; keys are accepted earlier.
         let mut pane = ready(bench, &["--resume", SESSION], corpus::LAST_WORDS)?;
         rows.push(Row::new(
             format!("resume 100 MB, {name}, memory at rest"),
@@ -202,7 +204,7 @@ fn long_session(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Twenty calls in each message: as many results as calls.
+/// Memory of a session with many messages, each with twenty calls and their results.
 fn many_messages(bench: &Bench) -> Result<Row> {
     const CALLS: usize = 20;
     let steps = if bench.quick { 50 } else { 250 };

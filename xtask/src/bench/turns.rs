@@ -1,5 +1,5 @@
-//! Within a session: what a call costs beyond its own work, a long stream, and a flood of tool output. Calls are timed at
-//! the server, from the moment a reply is written to the first byte of the next request.
+//! Within a session: the overhead of a call, a long stream, and a large tool output. Calls are timed at the server,
+//! from writing a reply to the first byte of the next request.
 
 use super::table::{Amount, Row, median};
 use super::{Bench, median_of, medians, reply};
@@ -33,7 +33,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     ])
 }
 
-/// One session of 30 calls: the median time between a reply and the next request.
+/// The median time between a reply and the next request, in one session of 30 calls.
 pub(super) fn call_gap(bench: &Bench, call: impl Fn(usize) -> (&'static str, Value)) -> Result<Duration> {
     let mut script: Vec<Arc<Vec<u8>>> = (0..CALLS)
         .map(|number| {

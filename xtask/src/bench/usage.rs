@@ -1,5 +1,6 @@
-//! Peak memory and processor time of one process. The kernel only reports them for children that have been waited for,
-//! and a child inherits the peak of whoever forked it; so a fresh, small copy of this program stands in between.
+//! Peak memory and processor time of one process. The kernel reports them only for children that have been waited
+//! for, and a child inherits the peak of the process that forked it; so a small new copy of this program runs in
+//! between.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The hidden subcommand of the observing copy.
+/// The hidden subcommand of the observer.
 pub(super) const OBSERVER: &str = "bench-observe";
 
 #[derive(Clone, Copy, Debug)]
@@ -21,11 +22,11 @@ pub(super) fn observer() -> Result<PathBuf> {
     std::env::current_exe().context("this program cannot find itself")
 }
 
-/// Runs `program` under an observer; `command` is the observer with its surroundings.
+/// Runs `program` under an observer; `command` starts the observer with its environment.
 pub(super) fn measure(mut command: Command, program: &Path, args: &[&str]) -> Result<Usage> {
     command.arg("bench").arg(OBSERVER).arg(program).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    // The host's side of a stream: somebody has to read it.
+    // The output must be read, as a host would do.
     if let Some(mut stdout) = child.stdout.take() {
         std::io::copy(&mut stdout, &mut std::io::sink())?;
     }
@@ -39,7 +40,7 @@ pub(super) fn measure(mut command: Command, program: &Path, args: &[&str]) -> Re
     Ok(Usage { peak_bytes: next()? * 1024, cpu: Duration::from_micros(next()?) })
 }
 
-/// The observer's side: runs the command and reports on stderr, which the command does not get.
+/// The observer: runs the command and reports on stderr, which the command does not get.
 pub(super) fn observe(argv: &[&str]) -> Result<()> {
     let (program, args) = argv.split_first().context("nothing to observe")?;
     let status = Command::new(program).args(args).stderr(Stdio::null()).status()?;
@@ -51,17 +52,17 @@ pub(super) fn observe(argv: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Proportional share of memory of a running process: pages that several share are counted once in a sum.
+/// The proportional share of memory of a running process, in bytes: in a sum, shared pages are counted once.
 pub(super) fn proportional_bytes(pid: u32) -> Result<u64> {
     Ok(field(&format!("/proc/{pid}/smaps_rollup"), "Pss:")? * 1024)
 }
 
-/// Resident memory of a running process.
+/// Resident memory of a running process, in bytes.
 pub(super) fn resident_bytes(pid: u32) -> Result<u64> {
     Ok(field(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024)
 }
 
-/// Processor time of all threads a running process has.
+/// Processor time of all current threads of a running process.
 pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
     let nanos = each_thread(pid, |thread| {
         let text = std::fs::read_to_string(format!("{thread}/schedstat"))?;
@@ -70,7 +71,7 @@ pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// How often its threads have gone to sleep: each time one was woken before.
+/// How often the threads have gone to sleep, which is about how often they were woken.
 pub(super) fn wakeups(pid: u32) -> Result<u64> {
     each_thread(pid, |thread| field(&format!("{thread}/status"), "voluntary_ctxt_switches:"))
 }
@@ -79,7 +80,7 @@ fn each_thread(pid: u32, mut figure: impl FnMut(&str) -> Result<u64>) -> Result<
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has ended")?;
     let mut sum = 0;
     for thread in threads {
-        // A thread may end in between.
+        // A thread may end between listing and reading.
         sum += figure(&thread?.path().to_string_lossy()).unwrap_or(0);
     }
     Ok(sum)

@@ -1,10 +1,10 @@
-//! A Debian package: an `ar` archive of a version, the control file and the files.
+//! A Debian package: an `ar` archive with the format version, the control files and the installed files.
 
 use super::Facts;
 use super::tar::{PackedFile, gzip, tar};
 use anyhow::Result;
 
-/// Where the files of a release go in a Debian system.
+/// The path of each release file in a Debian system.
 const PLACES: &[(&str, &str)] = &[
     ("bin/gimlet", "usr/bin/gimlet"),
     ("share/bash-completion/completions/gimlet", "usr/share/bash-completion/completions/gimlet"),

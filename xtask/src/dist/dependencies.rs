@@ -1,4 +1,4 @@
-//! What the binary is made of: the packages that are linked into it on this platform, from `cargo metadata` and the lock file.
+//! The packages that are linked into the binary on this platform, from `cargo metadata` and the lock file.
 
 use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
@@ -12,15 +12,15 @@ const PRODUCT: &str = "gimlet-cli";
 pub(super) struct Package {
     pub name: String,
     pub version: String,
-    /// An SPDX expression. Empty: the manifest names none.
+    /// An SPDX expression; empty when the manifest names none.
     pub licence: String,
     pub authors: Vec<String>,
     pub repository: Option<String>,
-    /// Where its sources are.
+    /// The folder of its sources.
     pub folder: PathBuf,
-    /// SHA-256 of the published archive. `None` for our own crates.
+    /// SHA-256 of the published archive; `None` for our crates.
     pub checksum: Option<String>,
-    /// Names and versions of what it depends on, as `name@version`.
+    /// Its dependencies as `name@version`.
     pub needs: Vec<String>,
 }
 
@@ -29,13 +29,13 @@ impl Package {
         format!("{}@{}", self.name, self.version)
     }
 
-    /// Whether it comes from a registry and not from this repository.
+    /// Whether the package comes from a registry and not from this repository.
     pub(super) fn is_foreign(&self) -> bool {
         self.checksum.is_some()
     }
 }
 
-/// The product first, then everything that is linked into it, by name.
+/// The product first, then all packages linked into it, by name.
 pub(super) fn packages(root: &Path) -> Result<Vec<Package>> {
     let metadata = metadata(root)?;
     let lock = std::fs::read_to_string(root.join("Cargo.lock")).context("Cargo.lock")?;
@@ -78,7 +78,7 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata printed something else than JSON")
 }
 
-/// Dependencies that end up in the binary: neither those of tests nor those of build scripts.
+/// Dependencies that are linked into the binary: not those of tests or build scripts.
 fn linked(node: &Value) -> Vec<&str> {
     let is_linked = |dependency: &&Value| {
         dependency["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
@@ -107,7 +107,7 @@ fn package(package: &Value, checksums: &BTreeMap<String, String>, needs: Vec<Str
     })
 }
 
-/// `name@version` and checksum of every package in a lock file that has one.
+/// Checksums by `name@version`, for every package in the lock file that has one.
 fn checksums(lock: &str) -> BTreeMap<String, String> {
     let field = |block: &str, name: &str| {
         block

@@ -1,8 +1,8 @@
-//! What a Linux binary says about itself: whether it is stripped, and which libraries of the system it needs.
+//! Reads from a Linux binary whether it is stripped, and which system libraries it needs.
 
 const SYMBOL_TABLE: u32 = 2;
 
-/// Whether the file has no table of symbols. Files that are no 64-bit ELF binaries have none.
+/// Whether the file has no symbol table. Also true for files that are not 64-bit ELF binaries.
 pub(super) fn is_stripped(binary: &[u8]) -> bool {
     section_kinds(binary).is_none_or(|kinds| !kinds.contains(&SYMBOL_TABLE))
 }
@@ -19,7 +19,7 @@ fn section_kinds(binary: &[u8]) -> Option<Vec<u32>> {
     (0..count).map(kind).collect()
 }
 
-/// The line `Depends:` of a Debian package, with its newline; empty when the binary needs nothing.
+/// The `Depends:` line of a Debian package, with its newline; empty when the binary needs no library.
 pub(super) fn depends(binary: &[u8]) -> String {
     let mut needs = Vec::new();
     if let Some(minor) = newest_glibc(binary) {
@@ -31,7 +31,7 @@ pub(super) fn depends(binary: &[u8]) -> String {
     if needs.is_empty() { String::new() } else { format!("Depends: {}\n", needs.join(", ")) }
 }
 
-/// The newest version of the C library that a symbol asks for: `n` of `GLIBC_2.n`.
+/// The newest C library version that a symbol requires: `n` of `GLIBC_2.n`.
 fn newest_glibc(binary: &[u8]) -> Option<u32> {
     const PREFIX: &[u8] = b"\0GLIBC_2.";
     let starts = binary.windows(PREFIX.len()).enumerate().filter(|(_, window)| *window == PREFIX);
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(depends(bytes), "Depends: libc6 (>= 2.34), libgcc-s1\n");
         assert_eq!(depends(b"#!/bin/sh"), "");
         assert!(is_stripped(b"#!/bin/sh"));
-        // A test binary has its symbols.
+        // A test binary has symbols.
         assert!(!is_stripped(&std::fs::read(std::env::current_exe().unwrap()).unwrap()));
     }
 }

@@ -1,4 +1,4 @@
-//! The licences of everything that is linked into the binary, with their texts as the packages carry them.
+//! The licences of all packages linked into the binary, with the texts that the packages contain.
 
 use super::dependencies::Package;
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
-/// Programs and scripts whose names begin like a licence.
+/// Extensions of programs and scripts whose names begin like those of licence files.
 const NOT_TEXTS: &[&str] = &["rs", "py", "sh", "go", "toml", "json", "c", "h", "yml"];
 const LONGEST_TEXT: u64 = 256 * 1024;
 const DEEPEST: usize = 4;
@@ -33,7 +33,7 @@ SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSE
 WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF
 THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.";
 
-/// One file with every package and every text; a text that several packages share is there once.
+/// One file with every package and every text; a text that several packages share appears once.
 pub(super) fn texts(packages: &[Package], root: &Path) -> Result<String> {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut texts: Vec<String> = Vec::new();
@@ -76,7 +76,7 @@ fn texts_of(package: &Package, root: &Path) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// The same text with other line ends or blanks at their ends is the same text.
+/// Normalises line ends and trailing blanks, so that equal texts are recognised.
 fn normal(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
 }
@@ -100,7 +100,7 @@ fn is_licence(path: &Path) -> bool {
     NAMES.iter().any(|known| name.starts_with(known)) && !NOT_TEXTS.contains(&ending.as_str())
 }
 
-/// For packages that name a licence and carry no text: the licence's own words, with the authors the manifest names.
+/// The standard text for a package that names a licence but contains no text, with the authors from the manifest.
 fn standard(package: &Package, root: &Path) -> Result<String> {
     let names = |licence: &str| package.licence.split([' ', '(', ')']).any(|word| word == licence);
     let ours = |file: &str| std::fs::read_to_string(root.join(file)).with_context(|| file.to_owned());
@@ -128,7 +128,7 @@ fn standard(package: &Package, root: &Path) -> Result<String> {
     bail!("{} carries no licence text, and none is known for '{}'", package.id(), package.licence)
 }
 
-/// The Mozilla licence is the same for everybody: the text of a package beside this one.
+/// The Mozilla licence has the same text for all packages; it is taken from another package in the same folder.
 fn mozilla(package: &Package) -> Option<String> {
     let beside = std::fs::read_dir(package.folder.parent()?).ok()?.flatten();
     let texts = beside.filter_map(|entry| std::fs::read_to_string(entry.path().join("LICENSE")).ok());

@@ -1,9 +1,9 @@
-//! The manual page, made from what `--help` prints.
+//! The manual page, made from the output of `--help`.
 
 use super::{Facts, date};
 use std::fmt::Write;
 
-/// `help` is the output of `gimlet --help`.
+/// Renders the page; `help` is the output of `gimlet --help`.
 pub(super) fn page(help: &str, facts: &Facts) -> String {
     let mut page = format!(
         ".TH GIMLET 1 \"{}\" \"gimlet {}\" \"User Commands\"\n.SH NAME\ngimlet \\- {}\n.SH SYNOPSIS\n",
@@ -30,7 +30,7 @@ pub(super) fn page(help: &str, facts: &Facts) -> String {
     page
 }
 
-/// An option or a command with what it does.
+/// An option or a command with its description.
 fn item(entry: &str) -> String {
     let entry = entry.trim_start();
     match entry.split_once("  ") {
@@ -39,7 +39,7 @@ fn item(entry: &str) -> String {
     }
 }
 
-/// Text that the formatter takes as it is.
+/// Escapes text for the formatter.
 fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('"', "\\(dq");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }

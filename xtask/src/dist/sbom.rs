@@ -1,4 +1,5 @@
-//! The bill of materials in CycloneDX JSON: every package in the binary with version, licence, checksum and dependencies.
+//! The bill of materials in CycloneDX JSON: every package in the binary, with its version, licence, checksum and
+//! dependencies.
 
 use super::dependencies::Package;
 use super::{Facts, date_time, hex_sha256};
@@ -52,7 +53,7 @@ fn component(package: &Package) -> Value {
     component
 }
 
-/// The same for the same contents.
+/// The serial number, derived from the contents: equal contents give the same number.
 fn serial_number(components: &[Value], facts: &Facts) -> String {
     let hash = hex_sha256(format!("{} {} {}", facts.version, facts.time, json!(components)).as_bytes());
     format!("urn:uuid:{}-{}-5{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])

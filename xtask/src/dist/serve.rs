@@ -1,4 +1,4 @@
-//! A file server on 127.0.0.1 for trying out what was packaged.
+//! A file server on 127.0.0.1 for testing the packages.
 
 use anyhow::Result;
 use std::io::{BufRead, BufReader, Write};

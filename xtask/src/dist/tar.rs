@@ -1,4 +1,5 @@
-//! Files in memory, and the archives made of them: `tar` and `tar.gz`. The same files give the same bytes on every machine.
+//! Files in memory, and the archives made of them: `tar` and `tar.gz`. The same files give the same bytes on every
+//! machine.
 
 use anyhow::{Result, ensure};
 use flate2::{Compression, GzBuilder};
@@ -25,13 +26,14 @@ impl PackedFile {
         Self { is_program: true, ..Self::new(path, content) }
     }
 
-    /// The same file at another place.
+    /// The same file with another path.
     pub(crate) fn at(&self, path: impl Into<String>) -> Self {
         Self { path: path.into(), ..self.clone() }
     }
 }
 
-/// The files below `top`, with an entry for every folder. `time`: seconds since 1970, the same for all.
+/// A tar archive of the files below `top`, with an entry for every folder. `time` is in seconds since 1970, the
+/// same for all entries.
 pub(crate) fn tar(top: &str, files: &[PackedFile], time: u64) -> Result<Vec<u8>> {
     let mut files: Vec<(String, &PackedFile)> =
         files.iter().map(|file| (format!("{top}{}", file.path), file)).collect();
@@ -75,7 +77,7 @@ fn header(path: &str, kind: u8, mode: u32, size: usize, time: u64) -> Result<[u8
     Ok(block)
 }
 
-/// Compressed without a name and a time of its own. `level`: 1 is quick, 9 is small.
+/// Compresses without a file name and time. `level`: 1 is fast, 9 is small.
 pub(crate) fn gzip(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
     let mut packer = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::new(level));
     packer.write_all(bytes)?;

@@ -1,5 +1,6 @@
-//! The packages tried out: made from a binary, served on 127.0.0.1, installed in clean folders by the install script, dpkg and
-//! npm, and in a small Debian system where `debootstrap` can make one. Nothing outside the folders of the trial is touched.
+//! Tests the packages: makes them from a binary, serves them on 127.0.0.1, and installs them in clean folders with
+//! the install script, dpkg and npm, and in a small Debian system where `debootstrap` can make one. Nothing outside
+//! the folders of the trial is changed.
 
 use super::serve::serve;
 use super::{Options, build, make_executable, put};
@@ -13,8 +14,8 @@ const QUICK: u32 = 1;
 const DEBIAN: &str = "bookworm";
 const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Packages `binary` (`None`: the debug binary is built) and installs it in every way that this machine can try. `chroot`: also in a Debian system, which takes
-/// minutes the first time.
+/// Packages `binary` (`None` builds the debug binary) and installs it in every way that this machine supports. With
+/// `chroot` also in a Debian system, which takes minutes the first time.
 pub(crate) fn trial(root: &Path, binary: Option<&Path>, chroot: bool) -> Result<()> {
     let built;
     let binary = if let Some(binary) = binary {
@@ -34,10 +35,10 @@ pub(crate) fn trial(root: &Path, binary: Option<&Path>, chroot: bool) -> Result<
 
 struct Trial {
     folder: PathBuf,
-    /// What is served.
+    /// The folder that is served.
     packages: PathBuf,
     url: String,
-    /// The public key. `None`: there is no openssl to sign with.
+    /// The public key; `None` when there is no openssl to sign with.
     key: Option<String>,
     version: String,
 }
@@ -67,7 +68,7 @@ impl Trial {
         Ok(Self { folder: folder.to_path_buf(), url: serve(&packages)?, packages, key, version })
     }
 
-    /// A program with nothing of our environment but the system's folders and a home of its own.
+    /// A command with a cleared environment, the system's PATH and a separate home.
     fn clean(&self, home: &str, program: impl AsRef<std::ffi::OsStr>) -> Result<Command> {
         let home = self.folder.join(home);
         std::fs::create_dir_all(&home)?;
@@ -82,7 +83,8 @@ impl Trial {
         Ok(command)
     }
 
-    /// For the user: binary, manual and completions are there, and the binary can do a task and look for updates.
+    /// Installs for the user: binary, manual and completions exist, and the binary can run a task and check for
+    /// updates.
     fn script(&self) -> Result<()> {
         passed(&mut self.install_script("script")?)?;
         let prefix = self.folder.join("script/.local");
@@ -98,7 +100,7 @@ impl Trial {
         passed(self.clean("script", &gimlet)?.arg("demo"))?;
         let mut update = self.clean("script", &gimlet)?;
         contains(&passed(update.args(["update"]))?, "gimlet is up to date")?;
-        // For everybody, and once more over itself.
+        // Installs into a prefix, and again over the first installation.
         let system = self.folder.join("system");
         for _ in 0..2 {
             passed(self.install_script("script")?.arg("--prefix").arg(&system))?;
@@ -137,7 +139,7 @@ impl Trial {
         Ok(())
     }
 
-    /// dpkg in a folder of its own: it installs, names the file as its own, and removes.
+    /// dpkg in a separate folder: it installs the package, lists the file as owned, and removes it.
     fn dpkg(&self) -> Result<()> {
         let root = self.folder.join("dpkg");
         let admin = root.join("var/lib/dpkg");
@@ -168,11 +170,11 @@ impl Trial {
         Ok(())
     }
 
-    /// npm installs the package without a network; the binary knows that npm owns it.
+    /// npm installs the package without a network; the binary recognises that npm installed it.
     fn npm(&self) -> Result<()> {
         let prefix = self.folder.join("npm");
         let mut install = self.clean("npm-home", "npm")?;
-        // npm may live outside the system's folders.
+        // npm may be outside the system's folders.
         install.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         install.args(["install", "--global", "--offline", "--no-audit", "--no-fund", "--prefix"]).arg(&prefix);
         let Ok(output) = install.arg(self.package(".tgz")?).output() else {
@@ -187,7 +189,7 @@ impl Trial {
         Ok(())
     }
 
-    /// A Debian system with nothing but curl and openssl: the script from the file server, then the Debian package.
+    /// A Debian system with only curl and openssl: the script from the file server, then the Debian package.
     fn debian(&self, system: &Path) -> Result<()> {
         if !is_root() || !has_debian(system) {
             println!("   NOT RUN: a clean Debian system (debootstrap, root and a mirror are needed)");
@@ -227,7 +229,7 @@ impl Trial {
     }
 }
 
-/// Made once and kept; a half-made one is not used.
+/// Makes the Debian system once and keeps it; an incomplete one is made again.
 fn has_debian(system: &Path) -> bool {
     let done = system.join("made");
     if done.is_file() {
@@ -254,14 +256,14 @@ fn finished(command: &mut Command) -> Result<(String, Output)> {
     Ok((shown, output))
 }
 
-/// What a command says that must succeed.
+/// Runs a command that must succeed; returns its output.
 fn passed(command: &mut Command) -> Result<String> {
     let (shown, output) = finished(command)?;
     ensure!(output.status.success(), "{shown} failed ({}):\n{}", output.status, both(&output));
     Ok(both(&output))
 }
 
-/// What a command says that must fail.
+/// Runs a command that must fail; returns its output.
 fn refused(command: &mut Command) -> Result<String> {
     let (shown, output) = finished(command)?;
     ensure!(!output.status.success(), "{shown} succeeded:\n{}", both(&output));

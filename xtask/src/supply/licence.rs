@@ -1,6 +1,6 @@
 //! Licence expressions of packages: `MIT OR Apache-2.0`, `(MIT OR Apache-2.0) AND Unicode-3.0`, `Unlicense/MIT`.
 
-/// Licences under which we may pass on what we build.
+/// Licences under which we may distribute the binary.
 const ALLOWED: &[&str] = &[
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -15,11 +15,11 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Packages with a licence of their own beside: tables made from the data of the Unicode consortium.
+/// Additional licences allowed for single packages: tables made from data of the Unicode consortium.
 const EXCEPTIONS: &[(&str, &[&str])] =
     &[("Unicode-3.0", &["idna_mapping", "unicode-ident", "unicode-normalization", "unicode-properties"])];
 
-/// Why a package may not be used, if so.
+/// Why a package may not be used; `None` when it may.
 pub(super) fn refusal(package: &str, expression: &str) -> Option<String> {
     if expression.is_empty() {
         return Some("it names no licence".into());
@@ -40,7 +40,8 @@ pub(super) fn refusal(package: &str, expression: &str) -> Option<String> {
     }
 }
 
-/// Names, operators and brackets. An exception belongs to its licence; a slash is an old way to write `OR`.
+/// Splits an expression into names, operators and brackets. `WITH` and its exception belong to the licence; a slash
+/// is an old form of `OR`.
 fn words(expression: &str) -> Vec<String> {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let mut words: Vec<String> = Vec::new();

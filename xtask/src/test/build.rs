@@ -1,4 +1,4 @@
-//! Compiles all tests and lints them in the same pass: clippy's driver is the compiler of our own crates. A warning fails the
+//! Compiles all tests and lints them in the same pass: clippy's driver compiles our crates. A warning fails the
 //! stage. Dependencies are compiled once, by the plain compiler, and shared with an ordinary `cargo test`.
 
 use crate::settings;
@@ -9,23 +9,23 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// One executable that holds tests.
+/// One test executable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TestBinary {
     /// The crate without the product's prefix, and the target: `cli conversation`, `wire lib`.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
-    /// The folder of the package: tests run in it, as under `cargo test`.
+    /// The folder of the package; tests run in it, as with `cargo test`.
     pub(crate) folder: PathBuf,
 }
 
-/// What one compilation produced.
+/// The output of one compilation.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) tests: Vec<TestBinary>,
-    /// The product itself, built by the same pass.
+    /// The product binary, built in the same pass; `None` when it was not built.
     pub(crate) product: Option<PathBuf>,
-    /// Messages of the compiler that tell where settings keys are read.
+    /// Compiler messages that report where settings keys are read.
     pub(crate) settings_readers: Vec<Value>,
     warnings: usize,
 }
@@ -35,7 +35,7 @@ pub(crate) fn build(root: &Path, packages: &[String]) -> Result<Built> {
     build_profile(root, packages, false)
 }
 
-/// As [`build`]; with `release`, in the profile of the real program.
+/// As [`build`]; with `release`, in the release profile.
 pub(crate) fn build_profile(root: &Path, packages: &[String], release: bool) -> Result<Built> {
     let mut command = Command::new(cargo_program());
     command.args(["test", "--no-run", "--message-format=json"]);
@@ -65,7 +65,7 @@ pub(crate) fn build_profile(root: &Path, packages: &[String], release: bool) -> 
 }
 
 impl Built {
-    /// Takes one message of cargo: prints diagnostics, keeps executables.
+    /// Handles one message of cargo: prints diagnostics, records executables.
     fn note(&mut self, message: &Value) {
         match message["reason"].as_str() {
             Some("compiler-message") => self.diagnostic(&message["message"]),
@@ -80,7 +80,7 @@ impl Built {
             return;
         }
         eprint!("{}", message["rendered"].as_str().unwrap_or_default());
-        // The closing "3 warnings emitted" has no place in a source file.
+        // The closing "3 warnings emitted" has no source location and is not counted.
         let is_about_source = message["spans"].as_array().is_some_and(|spans| !spans.is_empty());
         self.warnings += usize::from(message["level"] == "warning" && is_about_source);
     }

@@ -1,4 +1,4 @@
-//! `--changed`: the crates that the uncommitted change touches, and those that depend on them.
+//! `--changed`: the crates with uncommitted changes, and those that depend on them.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Which crates a run is about.
+/// The crates that a run covers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Packages {
     All,
@@ -14,7 +14,7 @@ pub(super) enum Packages {
 }
 
 impl Packages {
-    /// The packages to name to cargo; an empty list stands for all. None: nothing to build.
+    /// The packages to pass to cargo; an empty list means all. `None` means there is nothing to build.
     pub(super) fn to_build(&self) -> Option<Vec<String>> {
         match self {
             Self::All => Some(Vec::new()),

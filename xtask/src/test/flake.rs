@@ -1,6 +1,6 @@
-//! `cargo xtask flake [TEXT]`: repeats every test that starts processes, sockets or terminals beside busy loops. Tests that
-//! were repeated without a failure are remembered below `target`, so a stopped run continues. The result is a row in
-//! `docs/testing.md`.
+//! `cargo xtask flake [TEXT]`: repeats every test that starts processes, sockets or terminals while busy loops run.
+//! Tests that were repeated without a failure are recorded below `target`, so an interrupted run can continue. The
+//! result is a row in `docs/testing.md`.
 
 use super::build;
 use super::queue::{self, TestCase, TestQueue};
@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ROUNDS: usize = 20;
 const BUSY_LOOPS: usize = 4;
-/// Crates whose tests touch more than memory and files.
+/// Crates whose tests use more than memory and files.
 const CRATES: [&str; 7] = ["cli ", "tools ", "sys ", "mcp ", "http ", "model ", "testkit "];
-/// After so many tests the remembered list is written.
+/// The list of finished tests is written after this many tests.
 const BATCH: usize = 16;
 
 pub(crate) fn flake(root: &Path, filter: Option<&str>) -> Result<()> {

@@ -1,5 +1,6 @@
-//! `cargo xtask test --long [NAME]`: the full counts of tests that the test command runs in a short form. A form is cut into
-//! pieces with a seed each; a stopped run continues at its first unfinished piece. The result is a row in `docs/testing.md`.
+//! `cargo xtask test --long [NAME]`: the full counts of tests that the test command runs in a short form. A form is
+//! cut into pieces, each with a seed; an interrupted run continues at its first unfinished piece. The result is a
+//! row in `docs/testing.md`.
 
 use super::build;
 use super::queue::{self, TestQueue};
@@ -8,16 +9,16 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One test whose size comes from the environment.
+/// One test whose size is set by the environment.
 struct LongForm {
     name: &'static str,
     package: &'static str,
     /// Part of the full name of the test, as the queue prints it.
     test: &'static str,
-    /// Samples in all, and in one piece. One piece only where a piece cannot be smaller than the whole.
+    /// Samples in total, and per piece. Both are equal when the test cannot be divided.
     samples: usize,
     piece: usize,
-    /// Built in the release profile: memory is measured.
+    /// Built in the release profile, because memory is measured.
     release: bool,
 }
 
@@ -74,7 +75,7 @@ fn run_form(root: &Path, form: &LongForm) -> Result<()> {
     record::row(root, "long", form.name, &format!("{} samples, no failure", form.samples))
 }
 
-/// How many pieces an earlier, stopped run has finished.
+/// How many pieces an earlier, interrupted run has finished.
 fn finished(root: &Path, form: &LongForm) -> usize {
     let text = std::fs::read_to_string(progress_file(root, form)).unwrap_or_default();
     text.parse().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! Runs tests, each in a process of its own, from one queue that all cores take from. A process per test gives a time and a
-//! limit per test, and no test can disturb another through the state of a process.
+//! Runs each test in a separate process, from one queue for all cores. This gives a time and a limit per test, and
+//! no test can disturb another through process state.
 
 use super::build::TestBinary;
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A test that takes longer is killed and counted as failed.
 const TEST_TIMEOUT: Duration = Duration::from_mins(10);
-/// How long a worker sleeps at most between two looks at its test.
+/// Longest sleep of a worker between two checks of its test.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// One test function of one executable.
@@ -24,7 +24,7 @@ pub(crate) struct TestCase {
     pub(crate) function: String,
 }
 
-/// What became of one run of one test.
+/// The result of one run of one test.
 #[derive(Debug, Clone)]
 pub(crate) struct TestRun {
     pub(crate) name: String,
@@ -34,7 +34,7 @@ pub(crate) struct TestRun {
     pub(crate) output: String,
 }
 
-/// The tests to run and how many are marked `#[ignore]`.
+/// The tests to run, and how many are marked `#[ignore]`.
 pub(crate) struct TestList {
     pub(crate) cases: Vec<TestCase>,
     pub(crate) ignored: usize,
@@ -67,16 +67,16 @@ fn functions(binary: &TestBinary, more: &[&str]) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned())).collect())
 }
 
-/// Where and how a list of tests is run.
+/// The configuration for running a list of tests.
 pub(crate) struct TestQueue<'a> {
     pub(crate) binaries: &'a [TestBinary],
-    /// Variables every test gets on top of our own environment.
+    /// Variables that every test gets in addition to our environment.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) workers: usize,
 }
 
 impl TestQueue<'_> {
-    /// Runs `cases` in their order and reports each as it ends.
+    /// Runs `cases` in order and reports each when it ends.
     pub(crate) fn run(&self, cases: &[TestCase], report: impl Fn(usize, &TestRun) + Sync) -> Vec<TestRun> {
         let next = AtomicUsize::new(0);
         let done = Mutex::new(Vec::new());
@@ -105,7 +105,7 @@ impl TestQueue<'_> {
         TestRun { name, case: case.clone(), took: started.elapsed(), passed, output }
     }
 
-    /// Output goes to a file: a process that a test leaves behind cannot keep us waiting for the end of a pipe.
+    /// Runs one test. Its output goes to a file, because a process that a test leaves behind would keep a pipe open.
     fn run_process(&self, case: &TestCase) -> std::io::Result<(bool, String)> {
         let binary = &self.binaries[case.binary];
         let mut file = tempfile::tempfile()?;
@@ -127,7 +127,7 @@ impl TestQueue<'_> {
     }
 }
 
-/// Waits for the end of a test. None: it took too long and was killed.
+/// Waits for the end of a test; `None` when it took too long and was killed.
 fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     let started = Instant::now();
     while started.elapsed() < TEST_TIMEOUT {
@@ -142,6 +142,6 @@ fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
 
 fn kill_group(leader: u32) {
     let Some(group) = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw) else { return };
-    // It fails when the group has ended already, which is the usual case.
+    // Fails when the group has already ended, which is the usual case.
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
 }

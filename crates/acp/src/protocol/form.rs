@@ -1,4 +1,4 @@
-//! Questions with fields: `elicitation/create`.
+//! Forms: `elicitation/create`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(crate) struct ElicitationSchema {
     pub(crate) properties: BTreeMap<String, ElicitationField>,
 }
 
-/// One choice is a text, several are a list.
+/// A field with a single choice is a string; one with several choices is an array.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ElicitationField {
@@ -58,7 +58,7 @@ pub(crate) struct FieldChoice {
 #[derive(Debug, Deserialize)]
 pub(crate) struct ElicitationAnswer {
     pub(crate) action: ElicitationAction,
-    /// By the name of the field.
+    /// The values by field name.
     #[serde(default)]
     pub(crate) content: Option<BTreeMap<String, Value>>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct ElicitationAnswer {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ElicitationAction {
     Accept,
-    /// Declined, cancelled, or something newer.
+    /// Declined, cancelled, or an action of a later version.
     #[serde(other)]
     Other,
 }

@@ -1,4 +1,4 @@
-//! What a session tells its client while it works: `session/update`.
+//! The updates a session sends to its client: `session/update`.
 
 use super::{ContentBlock, MetaFields};
 use serde::Serialize;
@@ -90,7 +90,7 @@ pub(crate) struct ToolCall {
     pub(crate) meta: MetaFields,
 }
 
-/// What changed of a call; `None` means unchanged.
+/// The changed fields of a call; `None` means unchanged.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolCallUpdate {
@@ -116,7 +116,7 @@ pub(crate) struct ToolCallUpdate {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolCallStatus {
-    /// A call that was told without a status has this one.
+    /// The status of a call that was sent without one.
     Pending,
     InProgress,
     Completed,

@@ -1,5 +1,5 @@
-//! Makes the session an agent is: its own history, transcript, tools, rules and read state, from what all agents of the
-//! session share. Nothing is written and nothing is sent here.
+//! Builds the session of an agent (history, transcript, tools, rules, read state) from the template that all agents
+//! of a session share. Writes nothing and sends nothing.
 
 use super::output::{AgentOutput, ForwardMode};
 use super::{
@@ -43,15 +43,15 @@ use wire::entry::EntryTail;
 use wire::mode::PermissionMode;
 use wire::sdk::AgentStamp;
 
-/// What of an agent's notes it is told at start.
+/// How much of an agent's `MEMORY.md` is put into its system prompt.
 const NOTES_LINES: usize = 200;
 const NOTES_BYTES: usize = 25 * 1024;
 
-/// What every agent of a session is made from.
+/// The parts every agent of a session is built from.
 #[derive(Clone)]
 pub(crate) struct AgentTemplate {
     pub env: Env,
-    /// The main thread's.
+    /// The main thread's host connection.
     pub host: HostSender,
     pub catalog: Arc<ModelCatalog>,
     pub identity: Arc<RequestIdentity>,
@@ -61,21 +61,21 @@ pub(crate) struct AgentTemplate {
     pub session_dir: PathBuf,
     pub state: Arc<ToolState>,
     pub directories: Workspace,
-    /// Shares its totals with the main thread's.
+    /// Adds to the totals of the main thread.
     pub ledger: Ledger,
     pub request: RequestSettings,
     pub fallbacks: Vec<String>,
-    /// When its conversation is shortened.
+    /// When an agent's conversation is compacted.
     pub compaction: CompactionSettings,
     pub served: ServingParty,
-    /// The main thread's, as hooks are told of it.
+    /// The main thread's transcript, as hooks receive it.
     pub transcript: PathBuf,
     pub skills: SkillsTemplate,
-    /// Where skills are declared; `None` when nothing of the disk counts.
+    /// Where skills are declared; `None` when definitions on disk are ignored.
     pub roots: Option<config::roots::DefinitionRoots>,
     /// Instruction files, without the notes of earlier sessions.
     pub memory: Vec<config::MemoryFile>,
-    /// Names of the session's tools, those that start agents included.
+    /// Names of the session's tools, including those that start agents.
     pub tools: Vec<String>,
     /// The session's MCP servers.
     pub servers: Arc<crate::mcp::SessionServers>,
@@ -85,11 +85,11 @@ pub(crate) struct AgentTemplate {
     pub append_prompt: Option<String>,
     pub max_budget_usd: Option<f64>,
     pub facts: InitFacts,
-    /// Hears of every line of every transcript.
+    /// Receives every line of every transcript.
     pub mirror: Option<store::LineObserver>,
 }
 
-/// What one agent is.
+/// The parameters of one agent.
 #[derive(Debug)]
 pub(super) struct AgentSpec {
     pub(super) id: String,
@@ -103,11 +103,11 @@ pub(super) struct AgentSpec {
     pub(super) effort: Option<String>,
     pub(super) background: bool,
     pub(super) depth: u32,
-    /// The agent that started it.
+    /// The id of the agent that started it; `None` for the main thread.
     pub(super) parent: Option<String>,
     pub(super) project_dir: PathBuf,
     pub(super) worktree: Option<Worktree>,
-    /// Of the skill it carries out.
+    /// The hooks of the skill it runs.
     pub(super) hooks: Option<hooks::HookLayer>,
     pub(super) purpose: AgentPurpose,
 }
@@ -116,7 +116,7 @@ pub(super) struct AgentSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgentPurpose {
     Task,
-    /// A hook asked it. The host hears nothing of its work, and no model is asked about it in turn.
+    /// A hook asked for it. Its work is not shown to the host, and its own hooks run no model handlers.
     Judgement,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct AgentSession {
     pub(super) output: Arc<AgentOutput>,
 }
 
-/// `past` is the conversation of an agent that is taken up again.
+/// `past` is the conversation of an agent that is resumed.
 pub(super) fn build(
     spawner: &AgentSpawner,
     live: ParentSnapshot,
@@ -189,7 +189,7 @@ pub(super) fn build(
     })
     .continue_from(remembered);
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
-    // A definition's own mode stays whatever the host chooses for the session, except for plan mode.
+    // The mode of a definition is kept when the host changes the mode of the session, except for plan mode.
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);
     let mode_of = if is_own { ModeOwner::Definition } else { live.mode_owner };
     let io = SessionIo {
@@ -226,18 +226,19 @@ pub(super) fn build(
         plan,
         host,
     };
-    // It asks the root's host, and only the root's host chooses modes.
+    // Its questions go to the root's host, and only the root's host chooses modes.
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: BypassAvailability::Closed };
     let control = SessionControl::new(receiver, None, modes).within(scope);
     Ok(AgentSession { session: Session { control, context, io, start, recipe: None }, commands, output: voice })
 }
 
-/// What counts for the agent: settings of its own place, instruction files as its definition wants them, its own plan file.
+/// The configuration of the agent: settings of its directory, instruction files as its definition asks, its plan
+/// file.
 fn settings_watch(mut watch: SettingsWatch, sheet: &AgentSpec, plan: &PlanState) -> SettingsWatch {
     if sheet.worktree.is_some() {
         watch.move_to(&sheet.project_dir);
     }
-    // Notes are the main thread's.
+    // Only the main thread has notes.
     watch.place.notes.clear();
     let omits = sheet.definition.omit_claude_md;
     watch.instructions = if omits { InstructionScope::None } else { InstructionScope::WithoutNotes };
@@ -246,7 +247,8 @@ fn settings_watch(mut watch: SettingsWatch, sheet: &AgentSpec, plan: &PlanState)
     watch
 }
 
-/// The tools it may use. A fork is offered what its session is offered, byte for byte.
+/// The tools it may use. A fork gets exactly the tools of its session, so that its request starts with the same
+/// bytes.
 fn tool_names(
     kit: &AgentTemplate,
     sheet: &AgentSpec,
@@ -260,7 +262,7 @@ fn tool_names(
     toolset::select_tools(&base, &sheet.definition, shape)
 }
 
-/// The session's hooks and those of the definition, whose Stop is the agent's.
+/// The session's hooks and those of the definition; a `Stop` hook of the definition becomes `SubagentStop`.
 fn session_hooks(
     kit: &AgentTemplate,
     sheet: &AgentSpec,
@@ -357,7 +359,7 @@ fn context(
     }))
 }
 
-/// A fork begins with what its session was sent, so that the prefix of its requests is already known to the server.
+/// A fork starts with what its session has already sent, so that the provider's prompt cache covers it.
 fn forked_context(
     kit: &AgentTemplate,
     sheet: &AgentSpec,
@@ -385,7 +387,7 @@ fn forked_context(
     })
 }
 
-/// Its own prompt, what it needs to know of the machine, its skills and notes, and what is appended to every agent's.
+/// The system prompt: the definition's prompt, the environment, skills, notes, and the text appended for every agent.
 fn system(kit: &AgentTemplate, sheet: &AgentSpec) -> Result<Vec<String>, AgentRefusal> {
     let prompt = sheet.definition.prompt.read()?;
     let mut parts = vec![prompt, environment(kit, sheet)];
@@ -416,7 +418,7 @@ fn environment(kit: &AgentTemplate, sheet: &AgentSpec) -> String {
     text
 }
 
-/// The bodies of the skills the definition names. One that does not exist is only logged.
+/// The bodies of the skills the definition names. A missing skill is only logged.
 fn skills(kit: &AgentTemplate, definition: &AgentDefinition) -> Vec<String> {
     if definition.skills.is_empty() {
         return Vec::new();
@@ -445,7 +447,7 @@ impl AgentTemplate {
     }
 }
 
-/// Where the agent keeps notes, and the beginning of those it has.
+/// The folder of the agent's notes and the first lines of its `MEMORY.md`.
 fn notes(kit: &AgentTemplate, sheet: &AgentSpec, memory: AgentMemory) -> String {
     let project = &kit.directories.project;
     let (base, folder) = match memory {
@@ -470,7 +472,7 @@ fn notes(kit: &AgentTemplate, sheet: &AgentSpec, memory: AgentMemory) -> String 
 }
 
 impl AgentTable {
-    /// Whether the session has spent what it may.
+    /// Whether the session has spent its budget.
     pub(super) fn is_over_budget(&self) -> bool {
         let kit = self.template();
         kit.max_budget_usd.is_some_and(|max| kit.ledger.cost() >= max)

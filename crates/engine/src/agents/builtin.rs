@@ -1,14 +1,14 @@
-//! The agent types every session has. A declared type of the same name takes their place.
+//! The built-in agent types. A declared type of the same name replaces one.
 
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use sys::Env;
 
-/// They answer once: nobody continues them.
+/// Types whose agents answer once and cannot be continued.
 const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
-/// A copy of the session that knows what the session knows.
+/// A copy of the session with its whole conversation.
 pub(super) const FORK: &str = "fork";
-/// What a type that only reads does without.
+/// Tools that read-only types do not have.
 const WRITE_TOOLS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
 
 pub(super) fn all(env: &Env) -> Vec<AgentDefinition> {
@@ -25,7 +25,7 @@ pub(super) fn all(env: &Env) -> Vec<AgentDefinition> {
     all
 }
 
-/// Only where forks are switched on.
+/// Offered only where forks are switched on.
 pub(super) fn fork() -> AgentDefinition {
     built_in(
         FORK,
@@ -39,12 +39,12 @@ pub(super) fn is_fork(definition: &AgentDefinition) -> bool {
     definition.name == FORK && is_one_shot(definition)
 }
 
-/// `CLAUDE_CODE_FORK_SUBAGENT`: off unless switched on.
+/// `CLAUDE_CODE_FORK_SUBAGENT`: off by default.
 pub(super) fn has_forks(env: &Env) -> bool {
     env.is_on("CLAUDE_CODE_FORK_SUBAGENT")
 }
 
-/// Whether an agent of this type has no id to be continued by.
+/// Whether agents of this type cannot be continued.
 pub(super) fn is_one_shot(definition: &AgentDefinition) -> bool {
     definition.path.is_none()
         && definition.scope == DefinitionScope::Managed
@@ -52,7 +52,7 @@ pub(super) fn is_one_shot(definition: &AgentDefinition) -> bool {
 }
 
 fn built_in(name: &str, description: &str, prompt: &str) -> AgentDefinition {
-    // Nobody on disk or on the command line vouches for them: they are the program's own.
+    // Built-in types have the most trusted scope: no file and no argument declares them.
     AgentDefinition::new(name, description, AgentPrompt::Text(prompt.trim_end().to_owned()), DefinitionScope::Managed)
 }
 

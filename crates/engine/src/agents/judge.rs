@@ -1,5 +1,5 @@
-//! An agent that a hook asks whether something holds. It reads and searches, changes nothing, asks nobody, and answers in one
-//! JSON object. It is bound by the session's rules; its tokens count, its words stay with the hook.
+//! The agent of an agent hook: it judges a condition. It reads and searches, changes nothing, asks nobody and answers
+//! with one JSON object. The session's rules apply to it and its tokens count, but its messages go only to the hook.
 
 use super::build::{AgentPurpose, AgentSpec};
 use super::tool::{self, AdmissionResult, AgentCandidate};
@@ -14,7 +14,8 @@ const JUDGE_NAME: &str = "hook-agent";
 const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
 const MAX_TURNS: u32 = 50;
 
-/// What an agent answers to `task`. Dropping the future ends the agent. Boxed: a turn can hold a judge, which has turns.
+/// The agent's answer to `task`. Dropping the future ends the agent. Boxed, because a turn can contain a judge and a
+/// judge runs turns.
 pub(crate) fn judge(
     spawner: &Arc<AgentSpawner>,
     task: String,
@@ -57,7 +58,7 @@ fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &super::Paren
     AgentSpec {
         description: "Judges a condition for a hook".into(),
         name: None,
-        // No call of the conversation: a resumed session must not take it for one.
+        // Not the id of a call in the conversation, so that a resumed session does not match the two.
         tool_use_id: format!("hook_{id}"),
         model: model.map_or_else(|| kit.small_model.clone(), |name| kit.catalog.resolve(&name, &kit.env)),
         mode: PermissionMode::DontAsk,

@@ -1,12 +1,12 @@
-//! How many agents may run and how deep they may stand.
+//! How many agents may run at once and how deep they may be nested.
 
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AgentLimits {
-    /// Layers below the main thread; 1 = agents start no agents.
+    /// Levels below the main thread; 1 means that agents start no agents.
     pub(super) depth: u32,
-    /// Running at once, wherever they stand.
+    /// Agents running at once, at all levels together.
     pub(super) concurrent: usize,
 }
 
@@ -19,7 +19,7 @@ impl AgentLimits {
     }
 }
 
-/// Only a positive number in plain digits counts.
+/// The variable as a positive number in plain digits; `None` for anything else.
 fn positive_number(env: &Env, name: &str) -> Option<u32> {
     let text = env.get(name)?;
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! `@agent-name` and `@"name (agent)"` in a prompt: the user wants that agent used. The prompt goes to the model as it is,
+//! `@agent-name` and `@"name (agent)"` in a prompt ask the model to use that agent. The prompt is sent unchanged,
 //! with a note beside it.
 
 use super::AgentTable;
@@ -19,7 +19,7 @@ impl AgentTable {
     }
 }
 
-/// What follows `@agent-`, and what stands before ` (agent)` in quotes.
+/// The names after `@agent-`, and those before ` (agent)` in quotes.
 fn mentions(prompt: &str) -> impl Iterator<Item = &str> {
     prompt.match_indices('@').filter_map(|(at, _)| {
         let before = prompt[..at].chars().next_back();

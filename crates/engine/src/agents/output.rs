@@ -1,5 +1,5 @@
-//! How an agent's messages reach the host of its session: marked with who speaks and for which call, and only those a
-//! host wants to see. Its text and thinking stay with it unless they were asked for; its turns are nobody's turns.
+//! Forwards an agent's messages to the host of its session, marked with the agent and the call that started it. Text
+//! and thinking are forwarded only when the host asked for them; the agent's init and result messages never are.
 
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use wire::entry::MessageHead;
 use wire::sdk::{AgentStamp, AssistantMessage, SdkMessage, SystemBody, TaskProgress, TaskUsage, UserMessage};
 use wire::usage::Usage;
 
-/// Whether a host gets what an agent writes, besides its calls.
+/// Which messages of an agent the host receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForwardMode {
     Calls,
@@ -34,11 +34,11 @@ pub(crate) struct AgentOutput {
 struct AgentUsage {
     tool_uses: u64,
     total_tokens: u64,
-    /// What it said last, when the host was not told of it.
+    /// The last text it wrote, when that was not forwarded.
     last_words: Option<Box<AssistantMessage>>,
 }
 
-/// What goes to the host for one message.
+/// What is sent to the host for one message of the agent.
 #[derive(Debug, Default)]
 pub(crate) struct ForwardedMessage {
     pub progress: Option<SystemBody>,
@@ -72,13 +72,13 @@ impl AgentOutput {
         TaskUsage { total_tokens: tally.total_tokens, tool_uses: tally.tool_uses, duration_ms }
     }
 
-    /// The final usage of a response.
+    /// Records the final usage of a response.
     pub(crate) fn add_usage(&self, usage: &Usage) {
         let total = usage.total_input() + usage.output_tokens;
         self.tally.lock().total_tokens = total;
     }
 
-    /// The last text it wrote, unless the host has it.
+    /// The last text it wrote; `None` when it was forwarded.
     pub(crate) fn take_last_words(&self) -> Option<Box<AssistantMessage>> {
         self.tally.lock().last_words.take()
     }
@@ -103,7 +103,7 @@ impl AgentOutput {
                     | SystemBody::HookResponse { .. }
                     | SystemBody::ElicitationComplete { .. }
                     | SystemBody::SessionWritesLost { .. } => true,
-                    // A boundary is one of the main conversation for whoever reads the stream.
+                    // A reader of the stream would take a boundary for one of the main conversation.
                     SystemBody::Status { .. }
                     | SystemBody::CompactBoundary { .. }
                     | SystemBody::ApiRetry { .. }
@@ -129,7 +129,7 @@ impl AgentOutput {
         }
     }
 
-    /// A call is told with the agent's progress before it; text only when the host asked for it.
+    /// A call is sent after a progress message; text is sent only when the host asked for it.
     fn forward_assistant(&self, mut said: Box<AssistantMessage>) -> ForwardedMessage {
         let head = AssistantSummary::read(&said.message);
         let progress = head.tool.map(|tool| self.progress(tool, head.tokens));
@@ -150,7 +150,7 @@ impl AgentOutput {
         ForwardedMessage { progress, message: Some(SdkMessage::Assistant(said)) }
     }
 
-    /// Its prompt and the results of its calls.
+    /// The agent's prompt and the results of its calls.
     fn forward_user(&self, mut user: Box<UserMessage>) -> ForwardedMessage {
         if self.forward == ForwardMode::Nothing || (user.is_synthetic && self.forward == ForwardMode::Calls) {
             return ForwardedMessage::default();
@@ -179,7 +179,7 @@ impl AgentOutput {
     }
 }
 
-/// What an assistant message says, as far as it matters here.
+/// The parts of an assistant message that forwarding needs.
 #[derive(Default)]
 struct AssistantSummary {
     tool: Option<String>,

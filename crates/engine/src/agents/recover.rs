@@ -1,6 +1,6 @@
-//! What a conversation is still owed by its agents when it is taken up again: results of calls that were never recorded,
-//! and ends of background agents that were never told. Each is delivered once: what the transcript already holds is not
-//! said again.
+//! When a conversation is resumed: finds the results of its agents that were not delivered. These are results of
+//! calls that were not recorded, and ends of background agents for which no notice was sent. Each is delivered once:
+//! what the transcript already contains is not sent again.
 
 use super::report;
 use crate::prompts::{TaskNotice, task_notice};
@@ -14,11 +14,11 @@ use tools::ToolOutcome;
 use wire::block::{ContentBlock, MessageContent};
 use wire::sdk::TaskUsage;
 
-/// To be recorded before anything else of the new run.
+/// Recorded before anything else of the new run.
 #[derive(Debug, Default)]
 pub(crate) struct AgentRecovery {
     pub results: Vec<RecoveredResult>,
-    /// Told to the model with the next request.
+    /// Sent to the model with the next request.
     pub notices: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct RecoveredResult {
 }
 
 impl RecoveredResult {
-    /// The call is answered by this result: no notice will follow it.
+    /// Marks the result as delivered with its call: no notice will follow.
     pub(crate) fn mark_delivered(&self, session_dir: &Path) {
         let sidecar = Sidecar { is_backgrounded: false, ..self.agent.sidecar.clone() };
         if let Err(error) = sidecar.write(session_dir, &self.agent.id) {
@@ -40,7 +40,7 @@ impl RecoveredResult {
     }
 }
 
-/// `agent` is the one whose conversation this is; `None` for the main thread.
+/// Finds the undelivered results of the agents that `agent` started; `None` for the main thread.
 pub(crate) fn find_undelivered(loaded: &LoadedConversation, session_dir: &Path, agent: Option<&str>) -> AgentRecovery {
     let mut owed = AgentRecovery::default();
     let own = |stored: &StoredAgent| stored.sidecar.parent_agent_id.as_deref() == agent;
@@ -59,20 +59,20 @@ pub(crate) fn find_undelivered(loaded: &LoadedConversation, session_dir: &Path, 
             owed.notices.push(RecoveredAgent::of(&child).notice(&child));
         }
     }
-    // In the order the model made the calls.
+    // In the order in which the model made the calls.
     owed.results.sort_by_key(|result| calls.order.iter().position(|call| *call == result.tool_use_id));
     owed
 }
 
-/// The call whose answer, or notice, the agent's last run is.
+/// The call that the agent's last run answers, either by its result or by a notice.
 fn call_of(sidecar: &Sidecar) -> &str {
     let resumed = sidecar.other.get("resumeToolUseId").and_then(|call| call.as_str());
     resumed.unwrap_or(&sidecar.tool_use_id)
 }
 
-/// The calls of the conversation, as far as it was loaded.
+/// The calls of the loaded part of the conversation.
 struct CallIndex {
-    /// Calls of the last response without a result, with the line that makes each.
+    /// Calls of the last response without a result; the value is the uuid of the assistant line with the call.
     open: HashMap<String, String>,
     order: Vec<String>,
     answered: HashSet<String>,
@@ -101,7 +101,7 @@ impl CallIndex {
                         this.answered.insert(call.to_string());
                     }
                 }
-                // The conversation went on without the results: it is too late for them.
+                // The conversation went on without the results: they can no longer be added.
                 EntryKind::User => this.open.clear(),
                 EntryKind::System | EntryKind::Attachment => {}
             }
@@ -109,13 +109,13 @@ impl CallIndex {
         this
     }
 
-    /// Calls from before a compaction were answered there.
+    /// Calls before a compaction were answered there.
     fn is_answered(&self, call: &str, loaded: &LoadedConversation) -> bool {
         self.answered.contains(call) || loaded.boundary.is_some()
     }
 }
 
-/// Whether the end of the agent's last run stands in the conversation, or stood in what was compacted.
+/// Whether the notice of the agent's last run is in the conversation or in its compacted part.
 fn is_notified(loaded: &LoadedConversation, child: &StoredAgent) -> bool {
     let mark = format!("<task-id>{}</task-id>\\n<tool-use-id>{}</tool-use-id>", child.id, call_of(&child.sidecar));
     let in_conversation = |body: &Option<Box<str>>| body.as_deref().is_some_and(|body| body.contains(&mark));
@@ -125,13 +125,13 @@ fn is_notified(loaded: &LoadedConversation, child: &StoredAgent) -> bool {
     loaded.boundary.is_some() && std::fs::read_to_string(&loaded.path).is_ok_and(|text| answered_after(&text, &mark))
 }
 
-/// The model has said something after the mark, so it has read it.
+/// Whether the model answered after the mark; if so, it has read it.
 fn answered_after(text: &str, mark: &str) -> bool {
     let Some(at) = text.find(mark) else { return false };
     text[at..].lines().skip(1).any(|line| line.contains("\"type\":\"assistant\""))
 }
 
-/// What is left of an agent.
+/// The state of an agent as read from its transcript and sidecar.
 struct RecoveredAgent {
     status: Ending,
     report: String,

@@ -1,4 +1,5 @@
-//! From how an agent ended to what is said about it: the report, made safe to read, its trailer, and the structured twin.
+//! Turns the end of an agent into the result of its call: the report, neutralised, its trailer and the structured
+//! form.
 
 use super::run::AgentResult;
 use crate::decide::EndReason;
@@ -14,11 +15,11 @@ use wire::block::{ContentBlock, MessageContent};
 const REPORT_LIMIT: usize = 32_000;
 const MAX_REPORT_LIMIT: usize = 160_000;
 
-/// What an agent's end comes to.
+/// Status and report derived from how an agent ended.
 pub(super) struct AgentVerdict {
     pub(super) status: TaskStatus,
     pub(super) report: String,
-    /// There is nothing to report but the failure.
+    /// There is nothing to report except the failure.
     pub(super) is_error: bool,
 }
 
@@ -74,7 +75,7 @@ fn with_note(text: &str, note: &str) -> String {
     if text.is_empty() { format!("[{note}]") } else { format!("{}\n\n[{note}]", neutralise(text)) }
 }
 
-/// Tags that only we write.
+/// Tags that only this program writes.
 const TAGS: [&str; 8] = [
     "system-reminder",
     "task-notification",
@@ -85,10 +86,11 @@ const TAGS: [&str; 8] = [
     "agent-message",
     "teammate-message",
 ];
-/// A report that speaks of these wants to be read twice.
+/// A report that mentions these gets a warning.
 const SWITCHES: [&str; 3] = ["--dangerously-skip-permissions", "bypassPermissions", "dangerouslyDisableSandbox"];
 
-/// A report is another model's text: what looks like ours is marked and made harmless. Nothing is removed.
+/// A report is another model's text: parts that look like ours are escaped and a warning is added. Nothing is
+/// removed.
 pub(super) fn neutralise(text: &str) -> String {
     let mut found: Vec<&str> = Vec::new();
     let mut out = String::with_capacity(text.len());
@@ -122,7 +124,7 @@ pub(super) fn neutralise(text: &str) -> String {
     )
 }
 
-/// The report within its limit; a longer one is saved whole and its path given.
+/// The report within its length limit; a longer one is saved to a file whose path is given.
 pub(super) fn bounded(report: &str, env: &Env, session_dir: &Path) -> String {
     let limit = env.number("TASK_MAX_OUTPUT_LENGTH").unwrap_or(REPORT_LIMIT).min(MAX_REPORT_LIMIT);
     if report.chars().count() <= limit {

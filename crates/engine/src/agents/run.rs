@@ -1,6 +1,5 @@
-//! An agent from its first prompt to its end: its turns, the messages it is sent meanwhile, the agents and commands it
-//! started, and what is told and recorded when it is over. Its transcript is complete on disk before anyone hears of the
-//! end.
+//! Runs an agent from its first prompt to its end: its turns, messages sent to it meanwhile, the agents and commands
+//! it started, and what is sent and recorded at its end. Its transcript is closed before its end is announced.
 
 use super::build::{AgentSession, AgentSpec};
 use super::output::AgentOutput;
@@ -19,7 +18,7 @@ use tools::tasks::{AgentTask, SessionTasks, TaskEnd, TaskRecord, TaskStatus};
 use wire::sdk::{SdkMessage, SystemBody, TaskNotification, TaskPatch, TaskStarted, TaskUsage};
 use wire::usage::Usage;
 
-/// An agent that is ready to begin.
+/// An agent that is ready to start.
 pub(super) struct AgentRun {
     pub(super) agents: Arc<AgentTable>,
     pub(super) session: Session,
@@ -29,24 +28,24 @@ pub(super) struct AgentRun {
     pub(super) slot: AgentSlot,
 }
 
-/// Whether the conversation begins now; one that is taken up again has what hooks said at its beginning.
+/// Whether the conversation is new; a resumed one already contains the output of its start hooks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstRun {
     Yes,
     No,
 }
 
-/// How it ended.
+/// How an agent ended.
 #[derive(Debug)]
 pub(super) struct AgentResult {
     pub(super) id: String,
     pub(super) agent_type: String,
-    /// Nobody can continue it.
+    /// The agent cannot be continued.
     pub(super) one_shot: bool,
     pub(super) status: TaskStatus,
     pub(super) report: String,
     pub(super) is_error: bool,
-    /// Of its last request.
+    /// The usage of its last request.
     pub(super) usage: Usage,
     pub(super) task_usage: TaskUsage,
     pub(super) model: String,
@@ -71,7 +70,7 @@ impl AgentRun {
         Self { agents, session: child.session, output: child.output, spec: sheet, sidecar, slot: seat }
     }
 
-    /// Before anything else is said of it.
+    /// Announces the agent to the host and runs its start hooks. Called before any other message of the agent.
     pub(super) async fn announce(&mut self, prompt: &str, first: FirstRun) {
         let started = TaskStarted {
             task_id: self.spec.id.clone(),
@@ -93,7 +92,7 @@ impl AgentRun {
         }
     }
 
-    /// The row of the table of background tasks.
+    /// Its record in the table of background tasks.
     pub(super) fn task(&self) -> TaskRecord {
         let output = SessionTasks::output_path(&self.agents.template().state.facts.tasks_dir, &self.spec.id);
         let transcript = self.session.io.transcript.transcript().path().to_path_buf();
@@ -153,7 +152,7 @@ impl AgentRun {
         finished
     }
 
-    /// Its last words, for a question that no call asked: nothing is told and no sidecar is kept.
+    /// Runs the agent for a hook and returns its last text. No end is sent and no sidecar is written.
     pub(super) async fn answer(mut self: Box<Self>, content: Box<RawValue>) -> Result<String, String> {
         let ended = self.run_turns(Prompt::new(content)).await;
         self.shut_down().await;
@@ -161,7 +160,7 @@ impl AgentRun {
         if verdict.is_error || ended.text.trim().is_empty() { Err(verdict.report) } else { Ok(ended.text) }
     }
 
-    /// Turns until there is nothing more to do: no message waits, and no agent it started is still owed.
+    /// Runs turns until no message is queued and no background agent it started is unfinished or unreported.
     async fn run_turns(&mut self, first: Prompt) -> TurnEnd {
         let mut ended = Box::pin(turn::run(&mut self.session, TurnOpener::Prompt(first))).await;
         while ended.reason == Some(EndReason::Completed) {
@@ -180,7 +179,7 @@ impl AgentRun {
                 return Some(TurnOpener::Prompt(prompt));
             }
             if !tasks.has_pending_agents(Some(id)) {
-                // From here on a message finds the agent finished and takes it up again.
+                // A message that arrives from now on resumes the ended agent.
                 control.close_commands();
                 return control.next_queued().await.map(TurnOpener::Prompt);
             }
@@ -195,7 +194,7 @@ impl AgentRun {
         }
     }
 
-    /// Ends the commands it left behind and closes its file.
+    /// Stops the commands it left running and closes its transcript.
     async fn shut_down(&mut self) {
         let io = &mut self.session.io;
         let id = self.spec.id.as_str();
@@ -247,7 +246,7 @@ impl AgentRun {
     }
 }
 
-/// A failure is logged only: the sidecar helps others to find the agent, it does not need it itself.
+/// Failures are only logged: the sidecar helps to find the agent, but the agent does not need it.
 pub(super) async fn write_sidecar(agents: &AgentTable, id: &str, sidecar: Sidecar) {
     if agents.template().persist == store::Persistence::No {
         return;
@@ -263,7 +262,7 @@ pub(super) async fn write_sidecar(agents: &AgentTable, id: &str, sidecar: Sideca
     }
 }
 
-/// The output file of a background agent leads to its transcript.
+/// Makes the output file of a background agent a link to its transcript.
 pub(super) async fn link_output(task: &TaskRecord) {
     let Some(agent) = &task.agent else { return };
     let (target, link) = (agent.transcript.clone(), task.output.clone());

@@ -1,5 +1,5 @@
-//! SendMessage: reaches a running agent, or takes up one that has ended, with everything it knew. An agent that a person
-//! stopped stays stopped.
+//! SendMessage: sends a message to a running agent, or resumes an ended agent with its whole conversation. An agent
+//! that the user stopped is not resumed.
 
 use super::build::{AgentPurpose, AgentSpec};
 use super::run::{AgentRun, FirstRun};
@@ -50,7 +50,7 @@ struct SendMessageCall {
     spawner: Arc<AgentSpawner>,
 }
 
-/// Who a message is for.
+/// The agent a message is for: running, with its channel and id, or ended, with its id or name.
 enum MessageTarget {
     Running(crate::command::CommandSender, String),
     Ended(String),
@@ -81,7 +81,7 @@ impl SendMessageCall {
                     let structured = json!({"success": true, "message": text, "agentId": id});
                     return Ok(ToolOutcome::text(text, wire::raw::to_raw(&structured).ok()));
                 }
-                // It has just ended.
+                // It has just ended: resume it.
                 id
             }
             MessageTarget::Ended(id) => id,

@@ -1,4 +1,4 @@
-//! The Agent tool: starts an agent, and waits for it or does not.
+//! The Agent tool: starts an agent in the background, or in the foreground and waits for its result.
 
 use super::build::{self, AgentPurpose, AgentSpec};
 use super::run::{self, AgentRun, FirstRun};
@@ -30,7 +30,7 @@ pub(crate) struct AgentTool {
     types: AgentTypes,
 }
 
-/// The types a session may start: all, or those its definition lists as `Agent(a, b)`.
+/// The types a session may start: all, or those that its definition lists as `Agent(a, b)`.
 #[derive(Clone, Debug)]
 pub(crate) enum AgentTypes {
     All,
@@ -38,7 +38,7 @@ pub(crate) enum AgentTypes {
 }
 
 impl AgentTypes {
-    /// What the definition of a main thread says. A list below it has no meaning.
+    /// Reads the list from the definition of a main thread. Definitions of subagents cannot restrict types.
     pub(crate) fn of(definition: Option<&AgentDefinition>) -> Self {
         let entries = definition.and_then(|definition| definition.tools.as_deref()).unwrap_or_default();
         let lists = entries.iter().filter_map(|entry| {
@@ -65,7 +65,7 @@ impl AgentTool {
     /// Types that the rules deny are not listed.
     pub(crate) fn new(spawner: Arc<AgentSpawner>, policy: &Policy, types: AgentTypes) -> Self {
         let mut description = DESCRIPTION.trim_end().to_owned();
-        // Most policies say nothing about agents: then there is nothing to ask for each type.
+        // Most policies do not mention agents: then no type needs a decision.
         let judged = policy.names(NAME);
         let offered = |name: &str| types.permit(name) && (!judged || is_allowed(policy, name));
         for definition in spawner.agents.all().iter().filter(|definition| offered(&definition.name)) {
@@ -76,7 +76,7 @@ impl AgentTool {
     }
 }
 
-/// Whether the rules let an agent of this type be started at all.
+/// Whether the rules allow agents of this type to start.
 fn is_allowed(policy: &Policy, agent_type: &str) -> bool {
     let input = json!({"subagent_type": agent_type}).to_string();
     let request = PermissionQuery::new(NAME, &[Access::Harmless]).with_input(&input);
@@ -119,27 +119,28 @@ struct AgentCall {
     background: Option<bool>,
     name: Option<String>,
     isolated: bool,
-    /// Hold for this agent besides the session's.
+    /// Rules that apply to this agent in addition to the session's.
     rules: Vec<RuleText>,
-    /// Run while it runs, besides the session's.
+    /// Hooks that run for this agent in addition to the session's.
     hooks: Option<hooks::HookLayer>,
     spawner: Arc<AgentSpawner>,
     types: AgentTypes,
 }
 
-/// A skill that runs as an agent of its own.
+/// A skill that runs as a separate agent.
 pub(crate) struct ForkedSkill {
     pub(crate) description: String,
     pub(crate) prompt: String,
     pub(crate) agent_type: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<String>,
-    /// What the skill grants and takes away.
+    /// Rules that the skill adds: allowed and denied tools.
     pub(crate) rules: Vec<RuleText>,
     pub(crate) hooks: Option<hooks::HookLayer>,
 }
 
-/// Runs `fork` to its end. The limits and rules of the Agent tool hold. Boxed: a turn can hold a fork, which is turns.
+/// Runs `fork` to its end. The limits and rules of the Agent tool apply. Boxed, because a turn can contain a fork and
+/// a fork runs turns.
 pub(crate) fn run_forked_skill<'a>(
     spawner: &'a Arc<AgentSpawner>,
     fork: ForkedSkill,
@@ -238,7 +239,7 @@ impl AgentCall {
         if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
     }
 
-    /// What the agent is told to do. A copy has to know that it is one.
+    /// The agent's first prompt. For a fork it explains that it is one.
     fn task(&self) -> Cow<'_, str> {
         if self.agent_type.as_deref() != Some(builtin::FORK)
             || self.spawner.agents.current_definitions().find(builtin::FORK).is_some()
@@ -354,7 +355,7 @@ impl AgentCall {
     }
 }
 
-/// Hands an agent to the session's tasks.
+/// Starts an agent as a background task of the session.
 pub(super) async fn launch(
     running: Box<AgentRun>,
     scope: &CancellationToken,
@@ -364,7 +365,7 @@ pub(super) async fn launch(
     let task = running.task();
     run::link_output(&task).await;
     let shown = task.clone();
-    // The token of the task hangs below the agent's scope, so stopping the task has to reach the scope.
+    // The task's token is a child of `scope`; stopping the task must cancel the agent's scope too.
     let host = &running.agents.template().host.clone();
     let scope_of_agent = running.session.control.scope().clone();
     cx.state.tasks.spawn(task, scope, move |stop| {
@@ -384,23 +385,23 @@ pub(super) async fn launch(
     shown
 }
 
-/// A place was found, or it was not and the worktree is given back.
+/// Either the agent has a slot, or it was refused and its worktree is returned for removal.
 pub(super) enum AdmissionResult {
     Running(Box<AgentRun>),
     Refused(Option<Worktree>, AgentRefusal),
 }
 
-/// An agent that wants to run.
+/// An agent that asks for a slot.
 pub(super) struct AgentCandidate {
     pub(super) spec: AgentSpec,
     pub(super) sidecar: Sidecar,
     pub(super) scope: CancellationToken,
     pub(super) slot_check: SlotCheck,
-    /// The conversation of one that is taken up again.
+    /// The conversation of an agent that is resumed; `None` for a new one.
     pub(super) restored: Option<store::LoadedConversation>,
 }
 
-/// Makes the session and takes a place for it.
+/// Builds the session of an agent and takes a slot for it.
 pub(super) fn admit(spawner: &AgentSpawner, live: ParentSnapshot, candidate: AgentCandidate) -> AdmissionResult {
     let AgentCandidate { spec: sheet, sidecar, scope, slot_check: room, restored: past } = candidate;
     let child = match build::build(spawner, live, &sheet, past, scope.clone()) {
@@ -451,7 +452,8 @@ pub(super) fn sidecar_of(sheet: &AgentSpec) -> Sidecar {
     }
 }
 
-/// The environment, the call, the definition, the parent; with the one that the organisation's list refused.
+/// The agent's model from the environment, the call, the definition or the parent, in this order. The second value is
+/// a model that `availableModels` refused.
 fn model_of(
     asked: Option<&str>,
     definition: &AgentDefinition,
@@ -471,8 +473,8 @@ fn model_of(
     }
 }
 
-/// A parent that may do more keeps its mode for its agents, and one that plans has agents that plan; otherwise the
-/// definition chooses, below what policy allows.
+/// The permission mode of an agent. A parent in a more permissive mode or in plan mode passes its mode on; otherwise
+/// the definition chooses, within what policy allows.
 pub(super) fn mode_of(definition: &AgentDefinition, live: &ParentSnapshot, env: &sys::Env) -> PermissionMode {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match (live.mode, definition.permission_mode) {
@@ -490,7 +492,7 @@ pub(super) fn mode_of(definition: &AgentDefinition, live: &ParentSnapshot, env: 
     }
 }
 
-/// Whether the definition decides the mode below a parent in `parent`.
+/// Whether the mode comes from the definition when the parent's mode is `parent`.
 pub(super) fn is_own_mode(definition: &AgentDefinition, parent: PermissionMode) -> bool {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match parent {
@@ -499,7 +501,7 @@ pub(super) fn is_own_mode(definition: &AgentDefinition, parent: PermissionMode) 
     }
 }
 
-/// Whether this definition's agents can be continued.
+/// Whether agents of this type can be continued.
 pub(super) fn is_continuable(definition: &AgentDefinition) -> bool {
     !builtin::is_one_shot(definition)
 }

@@ -1,11 +1,11 @@
-//! Which tools an agent has: those of the session, less what no agent has, less what its definition takes away, and of
-//! the rest what its definition names.
+//! Selects the tools of an agent: the session's tools, minus those no agent may have, minus those its definition
+//! disallows; of the rest, those its definition lists.
 
 use config::agents::AgentDefinition;
 use std::collections::BTreeSet;
 use wire::mode::PermissionMode;
 
-/// They need the person at the terminal, or the main thread.
+/// Tools that need the person at the terminal or the main thread.
 const NEVER_ALLOWED: [&str; 8] = [
     "AskUserQuestion",
     "EndConversation",
@@ -17,7 +17,7 @@ const NEVER_ALLOWED: [&str; 8] = [
     "Workflow",
 ];
 
-/// What an agent in the background may have, besides the tools of servers.
+/// Tools that a background agent may have, in addition to MCP tools.
 const BACKGROUND_TOOLS: [&str; 22] = [
     "Agent",
     "Artifact",
@@ -43,10 +43,10 @@ const BACKGROUND_TOOLS: [&str; 22] = [
     "Write",
 ];
 
-/// What an agent with notes of its own needs for them.
+/// Tools that an agent with notes needs.
 const NOTES_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];
 
-/// How the agent runs, as far as its tools depend on it.
+/// The facts about an agent that its tools depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolsetContext {
     pub(super) background: bool,
@@ -54,7 +54,7 @@ pub(super) struct ToolsetContext {
     pub(super) mode: PermissionMode,
 }
 
-/// The names of its tools. An error names the entries none of which led to a tool.
+/// The names of the agent's tools. The error lists the entries of `tools` when none of them matches a tool.
 pub(super) fn select_tools(
     base: &[String],
     definition: &AgentDefinition,
@@ -96,7 +96,8 @@ fn may_have(name: &str, shape: ToolsetContext) -> bool {
     !shape.background || name.starts_with("mcp__") || BACKGROUND_TOOLS.contains(&name)
 }
 
-/// `Read`, `Task`, `Bash(git *)`, `mcp__server`, `mcp__server__*`, `*`.
+/// Whether `entry` matches the tool `name`. Entries are `Read`, `Task`, `Bash(git *)`, `mcp__server`,
+/// `mcp__server__*` or `*`.
 pub(crate) fn covers(entry: &str, name: &str) -> bool {
     let entry = entry.trim();
     let entry = entry.split_once('(').map_or(entry, |(tool, _)| tool.trim_end());

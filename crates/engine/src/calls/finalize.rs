@@ -1,4 +1,5 @@
-//! From an outcome to its result: bounded, recorded, told to the host, kept for the history.
+//! Turns the outcome of a call into its result: limits the size, records it, sends it to the host and adds it to the
+//! report.
 
 use super::prepare::CallVerdict;
 use super::{BatchReport, ToolUse};
@@ -62,7 +63,7 @@ pub(super) async fn deliver(
     Ok(())
 }
 
-/// Only the line and the block; the block and the line's uuid.
+/// Records a result without sending it. Returns the block and the uuid of its line.
 pub(super) fn record(
     io: &mut SessionIo,
     tool_use_id: &str,
@@ -96,12 +97,12 @@ fn message(block: &RawValue) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// A failed call stores what the model read, as a string.
+/// The structured form of a failed call: the text that the model receives, as a string.
 fn failure(content: &MessageContent) -> Box<RawValue> {
     wire::raw::to_raw(&format!("Error: {}", content.text())).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// NULs break readers; nothing else is touched.
+/// Removes NUL characters, which break readers.
 fn clean(content: MessageContent) -> MessageContent {
     let strip = |text: String| if text.contains('\0') { text.replace('\0', "") } else { text };
     match content {
@@ -120,13 +121,13 @@ fn clean(content: MessageContent) -> MessageContent {
     }
 }
 
-/// Read pages by itself, within limits of its own; its text would only be read back from the spilled copy.
+/// The tool Read limits and pages its output itself; a spilled copy would only be read again.
 const PAGES_ITSELF: &str = "Read";
 
-/// A text no context should carry whole goes to a file; the model gets its beginning and the way to the rest.
+/// Moves a text that is too long for the context to a file; the model receives the beginning and the path.
 fn bound(content: MessageContent, used: &ToolUse, io: &SessionIo) -> MessageContent {
     let MessageContent::Text(text) = content else { return content };
-    // Results of servers were bounded by what their tool may say at most.
+    // MCP results were already limited to the maximum of their tool.
     if wire::names::canonical(&used.name) == PAGES_ITSELF || used.name.starts_with("mcp__") {
         return MessageContent::Text(text);
     }

@@ -1,5 +1,6 @@
-//! Calls that are about the person: AskUserQuestion, EnterPlanMode, ExitPlanMode. Completes their input with what only the
-//! program or the person may say, and switches the mode when one of them is admitted. A model cannot answer its own questions.
+//! The calls that involve the person: AskUserQuestion, EnterPlanMode and ExitPlanMode. Completes their input with
+//! fields that only the program or the person may set, and switches the mode when such a call is admitted. The model
+//! cannot answer its own questions.
 
 use super::ToolUse;
 use crate::permission_prompt::PermissionChannel;
@@ -19,11 +20,11 @@ pub(crate) const EXIT: &str = "ExitPlanMode";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputAuthor {
     Model,
-    /// A hook or the host, in the place of the person.
+    /// A hook or the host, on behalf of the person.
     Person,
 }
 
-/// The input as hooks, host and tool see it; `None` when it stays as it is.
+/// The input as hooks, host and tool receive it; `None` when it is unchanged.
 pub(super) fn complete_input(
     name: &str,
     input: &RawValue,
@@ -41,7 +42,7 @@ pub(super) fn complete_input(
         return (fields.len() < before).then(|| wire::raw::to_raw(&fields).ok()).flatten();
     }
     let has_plan = fields.get("plan").and_then(Value::as_str).is_some_and(|plan| !plan.trim().is_empty());
-    // The file is the plan, unless the person changed it on the way.
+    // The plan file is the plan, unless the person sent a changed text.
     if !(has_plan && author == InputAuthor::Person)
         && let Some(plan) = io.plan.text()
     {
@@ -51,7 +52,7 @@ pub(super) fn complete_input(
     wire::raw::to_raw(&fields).ok()
 }
 
-/// Why a call makes no sense now.
+/// The refusal of a call that is not possible in the current mode; `None` when it is possible.
 pub(super) fn refuse_in_mode(used: &ToolUse, io: &SessionIo) -> Option<ToolOutcome> {
     let name = wire::names::canonical(&used.name);
     let planning = io.mode == PermissionMode::Plan;
@@ -80,7 +81,7 @@ fn field(input: &RawValue, name: &str) -> Option<Value> {
     fields.remove(name)
 }
 
-/// Whether a hook that allows the call with this input has answered for the person.
+/// Whether a hook that allows the call with this input has answered on behalf of the person.
 pub(super) fn answers_for_person(used: &ToolUse, input: &RawValue) -> bool {
     match wire::names::canonical(&used.name) {
         QUESTION => {
@@ -91,12 +92,12 @@ pub(super) fn answers_for_person(used: &ToolUse, input: &RawValue) -> bool {
     }
 }
 
-/// The call will run: the mode it is about holds from now on.
+/// Switches the mode for an admitted EnterPlanMode or ExitPlanMode call.
 pub(super) async fn apply_mode(used: &ToolUse, input: &RawValue, io: &mut SessionIo) {
     match wire::names::canonical(&used.name) {
         ENTER => io.set_mode(PermissionMode::Plan).await,
         EXIT => {
-            // Its result says that the mode is over.
+            // The result of the call tells the model that plan mode has ended.
             io.plan.reset_announced();
             if io.mode == PermissionMode::Plan {
                 io.set_mode(io.plan.previous_mode()).await;
@@ -107,7 +108,7 @@ pub(super) async fn apply_mode(used: &ToolUse, input: &RawValue, io: &mut Sessio
     }
 }
 
-/// The commands that were shown with the plan are allowed with it, for the session.
+/// Allows for the session the commands that were shown together with the plan.
 async fn grant_allowed_prompts(input: &RawValue, io: &mut SessionIo) {
     let rules = wire::control::allowed_prompts(field(input, "allowedPrompts").as_ref());
     if !rules.is_empty() && !io.watch.loaded.managed_rules_only {

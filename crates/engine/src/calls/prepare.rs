@@ -1,5 +1,5 @@
-//! From a `tool_use` block to a call that may run: find the tool, read the input, decide, ask the host where the decision
-//! is to ask. A prepared call never comes back here.
+//! Turns a `tool_use` block into a call that may run: finds the tool, parses the input, decides, and asks the host
+//! where the decision is to ask. A prepared call never returns to this phase.
 
 use super::{ToolUse, interact};
 use crate::command::Event;
@@ -29,17 +29,17 @@ pub(super) enum PreparedCall {
     Ready(Box<dyn ToolCall>, CallContext, CallVerdict),
     Settled(ToolOutcome),
     Refused(ToolOutcome, CallVerdict),
-    /// A hook leaves it for a later run: there is no result.
+    /// A hook deferred the call to a later run: there is no result.
     Deferred,
-    /// The host was asked; `answered` goes on with its reply.
+    /// The host was asked; `apply_reply` continues with its reply.
     Asking(Box<PendingCall>, BoxFuture<'static, PermissionReply>),
 }
 
-/// Who let a call run or did not.
+/// Who allowed or refused a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallVerdict {
     pub(super) decision: RecordedDecision,
-    /// Why it did not run.
+    /// Why it did not run; `None` when it was allowed.
     pub(super) denial: Option<&'static str>,
     pub(super) sandboxed: bool,
 }
@@ -57,12 +57,12 @@ impl CallVerdict {
     }
 }
 
-/// Leave to run.
+/// A decision that allows the call.
 fn accepted(source: &'static str, reason: Option<&DecisionReason>) -> RecordedDecision {
     RecordedDecision { decision: "accept", source, reason_type: reason.map(DecisionReason::kind) }
 }
 
-/// Pure: finds the tool and reads its input.
+/// Finds the tool and parses the input, without side effects.
 pub(super) fn parse(used: &ToolUse, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     if let Some(text) = &used.malformed {
         return Err(ToolOutcome::invalid(unreadable(used, text, io)));
@@ -70,7 +70,7 @@ pub(super) fn parse(used: &ToolUse, io: &SessionIo) -> Result<Box<dyn ToolCall>,
     read(used, &used.input, io)
 }
 
-/// What a model is told whose call could not be read: more with every failure in a row.
+/// The error for a call with unreadable input; it gets more detailed with every failure in a row.
 fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     let shown: String = text.chars().take(200).collect();
     let mut told = format!(
@@ -115,7 +115,7 @@ fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn Tool
     tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))
 }
 
-/// A call as it stands before anybody has said anything about it.
+/// Builds the draft of a call, before hooks and rules decide about it.
 pub(super) async fn draft(
     used: &ToolUse,
     call: Box<dyn ToolCall>,
@@ -129,7 +129,7 @@ pub(super) async fn draft(
     CallDraft::new(used, call, used.input.clone(), cancel, io).await
 }
 
-/// What PreToolUse hooks say about each of `calls`, all asked at once.
+/// The decisions of the PreToolUse hooks about `calls`; the hooks of all calls run together.
 pub(super) async fn ask_hooks(calls: &[(&ToolUse, &CallDraft)], io: &mut SessionIo) -> Vec<HookRuling> {
     if !io.hooks.listens(HookEventName::PreToolUse) {
         return calls.iter().map(|_| HookRuling::default()).collect();
@@ -144,7 +144,7 @@ pub(super) async fn ask_hooks(calls: &[(&ToolUse, &CallDraft)], io: &mut Session
     io.before_calls(asked).await
 }
 
-/// Decides; a refusal is told to the host before its result.
+/// Decides about a call. A refusal is sent to the host before the call's result.
 pub(super) async fn decide(
     used: &ToolUse,
     mut draft: CallDraft,
@@ -173,7 +173,7 @@ pub(super) async fn decide(
         }
     };
     match (decision, ruling.kind) {
-        // What a hook wants asked is asked, whatever else would have let it pass.
+        // When a hook wants the user to be asked, the user is asked even if rules would allow the call.
         (PermissionDecision::Allow(_), Some(RulingKind::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
             refuse(used, hook_refusal(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await
         }
@@ -202,7 +202,7 @@ pub(super) async fn decide(
     }
 }
 
-/// A call that cannot succeed is answered before anybody is asked about it, as far as the model may see what that takes.
+/// Answers a call that cannot succeed before anybody is asked about it. Only checks files that the model may read.
 async fn check_first(
     used: &ToolUse,
     mut draft: CallDraft,
@@ -243,7 +243,7 @@ fn hook_refusal(message: &str) -> PermissionRefusal {
     PermissionRefusal { message: message.to_owned(), reason: DecisionReason::Hook(message.to_owned()), path: None }
 }
 
-/// The tool itself wants a person to agree.
+/// The question for a tool that needs a person's consent for every call.
 fn person_refusal(used: &ToolUse) -> PermissionRefusal {
     PermissionRefusal {
         message: format!("Claude requested permissions to use {}, but you haven't granted it yet.", used.name),
@@ -252,7 +252,7 @@ fn person_refusal(used: &ToolUse) -> PermissionRefusal {
     }
 }
 
-/// Whether a hook gave leave beforehand.
+/// Whether a hook allowed the call before the rules were asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PriorApproval {
     None,
@@ -262,18 +262,18 @@ enum PriorApproval {
 /// A call that is not decided yet.
 pub(super) struct CallDraft {
     call: Box<dyn ToolCall>,
-    /// As the model sent it, or as the host changed it.
+    /// The input as the model sent it or as a hook or the host changed it.
     input: Box<RawValue>,
     cancel: CancellationToken,
     confinement: CommandConfinement,
-    /// Where a command is locked in.
+    /// The sandbox a command runs in; `None` outside of one.
     sandbox: Option<Arc<CommandSandbox>>,
-    /// A hook stood in for the person whose answer the call needs.
+    /// A hook answered in place of the person whose answer the call needs.
     answered: bool,
-    /// The person changed what the model proposed.
+    /// The person changed the input that the model proposed.
     changed: bool,
     git_guard: Option<GitGuard>,
-    /// Who let it run, once somebody did.
+    /// Who allowed the call.
     by: RecordedDecision,
 }
 
@@ -304,7 +304,7 @@ impl CallDraft {
         })
     }
 
-    /// The same call with another input, which must be readable like the first.
+    /// The same call with another input, which is parsed and checked again.
     async fn with_input(self, used: &ToolUse, input: Box<RawValue>, io: &SessionIo) -> Result<Self, ToolOutcome> {
         let input = interact::complete_input(&used.name, &input, interact::InputAuthor::Person, io).unwrap_or(input);
         let call = read(used, &input, io)?;
@@ -312,7 +312,7 @@ impl CallDraft {
     }
 }
 
-/// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
+/// Whether a command runs in a sandbox, in which one, and how that affects permissions.
 async fn confine(
     used: &ToolUse,
     input: &RawValue,
@@ -322,7 +322,7 @@ async fn confine(
     let Some(confinement) = &io.watch.sandbox else { return Ok(outside) };
     match wire::names::canonical(&used.name) {
         "Bash" => {}
-        // Its commands have to be allowed as they are, and run inside all the same.
+        // The commands of a skill must be allowed as if unconfined, but they run in the sandbox.
         "Skill" => return Ok((CommandConfinement::Not, session_sandbox(io).await?)),
         _ => return Ok(outside),
     }
@@ -336,7 +336,7 @@ async fn confine(
     }
 }
 
-/// The sandbox for commands that no call names, where there is one.
+/// The sandbox for commands that are not calls; `None` when the session has none.
 pub(super) async fn session_sandbox(io: &SessionIo) -> std::io::Result<Option<Arc<CommandSandbox>>> {
     let Some(confinement) = io.watch.sandbox.as_ref().filter(|c| c.backend().is_some()) else { return Ok(None) };
     Ok(Some(Arc::new(prepare_sandbox(confinement, io).await?.sandbox)))
@@ -352,10 +352,10 @@ async fn prepare_sandbox(confinement: &Arc<SessionSandbox>, io: &SessionIo) -> s
     Ok(made)
 }
 
-/// A call the host was asked about.
+/// A call that the host was asked about.
 pub(super) struct PendingCall {
     draft: CallDraft,
-    /// What the question was about: where every path led when it was posed.
+    /// The path facts at the time of the question: where each path resolved to.
     facts: PathFacts,
 }
 
@@ -365,7 +365,7 @@ impl PendingCall {
     }
 }
 
-/// Somebody must be asked: first the hooks that answer questions, then the host.
+/// Asks for permission: first the PermissionRequest hooks, then the host.
 async fn ask(
     used: &ToolUse,
     mut draft: CallDraft,
@@ -393,7 +393,7 @@ async fn ask(
                     Err(outcome) => return PreparedCall::Settled(outcome),
                 };
             }
-            // Rules that deny or ask, and safety checks, stay in force.
+            // Rules that deny or ask, and safety checks, still apply.
             match decide_access(used, &draft, PriorApproval::Hook, io) {
                 (PermissionDecision::Allow(_), facts) if draft.call.needs_person() => {
                     return ask_host(used, draft, person_refusal(used), facts, io).await;
@@ -468,7 +468,7 @@ async fn ask_host(
     PreparedCall::Asking(Box::new(PendingCall { draft, facts }), Box::pin(reply))
 }
 
-/// What each part of a compound command needs; one alone says nothing that the question does not.
+/// The decision for each part of a compound command; empty for a command with one part.
 fn command_parts(explained: &permission::DecisionExplanation) -> Vec<CommandPart> {
     if explained.parts.len() < 2 {
         return Vec::new();
@@ -481,7 +481,7 @@ fn command_parts(explained: &permission::DecisionExplanation) -> Vec<CommandPart
     explained.parts.iter().map(told).collect()
 }
 
-/// The tool of a server that decides in place of a person.
+/// Asks the MCP tool that decides in place of a person.
 fn ask_tool(
     tool: String,
     used: &ToolUse,
@@ -508,8 +508,8 @@ fn ask_tool(
     })
 }
 
-/// What the host's answer comes to. Its leave covers what it was asked about: a rule that denies still does, and a path
-/// that leads elsewhere by now is asked about again.
+/// Applies the host's answer. Its permission covers what it was asked about: a rule that denies still applies, and
+/// when a path resolves to another place now, the host is asked again.
 pub(super) async fn apply_reply(
     used: &ToolUse,
     pending: PendingCall,
@@ -551,7 +551,7 @@ pub(super) async fn apply_reply(
             ask_host(used, draft, refusal, now, io).await
         }
         (PermissionDecision::Allow(_), now) => guard_git(used, draft, now, io).await,
-        // A person agreed to the command as it is.
+        // A person agreed to this command, so git runs with its normal configuration.
         (PermissionDecision::Ask(_), now) => admit(used, draft, now, io).await,
     }
 }
@@ -577,9 +577,9 @@ fn decide_access(
     (decision, facts)
 }
 
-/// A call that nobody was asked about: git calls that only read get powerless configuration.
+/// Admits a call that nobody was asked about: git commands that only read run with neutral configuration.
 async fn guard_git(used: &ToolUse, mut draft: CallDraft, facts: PathFacts, io: &mut SessionIo) -> PreparedCall {
-    // The sandbox confines whatever git would start.
+    // The sandbox already confines every program that git starts.
     if draft.confinement != CommandConfinement::Sandboxed {
         let accesses = draft.call.access(&io.workspace());
         let name = wire::names::canonical(&used.name);
@@ -601,7 +601,7 @@ async fn admit(used: &ToolUse, draft: CallDraft, facts: PathFacts, io: &mut Sess
 fn record_denial(used: &ToolUse, io: &mut SessionIo) {
     let denial =
         PermissionDenial { tool_name: used.name.clone(), tool_use_id: used.id.clone(), tool_input: used.input.clone() };
-    // An agent has no result of its own: the session's names what it was denied.
+    // Agents have no result message; the session's result lists their denials.
     match io.host.agent_id() {
         Some(_) => io.spawner.agents.record_denial(denial),
         None => io.denials.push(denial),
@@ -639,7 +639,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
             let real = match met {
                 PathDiscovery::Named => sys::real_path::path(path),
                 PathDiscovery::Walked => folders.file(path),
-                // What was decided is what is opened.
+                // The file that is opened must be the one that was decided about.
                 PathDiscovery::Changed => {
                     return facts.real_location(path).is_none_or(|real| sys::real_path::path(path) == real);
                 }
@@ -653,7 +653,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
 }
 
 impl SessionIo {
-    /// The directories as they are now: the shell may have moved.
+    /// The current directories: a shell command may have changed the working directory.
     pub(crate) fn workspace(&self) -> Workspace {
         let cwd = self.state.cwd.lock().clone();
         Workspace { cwd, ..self.directories.clone() }

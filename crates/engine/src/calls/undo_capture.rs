@@ -1,5 +1,5 @@
-//! Saves what a call is about to destroy, and settles the snapshot when the call is over. A call that destroys nothing
-//! costs one look at its accesses. Failing to save never stops a call, but the user hears of it.
+//! Saves what a call is about to destroy and completes the snapshot when the call has ended. For a call that destroys
+//! nothing only its accesses are checked. A failure to save never stops a call, but the user is warned.
 
 mod git;
 mod index;
@@ -15,21 +15,21 @@ use store::{Snapshots, StoreError};
 use sys::Env;
 use tools::{CallContext, ToolCall, ToolOutcome};
 
-/// How long a snapshot is kept when settings do not say how long transcripts are.
+/// Days a snapshot is kept when `cleanupPeriodDays` is not set.
 const SNAPSHOT_DAYS: u64 = 30;
-/// All snapshots together.
+/// Maximum size of all snapshots together, in bytes.
 const STORE_BYTES: u64 = 8 << 30;
-/// Characters of a command in lists and notices.
+/// Maximum length of a command in lists and notices, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// What was saved for a call.
+/// The snapshot made for a call.
 pub(super) struct UndoGuard {
     snapshot: PendingSnapshot,
-    /// The command starts something that may outlive it.
+    /// The command starts a process that may outlive it.
     may_outlive: bool,
 }
 
-/// Saves what `call` may destroy; the result must be handed to `run`.
+/// Saves what `call` may destroy; pass the result to `run`. `None` when nothing was saved.
 pub(super) async fn capture(
     used: &ToolUse,
     call: &dyn ToolCall,
@@ -68,7 +68,7 @@ pub(super) async fn capture(
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
             kept.map(|kept| UndoGuard { snapshot: kept, may_outlive: goes_on })
         }
-        // The user was told once that there is no undo here.
+        // The user has already been warned that this session saves nothing.
         Err(error) if io.transcript.unsaved().is_some() => {
             tracing::debug!(%error, what, "nothing was saved");
             None
@@ -80,10 +80,10 @@ pub(super) async fn capture(
     }
 }
 
-/// Runs the call, then settles what was saved for it.
+/// Runs the call, then completes its snapshot.
 pub(super) async fn run(call: Box<dyn ToolCall>, cx: CallContext, guard: Option<UndoGuard>) -> ToolOutcome {
     let outcome = tools::masking::run(call, cx).await;
-    // While something is still at work, what it will have changed is not known: the snapshot stays as it is.
+    // A background process may still change files, so its snapshot is not completed.
     let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
     if let Some(UndoGuard { snapshot: kept, .. }) = guard.filter(|guard| !guard.may_outlive && !in_background) {
         let settled = tokio::task::spawn_blocking(move || kept.complete()).await;
@@ -96,7 +96,7 @@ pub(super) async fn run(call: Box<dyn ToolCall>, cx: CallContext, guard: Option<
     outcome
 }
 
-/// A `&` that is no part of `&&`, `>&` or `&>`.
+/// Whether the command contains an `&` that is not part of `&&`, `>&`, `&>`, `<&` or `|&`.
 fn has_background(command: &str) -> bool {
     let command = command.as_bytes();
     command.iter().enumerate().any(|(at, byte)| {
@@ -139,7 +139,7 @@ async fn save(
         repositories.extend(git::places(loss, &env).await);
     }
     let work = tokio::task::spawn_blocking(move || {
-        // Its time runs from here.
+        // The time limit of the snapshot starts here.
         let mut draft = begin();
         for (folder, names) in archives {
             places::capture_unpacked(&mut draft, &folder, &names);
@@ -158,7 +158,7 @@ async fn save(
     })
 }
 
-/// What the user must hear: that work which may be gone for good was saved, or that something was not.
+/// The message for the user: that work which may be lost for good was saved, or that something was not.
 fn notice(
     kept: Option<&PendingSnapshot>,
     what: &str,

@@ -1,6 +1,6 @@
-//! `/cd`: the conversation goes on in another directory. Its file moves to that directory's project; settings, trust,
-//! instructions, skills, servers and rules are those of the new place from the next request on. Everything that could refuse is
-//! asked before anything changes.
+//! `/cd`: continues the conversation in another directory. The transcript moves to the project of that directory;
+//! settings, trust, instructions, skills, servers and rules of the new directory apply from the next request on.
+//! Every check that could refuse runs before anything changes.
 
 use super::directories::destination;
 use super::{CommandReply, TypedCommand, begin, finish_local};
@@ -43,7 +43,7 @@ async fn change_directory(
     let elsewhere = session
         .build_relocated(&dir)
         .map_err(|error| format!("The session stays where it is: {} cannot be worked in. {error}", dir.display()))?;
-    // The mark of a session that was put away must not move along.
+    // The mark of an archived session must not move along.
     if let Some(mark) = session.start.unarchive.take() {
         std::fs::remove_file(mark).ok();
     }
@@ -59,7 +59,7 @@ async fn change_directory(
     Ok(CommandReply::for_model(describe_move(&dir, trusted, kept.as_deref(), session)))
 }
 
-/// What ties the session to its place for now.
+/// Why the session cannot leave its directory now.
 fn objection(session: &Session) -> Result<(), String> {
     if session.io.active_worktree.is_some() {
         return Err("The session works in a worktree. It has to leave it (ExitWorktree) before it can move.".into());
@@ -67,7 +67,7 @@ fn objection(session: &Session) -> Result<(), String> {
     if session.uses_cassette() {
         return Err("A session that is recorded or replayed cannot move.".into());
     }
-    // Commands go on wherever the session is; agents and servers belong to their directory.
+    // Shell commands may go on running after a move; agents and servers belong to the directory.
     match session.io.state.tasks.running().iter().find(|task| task.kind != "local_bash") {
         None => Ok(()),
         Some(task) if task.is_agent() => {
@@ -77,7 +77,8 @@ fn objection(session: &Session) -> Result<(), String> {
     }
 }
 
-/// The file goes first: when it cannot, nothing has changed. Metadata of the file that must stay near its end.
+/// Moves the transcript and the session's files. Nothing has changed when this fails. Returns the metadata lines that
+/// must stay near the end of the transcript.
 async fn move_files(session: &mut Session, (from, to): (&Path, &Path), expected: &Path) -> Result<Vec<String>, String> {
     if session.io.transcript.persists() == Persistence::No {
         return Ok(Vec::new());
@@ -99,7 +100,7 @@ async fn move_files(session: &mut Session, (from, to): (&Path, &Path), expected:
     }
 }
 
-/// What the person and the model are told.
+/// The reply for the person and the model.
 fn describe_move(dir: &Path, trusted: bool, kept: Option<&Path>, session: &Session) -> String {
     let mut text = format!(
         "The session works in {} now: relative paths and commands start there, and its settings, instructions and rules count.",

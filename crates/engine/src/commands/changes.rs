@@ -1,4 +1,4 @@
-//! Commands that change something about the session itself: its name, its rules, its mode; and the way out of it as text.
+//! Commands that change the session itself (its name, rules or mode), and `/export`.
 
 use super::{CommandReply, TypedCommand, begin, finish_local, show};
 use crate::command::Prompt;
@@ -13,10 +13,10 @@ use wire::control::{PermissionUpdate, UpdatedRule};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, SettingsSource};
 
-/// Longest name of a session.
+/// Maximum length of a session name, in characters.
 const NAME_LIMIT: usize = 200;
 
-/// What may be a session's name: one line, no control characters, not too long.
+/// `text` as a session name: one line, no control characters, cut at the maximum length.
 pub(crate) fn session_name(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     clean.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_LIMIT).collect()
@@ -80,7 +80,7 @@ pub(super) async fn permissions(session: &mut Session, arguments: &str) -> Comma
     }
 }
 
-/// `/plan`: the mode at once; with a description, a turn that plans it.
+/// `/plan`: switches to plan mode; with a description, also starts a turn with it.
 pub(super) async fn plan(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     session.io.apply_chosen_mode().await;
     session.io.set_mode(PermissionMode::Plan).await;
@@ -95,7 +95,7 @@ pub(super) async fn plan(session: &mut Session, typed: TypedCommand, prompt: Pro
     finish_local(session, &typed, turn, said).await;
 }
 
-/// The conversation as text on the spot, or in a file whose ending names the format.
+/// Returns the conversation as text, or writes it to a file whose extension selects the format.
 pub(super) async fn export(session: &Session, file: &str) -> CommandReply {
     if file.is_empty() {
         return CommandReply::for_user(as_text(session));
@@ -118,7 +118,7 @@ pub(super) async fn export(session: &Session, file: &str) -> CommandReply {
     }
 }
 
-/// The transcript with everything up to now.
+/// The path of the transcript, flushed, and the heading of the export.
 async fn recorded(session: &Session) -> Result<(PathBuf, ExportHeading), String> {
     const NO_TRANSCRIPT: &str = "There is no transcript of this conversation yet; only text can be exported.";
     let transcript = session.io.transcript.file().ok_or(NO_TRANSCRIPT)?.to_path_buf();
@@ -134,7 +134,7 @@ async fn recorded(session: &Session) -> Result<(PathBuf, ExportHeading), String>
     Ok((transcript, heading))
 }
 
-/// Never over a file that is there.
+/// Fails when the file exists.
 fn write_new(path: &Path, write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> std::io::Result<()> {
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
     let mut file = std::io::BufWriter::new(file);
@@ -142,7 +142,7 @@ fn write_new(path: &Path, write: impl FnOnce(&mut dyn std::io::Write) -> std::io
     std::io::Write::flush(&mut file)
 }
 
-/// What was said, without what stands beside the conversation.
+/// The prompts, answers and calls of the conversation, without reminders.
 fn as_text(session: &Session) -> String {
     let mut text = String::new();
     for turn in session.context.history().turns() {

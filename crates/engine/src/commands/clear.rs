@@ -1,5 +1,5 @@
-//! `/clear`: another conversation behind the same host. It has an id, a file, totals and a plan of its own; what belongs to the
-//! process (settings, servers, hooks, mode, model) stays.
+//! `/clear`: starts a new conversation for the same host. It gets a new id, transcript, totals and plan; what belongs
+//! to the process (settings, servers, hooks, mode, model) stays.
 
 use super::changes::{session_name, set_name};
 use super::{TypedCommand, begin};
@@ -53,7 +53,7 @@ pub(super) async fn run(session: &mut Session, typed: TypedCommand, prompt: Prom
     result::conclude(session, turn, EndReason::Completed).await;
 }
 
-/// Where a conversation keeps its things.
+/// The paths of one conversation.
 struct ConversationPaths {
     transcript: PathBuf,
     session_dir: PathBuf,
@@ -62,7 +62,7 @@ struct ConversationPaths {
 }
 
 impl Session {
-    /// What the old conversation still runs ends with it, unheard.
+    /// Stops the background tasks of the old conversation and discards their events.
     async fn stop_background(&mut self) {
         self.io.spawner.agents.stop_all_for_user().await;
         self.io.state.tasks.stop_all().await;
@@ -70,7 +70,7 @@ impl Session {
         self.io.pending_notices.clear();
     }
 
-    /// Everything that is a conversation's own begins anew under `id`.
+    /// Resets everything that belongs to one conversation and continues under the new `id`.
     fn begin_conversation(&mut self, id: &str) {
         let places = self.places(id);
         let io = &mut self.io;

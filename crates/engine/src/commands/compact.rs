@@ -1,4 +1,4 @@
-//! `/compact`: a turn without a question to the model, beside the summary itself.
+//! `/compact`: a turn whose only request to the model is the summary.
 
 use super::{begin, stdout};
 use crate::command::Prompt;
@@ -53,7 +53,7 @@ pub(super) async fn run(session: &mut Session, instructions: Option<String>, pro
     result::conclude(session, turn, reason).await;
 }
 
-/// The command and what it printed, as readers of transcripts know them.
+/// Records the command and its output in the format that readers of transcripts expect.
 async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<(), StoreError> {
     session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
     session.inject(&prompts::command("compact", arguments), PromptSource::Local).await?;

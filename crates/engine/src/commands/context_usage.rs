@@ -1,4 +1,5 @@
-//! `/context`: what fills the window. Estimates of our own, made without a request; header, rows and free space agree.
+//! `/context`: what fills the context window. The numbers are estimates made without a request; total, rows and free
+//! space are consistent.
 
 use crate::context::ModelContext;
 use crate::session::{Session, SessionIo};
@@ -7,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt::Write;
 
-/// How the window is used now.
+/// How the context window is used now.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ContextReport {
     pub model: String,
@@ -21,7 +22,7 @@ pub(crate) struct ContextReport {
     pub memory_files: Vec<MemoryFileTokens>,
     pub agents: Vec<AgentTokens>,
     pub skills: Vec<SkillTokens>,
-    /// Where the conversation is summarised by itself; `None` when it is not.
+    /// The token count at which the conversation is compacted automatically; `None` when it is not.
     #[serde(skip)]
     pub compacts_at: Option<u64>,
     #[serde(skip)]
@@ -90,7 +91,7 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
     let agents = agents(io);
     let used = |parts: &[ToolTokens]| parts.iter().map(|part| part.tokens).sum::<u64>();
     let memory: u64 = memory_files.iter().map(|file| file.tokens).sum();
-    // Before the first prompt: what the first request will weigh.
+    // Before the first prompt this includes what the first request will add.
     let total = context.tokens() + context.unsent_tokens() + io.skills.unsent_tokens();
     let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
     let taught: u64 = skills.iter().map(|skill| skill.tokens).sum();
@@ -125,7 +126,7 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
     }
 }
 
-/// The user's and the project's own.
+/// The declared agent types, without the built-in ones.
 fn agents(io: &SessionIo) -> Vec<AgentTokens> {
     let part = |agent: &std::sync::Arc<config::agents::AgentDefinition>| AgentTokens {
         tokens: estimate::text(agent.name.len() + agent.description.len()),
@@ -135,7 +136,7 @@ fn agents(io: &SessionIo) -> Vec<AgentTokens> {
     io.spawner.agents.declared_types().iter().map(part).collect()
 }
 
-/// As Markdown, with its structured twin. Neither is ever sent to the model.
+/// The report as Markdown and as JSON. Neither is ever sent to the model.
 pub(super) fn report(session: &mut Session, arguments: &str) -> (String, Option<Box<RawValue>>) {
     let measured = measure(&mut session.context, &session.io);
     let twin = wire::raw::to_raw(&measured).ok();

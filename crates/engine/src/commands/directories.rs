@@ -1,4 +1,4 @@
-//! `/add-dir`: more room to work in, for this session; and where `/cd` may go.
+//! `/add-dir`: adds a working directory to this session; also checks the destination of `/cd`.
 
 use super::CommandReply;
 use crate::session::{Session, SessionIo};
@@ -23,7 +23,7 @@ pub(super) async fn add_dir(session: &mut Session, path: &str) -> CommandReply {
     CommandReply::for_model(format!("{directory} is a working directory of this session now."))
 }
 
-/// The directory that `/cd` may go to, or why it may not.
+/// The directory that `/cd` may move to, or why it may not.
 pub(super) fn destination(io: &SessionIo, path: &str) -> Result<PathBuf, String> {
     let rules = io.watch.rules();
     if let Some(rule) = rules.iter().find(|rule| rule.behaviour == RuleBehaviour::Deny && is_bare(rule)) {
@@ -36,7 +36,7 @@ pub(super) fn destination(io: &SessionIo, path: &str) -> Result<PathBuf, String>
     }
 }
 
-/// The real place of a directory that exists.
+/// The resolved path of an existing directory.
 fn directory(io: &SessionIo, path: &str, usage: &str) -> Result<PathBuf, String> {
     if path.is_empty() {
         return Err(format!("Which directory? Usage: {usage}"));
@@ -66,7 +66,7 @@ async fn grant_directory(io: &mut SessionIo, dir: &Path) {
     io.grant(vec![update]).await;
 }
 
-/// The specifier of a `Cd` rule, `*` for a bare one.
+/// The specifier of a `Cd` rule, `*` for a bare one; `None` for other rules.
 fn specifier(rule: &RuleText) -> Option<&str> {
     match permission::rule::split_rule(&rule.text) {
         Ok(("Cd", specifier)) => Some(specifier.unwrap_or("*")),
@@ -78,7 +78,8 @@ fn is_bare(rule: &RuleText) -> bool {
     specifier(rule) == Some("*")
 }
 
-/// `Cd` rules: any allow rule makes a list of it, and a deny rule covers every name the place has on the way to it.
+/// Applies `Cd` rules: once there is an allow rule, only listed directories are allowed; a deny rule is checked
+/// against every path that links lead through.
 fn refusal(rules: &[RuleText], given: &Path, real: &Path, io: &SessionIo) -> Option<String> {
     let hops = link_chain(given, real);
     let denied = rules.iter().filter(|rule| rule.behaviour == RuleBehaviour::Deny);
@@ -92,7 +93,7 @@ fn refusal(rules: &[RuleText], given: &Path, real: &Path, io: &SessionIo) -> Opt
     (!fits).then(|| format!("{} is not among the directories that Cd rules allow.", real.display()))
 }
 
-/// Every name on the way from `given` to `real`.
+/// Every path from `given` to `real`, following symlinks.
 fn link_chain(given: &Path, real: &Path) -> Vec<PathBuf> {
     const MAX_HOPS: usize = 40;
     let mut all = vec![given.to_path_buf(), real.to_path_buf()];
@@ -105,7 +106,7 @@ fn link_chain(given: &Path, real: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whether a `Cd` rule names this directory. Its patterns are those of Read rules.
+/// Whether a `Cd` rule matches this directory. The patterns are those of Read rules.
 fn rule_covers(rule: &RuleText, dir: &Path, io: &SessionIo) -> bool {
     let Some(pattern) = specifier(rule).filter(|pattern| *pattern != "*") else { return false };
     let as_read = RuleText { text: format!("Read({pattern})"), behaviour: RuleBehaviour::Allow, ..rule.clone() };

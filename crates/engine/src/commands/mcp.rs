@@ -1,5 +1,5 @@
-//! `/mcp`: the servers of the session, and what a person may want of them. Switching one off holds for the folder, also
-//! in later sessions.
+//! `/mcp`: lists the MCP servers of the session, reconnects one, or switches one on or off. A switch is saved for the
+//! folder and applies to later sessions too.
 
 use super::CommandReply;
 use crate::session::Session;
@@ -48,7 +48,7 @@ pub(super) async fn run(session: &mut Session, arguments: &str, token: &Cancella
     Some(CommandReply::for_user(text.trim_start().to_owned()))
 }
 
-/// `None` when the process is being stopped or the user does not want to wait.
+/// `None` when the process is being stopped or the user interrupts.
 async fn wait<T>(session: &mut Session, work: impl Future<Output = T>, token: &CancellationToken) -> Option<T> {
     tokio::select! {
         done = session.control.during(work) => done,
@@ -56,7 +56,8 @@ async fn wait<T>(session: &mut Session, work: impl Future<Output = T>, token: &C
     }
 }
 
-/// Remembers the choice for this folder; why it is not remembered. What a host or the command line declares is theirs.
+/// Saves the choice for this folder; returns a message when it could not be saved. Servers of a host, an agent or the
+/// command line are not saved.
 async fn save_choice(session: &Session, view: &ServerView, standing: ServerSwitch) -> Option<String> {
     use wire::mcp::McpScope;
     if matches!(view.scope, McpScope::Flag | McpScope::Host | McpScope::Agent) {

@@ -1,5 +1,5 @@
-//! A command that a person typed at their terminal. It runs as typed, without a question: whoever types it could type it
-//! anywhere. Its output passes the mask like that of any command, is shown, and is told to the model.
+//! A shell command that a person typed at their terminal. It runs without a permission question: the person could run
+//! it anywhere. Its output is masked like that of any command, shown, and sent to the model.
 
 use super::begin;
 use crate::calls;
@@ -20,7 +20,7 @@ pub(super) async fn run(session: &mut Session, prompt: Prompt, then: ShellOutput
     if let Some(live) = &session.io.live_record {
         live.set_status(LiveStatus::Shell);
     }
-    // Dropped where it stands when the process must stop, which kills it.
+    // When the process must stop, the future is dropped, which kills the command.
     let Some(outcome) = execute(session, &command, &token).await else { return };
     let output = outcome.content.text().into_owned();
     session.io.host.system(SystemBody::LocalCommandOutput { content: output.clone() }).await;
@@ -30,7 +30,7 @@ pub(super) async fn run(session: &mut Session, prompt: Prompt, then: ShellOutput
     );
     let Ok(content) = wire::raw::to_raw(&said) else { return };
     let prompt = Prompt { content, verbatim: true, shell: None, ..prompt };
-    // Who stops a command does not want an answer to it.
+    // After an interrupt the user does not want an answer.
     if then == ShellOutputUse::Answered && !session.control.is_interrupted() {
         Box::pin(turn::run(session, TurnOpener::Prompt(prompt))).await;
         return;

@@ -1,4 +1,4 @@
-//! Commands that only show how things stand. None of them reaches the model.
+//! Commands that only show state. Their replies are not sent to the model.
 
 use super::CommandReply;
 use super::context_usage::thousands;
@@ -21,7 +21,7 @@ pub(super) fn help(io: &SessionIo) -> CommandReply {
     CommandReply::for_user(text)
 }
 
-/// What a skill is for, with where it comes from, as hosts show it.
+/// The description of a skill and its scope, as hosts show it.
 pub(super) fn described(skill: &Skill) -> String {
     let text = skill.description.clone().or_else(|| skill.label.clone()).unwrap_or_default();
     let from = match skill.scope {

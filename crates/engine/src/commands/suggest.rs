@@ -1,4 +1,4 @@
-//! A command nobody knows: which ones may have been meant. The prompt itself goes to the model as it is.
+//! Suggestions for an unknown command. The prompt itself is sent to the model unchanged.
 
 use super::listing;
 use crate::prompts;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 const MAX_SUGGESTIONS: usize = 5;
 
-/// What stands beside a prompt that looks like a command and is none.
+/// The note beside a prompt that looks like a command but is none.
 pub(crate) fn suggest(text: &str, io: &SessionIo) -> Option<Attachment> {
     let name = unknown_name(text)?;
     if !io.facts.has_commands {
@@ -31,7 +31,7 @@ pub(crate) fn suggest(text: &str, io: &SessionIo) -> Option<Attachment> {
     Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
 }
 
-/// A first word that could be a command's name: no path, no number.
+/// The first word of `text` when it could be a command name: no path, no number.
 fn unknown_name(text: &str) -> Option<&str> {
     let word = text.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
@@ -53,7 +53,7 @@ fn nearest(name: &str, known: &[String]) -> Vec<String> {
     scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name.clone()).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours.
+/// Edit distance: insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];

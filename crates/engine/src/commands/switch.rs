@@ -1,4 +1,4 @@
-//! `/model`, `/effort`, `/autocompact`: choices that hold for the session and are saved nowhere.
+//! `/model`, `/effort` and `/autocompact`: choices that apply to this session and are not saved.
 
 use super::CommandReply;
 use super::context_usage::thousands;
@@ -43,7 +43,8 @@ pub(super) async fn model(session: &mut Session, wanted: &str, token: &Cancellat
 }
 
 impl Session {
-    /// Switches the model from the next request on; the id, or why not. Hooks may refuse. `None` when the process must stop.
+    /// Switches the model from the next request on. Returns its id, or why it was not switched; hooks may refuse.
+    /// `None` when the process must stop.
     pub(crate) async fn switch_model(
         &mut self,
         wanted: &str,

@@ -1,5 +1,5 @@
-//! Every slash command the program knows, one row each: those that work, those that need a terminal, and those that are
-//! not there, with the reason. Help, `system/init` and the list for hosts are made from it.
+//! All slash commands, one row each: those that work, those that need a terminal, and those that are missing, with
+//! the reason. Help, `system/init` and the list for hosts are made from it.
 
 /// What a typed command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub(crate) enum CommandAction {
     Usage,
     /// Becomes a prompt with this text.
     Expand(&'static str),
-    /// Only where a person sits at a terminal.
+    /// Works only in the terminal interface.
     Terminal,
-    /// Answers with where to look instead, or why it is missing.
+    /// Replies with where to look instead, or why the command is missing.
     Elsewhere(&'static str),
 }
 
@@ -39,19 +39,19 @@ pub(crate) enum CommandAction {
 pub(crate) struct CommandRow {
     pub name: &'static str,
     pub aliases: &'static [&'static str],
-    /// What may follow the name.
+    /// The arguments, as shown in help.
     pub hint: &'static str,
     pub help: &'static str,
     pub action: CommandAction,
 }
 
 impl CommandRow {
-    /// Whether menus and hosts are told of it.
+    /// Whether menus and hosts list it.
     pub(crate) fn is_listed(&self) -> bool {
         !matches!(self.action, CommandAction::Terminal | CommandAction::Elsewhere(_))
     }
 
-    /// Whether a skill of the same name goes before it.
+    /// Whether a skill of the same name takes precedence.
     pub(crate) fn yields_to_skill(&self) -> bool {
         matches!(self.action, CommandAction::Terminal | CommandAction::Elsewhere(_) | CommandAction::Expand(_))
     }
@@ -107,7 +107,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("tasks", &["bashes"], "", "List what runs in the background", CommandAction::Tasks),
     row("todos", &[], "", "Show the model's task list", CommandAction::Todos),
     row("usage", &["cost", "stats"], "", "What this session has cost", CommandAction::Usage),
-    // Only at a terminal.
+    // Terminal only.
     row("color", &[], "[color]", "Colour of the prompt bar", CommandAction::Terminal),
     row("copy", &[], "[N]", "Copy an answer", CommandAction::Terminal),
     row("diff", &[], "", "Browse uncommitted changes", CommandAction::Terminal),
@@ -121,7 +121,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("theme", &[], "", "Colours", CommandAction::Terminal),
     row("tui", &[], "[default|fullscreen]", "Renderer", CommandAction::Terminal),
     row("voice", &[], "[hold|tap|off]", "Dictation", CommandAction::Terminal),
-    // Answered with a pointer.
+    // Answered with a pointer to something else.
     row("config", &["settings"], "[key=value]", "Settings", CommandAction::Elsewhere("Use `gimlet config get|set|list|explain` in a shell.")),
     row("doctor", &["checkup"], "", "Diagnose", CommandAction::Elsewhere("Use `gimlet doctor` in a shell.")),
     row("login", &[], "", "Sign in", CommandAction::Elsewhere("Use `gimlet auth login` in a shell.")),
@@ -133,7 +133,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("sandbox", &[], "", "Sandbox", CommandAction::Elsewhere("Use `gimlet sandbox status` in a shell; settings below `sandbox` switch it on.")),
     row("ultraplan", &[], "", "Planning", CommandAction::Elsewhere("Use /plan.")),
     row("vim", &[], "", "Vim keys", CommandAction::Elsewhere("Set it with `gimlet config set editorMode vim`.")),
-    // Not there.
+    // Missing.
     row("advisor", &[], "", "", HOSTED),
     row("artifacts", &[], "", "", HOSTED),
     row("auto-mode-setup", &[], "", "", CommandAction::Elsewhere("There is no auto mode: it would need a classifier.")),

@@ -1,4 +1,5 @@
-//! What the model is told again after a compaction: files it had read, its open work, what runs in the background.
+//! What is sent to the model again after a compaction: files it had read, its open work, and what runs in the
+//! background.
 
 use crate::prompts;
 use crate::session::{Attachment, SessionIo};
@@ -6,10 +7,10 @@ use model::estimate;
 use std::path::Path;
 
 const MAX_FILES: usize = 5;
-/// Files are part of a budget; no single one takes more than this many tokens.
+/// Files share a budget; no single file takes more than this many tokens.
 const MAX_FILE_TOKENS: u64 = 5_000;
 
-/// Edits need a read of what is in the context: only the files shown here stay read.
+/// Only the files attached here still count as read: an edit requires that the context contains the file.
 pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
     let mut left = budget;
     let mut shown = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
     notes
 }
 
-/// As it is now, unless a rule has come to hide it.
+/// The current content of the file; `None` when a rule hides it or it is too large.
 fn readable(path: &Path, io: &SessionIo) -> Option<String> {
     if io.policy.hides(path, &sys::real_path::path(path)) {
         return None;

@@ -1,5 +1,5 @@
-//! What a host wants changed in the session. Noted at once, carried out by the session between two phases: the next
-//! request to the model already follows it.
+//! The changes a host requested. They are recorded at once and applied by the session between two phases, before its
+//! next request to the model.
 
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -7,33 +7,33 @@ use wire::control::FieldChange;
 
 #[derive(Debug, Default)]
 pub(crate) struct SessionChanges {
-    /// The main model; `Reset` is the session's default.
+    /// The main model; `Reset` restores the session's default.
     pub model: FieldChange<String>,
-    /// 0 is off.
+    /// The thinking budget in tokens; 0 turns thinking off.
     pub thinking_tokens: FieldChange<u32>,
     pub thinking_display: FieldChange<String>,
     pub effort: FieldChange<String>,
-    /// The definition the main thread runs as.
+    /// The agent definition the main thread runs as.
     pub agent: FieldChange<String>,
-    /// The flag layer as it is from now on.
+    /// The new flag layer of the settings.
     pub flag_settings: Option<Map<String, Value>>,
-    /// The mode may be another one.
+    /// The host chose a permission mode.
     pub mode: bool,
-    /// Rules, modes and directories, in order.
+    /// Rules, modes and directories to change, in order.
     pub updates: Vec<wire::control::PermissionUpdate>,
     /// Agent definitions of a later `initialize`.
     pub agents: Option<Vec<config::agents::AgentDefinition>>,
-    /// The running set of background tasks is to be told again.
+    /// Send the list of running background tasks again.
     pub tasks: bool,
     /// Repositories below the session's directories that the host works with.
     pub repositories: Vec<PathBuf>,
-    /// Credentials are looked for anew.
+    /// Load credentials again.
     pub credentials: Option<config::credentials::CredentialOptions>,
-    /// Questions on the side, with the ids of their requests.
+    /// Side questions with the ids of their requests.
     pub questions: Vec<(String, String)>,
-    /// The prompt of the turn that was stopped is taken back.
+    /// Remove the prompt of the interrupted turn.
     pub retract: bool,
-    /// Hooks are to hear of it.
+    /// A notification to run hooks for.
     pub notice: Option<wire::control::NotifyRequest>,
 }
 
@@ -57,7 +57,8 @@ impl SessionChanges {
     }
 }
 
-/// A value of the flag layer that also changes the running session.
+/// The change of the running session that follows from a value of the flag layer; anything but a name other than
+/// `default` is a reset.
 pub(super) fn flag_change(value: &Value) -> FieldChange<String> {
     value
         .as_str()

@@ -1,20 +1,20 @@
-//! What fills the context window, by our own count: no request to the model is made for it.
+//! What fills the context window, by our own estimate: no request to the model is made for it.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Tokens by what they are for, as they stood after the last step.
+/// Estimated tokens by category, after the last step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ContextUsage {
     pub model: String,
-    /// Of the model.
+    /// The window of the model.
     pub window: u64,
-    /// Where compaction begins; `None` when it is off.
+    /// The size at which the conversation is compacted automatically; `None` when it is not.
     pub compact_at: Option<u64>,
     pub system: u64,
     pub tools: u64,
-    /// Everything in the conversation, what is listed below included.
+    /// Everything in the conversation, including memory files and skills.
     pub messages: u64,
     pub memory: Vec<(PathBuf, &'static str, u64)>,
     pub agents: Vec<(String, &'static str, u64)>,
@@ -22,13 +22,13 @@ pub(crate) struct ContextUsage {
     pub mcp_tools: Vec<ServerToolUsage>,
 }
 
-/// A tool of a server, as it counts.
+/// An MCP tool and its estimated tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerToolUsage {
     pub name: String,
     pub server: String,
     pub tokens: u64,
-    /// Its schema is part of every request; otherwise the model has to ask for it, and it weighs nothing.
+    /// Its schema is part of every request; otherwise the model must search for it first and it counts nothing.
     pub is_loaded: bool,
 }
 
@@ -45,12 +45,12 @@ const GRID_CELLS: usize = 100;
 const GRID_COLUMNS: usize = 10;
 
 impl ContextUsage {
-    /// What the next request weighs.
+    /// Estimated tokens of the next request.
     pub(crate) fn total(&self) -> u64 {
         self.system + self.tools + self.messages + self.server_tokens()
     }
 
-    /// Counts the tools of servers apart from the others.
+    /// Counts MCP tools separately from the other tools.
     pub(crate) fn take_server_tools(&mut self, tools: Vec<ServerToolUsage>) {
         self.mcp_tools = tools;
         self.tools = self.tools.saturating_sub(self.server_tokens());
@@ -128,7 +128,7 @@ impl ContextUsage {
         })
     }
 
-    /// A hundred squares, filled in the order of the categories.
+    /// A hundred cells, filled in the order of the categories.
     fn grid(&self, categories: &[UsageCategory]) -> Vec<Vec<Value>> {
         let mut cells = Vec::with_capacity(GRID_CELLS);
         let window = self.window.max(1);

@@ -1,4 +1,4 @@
-//! Requests of the host, one row each.
+//! Handles the control requests of the host, one match arm each.
 
 use super::changes::SessionChanges;
 use super::{HostConnection, SessionControl};
@@ -11,14 +11,14 @@ use wire::control::{ControlResponse, FieldChange, HostRequest, InterruptRequest,
 use wire::entry::{MetaEntry, TranscriptEntry};
 use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
-/// What `system/init` and the reply to `initialize` promise.
+/// The capabilities announced by `system/init` and the reply to `initialize`.
 pub(crate) const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
 
-/// Why a request cannot be met.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestRefusal {
     pub error: String,
-    /// For programs.
+    /// A machine-readable code; `None` for most refusals.
     pub code: Option<&'static str>,
 }
 
@@ -28,14 +28,14 @@ impl RequestRefusal {
     }
 }
 
-/// What becomes of a request.
+/// How a request is answered.
 pub(super) enum RequestOutcome {
     Now(Value),
     /// A finished answer.
     Response(ControlResponse),
     Later(BoxFuture<'static, Result<Value, RequestRefusal>>),
     Refused(RequestRefusal),
-    /// Answered by the session.
+    /// The session will answer it.
     Noted,
 }
 
@@ -44,7 +44,7 @@ impl RequestOutcome {
         Self::Refused(RequestRefusal::new(error))
     }
 
-    /// Work that reads files, off the runtime.
+    /// Runs work that reads files on a blocking thread.
     pub(super) fn later(work: impl FnOnce() -> Result<Value, RequestRefusal> + Send + 'static) -> Self {
         Self::Later(Box::pin(async move {
             match tokio::task::spawn_blocking(work).await {
@@ -75,7 +75,7 @@ impl SessionControl {
         }
     }
 
-    /// A title that the host has just given, for whoever reads the stream.
+    /// Announces a title that the host has just set on the event stream.
     async fn tell_title(&mut self) {
         let (Some(title), Some(front)) = (self.title.take(), &self.host) else { return };
         let body = SystemBody::SessionTitleChanged { title };
@@ -91,7 +91,7 @@ impl SessionControl {
         }
     }
 
-    /// The receipt goes out before anything of the turn's end.
+    /// Sends the receipt before any message about the end of the turn.
     async fn interrupt_for(&mut self, request_id: &str, asked: InterruptRequest) {
         let before = self.queue.backlog();
         let cancelled = (asked.cancel_queued == Some(true)).then(|| self.queue.clear());
@@ -137,7 +137,7 @@ impl SessionControl {
             }
             HostRequest::GetBinaryVersion => RequestOutcome::Now(json!({"version": wire::version::COMPAT})),
             HostRequest::StopTask(asked) => {
-                // One that is not running is stopped already.
+                // A task that does not run is already stopped.
                 front.handles.agents.stop_for_user(&asked.task_id);
                 RequestOutcome::Now(json!({}))
             }
@@ -192,7 +192,7 @@ impl SessionControl {
             HostRequest::RetractPrompt => self.change_later(|wishes| wishes.retract = true),
             HostRequest::ListPermissionRules => self.rules(front),
             HostRequest::UpdatePermissions(asked) => {
-                // In force for the next call, in agents too; saved between two phases.
+                // Applies to the next call, also in agents; saved between two phases.
                 let mut seen = usize::MAX;
                 front.handles.agents.grant(&asked.updates, &mut seen);
                 self.changes.updates.extend(asked.updates);
@@ -214,7 +214,7 @@ impl SessionControl {
 }
 
 impl SessionControl {
-    /// Carried out between two phases.
+    /// Records a change that the session applies between two phases.
     fn change_later(&mut self, change: impl FnOnce(&mut SessionChanges)) -> RequestOutcome {
         change(&mut self.changes);
         RequestOutcome::Now(json!({}))

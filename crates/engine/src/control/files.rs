@@ -1,5 +1,4 @@
-//! Requests about files. A host reads what the rules of the session let the Read tool read without a question, and nothing
-//! else.
+//! Requests about files. A host may read only what the session's rules let the Read tool read without a question.
 
 use super::dispatch::{RequestOutcome, RequestRefusal};
 use super::{HostConnection, SessionControl};
@@ -12,11 +11,11 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use wire::control::{ReadFile, SeedReadState};
 
-/// How much of a file a host gets when it does not say.
+/// Bytes of a file a host gets by default.
 const DEFAULT_READ_BYTES: u64 = 1_000_000;
-/// The most it may ask for: the answer is one line.
+/// Maximum number of bytes a host may ask for: the answer is one line.
 const MAX_READ_BYTES: u64 = 16 << 20;
-/// The end of a task's output.
+/// Bytes returned from the end of a task's output.
 const OUTPUT_TAIL_BYTES: u64 = 8 * 1024;
 
 impl SessionControl {
@@ -26,7 +25,7 @@ impl SessionControl {
         RequestOutcome::later(move || read(&policy, &cwd, &asked))
     }
 
-    /// A file the host has shown to the model counts as read, when it is still the one that was shown.
+    /// Marks a file that the host has shown to the model as read, if it has not changed since.
     pub(super) fn seed_read(front: &HostConnection, asked: SeedReadState) -> RequestOutcome {
         let (cwd, state) = (front.handles.cwd.clone(), Arc::clone(&front.handles.state));
         RequestOutcome::later(move || {
@@ -83,7 +82,7 @@ fn read(policy: &Policy, cwd: &Path, asked: &ReadFile) -> Result<Value, RequestR
     Ok(reply)
 }
 
-/// The file as it was named, when a Read call of the model would not even be asked about.
+/// The resolved path of a file, when a Read call of the model would be allowed without a question.
 fn may_read(policy: &Policy, cwd: &Path, named: &str) -> Result<PathBuf, RequestRefusal> {
     let path = cwd.join(named);
     let accesses = [Access::ReadPath(path.clone())];
@@ -91,7 +90,7 @@ fn may_read(policy: &Policy, cwd: &Path, named: &str) -> Result<PathBuf, Request
     let request = PermissionQuery::new("Read", &accesses).with_input(&input);
     let facts = crate::facts::gather(policy, &request, cwd);
     match policy.decide(&request, &facts) {
-        // What was decided is what is opened.
+        // The path that was decided about is the one that is opened.
         PermissionDecision::Allow(_) => Ok(facts.real_location(&path).map_or(path.clone(), Path::to_path_buf)),
         PermissionDecision::Deny(refusal) | PermissionDecision::Ask(refusal) => {
             Err(RequestRefusal::new(refusal.message))

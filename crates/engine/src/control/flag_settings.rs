@@ -1,5 +1,5 @@
-//! The host's own layer of settings. Changed as a whole or not at all: a value that does not fit refuses the call. What it
-//! grants is the host's to grant; what files say meanwhile is held back as it always is.
+//! The flag layer of the settings, which the host controls. A change is applied as a whole or refused when a value is
+//! invalid. What it grants counts; settings files that changed meanwhile cannot grant more than before.
 
 use super::dispatch::{RequestOutcome, RequestRefusal};
 use super::{HostConnection, SessionControl};
@@ -11,7 +11,7 @@ use wire::control::UpdateSettings;
 use wire::settings::SettingsSource;
 
 impl SessionControl {
-    /// Top-level keys replace what was there; null takes one back.
+    /// Top-level keys replace earlier values; null removes a key.
     pub(super) fn apply_flag_settings(&mut self, asked: &Map<String, Value>) -> RequestOutcome {
         let Some(front) = &mut self.host else { return RequestOutcome::refused("There is no host here") };
         let changed = match merge_flag_settings(front, asked) {
@@ -32,7 +32,7 @@ impl SessionControl {
         RequestOutcome::Now(json!({}))
     }
 
-    /// Writes a settings file; only what a host may choose for the user.
+    /// Writes to a settings file, limited to the keys a host may set for the user.
     pub(super) fn update_settings(front: &HostConnection, asked: &UpdateSettings) -> RequestOutcome {
         let (source, allowed) = match asked.source.as_str() {
             "localSettings" => (SettingsSource::Local, "outputStyle"),
@@ -56,7 +56,7 @@ impl SessionControl {
     }
 }
 
-/// The layer as it would be, if everything in it fits.
+/// The layer with the changes; an error when a value is invalid.
 fn merge_flag_settings(
     front: &HostConnection,
     asked: &Map<String, Value>,
@@ -70,7 +70,7 @@ fn merge_flag_settings(
             layer.insert(key.clone(), value.clone());
         }
     }
-    // `max` is for sessions only, so files may not say it.
+    // `max` is valid for a session but not in files.
     let mut written = layer.clone();
     written.retain(|key, value| !(key == "effortLevel" && value == "max"));
     let selection =
@@ -85,7 +85,7 @@ fn merge_flag_settings(
     }
 }
 
-/// What the session can be switched to.
+/// Whether the session can switch to this value.
 fn check(front: &HostConnection, key: &str, value: &Value) -> Result<(), RequestRefusal> {
     match (key, value) {
         (_, Value::Null) | ("model", Value::String(_)) => Ok(()),
@@ -98,7 +98,7 @@ fn check(front: &HostConnection, key: &str, value: &Value) -> Result<(), Request
     }
 }
 
-/// `--settings` as an object; a path is read once more.
+/// `--settings` as an object; a file is read again.
 fn current_flag_settings(selection: &SettingsSelection) -> Map<String, Value> {
     let Some(given) = &selection.settings else { return Map::new() };
     let text = if given.trim_start().starts_with('{') {

@@ -21,25 +21,25 @@ use wire::control::Account;
 use wire::settings::Settings;
 
 pub(crate) struct SessionHandles {
-    /// Requests may come: the host writes more than one prompt.
+    /// True when the host uses stream-json input and may send control requests.
     pub accepts_requests: bool,
     pub session_id: String,
     pub cwd: PathBuf,
-    /// Without the settings' own variables.
+    /// The environment without the variables that settings set.
     pub base_env: Env,
     pub env: Env,
     pub selection: SettingsSelection,
     pub roots: Option<DefinitionRoots>,
     pub catalog: Arc<ModelCatalog>,
-    /// As the session began with.
+    /// The settings at the start of the session.
     pub settings: Arc<Settings>,
     pub skill_overrides: BTreeMap<String, String>,
     pub reduced: HookRestriction,
-    /// Shares its totals with the session's.
+    /// Shares its totals with the session's ledger.
     pub ledger: Ledger,
-    /// When the session was put together.
+    /// When the session was built.
     pub since: Instant,
-    /// The model the session falls back to when the host unsets its own.
+    /// The model used when the host resets its choice.
     pub default_model: String,
     pub account: Account,
     pub agents: Arc<AgentTable>,
@@ -47,9 +47,9 @@ pub(crate) struct SessionHandles {
     pub transcript: Transcript,
     pub mcp: Arc<dyn McpControl>,
     pub side: Arc<SideClient>,
-    /// Models beyond those of the table.
+    /// Models that the endpoint offers in addition to the built-in table.
     pub offered: OfferedModels,
     pub host_hooks: Arc<HostHooks>,
-    /// Every tool the session began with.
+    /// Every tool the session started with.
     pub tools: Arc<ToolRegistry>,
 }

@@ -1,5 +1,5 @@
-//! `initialize`: what the host learns about the session, and what a repeated one changes. The reply waits for nothing slow:
-//! no server, no hook, no network.
+//! `initialize`: what the host receives about the session, and what a repeated request changes. The reply never waits
+//! for a server, a hook or the network.
 
 use super::dispatch::RequestRefusal;
 use super::{HostConnection, SessionControl};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use wire::control::{ControlResponse, InitializeRequest, ModelInfo};
 
 impl SessionControl {
-    /// The models that can be chosen. The endpoint is asked when that was long ago.
+    /// The models that can be chosen. The endpoint is queried again when its list is old.
     pub(crate) fn models(&self) -> impl Future<Output = Vec<ModelInfo>> + Send + use<> {
         let known = self.host.as_ref().map(|front| (models(front), front.handles.offered.clone()));
         async move {
@@ -20,7 +20,7 @@ impl SessionControl {
         }
     }
 
-    /// A later `initialize`: hooks and agents are replaced, the rest stands.
+    /// A repeated `initialize`: replaces hooks and agents, keeps the rest.
     pub(super) fn reinitialize(
         &mut self,
         request_id: &str,
@@ -44,7 +44,7 @@ impl SessionControl {
         Ok(self.initialize_reply(request_id, hooks_sent, &manifests))
     }
 
-    /// The whole reply.
+    /// The complete reply.
     pub(crate) fn initialize_reply(
         &self,
         request_id: &str,
@@ -83,7 +83,7 @@ impl SessionControl {
     }
 }
 
-/// What is known without asking anybody.
+/// The models known without a request.
 fn cached_models(front: &HostConnection) -> Vec<ModelInfo> {
     let mut all = models(front);
     let more = front.handles.offered.cached_rows(&all);
@@ -91,7 +91,7 @@ fn cached_models(front: &HostConnection) -> Vec<ModelInfo> {
     all
 }
 
-/// The default first: hosts take that for the current one.
+/// The default comes first: hosts take the first entry for the current model.
 fn models(front: &HostConnection) -> Vec<ModelInfo> {
     let reach = &front.handles;
     let row = |value: &str, described: &str| {

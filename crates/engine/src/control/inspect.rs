@@ -1,4 +1,4 @@
-//! Requests that only look: settings, rules, hooks, usage, what was spent. Files are read off the runtime.
+//! Requests that only read: settings, rules, hooks, usage, cost. Files are read on a blocking thread.
 
 use super::dispatch::{RequestOutcome, RequestRefusal};
 use super::handles::SessionHandles;
@@ -101,7 +101,7 @@ impl SessionControl {
         RequestOutcome::Now(json!({ "text": text }))
     }
 
-    /// Lists that the session makes anew by itself before it needs them.
+    /// Lists the skills on disk; the session itself reloads them before each request.
     pub(super) fn reload_skills(front: &HostConnection) -> RequestOutcome {
         let (roots, overrides) = (front.handles.roots.clone(), front.handles.skill_overrides.clone());
         RequestOutcome::later(move || {
@@ -138,7 +138,7 @@ impl SessionControl {
 }
 
 impl SessionHandles {
-    /// Reads the settings as they are now.
+    /// Runs `show` on the settings as they are now.
     fn with_settings(&self, show: impl FnOnce(&ProjectConfig) -> Value + Send + 'static) -> RequestOutcome {
         let (cwd, env, selection) = (self.cwd.clone(), self.base_env.clone(), self.selection.clone());
         RequestOutcome::later(move || {

@@ -1,5 +1,5 @@
-//! Requests of the host whose answer takes a while. Each has at most one answer; one that the host takes back, or asks again
-//! under the same id, has none.
+//! Control requests whose answer takes a while. Each gets at most one answer; one that the host withdraws, or repeats
+//! under the same id, gets none.
 
 use std::collections::BTreeMap;
 use tokio::task::{AbortHandle, JoinSet};

@@ -1,4 +1,4 @@
-//! What hosts ask about MCP servers, and who answers.
+//! The interface for the host's requests about MCP servers.
 
 use super::dispatch::RequestRefusal;
 use futures_util::future::BoxFuture;
@@ -7,9 +7,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use wire::control::McpRequest;
 
-/// The servers of a session, as its host controls them.
+/// Controls the MCP servers of a session for its host.
 pub(crate) trait McpControl: Send + Sync {
-    /// The `response` object. `policy` is what holds now.
+    /// The `response` object. `policy` is the current policy.
     fn handle(
         &self,
         request: McpRequest,

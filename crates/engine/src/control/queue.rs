@@ -1,11 +1,11 @@
-//! Prompts that wait for their turn: by priority, then in the order they came. What happens to those that a host can take
-//! back is noted, for the transcript.
+//! The queued prompts: by priority, then in order of arrival. Operations on prompts with an id are recorded for the
+//! transcript.
 
 use crate::command::Prompt;
 use crate::session::plain_text;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Something that happened to the queue and is not in the transcript yet.
+/// An operation on the queue that is not in the transcript yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueueOperation {
     pub name: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct QueueOperation {
 pub(super) struct PromptQueue {
     waiting: VecDeque<Prompt>,
     operations: Vec<QueueOperation>,
-    /// The ids of prompts whose coming was noted.
+    /// The ids of prompts whose queueing was recorded.
     recorded_ids: BTreeSet<String>,
 }
 
@@ -27,7 +27,7 @@ impl PromptQueue {
         self.waiting.insert(place.unwrap_or(self.waiting.len()), prompt);
     }
 
-    /// As `push`, for a prompt that has to wait: its coming is noted now.
+    /// Like `push`, for a prompt that has to wait: its queueing is recorded.
     pub(super) fn push_recorded(&mut self, prompt: Prompt) {
         if let Some(uuid) = &prompt.uuid {
             self.recorded_ids.insert(uuid.clone());
@@ -44,17 +44,17 @@ impl PromptQueue {
         self.waiting.pop_front()
     }
 
-    /// Prompts that will open a turn.
+    /// The number of queued prompts that will start a turn.
     pub(super) fn backlog(&self) -> usize {
         self.waiting.iter().filter(|prompt| prompt.query).count()
     }
 
-    /// The ids hosts gave to what waits.
+    /// The ids that hosts gave to queued prompts.
     pub(super) fn ids(&self) -> Vec<String> {
         self.waiting.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
     }
 
-    /// Drops everything; the ids of what is gone.
+    /// Removes all prompts and returns their ids.
     pub(super) fn clear(&mut self) -> Vec<String> {
         let ids = self.ids();
         let texts: Vec<String> = self.waiting.iter().map(|prompt| plain_text(&prompt.content)).collect();
@@ -68,7 +68,7 @@ impl PromptQueue {
         ids
     }
 
-    /// Drops one; `false` when it does not wait here.
+    /// Removes one prompt; `false` when it is not queued.
     pub(super) fn remove(&mut self, uuid: &str) -> bool {
         let Some(at) = self.waiting.iter().position(|prompt| prompt.uuid.as_deref() == Some(uuid)) else {
             return false;
@@ -79,7 +79,7 @@ impl PromptQueue {
         true
     }
 
-    /// Takes out what may join the running turn.
+    /// Removes and returns the prompts that may join the running turn.
     pub(super) fn take_joining(&mut self) -> Vec<Prompt> {
         let (joining, staying): (VecDeque<Prompt>, VecDeque<Prompt>) = std::mem::take(&mut self.waiting)
             .into_iter()
@@ -94,7 +94,7 @@ impl PromptQueue {
         joining.into()
     }
 
-    /// Whether the coming of this prompt was noted; asked once, when its turn begins.
+    /// Whether the queueing of this prompt was recorded; forgets it.
     pub(super) fn take_recorded(&mut self, uuid: Option<&str>) -> bool {
         uuid.is_some_and(|uuid| self.recorded_ids.remove(uuid))
     }

@@ -1,7 +1,8 @@
-//! The user's own status lines: a command of the settings that is told how the session stands and prints what the host
-//! shows, and one that says it of the agents that run.
-//! It runs under the gates of hooks: trust, switches, the administrator's word. A host that asks anew withdraws what it
-//! asked before, which kills the command. A command that fails leaves the line blank; why stands beside it.
+//! The user's status lines: a command of the settings that receives the state of the session and prints what the host
+//! shows, and another one for the running agents.
+//! The rules of hooks apply to these commands: trust, switches, managed settings. A host that asks again withdraws
+//! its earlier request, which kills the command. When a command fails, the line is blank and the reply contains the
+//! error.
 
 use super::dispatch::{RequestOutcome, RequestRefusal};
 use super::{HostConnection, SessionControl};
@@ -19,12 +20,12 @@ use wire::control::{AgentRow, AgentStatusLine, StatusLine};
 use wire::usage::Usage;
 
 const STATUS_LINE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Kept of the beginning and of the end of what it prints.
+/// Bytes kept of the beginning and of the end of the output.
 const MAX_OUTPUT_BYTES: usize = 32 * 1024;
-/// A fixed mark that status lines know.
+/// The threshold of `exceeds_200k_tokens`.
 const LARGE_CONTEXT_TOKENS: u64 = 200_000;
 
-/// `statusLine` of the settings.
+/// The `statusLine` setting.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusLineSetting {
@@ -33,14 +34,14 @@ struct StatusLineSetting {
     command: String,
     #[serde(default)]
     padding: u64,
-    /// Seconds, at least one.
+    /// In seconds, at least one.
     #[serde(default)]
     refresh_interval: Option<f64>,
     #[serde(default)]
     hide_vim_mode_indicator: bool,
 }
 
-/// Everything a command of the settings needs to run.
+/// Everything needed to run a status line command.
 struct StatusLineRun {
     input: String,
     project: (PathBuf, sys::Env, config::SettingsSelection),
@@ -49,7 +50,7 @@ struct StatusLineRun {
     cwd: PathBuf,
 }
 
-/// What was declared, and what it printed or why not.
+/// The setting, and the output or the error.
 type StatusLineOutput = (StatusLineSetting, Result<String, String>);
 
 impl StatusLineRun {
@@ -71,7 +72,7 @@ impl StatusLineRun {
         }
     }
 
-    /// Runs what the settings declare under `key` now; `None` when that is nothing.
+    /// Runs the command that the settings declare under `key` now; `None` when there is none.
     async fn run_setting(self, key: &'static str) -> Result<Option<StatusLineOutput>, RequestRefusal> {
         let ((cwd, env, selection), reduced) = (self.project, self.reduced);
         let look = move || {
@@ -113,7 +114,7 @@ impl SessionControl {
         }))
     }
 
-    /// One run for all agents; what it does not name keeps the host's own row.
+    /// One run for all agents; the host shows its default row for agents that the output does not name.
     pub(super) fn agent_status_line(&self, front: &HostConnection, asked: &AgentStatusLine) -> RequestOutcome {
         let reach = &front.handles;
         let here = current_dir(front);
@@ -143,7 +144,7 @@ impl SessionControl {
         }))
     }
 
-    /// What the command reads on its standard input.
+    /// The JSON that the command reads on standard input.
     fn status_input(&self, front: &HostConnection, asked: &StatusLine) -> Value {
         let (reach, board) = (&front.handles, &self.view);
         let here = current_dir(front);
@@ -203,7 +204,8 @@ impl SessionControl {
         Value::Object(input)
     }
 
-    /// How much of the last request the provider had kept, and how long it keeps this one. `None` before any answer.
+    /// How many tokens of the last request came from the provider's cache, and when the cache expires. `None` before
+    /// the first answer.
     fn prompt_cache(&self) -> Option<Value> {
         let board = &self.view;
         let (usage, ttl) = (board.last_usage.as_ref()?, board.cache_ttl?);
@@ -219,7 +221,8 @@ impl SessionControl {
         }))
     }
 
-    /// By the provider's count of the last request; `estimate` is ours, and there before any.
+    /// The context window as the provider counted the last request; `estimate` is our own count, also before the
+    /// first request.
     fn window(&self) -> Value {
         let board = &self.view;
         let size = board.usage.window;

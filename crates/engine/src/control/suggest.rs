@@ -1,4 +1,4 @@
-//! Paths a host may offer while somebody types, and repositories it says it works with.
+//! Path suggestions while somebody types, and repositories that a host registers.
 
 use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
@@ -7,9 +7,9 @@ use permission::Policy;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Most suggestions are useless.
+/// More suggestions than these are not useful.
 const MAX_SUGGESTIONS: usize = 20;
-/// Larger trees are looked through up to here: the answer must come while somebody types.
+/// Maximum number of entries searched: the answer must arrive while somebody types.
 const MAX_ENTRIES: usize = 100_000;
 
 impl SessionControl {
@@ -18,7 +18,7 @@ impl SessionControl {
         RequestOutcome::later(move || Ok(json!({"suggestions": suggestions(&root, &query, policy.as_deref())})))
     }
 
-    /// Only what already lies inside the session's directories: no request of this kind opens up anything.
+    /// Accepts only directories below the session's directories, so that a request cannot extend access.
     pub(super) fn register_root(&mut self, directory: &str) -> RequestOutcome {
         let Some(front) = &self.host else { return RequestOutcome::refused("There is no host here") };
         let wanted = sys::real_path::path(&front.handles.cwd.join(directory));
@@ -38,7 +38,7 @@ impl SessionControl {
     }
 }
 
-/// The paths that fit best, ignore files respected, without what rules hide.
+/// The best matching paths; ignored files and files that rules hide are left out.
 fn suggestions(root: &Path, query: &str, policy: Option<&Policy>) -> Vec<Value> {
     let query = query.trim_start_matches("./").to_lowercase();
     if root.ancestors().any(|dir| sys::fs::unreadable_ignore_file(dir).is_some()) {
@@ -65,7 +65,7 @@ fn suggestions(root: &Path, query: &str, policy: Option<&Policy>) -> Vec<Value> 
     found.into_iter().map(row).collect()
 }
 
-/// The lower the better; `None` when it does not fit.
+/// Lower is better; `None` when the path does not match.
 fn rank(path: &str, query: &str) -> Option<u8> {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or_default();

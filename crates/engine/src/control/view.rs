@@ -1,4 +1,4 @@
-//! What the session last said about itself: requests are answered from it while phases own the real things.
+//! The state of the session as last published: requests are answered from it while phases own the session's parts.
 
 use super::context_usage::ContextUsage;
 use model::CacheTtl;
@@ -20,34 +20,34 @@ pub(crate) struct SessionView {
     pub model: String,
     pub effort: Option<&'static str>,
     pub policy: Option<Arc<Policy>>,
-    /// All rules in force.
+    /// All active rules.
     pub rules: Vec<RuleText>,
-    /// Besides the starting one.
+    /// Working directories in addition to the starting one.
     pub directories: Vec<PathBuf>,
     pub managed_only: bool,
     /// Hooks of the definition the session runs as, and of invoked skills.
     pub own_hooks: Vec<hooks::HookLayer>,
     pub usage: ContextUsage,
-    /// By the provider's count, of the last response since the conversation began or was compacted.
+    /// The usage reported by the provider for the last response since the conversation began or was compacted.
     pub last_usage: Option<Usage>,
-    /// When that came, in milliseconds since the epoch.
+    /// When that response arrived, in milliseconds since the epoch.
     pub last_at_ms: u64,
-    /// How long the provider keeps the conversation cached; `None` when it is not asked to.
+    /// How long the provider caches the conversation; `None` when caching is off.
     pub cache_ttl: Option<CacheTtl>,
     /// The name a person gave to the session.
     pub name: Option<String>,
     pub prompt_id: Option<String>,
-    /// The definition the main thread runs as.
+    /// The agent definition the main thread runs as.
     pub agent: Option<String>,
     pub worktree: Option<WorktreeSession>,
     pub thinks: bool,
-    /// Spent waiting for the model, in all turns that are over.
+    /// Milliseconds spent waiting for the model, in all finished turns.
     pub api_ms: u64,
     /// `perTaskStopAffordance` of the first `initialize`.
     pub keeps_agents_on_interrupt: bool,
     /// `supportedDialogKinds` of the first `initialize`.
     pub dialogs: Vec<String>,
-    /// A host introduced itself.
+    /// A host has sent `initialize`.
     pub is_initialized: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Handlers that need more than a process: HTTP, the small model, agents that look before they judge, functions of the host. tools of
-//! MCP servers. One that cannot run says so and blocks nothing.
+//! Runs handlers that are not processes: HTTP, a prompt to the small model, agents that inspect before they judge,
+//! functions of the host, and MCP tools. A handler that cannot run is reported and blocks nothing.
 
 use super::HostHooks;
 use super::mcp_tool::{self, ServerTools};
@@ -32,7 +32,7 @@ pub(crate) struct HookCallers {
     servers: OnceLock<Arc<dyn ServerTools>>,
 }
 
-/// A settings file as it was found.
+/// Path, modification time and size of a settings file; `None` when it does not exist.
 pub(super) type SettingsFileStamp = (PathBuf, Option<(SystemTime, u64)>);
 
 impl HookCallers {
@@ -51,11 +51,12 @@ impl HookCallers {
         *self.limits.lock() = limits;
     }
 
-    /// Where the word about a change is kept, which is asked for once, whoever of the session notices it first.
+    /// The cell with the decision about a changed file: hooks are asked once, whichever thread of the session notices
+    /// the change first.
     pub(super) fn change_verdict(&self, path: &Path) -> Arc<OnceCell<bool>> {
         let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
         let mut all = self.config_changes.lock();
-        // Earlier states of the file are over.
+        // Drop decisions about earlier states of the file.
         all.retain(|(known, at), _| known != path || *at == stamp);
         Arc::clone(all.entry((path.to_path_buf(), stamp)).or_default())
     }
@@ -119,7 +120,7 @@ fn failed(why: impl Into<String>) -> HandlerResult {
 /// Runs handlers for one session: the main thread or an agent.
 pub(super) struct HookCaller {
     pub(super) shared: Arc<HookCallers>,
-    /// What starts agents for it. It outlives its hooks.
+    /// Starts agents for the handlers; it outlives them.
     pub(super) spawner: Weak<AgentSpawner>,
 }
 

@@ -1,5 +1,5 @@
-//! Hooks around tool calls. Their word is bound to one call: a denial settles it, leave and questions are handed to the
-//! decision, a rewritten input is read and judged like any other.
+//! Hooks around tool calls. Each decision is about one call: a denial settles it, allow and ask are passed on to the
+//! permission decision, and a rewritten input is parsed and checked like any other.
 
 use super::{HookScope, HookText, HookTextKind, ToolScope};
 use crate::calls::ToolUse;
@@ -18,10 +18,10 @@ use wire::hooks::{
 };
 use wire::sdk::SystemBody;
 
-/// Longest error text a hook is given.
+/// Maximum characters of the error text a hook receives.
 const ERROR_LIMIT: usize = 10_000;
 
-/// What hooks say about a call before it is decided.
+/// The decision of hooks about a call, before permission is decided.
 #[derive(Debug, Default)]
 pub(crate) struct HookRuling {
     pub kind: Option<RulingKind>,
@@ -33,11 +33,11 @@ pub(crate) enum RulingKind {
     Allow,
     Ask(String),
     Deny(String),
-    /// A later run decides.
+    /// Leave the decision to a later run.
     Defer,
 }
 
-/// A call that hooks are asked about before it is decided.
+/// A call for which PreToolUse hooks run.
 pub(crate) struct UndecidedCall<'a> {
     pub used: &'a ToolUse,
     pub accesses: Vec<Access>,
@@ -107,7 +107,7 @@ impl SessionIo {
         HookRuling { kind: word, input }
     }
 
-    /// PermissionRequest: whether a hook answers in the place of the person.
+    /// PermissionRequest: the answer of a hook in place of the person; `None` when no hook answers.
     pub(crate) async fn answer_by_hook(
         &mut self,
         used: &ToolUse,
@@ -129,7 +129,7 @@ impl SessionIo {
         self.fire_for(&event, used, &seen, cancel).await.request
     }
 
-    /// PostToolUse or PostToolUseFailure, for a call that ran. May change what the model is told.
+    /// PostToolUse or PostToolUseFailure, for a call that ran. May change the result for the model.
     pub(crate) async fn after_call(
         &mut self,
         used: &ToolUse,
@@ -229,7 +229,7 @@ impl SessionIo {
         self.run_event(event, HookScope { cancel, tool: Some(tool), limit: None }).await
     }
 
-    /// Paths are absolute, whatever the model wrote.
+    /// Makes paths absolute.
     fn call_view(&self, used: &ToolUse, input: &RawValue, accesses: Vec<Access>) -> CallView {
         let mut value: Value = serde_json::from_str(input.get()).unwrap_or_default();
         let mut raw = input.to_owned();
@@ -276,7 +276,7 @@ fn ruling_kind(verdict: &HookVerdict) -> RulingKind {
     }
 }
 
-/// Beginning and end of a long error.
+/// The beginning and the end of a long error.
 fn shorten(text: &str) -> String {
     let count = text.chars().count();
     if count <= ERROR_LIMIT {
@@ -297,7 +297,7 @@ fn content_of(result: &RawValue) -> Option<Box<RawValue>> {
     serde_json::from_str::<ResultBlock<'_>>(result.get()).ok()?.content.map(RawValue::to_owned)
 }
 
-/// Output of a shape the tool could not have had is ignored.
+/// Ignores output that does not have the shape of the tool's output.
 fn replace_output(tool: &str, output: &Value, outcome: &mut ToolOutcome) {
     let text = match (wire::names::canonical(tool), output) {
         ("Bash", Value::Object(fields)) => {

@@ -1,4 +1,4 @@
-//! Hooks around commands: what a typed command expands to, and switches of the model.
+//! Hooks around commands: the expansion of typed commands, and switches of the model.
 
 use super::session::contexts;
 use super::{HookScope, PromptVerdict};
@@ -7,7 +7,7 @@ use hooks::{HookPermission, MergedAnswer};
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookEventName, ModelSwitch, NullableText, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
 
-/// A typed command that stands for a prompt.
+/// A typed command that expands to a prompt.
 pub(crate) struct ExpansionPayload<'a> {
     pub name: &'a str,
     pub arguments: &'a str,
@@ -16,7 +16,7 @@ pub(crate) struct ExpansionPayload<'a> {
 }
 
 impl Session {
-    /// UserPromptExpansion. Refused, the command never happened.
+    /// UserPromptExpansion. When it is refused, the command is not recorded.
     pub(crate) async fn expansion_hooks(
         &mut self,
         expansion: ExpansionPayload<'_>,
@@ -60,7 +60,8 @@ impl Session {
         }
     }
 
-    /// PreModelSwitch: the reason not to switch. A hook that does not answer in time is one. `None` when the process must stop.
+    /// PreModelSwitch: an error is the reason not to switch; a hook that does not answer in time refuses too. `None`
+    /// when the process must stop.
     pub(crate) async fn before_switch(
         &mut self,
         switch: &ModelSwitch,
@@ -77,7 +78,7 @@ impl Session {
         })
     }
 
-    /// PostModelSwitch: what it says goes with the next request, and only what the last switch brought.
+    /// PostModelSwitch: its texts are sent with the next request; texts of an earlier switch are dropped.
     pub(crate) async fn after_switch(&mut self, switch: ModelSwitch, token: &CancellationToken) -> Option<()> {
         if !self.io.hooks.listens(HookEventName::PostModelSwitch) {
             return Some(());
@@ -92,7 +93,7 @@ impl Session {
     }
 }
 
-/// A question has nobody to answer it here, so it refuses like a denial.
+/// Nobody can answer a question here, so "ask" refuses like a denial.
 fn refused_switch(merged: &MergedAnswer) -> Option<String> {
     if let Some(verdict) = &merged.verdict
         && verdict.permission != HookPermission::Allow

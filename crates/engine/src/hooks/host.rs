@@ -1,5 +1,5 @@
-//! Hooks that the host itself runs: what it registered with `initialize`, and the way to it. Registering again replaces what
-//! was there, in every thread of the session; whoever still waits for an answer of the old ones is told to try again.
+//! Hooks that the host runs: what it registered with `initialize`, and the requests to it. Registering again replaces
+//! the earlier hooks in all threads of the session; handlers that still wait for the old ones are told to try again.
 
 use crate::questions::{HostQuestions, QuestionFailure};
 use hooks::{HandlerJob, HandlerResult, HookLayer, HookOrigin};
@@ -18,7 +18,7 @@ pub(crate) type HostMatchers = BTreeMap<String, Vec<HookMatcher>>;
 /// Shared by the main thread and its agents.
 #[derive(Debug)]
 pub(crate) struct HostHooks {
-    /// Asks the host to run one (`hook_callback`).
+    /// Sends `hook_callback` requests to the host.
     questions: HostQuestions,
     declared: Mutex<Arc<HostMatchers>>,
 }
@@ -28,7 +28,7 @@ impl HostHooks {
         Self { questions: desk, declared: Mutex::new(Arc::new(declared)) }
     }
 
-    /// What is registered now.
+    /// The hooks that are registered now.
     pub(crate) fn declared(&self) -> Arc<HostMatchers> {
         Arc::clone(&self.declared.lock())
     }
@@ -37,7 +37,7 @@ impl HostHooks {
         *self.declared.lock() = Arc::new(declared);
     }
 
-    /// The same, as other declarations are written. `None` when there is nothing.
+    /// The registered hooks as a layer of declarations; `None` when there are none.
     pub(crate) fn layer(&self) -> Option<HookLayer> {
         let declared = self.declared();
         let known = declared.iter().filter(|(event, _)| HookEventName::parse(event).is_some());
@@ -46,7 +46,7 @@ impl HostHooks {
         (!hooks.is_empty()).then_some(HookLayer { origin: HookOrigin::Host, hooks })
     }
 
-    /// Has the host run one of its functions. Dropping the future withdraws the question.
+    /// Asks the host to run one of its functions. Dropping the future withdraws the request.
     pub(super) async fn run(&self, callback_id: &str, job: &HandlerJob) -> HandlerResult {
         let Ok(input) = RawValue::from_string(job.payload.to_string()) else {
             return HandlerResult::Failed { why: "the event could not be written".into() };
@@ -58,7 +58,7 @@ impl HostHooks {
         match self.questions.ask(question, CancellationToken::new()).await {
             Ok(output) => HandlerResult::Replied { body: output.get().to_owned() },
             Err(QuestionFailure::Withdrawn) => HandlerResult::Cancelled,
-            // Nobody is left to hear of the end.
+            // The host has already gone when the session ends.
             Err(QuestionFailure::Closed) if job.entry.event == HookEventName::SessionEnd => HandlerResult::Cancelled,
             Err(_) if !Arc::ptr_eq(&before, &self.declared()) => HandlerResult::Superseded,
             Err(why) => HandlerResult::Failed { why: why.to_string() },

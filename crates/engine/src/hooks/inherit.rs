@@ -1,4 +1,4 @@
-//! The hooks of an agent: those of its session, with what its own definition and the skill it carries out declare.
+//! The hooks of an agent: those of its session, plus those that its definition and the skill it runs declare.
 
 use super::callers::{HookCaller, HookCallers};
 use super::listener::HookReporter;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// The hooks of a session, before they belong to one of its agents.
+/// The hooks of a session, to be given to one of its agents.
 #[derive(Clone)]
 pub(crate) struct InheritedHooks {
     pub(super) current: Arc<Hooks>,
@@ -25,18 +25,18 @@ pub(crate) struct InheritedHooks {
     pub(super) spent_handlers: SpentHandlers,
 }
 
-/// What the hooks of a new agent depend on.
+/// The parameters of a new agent's hooks.
 pub(crate) struct AgentHookParams<'a> {
     pub agent: HookAgent,
     pub cwd: PathBuf,
-    /// Declared by its definition, and by the skill it carries out.
+    /// Declared by its definition and by the skill it runs.
     pub layers: Vec<hooks::HookLayer>,
     pub watch: &'a SettingsWatch,
     pub spawner: &'a Arc<AgentSpawner>,
 }
 
 impl InheritedHooks {
-    /// The same hooks around the calls of a subagent, and its own while it runs.
+    /// The session's hooks for the calls of a subagent, and the agent's own while it runs.
     pub(crate) fn for_agent(self, fresh: AgentHookParams<'_>) -> SessionHooks {
         let AgentHookParams { agent, cwd, layers, watch, spawner } = fresh;
         let runner = HookCaller { shared: Arc::clone(&self.callers), spawner: Arc::downgrade(spawner) };
@@ -64,7 +64,7 @@ impl InheritedHooks {
             ended_tasks: 0,
             env_files: self.env_files,
         };
-        // What the parent runs as is the parent's alone; the skills it invoked hold for all of the session.
+        // Hooks of the parent's definition stay with the parent; hooks of invoked skills apply to the whole session.
         let parents = hooking.own_hooks.layers.len();
         hooking.own_hooks.layers.retain(|layer| matches!(layer.origin, hooks::HookOrigin::Skill { .. }));
         let mut changed = hooking.own_hooks.layers.len() != parents;

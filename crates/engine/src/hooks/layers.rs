@@ -1,4 +1,4 @@
-//! Which hooks are in force: those of every active layer of settings, minus what switches and trust leave out.
+//! Which hooks are active: those of every settings layer, minus what switches and trust leave out.
 
 use config::ProjectConfig;
 use hooks::http::HttpHookLimits;
@@ -15,13 +15,13 @@ const ORDER: [SettingsSource; 5] = [
     SettingsSource::Flag,
 ];
 
-/// Whether the command line leaves hooks out.
+/// Whether the command line restricts hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookRestriction {
     No,
-    /// `--safe-mode`: the administrator's only.
+    /// `--safe-mode`: only managed hooks.
     Safe,
-    /// `--bare`: none.
+    /// `--bare`: no hooks.
     Bare,
 }
 
@@ -29,21 +29,21 @@ pub fn catalogue(loaded: &ProjectConfig, reduced: HookRestriction) -> (HookCatal
     with_own(loaded, reduced, &OwnHooks::default())
 }
 
-/// What a session has besides its settings.
+/// The hooks of a session besides its settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnHooks {
-    /// Of the definition it runs as, and of the skills that were invoked.
+    /// Hooks of the definition it runs as, and of invoked skills.
     pub layers: Vec<HookLayer>,
-    /// The definition the main thread runs as.
+    /// The agent definition the main thread runs as.
     pub runs_as: Option<String>,
     /// Functions of the host.
     pub host: Option<HookLayer>,
-    /// It is one that hooks asked: handlers that ask models are left out.
+    /// The session is an agent that a hook started: handlers that ask models are left out.
     pub is_judge: bool,
 }
 
 impl OwnHooks {
-    /// What a skill or agent brings; a later say of the same takes the place of the earlier one. `false` when nothing is new.
+    /// Adds the hooks of a skill or agent, replacing earlier ones of the same origin. `false` when nothing changes.
     pub(crate) fn add(&mut self, layer: HookLayer) -> bool {
         match self.layers.iter_mut().find(|known| known.origin == layer.origin) {
             Some(known) if known.hooks == layer.hooks => return false,
@@ -54,7 +54,7 @@ impl OwnHooks {
     }
 }
 
-/// `own` is what stands beside the settings.
+/// The catalogue of the settings and of `own`, and the limits of HTTP hooks.
 pub(crate) fn with_own(
     loaded: &ProjectConfig,
     reduced: HookRestriction,
@@ -66,7 +66,7 @@ pub(crate) fn with_own(
     };
     let written =
         ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().map(DeclaredLayer::from));
-    // Nobody but the host itself brings its functions: `--bare` leaves them.
+    // `--bare` keeps the host's functions: only the host itself can register them.
     let layers = written.filter(|_| reduced != HookRestriction::Bare).chain(own.host.iter().map(DeclaredLayer::from));
     let switches = HookSwitches {
         disabled: disabled(loaded),
@@ -77,7 +77,8 @@ pub(crate) fn with_own(
     (HookCatalogue::new(layers, switches), limits)
 }
 
-/// A command of the settings that is no hook but runs under the same gates, such as the status line.
+/// A command of the settings that is not a hook but follows the same rules, such as the status line. `None` when
+/// there is none or it must not run.
 pub(crate) fn gated_command(loaded: &ProjectConfig, reduced: HookRestriction, key: &str) -> Option<Value> {
     let by_policy = says_disabled(loaded, |source| source == SettingsSource::Managed) == Some(true);
     if by_policy || reduced == HookRestriction::Bare {
@@ -98,7 +99,7 @@ fn of_source(loaded: &ProjectConfig, source: SettingsSource) -> impl Iterator<It
     })
 }
 
-/// Of the highest layer that says anything.
+/// The value of the highest layer that sets it.
 fn disabled(loaded: &ProjectConfig) -> bool {
     says_disabled(loaded, |_| true) == Some(true)
 }

@@ -1,5 +1,5 @@
-//! Tells the host of the hooks that run: as lines where it asked for them, and beside the conversation while one shows a
-//! message of its own.
+//! Reports the hooks that run to the host: as messages when it asked for them, and as a screen event while a hook
+//! shows a status message.
 
 use crate::command::{Event, ScreenEvent};
 use crate::host::HostSender;
@@ -8,7 +8,7 @@ use hooks::{HookLifecycle, HookProgress, HookReport};
 use wire::hooks::HookEventName;
 use wire::sdk::SystemBody;
 
-/// Tells the host of every run it wants to hear of.
+/// Reports hook runs to the host.
 #[derive(Clone)]
 pub(super) struct HookReporter {
     pub(super) host: HostSender,

@@ -1,18 +1,18 @@
-//! Handlers that call a tool of an MCP server. Their text counts as what a command prints. A server that is not there, or says no,
-//! is reported and blocks nothing; nobody is asked to sign in.
+//! Handlers that call an MCP tool. Its text counts like the standard output of a command. A server that is missing or
+//! refuses is reported and blocks nothing; the user is not asked to sign in.
 
 use futures_util::future::BoxFuture;
 use hooks::{HandlerJob, HandlerResult, McpToolHandler};
 use serde_json::{Map, Value};
 use wire::hooks::{BlockEffect, HookEventName};
 
-/// The servers of a session, as hooks use them.
+/// The MCP servers of a session, for hooks.
 pub(crate) trait ServerTools: Send + Sync {
-    /// The text of the tool's answer, or why there is none.
+    /// The text of the tool's result, or why there is none.
     fn call(&self, call: ServerToolCall) -> BoxFuture<'_, Result<String, String>>;
 }
 
-/// One call of a tool.
+/// One call of an MCP tool.
 pub(crate) struct ServerToolCall {
     pub server: String,
     pub tool: String,
@@ -20,7 +20,7 @@ pub(crate) struct ServerToolCall {
     pub connect_wait: ConnectWait,
 }
 
-/// Whether a server that is still being connected is waited for.
+/// Whether to wait for a server that is still connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectWait {
     Waits,
@@ -51,13 +51,13 @@ pub(super) async fn run(servers: Option<&dyn ServerTools>, tool: &McpToolHandler
     }
 }
 
-/// At launch no server is connected, and nothing waits for one.
+/// At launch no server is connected, and the start does not wait for one.
 fn is_too_early(event: HookEventName, payload: &Value) -> bool {
     let launched = || matches!(payload["source"].as_str(), Some("startup" | "resume" | "fork"));
     event == HookEventName::Setup || (event == HookEventName::SessionStart && launched())
 }
 
-/// `${dotted.path}` in texts is what the event says there.
+/// Replaces `${dotted.path}` in strings by the value in the event's payload.
 fn fill(input: &Map<String, Value>, payload: &Value) -> Map<String, Value> {
     input.iter().map(|(key, value)| (key.clone(), filled(value, payload))).collect()
 }

@@ -1,14 +1,14 @@
-//! The transcript's record of hooks that ran: what each was, said and came to. Readers show them; the model does not read
-//! them, and no request depends on them.
+//! Transcript lines for hooks that ran: which hook, its output and its outcome. They are for readers of the
+//! transcript; they are never sent to the model.
 
 use hooks::{HookOutcome, HookReport, MergedAnswer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// Kept of what a hook printed.
+/// Maximum bytes kept of a hook's output.
 const KEPT: usize = 10_000;
 
-/// One `attachment` object per run and per message to the user. Objections have lines of their own.
+/// One `attachment` object per run and per message to the user. Objections have separate lines.
 pub(super) fn lines(merged: &MergedAnswer, tool_use_id: Option<&str>) -> Vec<Box<RawValue>> {
     let id = |hook: &str| tool_use_id.unwrap_or(hook).to_owned();
     let objects = |report: &&HookReport| {

@@ -1,4 +1,4 @@
-//! Hooks around a session and its turns: beginning and end, prompts, the wish to stop, changed settings.
+//! Hooks around a session and its turns: start and end, prompts, stopping, changed settings.
 
 use super::layers::HookRestriction;
 use super::{HookScope, HookText, HookTextKind};
@@ -17,30 +17,30 @@ use wire::hooks::{
 use wire::sdk::SystemBody;
 use wire::settings::SettingsSource;
 
-/// All SessionEnd handlers together, unless they ask for more.
+/// Time limit for all SessionEnd handlers together, unless they ask for more.
 const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
 const MAX_SESSION_END_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often Stop hooks may keep a turn going without a pause.
+/// How often in a row Stop hooks may keep a turn going.
 const MAX_STOP_CONTINUATIONS: u32 = 8;
 
-/// What UserPromptSubmit came to.
+/// The result of UserPromptSubmit.
 pub(crate) enum PromptVerdict {
     GoOn(Vec<HookText>),
-    /// The prompt never happened; this is told instead.
+    /// The prompt is not recorded; the text is shown instead.
     Blocked(String),
 }
 
-/// What Stop hooks came to.
+/// The result of Stop hooks.
 pub(crate) enum StopVerdict {
     End,
     /// `continue: false`
     Prevented,
-    /// The text keeps the turn going.
+    /// The text is sent to the model and the turn goes on.
     GoOn(String),
 }
 
 impl Session {
-    /// Setup and SessionStart, before anything else. What they say waits for the first prompt.
+    /// Setup and SessionStart, before anything else. Their texts are sent with the first prompt.
     pub(crate) async fn start_hooks(&mut self) {
         let listens = self.io.hooks.listens(HookEventName::SessionStart) || self.io.hooks.listens(HookEventName::Setup);
         if self.start.source != "clear" {
@@ -78,7 +78,7 @@ impl Session {
         if !self.start.only_hooks {
             self.control.queue_first(std::mem::take(&mut merged.initial_user_messages));
         }
-        // A start cannot be stopped, only what follows it.
+        // A hook cannot stop the start itself, only the prompts that follow.
         if let Some(reason) = self.io.hooks.stop.take() {
             self.start.refused = Some(reason);
         }
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// UserPromptSubmit. A blocked prompt is recorded nowhere the model could see it.
+    /// UserPromptSubmit. A blocked prompt is never recorded where the model could read it.
     pub(crate) async fn submit_hooks(&mut self, text: &str, token: &CancellationToken) -> PromptVerdict {
         if let Some(reason) = self.start.refused.clone() {
             return PromptVerdict::Blocked(reason);
@@ -122,7 +122,7 @@ impl Session {
         PromptVerdict::GoOn(contexts(&merged, HookEventName::UserPromptSubmit))
     }
 
-    /// Prompt handlers need a connection before the first step has made one.
+    /// Makes the connection that prompt handlers need, before the first step does.
     async fn connect_for(&mut self, event: HookEventName) {
         let asks =
             |entry: &std::sync::Arc<hooks::HookEntry>| matches!(entry.handler.kind, hooks::HandlerKind::Prompt(_));
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Puts texts of hooks into the transcript and the conversation.
+    /// Adds texts of hooks to the transcript and the conversation.
     pub(crate) fn add_hook_texts(&mut self, texts: Vec<HookText>) -> Result<(), StoreError> {
         for beside in texts {
             let line = beside.attachment().map(|line| self.io.transcript.attachment(line)).transpose()?;
@@ -142,7 +142,7 @@ impl Session {
         Ok(())
     }
 
-    /// A line for every hook that ran since this was last done, for programs that show them. The model never reads them.
+    /// Records every hook run since the last call, for programs that show them. The model never receives these lines.
     pub(crate) fn write_hook_runs(&mut self) -> Result<(), StoreError> {
         for line in std::mem::take(&mut self.io.hooks.runs) {
             self.io.transcript.attachment(line)?;
@@ -150,14 +150,14 @@ impl Session {
         Ok(())
     }
 
-    /// What hooks said during a batch goes behind its results.
+    /// Adds the texts of hooks that ran during a batch after its results.
     pub(crate) fn add_batch_texts(&mut self) -> Result<(), StoreError> {
         self.write_hook_runs()?;
         let texts = std::mem::take(&mut self.io.hooks.batch_texts);
         self.add_hook_texts(texts)
     }
 
-    /// Stop, after everything is in the file: a hook that reads the transcript finds the last answer there.
+    /// Stop, after everything was written: a hook that reads the transcript finds the last answer there.
     pub(crate) async fn stop_hooks(&mut self, state: StopState<'_>) -> Result<StopVerdict, StoreError> {
         let event = if self.io.hooks.agent().is_some() { HookEventName::SubagentStop } else { HookEventName::Stop };
         if !self.io.hooks.listens(event) {
@@ -211,8 +211,7 @@ impl Session {
         self.io.transcript.system("stop_hook_summary", fields)
     }
 
-    /// StopFailure: an API error ended the turn.
-    /// PreCompact. The reason, when hooks refuse.
+    /// PreCompact. Returns the reason when a hook refuses.
     pub(crate) async fn before_compaction(
         &mut self,
         trigger: &CompactionTrigger,
@@ -232,7 +231,7 @@ impl Session {
         merged.blocked()
     }
 
-    /// PostCompact, then SessionStart: what that says is told behind the summary.
+    /// PostCompact, then SessionStart, whose texts are added after the summary.
     pub(crate) async fn after_compaction(
         &mut self,
         trigger: &CompactionTrigger,
@@ -249,7 +248,7 @@ impl Session {
         let Self { control, io, .. } = self;
         let phase = async {
             io.fire(&over, HookScope::new(token)).await;
-            // An agent is no session of its own.
+            // An agent has no SessionStart.
             if io.hooks.agent().is_some() {
                 return MergedAnswer::default();
             }
@@ -260,6 +259,7 @@ impl Session {
         self.add_hook_texts(texts)
     }
 
+    /// StopFailure: an API error ended the turn.
     pub(crate) async fn stop_failure_hooks(&mut self, error: &'static str, text: &str) {
         if !self.io.hooks.listens(HookEventName::StopFailure) {
             return;
@@ -274,7 +274,7 @@ impl Session {
         control.during(io.fire(&event, HookScope::new(&token))).await;
     }
 
-    /// SessionEnd, within its limit. Also when the process was told to stop.
+    /// SessionEnd, within its time limit; also when the process is being stopped.
     pub(crate) async fn end_hooks(&mut self, reason: &str) {
         if !self.io.hooks.listens(HookEventName::SessionEnd) {
             return;
@@ -285,7 +285,7 @@ impl Session {
         self.io.fire(&event, HookScope { limit: Some(limit), ..HookScope::new(&token) }).await;
     }
 
-    /// InstructionsLoaded, for what every session begins with.
+    /// InstructionsLoaded, for the files every session starts with.
     pub(crate) fn report_instructions(&mut self) {
         if !self.io.hooks.listens(HookEventName::InstructionsLoaded) || self.io.hooks.agent().is_some() {
             return;
@@ -304,7 +304,7 @@ impl Session {
     }
 }
 
-/// How the turn stands when it is about to stop.
+/// The state of a turn that is about to stop.
 #[derive(Clone, Copy)]
 pub(crate) struct StopState<'a> {
     /// Stop hooks kept it going before.
@@ -347,7 +347,7 @@ impl SessionIo {
         self.fire(&event, HookScope::new(state.token)).await
     }
 
-    /// SubagentStart. It cannot refuse; what it says stands at the beginning of the agent's conversation.
+    /// SubagentStart. It cannot refuse; its texts start the agent's conversation.
     pub(crate) async fn subagent_start(&mut self, cancel: &CancellationToken) -> Vec<HookText> {
         let Some(agent) = self.hooks.agent() else { return Vec::new() };
         let event = SubagentStart { kind: agent.kind.clone() };
@@ -355,7 +355,7 @@ impl SessionIo {
         contexts(&merged, HookEventName::SubagentStart)
     }
 
-    /// InstructionsLoaded, for a file that others brought in.
+    /// InstructionsLoaded, for a file that was loaded because of another one.
     pub(crate) fn report_instruction(&mut self, file: &config::MemoryFile) {
         if file.is_agents_md || !self.hooks.listens(HookEventName::InstructionsLoaded) {
             return;
@@ -392,7 +392,7 @@ impl SessionIo {
         self.state.tasks.running().into_iter().map(task).collect()
     }
 
-    /// Takes changed settings into force. ConfigChange hooks may refuse them, except the administrator's.
+    /// Applies changed settings. ConfigChange hooks may refuse them, except managed settings.
     pub(crate) async fn refresh_settings(&mut self, moment: SettingsCheckTime, cancel: &CancellationToken) {
         let ended = self.state.tasks.ended();
         let worked = std::mem::replace(&mut self.hooks.ended_tasks, ended) != ended;
@@ -400,21 +400,21 @@ impl SessionIo {
             return;
         }
         let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
-        // An agent never works alone: its siblings and the main thread may have written what is found here.
+        // An agent cannot rule out that its siblings or the main thread wrote the file.
         let author = if moment == SettingsCheckTime::Quiet && !worked && self.hooks.agent.is_none() && alone() {
             ChangeAuthor::User
         } else {
             ChangeAuthor::Session
         };
-        // Settings are large, and this is rare.
+        // Boxed: settings are large, and this is rare.
         Box::pin(self.apply_settings(author, cancel)).await;
-        // The main thread finds the same and says so once.
+        // The main thread finds the same changes and reports them once.
         for notice in self.watch.take_notices().into_iter().filter(|_| self.hooks.agent.is_none()) {
             self.host.notice(notice).await;
         }
     }
 
-    /// Changed settings, unless a hook refuses them.
+    /// Applies changed settings unless a hook refuses them.
     async fn apply_settings(&mut self, author: ChangeAuthor, cancel: &CancellationToken) {
         let Some(changed) = self.watch.changed(author) else { return };
         let previous = self.watch.loaded.clone();
@@ -461,7 +461,7 @@ impl SessionIo {
     }
 }
 
-/// When settings are looked at: whether a call may have changed them just now.
+/// When settings are checked: `AfterCalls` when a call may just have changed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingsCheckTime {
     Quiet,
@@ -469,7 +469,7 @@ pub(crate) enum SettingsCheckTime {
 }
 
 impl From<(bool, bool)> for HookRestriction {
-    /// `--bare`, `--safe-mode`
+    /// From the flags `--bare` and `--safe-mode`.
     fn from((bare, safe): (bool, bool)) -> Self {
         match (bare, safe) {
             (true, _) => Self::Bare,

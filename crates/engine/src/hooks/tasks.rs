@@ -1,4 +1,4 @@
-//! TaskCreated and TaskCompleted: hooks may take a change of the task list back, and the model reads why.
+//! TaskCreated and TaskCompleted: hooks may revert a change of the task list; the model receives the reason.
 
 use super::HookScope;
 use crate::calls::ToolUse;
@@ -9,7 +9,7 @@ use tools::task_list::{ListChange, ListChangeKind};
 use wire::hooks::{HookEventName, TaskCompleted, TaskCreated};
 
 impl SessionIo {
-    /// After a call of the task list. It cannot end the turn.
+    /// Runs after a call of the task list. It cannot end the turn.
     pub(crate) async fn after_list_change(
         &mut self,
         used: &ToolUse,

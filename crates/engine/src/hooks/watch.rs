@@ -1,6 +1,6 @@
-//! What hooks may ask to be watched (the shell's directory, named files), and the files through which they hand variables
-//! to later commands. Looked at between steps, and several times a second for as long as a hook names files; by stat, so that it
-//! works on every file system. Nothing runs while nobody asked.
+//! What hooks may watch (the shell's directory and named files), and the files through which they set variables for
+//! later commands. Changes are found by stat, so that it works on every file system: between steps, and several times
+//! a second while a hook names files. Nothing runs otherwise.
 
 use super::{HookReporter, HookScope};
 use crate::session::SessionIo;
@@ -15,17 +15,17 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{CwdChanged, FileChanged, HookBase, HookEventName};
 
-/// How often named files are looked at while the session does something else.
+/// How often named files are checked while the session does something else.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// `CLAUDE_ENV_FILE` of hooks. Commands source one small script that sources the rest.
+/// The `CLAUDE_ENV_FILE` files of hooks. Commands source one small script that sources the others.
 #[derive(Clone, Debug)]
 pub(crate) struct EnvFiles {
     dir: PathBuf,
 }
 
 impl EnvFiles {
-    /// `None` when the files cannot be made: hooks then have no such file.
+    /// `None` when the files cannot be created: hooks then get no such file.
     pub(crate) fn create(config_home: &Path, session_id: &str, users_own: Option<&str>) -> Option<Self> {
         let dir = config_home.join("session-env").join(session_id);
         let files = Self { dir };
@@ -35,7 +35,7 @@ impl EnvFiles {
             let quoted = format!("'{}'", file.display().to_string().replace('\'', r"'\''"));
             writeln!(script, "[ -r {quoted} ] && . {quoted}").ok();
         }
-        // The last file may be missing; that is no failure of the command.
+        // A missing last file must not make the command fail.
         script.push_str("true\n");
         std::fs::create_dir_all(&files.dir)
             .and_then(|()| sys::fs::atomic_write(&files.entry(), script.as_bytes(), 0o600))
@@ -44,7 +44,7 @@ impl EnvFiles {
         Some(files)
     }
 
-    /// What commands source.
+    /// The script that commands source.
     pub(crate) fn entry(&self) -> PathBuf {
         self.dir.join("env.sh")
     }
@@ -57,7 +57,7 @@ impl EnvFiles {
         self.dir.join("directory.sh")
     }
 
-    /// The file a hook of `event` writes to; made, so that a hook can append at once.
+    /// The file that a hook of `event` writes to, created so that the hook can append to it.
     pub(super) fn of(&self, event: HookEventName) -> Option<PathBuf> {
         let path = match event {
             HookEventName::SessionStart | HookEventName::Setup => self.session(),
@@ -69,7 +69,7 @@ impl EnvFiles {
         Some(path)
     }
 
-    /// What belonged to the last directory no longer holds.
+    /// Drops the variables that were set for the last directory.
     fn forget_directory(&self) {
         std::fs::remove_file(self.directory()).ok();
     }
@@ -85,15 +85,15 @@ pub(super) struct HookWatcher {
     /// `watchPaths` of hooks.
     dynamic: Vec<PathBuf>,
     is_set_up: bool,
-    /// Looks while the session does something else; ends with the session.
+    /// Checks files while the session does something else; ends with the session.
     file_watcher: JoinSet<()>,
 }
 
-/// What the session and its lookout both look at: a change is found by one of them.
+/// Shared by the session and its `FileWatcher`: a change is reported by one of them.
 #[derive(Default)]
 struct WatchedFiles {
     stamps: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
-    /// `watchPaths` that came of it.
+    /// `watchPaths` that a hook of the `FileWatcher` returned.
     requested_paths: Option<Vec<String>>,
 }
 
@@ -106,12 +106,12 @@ impl HookWatcher {
         lock(&self.files)
     }
 
-    /// Other hooks are in force: they may name other files.
+    /// Hooks have changed: they may name other files.
     pub(super) fn reset(&mut self) {
         self.is_set_up = false;
     }
 
-    /// Begins to watch what is not watched yet, and lets go of what nobody names any more.
+    /// Starts to watch new files and drops those that no hook names any more.
     fn watch(&mut self, named: Vec<PathBuf>) {
         let wanted: Vec<PathBuf> = named.into_iter().chain(self.dynamic.iter().cloned()).collect();
         let mut files = lock(&self.files);
@@ -160,9 +160,9 @@ impl SessionIo {
         }
     }
 
-    /// Looks whether the shell moved or a watched file changed, and tells the hooks that care.
+    /// Checks whether the shell's directory or a watched file changed, and runs the hooks for it.
     pub(crate) async fn check_watched(&mut self, cancel: &CancellationToken) {
-        // Agents work in the same files; the main thread tells of them.
+        // Agents work with the same files; the main thread reports changes.
         if self.hooks.agent().is_some() {
             return;
         }
@@ -176,15 +176,15 @@ impl SessionIo {
         }
     }
 
-    /// The session moved here from `old`.
+    /// Reports that the session moved here from `old`.
     pub(crate) async fn report_move(&mut self, old: PathBuf, cancel: &CancellationToken) {
         self.hooks.watcher.cwd = old;
         self.check_watched(cancel).await;
-        // Hooks that come later hear of later moves only.
+        // Hooks that are added later see only later moves.
         self.hooks.watcher.cwd = self.workspace().cwd;
     }
 
-    /// Goes on looking while nobody here does.
+    /// Starts the background check of watched files.
     fn start_file_watcher(&mut self) {
         self.hooks.watcher.file_watcher = JoinSet::new();
         if self.hooks.watcher.files().stamps.is_empty() {
@@ -241,7 +241,7 @@ fn file_changed(path: &Path, event: &str) -> FileChanged {
     FileChanged { name, file_path: path.display().to_string(), event: event.to_owned() }
 }
 
-/// Looks at the named files while the session waits for a call, a person or a model.
+/// Checks the named files while the session waits for a call, a person or the model.
 struct FileWatcher {
     files: Arc<Mutex<WatchedFiles>>,
     hooks: Arc<Hooks>,

@@ -1,4 +1,4 @@
-//! The session's hooks, for those who make and remove worktrees while a call runs.
+//! The session's hooks for creating and removing worktrees while a call runs.
 
 use super::callers::{HookCaller, HookCallers};
 use crate::hooks::HookTrigger;
@@ -7,7 +7,7 @@ use crate::worktree::WorktreeHooks;
 use std::sync::{Arc, Weak};
 use wire::hooks::HookEventName;
 
-/// Runs handlers before there is a session; those that need one say so.
+/// Runs handlers before there is a session; handlers that need one fail.
 pub(crate) fn runner_without_session(callers: HookCallers) -> Arc<dyn hooks::HandlerRunner> {
     Arc::new(HookCaller { shared: Arc::new(callers), spawner: Weak::new() })
 }

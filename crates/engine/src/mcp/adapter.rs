@@ -1,5 +1,5 @@
-//! A server's tool as one of ours. Its schema is the server's own: we check only that the input is an object, the server
-//! checks the rest.
+//! Makes a tool of an MCP server a tool of the session. Only checks that the input is an object; the server checks it
+//! against its schema.
 
 use super::{SessionServers, background};
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ pub(super) struct McpToolAdapter {
     spec: ToolSpec,
     host: McpHost,
     remote: Arc<RemoteTool>,
-    /// The declaration of its server wants every call asked about.
+    /// The declaration of the server requires a question for every call.
     always_asks: bool,
     servers: Arc<SessionServers>,
 }

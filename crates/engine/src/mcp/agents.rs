@@ -1,5 +1,5 @@
-//! Servers of agents: those of the session as far as the definition lets them through, and those the definition brings
-//! along, which live as long as the agent does.
+//! MCP servers of agents: those of the session that the definition allows, and those the definition declares, which
+//! run as long as the agent.
 
 use super::{McpToolset, SessionServers, ToolFilter};
 use crate::agents::covers;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tools::ToolRegistry;
 use wire::mcp::{McpScope, ServerConfig};
 
-/// `base` with the tools that servers have now, and a stand-in for each server that is still to come.
+/// `base` plus the tools that servers have now, plus a placeholder for each server that may still connect.
 pub(crate) fn with_server_tools(
     base: &[String],
     servers: &SessionServers,
@@ -25,7 +25,7 @@ pub(crate) fn with_server_tools(
     base.iter().cloned().chain(known).chain(coming.map(|name| super::server_rule_name(&name))).collect()
 }
 
-/// An agent's share. `may_have` is the rule for every tool of an agent.
+/// The MCP tools of an agent. `may_have` decides about each tool.
 pub(crate) fn agent_toolset(
     servers: &Arc<SessionServers>,
     registry: &Arc<ToolRegistry>,
@@ -42,7 +42,7 @@ pub(crate) fn agent_toolset(
     McpToolset::for_agent(Arc::clone(servers), own, Arc::clone(registry), (filter, named))
 }
 
-/// Connections of the agent alone; `None` when its definition declares no servers.
+/// The connections of this agent alone; `None` when its definition declares no servers.
 fn own_host(servers: &SessionServers, definition: &AgentDefinition) -> Option<McpHost> {
     let declared: Vec<McpServerSpec> = definition
         .mcp_servers

@@ -1,5 +1,6 @@
-//! What the model is told of servers beside the conversation: names of tools it can load, instructions, servers that are
-//! not there. Each is told once and then only what changed, so that what was sent stays as it was.
+//! What is sent to the model about servers beside the conversation: names of tools it can load, instructions, and
+//! servers that are unavailable. Each is sent once and later only as changes, so that earlier requests keep their
+//! bytes.
 
 use super::restore;
 use super::toolset::SharedToolset;
@@ -9,38 +10,38 @@ use mcp::{McpStatus, ServerView};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names beyond this many bytes are counted, not listed: they can be searched for.
+/// Total bytes of tool names to list; the others are only counted, since they can be searched.
 const NAMES_LIMIT: usize = 6_000;
 
-/// The attachment that names servers which did not come in time.
+/// The attachment that names servers which did not connect in time.
 const LATE_KIND: &str = "x_mcp_connecting";
 
-/// What the model already knows.
+/// What has been sent to the model.
 #[derive(Default)]
 pub(super) struct AnnouncedServers {
     names: BTreeSet<String>,
-    /// By server.
+    /// By server name.
     instructions: BTreeMap<String, String>,
     states: BTreeMap<String, &'static str>,
-    /// What an earlier process said about how servers are to be used.
+    /// The instructions that an earlier process sent.
     earlier: String,
 }
 
 impl AnnouncedServers {
-    /// Goes on from what the conversation already says.
+    /// Continues from what the conversation already contains.
     pub(super) fn restore(&mut self, names: BTreeSet<String>, instructions: String) {
         self.names = names;
         self.earlier = instructions;
     }
 
-    /// What is new since the last time.
+    /// What changed since the last call.
     pub(super) fn take_due(&mut self, common: &SharedToolset) -> Vec<Attachment> {
         let is_deferring = common.state().is_deferring;
         let names = if is_deferring { self.names(common) } else { self.late(common) };
         names.into_iter().chain(self.instructions(common)).collect()
     }
 
-    /// Servers that were waited for in vain, where their tools are not named before they come.
+    /// Servers that did not connect in time, for sessions that do not list deferred tools.
     fn late(&mut self, common: &SharedToolset) -> Option<Attachment> {
         let views = common.views();
         let is_late = |view: &&ServerView| view.status == McpStatus::Pending && common.servers.is_late(&view.name);
@@ -89,7 +90,7 @@ impl AnnouncedServers {
         Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
     }
 
-    /// Servers whose tools the model cannot find.
+    /// Changed states of servers whose tools the model cannot find.
     fn states(&mut self, common: &SharedToolset) -> Vec<String> {
         let mut lines = Vec::new();
         for view in common.views() {
@@ -152,7 +153,7 @@ fn grouped(names: &[&String]) -> Vec<String> {
     groups.into_iter().map(|(server, tools)| line(server, &tools, share)).collect()
 }
 
-/// Behind the second separator the tool begins.
+/// Splits after the second separator, where the tool's name begins.
 fn split(name: &str) -> (&str, &str) {
     let rest = name.strip_prefix("mcp__").unwrap_or(name);
     let at = rest.find("__").map_or(name.len(), |at| name.len() - rest.len() + at + 2);

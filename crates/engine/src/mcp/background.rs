@@ -1,6 +1,7 @@
-//! Calls of servers that take long. Where a person waits, the main thread's go on in the background after a while, and whenever
-//! the person says so; the model is told where the result will be and that it will hear of the end. An interrupt ends a call that
-//! is waited for, never one that was let go. Agents wait, and so does a call whose server has a question open.
+//! MCP calls that take long. In a session with a person, a call of the main thread moves to the background after a
+//! while or when the person asks for it; the model is told where the result will be and is notified of the end. An
+//! interrupt ends a foreground call, never a background one. Calls of agents stay in the foreground, and so does a
+//! call whose server has a question open.
 
 use super::{SessionServers, outcome};
 use futures_util::future::BoxFuture;
@@ -16,31 +17,31 @@ use tools::tasks::{SessionTasks, TaskEnd, TaskRecord, TaskStatus, may_background
 use tools::{CallContext, ToolOutcome};
 use wire::block::{ContentBlock, MessageContent};
 
-/// Unless `CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS` says otherwise.
+/// Default of `CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS`.
 const AUTO_BACKGROUND_MS: u64 = 120_000;
-/// How often an open question is looked at again.
+/// How often an open question is checked again.
 const QUESTION_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whether somebody sits in front of the session.
+/// Who uses the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionAudience {
     ByPerson,
-    /// Scripts and programs expect the result where they called, unless they say otherwise.
+    /// Scripts and programs expect the result of the call itself, unless they set `CLAUDE_AUTO_BACKGROUND_TASKS`.
     ByProgram,
 }
 
-/// How long a call is waited for; `None`: to its end.
+/// How long a call stays in the foreground; `None`: to its end.
 pub(crate) fn background_after(env: &Env, watched: SessionAudience) -> Option<Duration> {
     let wanted = watched == SessionAudience::ByPerson || env.is_on("CLAUDE_AUTO_BACKGROUND_TASKS");
     let ms = env.number("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS").unwrap_or(AUTO_BACKGROUND_MS);
     (wanted && ms > 0 && may_background(env)).then(|| Duration::from_millis(ms))
 }
 
-/// A call under way.
+/// A running call.
 struct BackgroundMcpCall {
     remote: Arc<RemoteTool>,
     answer: BoxFuture<'static, Result<CallResult, CallError>>,
-    /// Tells the server that nobody waits any more.
+    /// Cancels the call at the server.
     cancel: CancellationToken,
 }
 
@@ -82,7 +83,7 @@ pub(super) async fn run(
     call.move_to_background(by, cx).await
 }
 
-/// Ends when the call is to go on without us.
+/// Returns when the call should move to the background.
 async fn wait_until_overdue(servers: &SessionServers) {
     let Some(patience) = servers.background_after else { return std::future::pending().await };
     tokio::time::sleep(patience).await;
@@ -92,7 +93,7 @@ async fn wait_until_overdue(servers: &SessionServers) {
 }
 
 impl BackgroundMcpCall {
-    /// Goes on as a task; its result will be in a file of the session.
+    /// Continues the call as a task; its result is written to a file of the session.
     async fn move_to_background(self, by: BackgroundCause, cx: CallContext) -> ToolOutcome {
         let dir = cx.state.facts.session_dir.clone();
         let made = tokio::task::spawn_blocking(move || tools::spill::create_as(&dir, "txt")).await;
@@ -152,7 +153,7 @@ impl BackgroundMcpCall {
             (false, true) => TaskStatus::Failed,
             (false, false) => TaskStatus::Completed,
         };
-        // This does not pass the seam that results of calls pass.
+        // The result does not pass through `tools::masking::run`, so it is masked here.
         let text = cx.state.masking.mask().text(&shown(&outcome.content)).into_owned();
         let written = tokio::task::spawn_blocking(move || file.write_all(text.as_bytes())).await;
         let failed = written.map_err(std::io::Error::other).flatten().err();
@@ -160,7 +161,7 @@ impl BackgroundMcpCall {
     }
 }
 
-/// What a file can hold of a result.
+/// The parts of a result that a text file can contain.
 fn shown(content: &MessageContent) -> String {
     let blocks = match content {
         MessageContent::Text(text) => return text.clone(),

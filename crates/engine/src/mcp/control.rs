@@ -1,4 +1,4 @@
-//! What a host asks about servers and wants of them.
+//! The host's control requests about MCP servers.
 
 use super::{SessionServers, source};
 use crate::control::RequestRefusal;
@@ -70,7 +70,7 @@ impl SessionServers {
         }
     }
 
-    /// Replaces what earlier requests and the host itself declared; everything else stays.
+    /// Replaces the servers that earlier requests declared and those that the host serves itself; all others stay.
     async fn set(&self, asked: SetMcpServers) -> Value {
         let mut errors: Map<String, Value> = Map::new();
         let mut wanted: BTreeMap<String, ServerConfig> = BTreeMap::new();
@@ -120,8 +120,8 @@ impl SessionServers {
         matches!(view.config.transport, McpTransport::Sdk { .. }) || self.host_declared().contains(&view.name)
     }
 
-    /// A call that the host makes itself, without the model. What a rule denies it cannot have either; with
-    /// `check_permissions` it may only make calls that need no question.
+    /// A call by the host itself, without the model. Deny rules apply; with `check_permissions`, calls that would
+    /// need a question are refused too.
     async fn call(&self, asked: CallMcpTool, policy: Option<&Policy>) -> Result<Value, RequestRefusal> {
         self.begin_rest();
         let limit = asked.timeout_ms.map_or(self.host.connect_limit(), Duration::from_millis);
@@ -138,7 +138,8 @@ impl SessionServers {
         let arguments: Map<String, Value> =
             serde_json::from_str(arguments).map_err(|_| RequestRefusal::new("arguments must be an object"))?;
         let cancel = CancellationToken::new();
-        // Whoever takes the request back drops this future; the call goes on just long enough to tell the server.
+        // When the host withdraws the request, this future is dropped; the spawned call runs on just long enough to
+        // cancel at the server.
         let _told = cancel.clone().drop_guard();
         let (host, server, name) = (self.host.clone(), tool.server.clone(), tool.name.clone());
         let call = tokio::spawn(async move { host.call_raw(&server, &name, arguments, &cancel).await });
@@ -151,7 +152,7 @@ impl SessionServers {
         }
     }
 
-    /// Pages a host shows: nothing else is read without the model.
+    /// Reads `ui://` pages that a host shows. Other resources are only read by the model.
     async fn read(&self, asked: ReadMcpResource) -> Result<Value, RequestRefusal> {
         if !asked.uri.starts_with("ui://") {
             return Err(RequestRefusal::new("only ui:// resources can be read this way"));
@@ -215,7 +216,7 @@ fn status(view: &ServerView) -> Value {
     row
 }
 
-/// Without what may be secret.
+/// The configuration without fields that may contain secrets.
 fn shown(config: &ServerConfig) -> Value {
     let mut value = config.to_value();
     for key in ["env", "headers", "headersHelper"] {

@@ -1,25 +1,25 @@
-//! Whether schemas of MCP tools are sent with every request, or only once the model asked for them.
+//! Whether the schemas of MCP tools are sent with every request or only after the model asked for them.
 
 use model::catalog::ServingParty;
 use sys::Env;
 
-/// How tools are kept out of requests.
+/// How schemas are deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolDeferral {
     /// All schemas are sent.
     Off,
-    /// The API loads what a `tool_reference` names. `over` is the share of the window, in percent, that schemas may take
-    /// before they are deferred.
+    /// The API loads the tools that a `tool_reference` names. Schemas are deferred when they take more than `over`
+    /// percent of the window.
     Native { over: u64 },
-    /// We load: the schema comes as text, and stands among the tools from then on.
+    /// We load tools: ToolSearch returns the schema as text, and the tool is sent with later requests.
     Emulated { over: u64 },
 }
 
-/// Share of the window for `auto`.
+/// The share of the window for `auto`, in percent.
 const AUTO_PERCENT: u64 = 10;
 
 impl ToolDeferral {
-    /// `ENABLE_TOOL_SEARCH`: unset, `true`, `false`, `auto`, `auto:N`.
+    /// Reads `ENABLE_TOOL_SEARCH`: unset, `true`, `false`, `auto`, `auto:N`.
     pub(crate) fn choose(env: &Env, served: ServingParty) -> Self {
         if env.is_on("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS") {
             return Self::Off;
@@ -38,7 +38,7 @@ impl ToolDeferral {
             },
         };
         match (served, word) {
-            // Other endpoints may not know the blocks; who names the variable says that this one does.
+            // A gateway may not know the blocks, unless the user sets the variable.
             (ServingParty::Gateway, None) => Self::Emulated { over },
             (ServingParty::Gateway | ServingParty::FirstParty, _) => Self::Native { over },
         }

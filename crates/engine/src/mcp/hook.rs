@@ -1,4 +1,4 @@
-//! Tools of servers for hooks.
+//! Lets hooks call MCP tools.
 
 use super::SessionServers;
 use crate::hooks::{ConnectWait, ServerToolCall, ServerTools};
@@ -17,7 +17,7 @@ impl ServerTools for SessionServers {
                 }
                 ConnectWait::None => {}
             }
-            // The caller keeps the time and drops this future, which tells the server.
+            // The caller enforces the timeout by dropping this future, which cancels the call at the server.
             let done = self.host.call(&server, &tool, input, &CancellationToken::new()).await;
             let result = done.map_err(|error| error.to_string())?;
             let texts = result.content.iter().filter_map(|part| match part {

@@ -1,5 +1,5 @@
-//! `@server:scheme://path` in a prompt: the user wants that resource looked at. The prompt goes to the model as it is; the
-//! resource, or why it could not be read, stands beside it.
+//! `@server:scheme://path` in a prompt attaches that MCP resource. The prompt is sent unchanged; the resource, or why
+//! it could not be read, is added beside it.
 
 use super::resources::{self, host_of};
 use super::{SessionServers, outcome};
@@ -8,7 +8,7 @@ use crate::session::{Attachment, Session};
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 
-/// What is read for one prompt at most.
+/// Maximum number of resources read for one prompt.
 const MAX_MENTIONS: usize = 20;
 
 impl Session {
@@ -31,7 +31,7 @@ impl Session {
         Ok(())
     }
 
-    /// `None` when the process is being stopped.
+    /// `None` when the process is being stopped or no connection has the server.
     async fn read_mentioned(&mut self, server: &str, uri: &str) -> Option<String> {
         let common = std::sync::Arc::clone(&self.io.mcp.shared);
         if !common.may_read(server) {
@@ -58,14 +58,14 @@ impl Session {
 }
 
 impl SessionServers {
-    /// Of every server, those not begun included.
+    /// The names of all servers, including those not started yet.
     fn names(&self) -> Vec<String> {
         let waiting: Vec<String> = self.unstarted().iter().map(|(declared, _)| declared.name.clone()).collect();
         self.views().into_iter().map(|view| view.name).chain(waiting).collect()
     }
 }
 
-/// Server and address of each, once, in order.
+/// Server and URI of each mention, once, in order.
 fn mentions(prompt: &str, servers: &[String]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (at, _) in prompt.match_indices('@') {
@@ -83,7 +83,7 @@ fn mentions(prompt: &str, servers: &[String]) -> Vec<(String, String)> {
 
 fn parse_mention(rest: &str, servers: &[String]) -> Option<(String, String)> {
     let (rest, is_quoted) = rest.strip_prefix('"').map_or((rest, false), |quoted| (quoted, true));
-    // A name may hold colons: the longest that fits is meant.
+    // A server name may contain colons: the longest match is taken.
     let fits = |server: &&String| rest.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with(':'));
     let server = servers.iter().filter(fits).max_by_key(|server| server.len())?;
     let rest = &rest[server.len() + 1..];

@@ -1,5 +1,5 @@
-//! From what a server answered to what the model reads. Text is bounded, pictures the API takes stay pictures, everything
-//! else that is binary goes to a file of the session and is named.
+//! Turns the result of a server into the content that the model receives. Long text is cut and saved, supported
+//! images stay images, and other binary data is saved to a file of the session.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use tools::{CallContext, ToolOutcome};
 use wire::block::{ContentBlock, MediaSource, MessageContent};
 
-/// Pictures the API takes.
+/// Image types that the API accepts.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Default of `MAX_MCP_OUTPUT_TOKENS`, and what a tool may ask for at most.
+/// Default of `MAX_MCP_OUTPUT_TOKENS`, and the maximum number of characters a tool may ask for.
 const MAX_TOKENS: u64 = 25_000;
 const MAX_CHARS: u64 = 500_000;
-/// A rough measure: what dense text has.
+/// A rough estimate for dense text.
 const CHARS_PER_TOKEN: u64 = 4;
-/// A picture larger than this, in base64, counts as more tokens than any result may have.
+/// Maximum size of an image in base64; a larger one exceeds the token limit of a result.
 const IMAGE_BYTES: usize = 5 << 20;
 
 pub(super) async fn from_result(result: CallResult, tool: &RemoteTool, cx: &CallContext) -> ToolOutcome {
@@ -29,7 +29,7 @@ pub(super) async fn from_result(result: CallResult, tool: &RemoteTool, cx: &Call
     made.unwrap_or_else(|error| ToolOutcome::failed(format!("The result could not be read: {error}")))
 }
 
-/// Characters of text that are shown.
+/// Maximum characters of text to send.
 fn limit(tool: &RemoteTool, cx: &CallContext) -> usize {
     if let Some(asked) = tool.meta.max_result_chars {
         return asked.min(MAX_CHARS) as usize;
@@ -60,7 +60,7 @@ fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> T
     ToolOutcome { content, is_error, structured, mcp_meta }
 }
 
-/// What the server sent besides the content.
+/// The `_meta` and `structuredContent` of the result; `None` when there are none.
 fn beside(structured: Option<&Value>, meta: Option<Value>) -> Option<Box<RawValue>> {
     let mut fields = serde_json::Map::new();
     fields.extend(meta.map(|meta| ("_meta".to_owned(), meta)));
@@ -68,7 +68,7 @@ fn beside(structured: Option<&Value>, meta: Option<Value>) -> Option<Box<RawValu
     if fields.is_empty() { None } else { wire::raw::to_raw(&fields).ok() }
 }
 
-/// What hosts and transcripts get beside the text.
+/// The structured result for hosts and transcripts.
 fn structured_result(content: &MessageContent, structured: Option<Value>, links: Vec<Value>) -> Value {
     let shown = serde_json::to_value(content).unwrap_or_default();
     if structured.is_none() && links.is_empty() {
@@ -105,7 +105,7 @@ fn links(content: &[ResultPart]) -> Vec<Value> {
     content.iter().filter_map(link).collect()
 }
 
-/// Servers that know older clients repeat structured content as text.
+/// Servers that support older clients repeat structured content as text.
 fn repeats(part: &ResultPart, value: &Value) -> bool {
     matches!(part, ResultPart::Text(text) if serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value))
 }
@@ -144,7 +144,7 @@ fn saved(what: &str, mime: &str, data: &str, session_dir: &Path) -> ContentBlock
     }
 }
 
-/// Decodes into a private file of the session.
+/// Decodes the data into a private file of the session.
 pub(super) fn save(mime: &str, data: &str, session_dir: &Path) -> std::io::Result<(PathBuf, usize)> {
     let bytes = STANDARD.decode(data.trim()).map_err(std::io::Error::other)?;
     let (mut file, path) = tools::spill::create_as(session_dir, extension(mime))?;
@@ -177,7 +177,7 @@ fn extension(mime: &str) -> &'static str {
     }
 }
 
-/// Neighbouring texts become one; the order of everything stays.
+/// Joins neighbouring texts; keeps the order.
 fn join_texts(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let mut joined: Vec<ContentBlock> = Vec::new();
     for block in blocks {
@@ -192,7 +192,7 @@ fn join_texts(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     joined
 }
 
-/// Text beyond the limit goes to a file; the model gets its beginning and how to read the rest.
+/// Saves text beyond the limit to a file; the model receives its beginning and how to read the rest.
 fn bound(blocks: Vec<ContentBlock>, limit: usize, session_dir: &Path) -> Vec<ContentBlock> {
     let shorten = |block| match block {
         ContentBlock::Text { text } if text.len() > limit && text.chars().nth(limit).is_some() => {
@@ -203,7 +203,7 @@ fn bound(blocks: Vec<ContentBlock>, limit: usize, session_dir: &Path) -> Vec<Con
     blocks.into_iter().map(shorten).collect()
 }
 
-/// The text itself while it is short enough.
+/// The text, or when it is too long, its beginning and the path of the saved file.
 pub(super) fn shortened(text: &str, limit: usize, session_dir: &Path) -> String {
     match text.chars().nth(limit) {
         Some(_) => spilled(text, limit, session_dir),

@@ -1,4 +1,4 @@
-//! What servers get from the session: its directories, its host, the headers it can make.
+//! What MCP servers get from the session: its directories, its host, and authentication headers.
 
 use super::vault::McpTokenVault;
 use crate::hooks::HookTrigger;
@@ -23,35 +23,35 @@ use wire::mcp::{RemoteConfig, ServerConfig};
 use wire::sdk::SystemBody;
 
 pub(crate) struct McpSessionOwner {
-    /// `None` once the session has ended: a connection that lingers must not keep the host waiting for more.
+    /// `None` once the session has ended, so that a lingering connection does not keep the event stream open.
     host: Mutex<Option<HostAccess>>,
     roots: Mutex<Vec<PathBuf>>,
-    /// Hooks that may answer in place of a person.
+    /// Hooks that may answer an elicitation in place of a person.
     hook_trigger: Mutex<Option<HookTrigger>>,
     credentials: ServerCredentials,
-    /// Hides the credentials of servers in results; set once the session has it.
+    /// Hides the credentials of servers in results; set once.
     masking: OnceLock<Arc<Masking>>,
 }
 
-/// The ways to the host.
+/// The connection to the host.
 #[derive(Clone)]
 struct HostAccess {
     host: HostSender,
-    /// Its desk, when it can answer.
+    /// `None` when the host cannot answer questions.
     questions: Option<HostQuestions>,
 }
 
-/// Headers of remote servers beside the configured ones.
+/// Authentication headers of remote servers in addition to the configured ones.
 pub(crate) struct ServerCredentials {
     keyring: Keyring,
-    /// Where the helper of each server runs.
+    /// The directory in which the header helper of each server runs.
     places: BTreeMap<String, HelperPlace>,
-    /// For a server that nobody declared in a file.
+    /// The directory for servers that no file declares.
     cwd: PathBuf,
 }
 
 impl ServerCredentials {
-    /// `base_env` is that of the process, where sign-ins are kept.
+    /// `base_env` is the environment of the process, which locates stored sign-ins.
     pub(crate) fn new(env: &Env, base_env: &Env, cwd: PathBuf, places: BTreeMap<String, HelperPlace>) -> Self {
         let keyring = Keyring::new(Http::new(env.clone()), env.clone(), Arc::new(McpTokenVault::new(base_env.clone())));
         Self { keyring, places, cwd }
@@ -69,7 +69,7 @@ impl McpSessionOwner {
         Self { host, roots: Mutex::new(roots), hook_trigger: Mutex::default(), credentials, masking: OnceLock::new() }
     }
 
-    /// From now on credentials of declared servers are hidden.
+    /// Masks the credentials of servers declared from now on.
     pub(crate) fn mask_with(&self, masking: Arc<Masking>) {
         self.masking.set(masking).ok();
     }
@@ -82,23 +82,23 @@ impl McpSessionOwner {
         self.host_access().and_then(|reach| reach.questions)
     }
 
-    /// A server waits for an answer of the host.
+    /// Whether a server waits for an answer of the host.
     pub(super) fn is_asking(&self) -> bool {
         self.questions().is_some_and(|desk| !desk.pending(QuestionKind::Elicitation).is_empty())
     }
 
-    /// The session is over: nothing more reaches the host from here.
+    /// Ends the access to the host when the session is over.
     pub(crate) fn retire(&self) {
         self.set_hook_trigger(None);
         *self.host.lock() = None;
     }
 
-    /// Before calls run: the hooks as they are now.
+    /// Sets the current hooks, before calls run.
     pub(crate) fn set_hook_trigger(&self, bell: Option<HookTrigger>) {
         *self.hook_trigger.lock() = bell;
     }
 
-    /// Hooks first, then the host, then hooks that have the last word.
+    /// Asks the Elicitation hooks, then the host; ElicitationResult hooks may then change the answer.
     async fn ask(&self, asked: Elicitation) -> ElicitationAnswer {
         let bell = self.hook_trigger.lock().clone();
         let Some(bell) = bell else { return self.ask_host(asked).await };
@@ -125,7 +125,7 @@ impl McpSessionOwner {
         hook_answer(bell.fire(&event).await).unwrap_or(answered)
     }
 
-    /// Whether the directories are others than before.
+    /// Sets the directories; returns whether they changed.
     pub(crate) fn set_roots(&self, roots: Vec<PathBuf>) -> bool {
         let mut known = self.roots.lock();
         let changed = *known != roots;
@@ -156,7 +156,7 @@ fn mode(asked: &Elicitation) -> &'static str {
     if asked.url.is_some() { "url" } else { "form" }
 }
 
-/// What hooks decided, if they did.
+/// The hooks' answer; `None` when they did not decide.
 fn hook_answer(merged: hooks::MergedAnswer) -> Option<ElicitationAnswer> {
     let (action, content) = merged.action?;
     ElicitAction::parse(&action).map(|action| ElicitationAnswer { action, content })
@@ -179,7 +179,7 @@ impl McpOwner for McpSessionOwner {
 
     fn hide(&self, text: &str) -> String {
         let mask = self.masking.get().map(|masking| masking.mask());
-        // Before the session has its own mask, formats are known.
+        // Before the session sets its mask, only known credential formats are masked.
         mask.unwrap_or_else(|| permission::Mask::of([], &[])).text(text).into_owned()
     }
 

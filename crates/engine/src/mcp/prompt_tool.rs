@@ -1,5 +1,5 @@
-//! `--permission-prompt-tool mcp__server__tool`: a server's tool is asked instead of a person. It is called with the tool's
-//! name, its input and the id of the call, and answers with one text block that holds a verdict as JSON.
+//! `--permission-prompt-tool mcp__server__tool`: an MCP tool decides instead of a person. It receives the tool's
+//! name, its input and the id of the call, and returns one text block with its decision as JSON.
 
 use super::SessionServers;
 use crate::permission_prompt::{AfterDenial, PermissionReply};
@@ -9,16 +9,16 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What the tool is asked about.
+/// The call that the tool decides about.
 pub(crate) struct PromptToolRequest {
     pub(crate) tool_name: String,
     pub(crate) input: Box<RawValue>,
     pub(crate) tool_use_id: String,
-    /// The tool that is asked about wants a person.
+    /// The call needs a person's consent.
     pub(crate) needs_person: bool,
 }
 
-/// The verdict, or the text for a tool that is not there.
+/// The tool's decision; an error when the tool does not exist.
 pub(crate) async fn judge(
     servers: Arc<SessionServers>,
     prompt_tool: String,

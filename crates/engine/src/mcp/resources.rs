@@ -1,5 +1,5 @@
-//! What servers offer to read: listing and reading resources. Neither needs leave: both only read what a server of the
-//! user's own choice hands out. A rule that denies a whole server denies its resources as well.
+//! The tools that list and read MCP resources. They need no permission: they only read what a server the user
+//! configured offers. A rule that denies a whole server also denies its resources.
 
 use super::outcome;
 use super::toolset::SharedToolset;
@@ -103,7 +103,7 @@ impl ListResourcesCall {
     }
 }
 
-/// What every server has that may be asked; one that cannot tell is left out.
+/// The resources of all permitted servers; a server that fails is left out.
 async fn list_all(common: &SharedToolset) -> Vec<McpResource> {
     let asked = common.hosts.iter().flat_map(|host| host.views().into_iter().map(move |view| (host, view)));
     let asked = asked.filter(|(_, view)| view.has_resources && common.may_read(&view.name));
@@ -114,7 +114,7 @@ async fn list_all(common: &SharedToolset) -> Vec<McpResource> {
     futures_util::future::join_all(lists).await.into_iter().flatten().collect()
 }
 
-/// The one to ask about this server, or why there is none.
+/// The connection that has this server, or why it cannot be used.
 fn reachable<'a>(common: &'a SharedToolset, server: &str) -> Result<&'a McpHost, String> {
     if !common.may_read(server) {
         return Err(format!("A permission rule denies the MCP server \"{server}\" and with it its resources."));
@@ -122,7 +122,7 @@ fn reachable<'a>(common: &'a SharedToolset, server: &str) -> Result<&'a McpHost,
     host_of(common, server).ok_or_else(|| unknown(common, server))
 }
 
-/// The one that has this server; an agent's own ones first.
+/// The connection that has this server; an agent's own servers take precedence.
 pub(super) fn host_of<'a>(common: &'a SharedToolset, server: &str) -> Option<&'a McpHost> {
     common.hosts.iter().rev().find(|host| host.view(server).is_some())
 }
@@ -206,7 +206,7 @@ fn contents(parts: Vec<ResultPart>, cx: &CallContext) -> ToolOutcome {
     ToolOutcome::text(body.to_string(), structured)
 }
 
-/// As plain text; what is binary goes to a file, which is named.
+/// The contents as plain text; binary data is saved to a file whose path is given.
 pub(super) fn readable(parts: Vec<ResultPart>, session_dir: &std::path::Path) -> String {
     let text = |part| {
         let entry = entry(part, session_dir)?;

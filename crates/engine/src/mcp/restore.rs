@@ -1,8 +1,8 @@
-//! What a stored conversation says about servers: tools that were loaded, names and instructions the model was told. A
-//! resumed session goes on with them, so that its requests begin with the bytes they had.
+//! What a stored conversation contains about servers: tools that were loaded, and names and instructions that were
+//! sent. A resumed session continues with them, so that its requests start with the same bytes.
 //!
-//! Definitions stand in the transcript as they were sent: a server that describes itself otherwise today, or is not there
-//! yet, changes nothing of what was said.
+//! The transcript contains tool definitions as they were sent, so a server that has changed or is not connected yet
+//! does not alter earlier parts of the conversation.
 
 use super::toolset::{LoadedTool, McpToolDefinition, McpToolset};
 use crate::context::ModelContext;
@@ -11,7 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 
-/// Our attachment; nobody else reads it.
+/// An attachment that only this program reads.
 const LOADED_KIND: &str = "x_loaded_tools";
 pub(super) const INSTRUCTIONS_KIND: &str = "x_mcp_instructions";
 pub(super) const NAMES_KIND: &str = "deferred_tools_delta";
@@ -19,9 +19,9 @@ pub(super) const NAMES_KIND: &str = "deferred_tools_delta";
 #[derive(Default)]
 pub(crate) struct RestoredServers {
     pub(super) loaded: Vec<LoadedTool>,
-    /// Deferred tools the model knows the names of.
+    /// Names of deferred tools that were sent to the model.
     pub(super) names: BTreeSet<String>,
-    /// Everything it was told of how servers are to be used.
+    /// All server instructions that were sent to the model.
     pub(super) instructions: String,
     /// Tools that results refer to.
     referenced: BTreeSet<String>,
@@ -36,7 +36,7 @@ struct ToolNamesDelta {
     added_lines: Vec<String>,
     #[serde(default)]
     removed_names: Vec<String>,
-    /// Lines of other programs are about tools of theirs.
+    /// Lines written by other programs are about their own tools.
     #[serde(default, rename = "x_ours")]
     is_ours: bool,
 }
@@ -54,7 +54,8 @@ struct McpInstructions {
 }
 
 impl RestoredServers {
-    /// Takes what an attachment says about servers; the text the model was told, if this is the only place that knows.
+    /// Reads an attachment about servers. Returns the text that was sent to the model when only this line contains
+    /// it.
     pub(crate) fn read_attachment(&mut self, kind: &str, body: &RawValue) -> Option<String> {
         match kind {
             NAMES_KIND => {
@@ -81,13 +82,13 @@ impl RestoredServers {
         }
     }
 
-    /// Notes which tools a result refers to.
+    /// Records which tools a result refers to.
     pub(crate) fn record_result(&mut self, message: &str) {
         self.referenced.extend(references(message));
     }
 }
 
-/// Names in blocks that refer to tools; nothing is parsed where there are none.
+/// The tools that `tool_reference` blocks name. Parses nothing when there are none.
 pub(crate) fn references(json: &str) -> Vec<String> {
     if !json.contains("\"tool_reference\"") {
         return Vec::new();
@@ -113,7 +114,7 @@ fn gather(value: &serde_json::Value, names: &mut Vec<String>) {
 }
 
 impl McpToolset {
-    /// Goes on with what a stored conversation knows. Servers of loaded tools are waited for before the first request.
+    /// Continues from a stored conversation. The first request waits for the servers of its tools.
     pub(crate) fn continue_from(mut self, remembered: RestoredServers) -> Self {
         let RestoredServers { loaded, names, instructions, referenced } = remembered;
         self.announced.restore(names, instructions);
@@ -126,7 +127,7 @@ impl McpToolset {
         self
     }
 
-    /// What was loaded since the last time, as a line of the transcript.
+    /// The tools loaded since the last call, as a transcript line.
     pub(super) fn unrecorded(&mut self) -> Option<Box<RawValue>> {
         let state = self.shared.state();
         let fresh = state.loaded.get(self.recorded..).filter(|fresh| !fresh.is_empty())?;
@@ -137,8 +138,8 @@ impl McpToolset {
         line
     }
 
-    /// Before the first request of a resumed conversation: every reference names a tool that is sent along, or becomes
-    /// plain text.
+    /// Before the first request of a resumed conversation: makes sure that every reference names a tool that is sent,
+    /// or turns it into text.
     pub(super) fn resolve_references(&mut self, context: &mut ModelContext, is_native: bool) {
         if self.referenced.is_empty() {
             return;

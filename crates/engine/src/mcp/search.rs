@@ -1,5 +1,5 @@
-//! ToolSearch: finds deferred tools and loads their schemas. Waits for servers that are still connecting, so that a tool is
-//! not missed because it was asked for early.
+//! ToolSearch: finds deferred tools and loads their schemas. It waits for servers that are still connecting, so that
+//! an early search does not miss a tool.
 
 use super::ToolDeferral;
 use super::toolset::{AvailableTool, LoadedTool, McpToolDefinition, SharedToolset};
@@ -110,7 +110,7 @@ impl ToolSearchCall {
         ToolOutcome { content, is_error: false, structured, mcp_meta: None }
     }
 
-    /// Remembers what is loaded; the definitions as text.
+    /// Records the tools as loaded and returns their definitions as text.
     fn load(&self, found: &[AvailableTool]) -> Vec<String> {
         let mut state = self.common.state();
         let mut texts = Vec::new();
@@ -146,7 +146,7 @@ fn select(all: &[AvailableTool], names: &str) -> Vec<AvailableTool> {
     wanted.filter_map(find).collect()
 }
 
-/// The best matches. `+word` must be there.
+/// The best matches. A word with `+` is required.
 fn rank(all: &[AvailableTool], query: &str, most: usize) -> Vec<AvailableTool> {
     let words: Vec<(bool, String)> = query
         .split_whitespace()
@@ -162,7 +162,7 @@ fn rank(all: &[AvailableTool], query: &str, most: usize) -> Vec<AvailableTool> {
     scored.into_iter().take(most).map(|(_, found)| found.clone()).collect()
 }
 
-/// `None` when nothing fits, or something that must be there is missing.
+/// `None` when no word matches or a required one is missing.
 fn score(found: &AvailableTool, words: &[(bool, String)]) -> Option<u32> {
     let name = found.tool.exposed.to_lowercase();
     let parts: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Where servers meet the turn: before it opens, before each step, at the end.
+//! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
 use super::SessionServers;
 use crate::control::context_usage::ServerToolUsage;
@@ -11,7 +11,7 @@ use store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 impl SessionIo {
-    /// Tools of servers, by what they weigh.
+    /// The MCP tools with their estimated tokens.
     pub(crate) fn server_tools(&self) -> Vec<ServerToolUsage> {
         let weigh = |found: super::toolset::AvailableTool| {
             let tool = &found.tool;
@@ -27,14 +27,14 @@ impl SessionIo {
 }
 
 impl Session {
-    /// A server changed while the session was idle: what hosts are answered from is kept up to date.
+    /// Updates tools and view after a server changed while the session was idle.
     pub(crate) async fn refresh_servers(&mut self) {
         self.refresh_tools();
         self.publish_view().await;
     }
 
-    /// For what shows servers: those that are being connected get a moment, so that what is shown holds. `None` when the
-    /// process is being stopped or the user does not want to wait.
+    /// Waits briefly for servers that are connecting, before their state is shown. `None` when the process is being
+    /// stopped or the user interrupts.
     pub(crate) async fn wait_for_servers(&mut self, token: &CancellationToken) -> Option<()> {
         let servers = Arc::clone(self.io.mcp.servers());
         tokio::select! {
@@ -45,7 +45,7 @@ impl Session {
         Some(())
     }
 
-    /// Before a turn opens: servers it has to have are connected, within their limits.
+    /// Before a turn starts: waits for required servers, within their time limits.
     pub(crate) async fn connect_servers(&mut self) {
         if self.io.host.agent_id().is_none() {
             let servers = Arc::clone(self.io.mcp.servers());
@@ -66,7 +66,7 @@ impl Session {
         self.refresh_tools();
     }
 
-    /// Servers hear of directories that were added.
+    /// Sends changed working directories to the servers.
     async fn send_roots(&mut self, servers: &SessionServers) {
         let mut roots = vec![self.io.directories.project.clone()];
         roots.extend(self.io.watch.additional());
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Before a step: the tools as they are now.
+    /// Before a step: updates the tools.
     pub(crate) fn refresh_tools(&mut self) {
         let is_native = matches!(self.io.mcp.servers().deferral, super::ToolDeferral::Native { .. });
         self.io.mcp.resolve_references(&mut self.context, is_native);
@@ -86,7 +86,7 @@ impl Session {
         }
     }
 
-    /// Before a step: what is new about servers.
+    /// Before a step: adds what changed about servers to the conversation.
     pub(crate) fn announce_servers(&mut self) -> Result<(), StoreError> {
         self.refresh_tools();
         let common = Arc::clone(&self.io.mcp.shared);
@@ -99,7 +99,7 @@ impl Session {
         Ok(())
     }
 
-    /// Adds what a typed prompt of a server says. The inner error is why there is nothing.
+    /// Adds the messages of a typed server prompt. The inner error is why there are none.
     pub(crate) async fn load_prompt(&mut self) -> Result<Result<(), String>, StoreError> {
         let Some(typed) = self.io.mcp.typed_prompt.take() else { return Ok(Ok(())) };
         let arguments: Map<String, Value> = typed.arguments.into_iter().map(|(k, v)| (k, Value::String(v))).collect();

@@ -1,28 +1,28 @@
 //! Prompts of servers as commands: `/mcp__server__prompt one "two words"`, or `/server:prompt (MCP) …` as some hosts
-//! spell it.
+//! write it.
 
 use super::McpToolset;
 use mcp::{McpHost, RemotePrompt};
 use serde_json::value::RawValue;
 
-/// A prompt the user typed.
+/// A server prompt that the user typed.
 #[derive(Clone)]
 pub(crate) struct TypedServerPrompt {
     pub(super) host: McpHost,
     pub(super) server: String,
     pub(super) name: String,
     pub(super) arguments: Vec<(String, String)>,
-    /// How it stands in the transcript.
+    /// The content as recorded in the transcript.
     pub(super) content: Box<RawValue>,
 }
 
 impl McpToolset {
-    /// Names that can be typed.
+    /// The command names of all server prompts.
     pub(crate) fn prompt_names(&self) -> Vec<String> {
         self.prompts().into_iter().map(|(_, prompt)| prompt.exposed).collect()
     }
 
-    /// The prompts of all servers, as a host lists them: name, description, arguments.
+    /// Name, description and arguments of all server prompts, as a host lists them.
     pub(crate) fn prompt_commands(&self) -> Vec<(String, String, String)> {
         let hint = |prompt: &RemotePrompt| {
             let shown = |argument: &mcp::PromptArgument| {
@@ -45,13 +45,13 @@ impl McpToolset {
         self.shared.hosts.iter().flat_map(of).collect()
     }
 
-    /// Keeps what `text` asks for until the turn loads it; how it stands in the transcript.
+    /// Stores the prompt that `text` names until the turn loads it; returns its content for the transcript.
     pub(crate) fn keep_typed(&mut self, text: &str) -> Option<Box<RawValue>> {
         self.typed_prompt = self.typed(text);
         self.typed_prompt.as_ref().map(|typed| typed.content.clone())
     }
 
-    /// What `text` asks for, if it is a prompt of a server.
+    /// The server prompt that `text` names, if any.
     fn typed(&self, text: &str) -> Option<TypedServerPrompt> {
         let rest = text.trim_start().strip_prefix('/')?;
         let (host, prompt, arguments) = self.prompts().into_iter().find_map(|(host, prompt)| {
@@ -61,7 +61,7 @@ impl McpToolset {
             ends.then(|| (host, prompt.clone(), after.trim().to_owned()))
         })?;
         let mut words = words(&arguments);
-        // What is left over belongs to the last argument.
+        // Surplus words belong to the last argument.
         let names = &prompt.arguments;
         if words.len() > names.len() && !names.is_empty() {
             let last = words.split_off(names.len() - 1).join(" ");
@@ -77,7 +77,7 @@ impl McpToolset {
     }
 }
 
-/// Words, with quotes holding several together.
+/// Splits into words; quotes keep several words together.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

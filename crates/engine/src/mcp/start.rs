@@ -1,9 +1,10 @@
 //! When servers are connected, and who waits for them.
 //!
-//! Every enabled server is begun at the start of the session, beside it. A program's first request waits for them: briefly
-//! for those of user, project and local scope, as long as the server may take for those of the command line and of the host.
-//! Where their tools are deferred in any case it does not wait: the request names what is still connecting. A person is kept
-//! waiting by `alwaysLoad` alone. A server that did not come in time is announced once and never waited for again.
+//! Every enabled server is started at the start of the session, in the background. A program's first request waits
+//! for them: briefly for servers of user, project and local scope, up to the connection timeout for those of the
+//! command line and the host. When their tools are deferred in any case, it does not wait and lists the servers that
+//! are still connecting. A person waits only for servers with `alwaysLoad`. A server that did not connect in time is
+//! announced once and never waited for again.
 
 use super::{SessionAudience, SessionServers, ToolDeferral};
 use mcp::{McpServerSpec, McpStatus, ServerSwitch, ServerView};
@@ -14,10 +15,10 @@ use std::time::Duration;
 use sys::sync::MutexGuard;
 use wire::mcp::{McpScope, McpTransport, ServerConfig};
 
-/// The first picture of a terminal is drawn by then, or the request has left that waits for nobody.
+/// By then a terminal has drawn its first frame, or a request that waits for no server has been sent.
 const START_DELAY: Duration = Duration::from_millis(30);
 
-/// How long a person who looks at servers waits for those that are being connected.
+/// How long a person who lists servers waits for those that are connecting.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the first request waits for a server.
@@ -26,13 +27,13 @@ enum ServerWait {
     Never,
     /// `MCP_CONNECT_TIMEOUT_MS`
     Briefly,
-    /// As long as the server has to connect.
+    /// Up to the connection timeout of the server.
     Fully,
 }
 
 impl SessionServers {
-    /// Begins with every server. Those that the first request waits for come first; starting the programs of the others
-    /// must not hold up the first picture or the first request.
+    /// Starts every server: first those that the first request waits for, the others after `START_DELAY`, so that
+    /// they delay neither the first frame nor the first request.
     pub(crate) fn begin_at_start(self: &Arc<Self>) {
         self.begin_awaited();
         if self.unstarted().is_empty() {
@@ -47,16 +48,16 @@ impl SessionServers {
         });
     }
 
-    /// Waits for the servers that the next request must have. Costs nothing once that is done. The names of those that did
-    /// not come in time, each once in a session.
+    /// Waits for the servers that the next request needs; returns at once when that was done. Returns the names of
+    /// those that did not connect in time, each once per session.
     pub(crate) async fn wait_for_required(&self) -> Vec<String> {
         match self.audience {
             SessionAudience::ByPerson => self.begin_rest(),
             SessionAudience::ByProgram => self.begin_awaited(),
         }
-        // A server inside the host that failed gets another chance with every turn.
+        // Retry servers of the host that failed, in every turn.
         self.host.retry(|view| matches!(view.config.transport, McpTransport::Sdk { .. }));
-        // A little longer than a server has, so that one which is late is told as failed.
+        // Slightly longer than the timeout of a server, so that a late one is already reported as failed.
         let full = self.host.connect_limit() + Duration::from_millis(250);
         let waits = |view: &ServerView| self.wait_kind(&view.name, view.scope, &view.config);
         tokio::join!(
@@ -70,14 +71,14 @@ impl SessionServers {
         late
     }
 
-    /// Begins with the others; nobody waits for them.
+    /// Starts the remaining servers, without waiting for them.
     pub(crate) fn begin_rest(&self) {
         let rest = std::mem::take(&mut *self.unstarted());
         self.begin(rest);
     }
 
-    /// Begins with every server and waits a moment for those that are being connected: people and programs that look at
-    /// servers right after the start see what became of them.
+    /// Starts every server and waits briefly for those that are connecting, so that a status query right after the
+    /// start shows their result.
     pub(crate) async fn wait_for_status(&self) {
         self.begin_rest();
         let limit = match self.audience {
@@ -87,7 +88,7 @@ impl SessionServers {
         self.host.wait_until_connected(limit, |view| !self.is_late(&view.name)).await;
     }
 
-    /// The same for a request that may come again and again: only the first one waits.
+    /// Like `wait_for_status`, for repeated requests: only the first one waits.
     pub(super) async fn wait_for_first_status(&self) {
         self.begin_rest();
         if !self.is_status_requested.swap(true, Ordering::Relaxed) {
@@ -140,7 +141,7 @@ impl SessionServers {
 }
 
 impl ToolDeferral {
-    /// Tools are deferred however few they are.
+    /// Tools are deferred even if there are few.
     pub(super) fn is_certain(self) -> bool {
         matches!(self, Self::Native { over: 0 } | Self::Emulated { over: 0 })
     }

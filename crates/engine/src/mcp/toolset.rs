@@ -1,5 +1,5 @@
-//! The tools of servers that one thread of the session has, as of its last step. Rebuilt only when something changed: a
-//! server, a rule, or what the model loaded.
+//! The MCP tools of one thread of the session, as of its last step. Rebuilt only after a change of a server, a rule,
+//! or the loaded tools.
 
 use super::adapter::McpToolAdapter;
 use super::announce::AnnouncedServers;
@@ -21,13 +21,13 @@ use wire::mcp::ToolPermission;
 /// Which tools a thread may have at all.
 pub(crate) type ToolFilter = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What the session and its ToolSearch both see.
+/// Shared by the session and its ToolSearch.
 pub(super) struct SharedToolset {
     pub(super) servers: Arc<SessionServers>,
     /// The session's servers, then those of the agent alone.
     pub(super) hosts: Vec<McpHost>,
     filter: ToolFilter,
-    /// Tools the definition names: they are not deferred.
+    /// Tools that the definition names: they are not deferred.
     named: ToolFilter,
     state: Mutex<ToolsetState>,
 }
@@ -35,17 +35,17 @@ pub(super) struct SharedToolset {
 #[derive(Default)]
 pub(super) struct ToolsetState {
     pub(super) policy: Option<Arc<Policy>>,
-    /// What ToolSearch loaded, in that order. Nothing is ever taken away: requests refer to it.
+    /// The tools that ToolSearch loaded, in order. Nothing is removed, because requests refer to them.
     pub(super) loaded: Vec<LoadedTool>,
     pub(super) is_deferring: bool,
 }
 
-/// A tool the model asked for, as it was then.
+/// A tool that the model loaded, as it was defined then.
 #[derive(Clone)]
 pub(super) struct LoadedTool {
     pub(super) name: String,
     pub(super) definition: McpToolDefinition,
-    /// Sent in full: what referred to it was summarised.
+    /// Sent in full, because the results that refer to it were compacted.
     pub(super) is_pinned: bool,
 }
 
@@ -69,7 +69,7 @@ impl McpToolDefinition {
     }
 }
 
-/// A tool with the server that runs it.
+/// A tool and the server that runs it.
 #[derive(Clone)]
 pub(super) struct AvailableTool {
     pub(super) host: McpHost,
@@ -111,22 +111,22 @@ impl SharedToolset {
         found
     }
 
-    /// Those the model has to ask for.
+    /// The tools that the model must load first.
     pub(super) fn deferred(&self) -> Vec<AvailableTool> {
         self.tools().into_iter().filter(|found| !found.always_load).collect()
     }
 
-    /// Every server this thread knows, those not begun included.
+    /// All servers of this thread, including those not started yet.
     pub(super) fn views(&self) -> Vec<ServerView> {
         self.servers.views().into_iter().chain(self.hosts.iter().skip(1).flat_map(McpHost::views)).collect()
     }
 
-    /// Tools will come that are deferred in any case: the model is told so before they are there.
+    /// Whether servers are connecting whose tools will be deferred: the model is told before they are connected.
     fn expects_deferred(&self) -> bool {
         self.servers.deferral.is_certain() && self.views().iter().any(|view| view.status == McpStatus::Pending)
     }
 
-    /// Whether resources of this server may be read: a rule that denies the whole server denies them as well.
+    /// Whether resources of this server may be read: a rule that denies the whole server denies them too.
     pub(super) fn may_read(&self, server: &str) -> bool {
         !self.state().policy.as_ref().is_some_and(|policy| policy.removes(&super::server_rule_name(server)))
     }
@@ -136,23 +136,23 @@ fn ruling(view: &ServerView, tool: &str) -> Option<ToolPermission> {
     view.config.tools.iter().find(|policy| policy.name == tool)?.permission
 }
 
-/// One thread's share.
+/// The MCP tools of one thread.
 pub(crate) struct McpToolset {
     pub(super) shared: Arc<SharedToolset>,
-    /// Tools that are not a server's.
+    /// Tools that are not from a server.
     base: Arc<ToolRegistry>,
     version: Option<ToolsetVersion>,
     pub(super) announced: AnnouncedServers,
-    /// A prompt of a server that the user typed.
+    /// A server prompt that the user typed.
     pub(super) typed_prompt: Option<TypedServerPrompt>,
-    /// How many of the loaded tools the transcript knows.
+    /// How many of the loaded tools are recorded in the transcript.
     pub(super) recorded: usize,
-    /// Tools that results of a resumed conversation name.
+    /// Tools that results of a resumed conversation refer to.
     pub(super) referenced: BTreeSet<String>,
     is_agent: bool,
 }
 
-/// What the last registry was built from.
+/// The inputs the last registry was built from.
 #[derive(PartialEq, Eq)]
 struct ToolsetVersion {
     versions: Vec<u64>,
@@ -161,11 +161,11 @@ struct ToolsetVersion {
     pinned: usize,
 }
 
-/// A step's tools.
+/// The tools of a step.
 pub(crate) struct ToolOffer {
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) fragments: Vec<Fragment>,
-    /// The request names tools the API has to load.
+    /// The request contains tools that the API loads by reference.
     pub(crate) uses_references: bool,
 }
 
@@ -175,7 +175,7 @@ impl McpToolset {
         Self::with_hosts(servers, hosts, base, (filter, Box::new(|_| false)))
     }
 
-    /// For an agent: with servers of its own, and with what its definition names.
+    /// For an agent: with its own servers and the tools that its definition names.
     pub(crate) fn for_agent(
         servers: Arc<SessionServers>,
         own: Option<McpHost>,
@@ -205,7 +205,7 @@ impl McpToolset {
         }
     }
 
-    /// Other tools stand in front of the servers' from now on.
+    /// Replaces the tools that are not from servers.
     pub(crate) fn set_base(&mut self, base: Arc<ToolRegistry>) {
         self.base = base;
         self.version = None;
@@ -215,13 +215,13 @@ impl McpToolset {
         &self.shared.servers
     }
 
-    /// Ends the servers that are this thread's alone, or all of them.
+    /// Shuts down the servers of this thread: an agent's own, or all for the main thread.
     pub(crate) async fn close(&self) {
         if !self.is_agent {
-            // Hooks reach servers, and servers reach hooks: the ring ends here.
+            // Breaks the reference cycle between hooks and servers.
             self.shared.servers.owner.set_hook_trigger(None);
         }
-        // An agent leaves the session's servers alone.
+        // An agent does not shut down the session's servers.
         for host in self.shared.hosts.iter().skip(usize::from(self.is_agent)) {
             host.shutdown().await;
         }
@@ -230,7 +230,7 @@ impl McpToolset {
         }
     }
 
-    /// What was loaded stays known although the conversation that loaded it is summarised.
+    /// Keeps loaded tools after a compaction and announces servers again.
     pub(crate) fn reset_after_compaction(&mut self) {
         for loaded in &mut self.shared.state().loaded {
             loaded.is_pinned = true;
@@ -239,7 +239,7 @@ impl McpToolset {
         self.announced = AnnouncedServers::default();
     }
 
-    /// The tools as they are now; `None` when they are those of the last step.
+    /// The current tools; `None` when they are the same as in the last step.
     pub(crate) fn offer(&mut self, policy: &Arc<Policy>, window: u64) -> Option<ToolOffer> {
         let versions = self.shared.hosts.iter().map(McpHost::version).collect();
         let seen = {
@@ -300,7 +300,7 @@ impl McpToolset {
         ToolOffer { registry: Arc::new(registry), fragments, uses_references: native }
     }
 
-    /// Tools of ours that servers bring along.
+    /// The tools of ours that exist because there are servers.
     fn helpers(&self, is_deferring: bool, policy: &Policy) -> Vec<BuiltinTool> {
         let mut helpers: Vec<Arc<dyn Tool>> = Vec::new();
         if is_deferring {

@@ -1,4 +1,4 @@
-//! Stored sign-ins, as the MCP client wants them.
+//! The stored sign-ins, for the MCP client.
 
 use config::mcp::TokenFile;
 use mcp::auth::TokenVault;

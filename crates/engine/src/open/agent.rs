@@ -1,4 +1,4 @@
-//! What a session's agents are made from, and the definition the main thread itself may run as.
+//! Builds the template for a session's agents, and finds the definition that the main thread runs as.
 
 use super::SessionBuilder;
 use super::conversation::ConversationChoice;
@@ -20,7 +20,7 @@ use sys::Env;
 use tools::ToolRegistry;
 use tools::state::ToolState;
 
-/// Where agents and skills are declared.
+/// Where agents and skills are declared; `None` with `--bare` or `--safe-mode`.
 pub(super) fn roots(
     options: &SessionOptions,
     cwd: &Path,
@@ -35,14 +35,14 @@ pub(super) fn roots(
     Some(DefinitionRoots::find(cwd, env, selection, loaded, &added))
 }
 
-/// The main thread's definition, or what to say when it is gone.
+/// The definition of the main thread, and a notice when it no longer exists.
 #[derive(Default)]
 pub(super) struct MainAgent {
     pub(super) definition: Option<AgentDefinition>,
     pub(super) notice: Option<String>,
 }
 
-/// `--agent`, the agent of the resumed conversation, the setting.
+/// From `--agent`, the agent of the resumed conversation or the setting, in this order.
 pub(super) fn main(
     options: &SessionOptions,
     loaded: &ProjectConfig,
@@ -82,7 +82,7 @@ fn setting(line: &str) -> Option<String> {
     (setting.kind == "agent-setting").then_some(setting.agent_setting)
 }
 
-/// Parts that the main thread has as well.
+/// Parts that agents share with the main thread.
 pub(super) struct AgentTemplateParts<'a> {
     pub(super) host: &'a HostSender,
     pub(super) identity: &'a Arc<RequestIdentity>,

@@ -1,6 +1,6 @@
-//! `availableModels`: which models a session may use. An entry is a family (`opus`), the beginning of a version
-//! (`opus-4`) or a whole id; an entry about a version takes the place of its family's. What is not allowed is
-//! replaced and the user is told; nothing is sent to a model outside the list.
+//! `availableModels`: which models a session may use. An entry is a family (`opus`), the start of a version
+//! (`opus-4`) or a whole id; an entry for a version replaces the entry of its family. A model that is not allowed is
+//! replaced and the user gets a notice; nothing is sent to a model outside the list.
 
 use model::catalog::{ModelCatalog, strip_long_suffix};
 use wire::settings::Settings;
@@ -10,7 +10,7 @@ const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
 pub(super) struct AllowedModels<'a> {
     /// In lower case, without `[1m]`.
     entries: Vec<String>,
-    /// The default has to be on the list as well.
+    /// The default model must be on the list too.
     enforced: bool,
     catalog: &'a ModelCatalog,
 }
@@ -39,13 +39,13 @@ impl<'a> AllowedModels<'a> {
         })
     }
 
-    /// Entries about versions of a family.
+    /// The entries for versions of a family.
     fn versions<'s>(&'s self, of: &'s str) -> impl Iterator<Item = &'s str> {
         self.entries.iter().map(String::as_str).filter(move |entry| *entry != of && family(entry) == Some(of))
     }
 
-    /// The model to use when `name` was asked for and means `id`, and what to tell the user. `default` is what is used
-    /// when nothing is asked for.
+    /// The model to use when `name` was requested and resolves to `id`, and a notice for the user. `default` is the
+    /// model used without a request.
     pub(super) fn resolve(&self, name: &str, id: String, default: &str) -> (String, Option<String>) {
         let is_default = name.eq_ignore_ascii_case("default");
         if (is_default && !self.enforced) || self.permits(&id) {

@@ -1,4 +1,5 @@
-//! Where answers come from: the network, or a cassette with this machine's paths and secrets taken out.
+//! The transport of model requests: the network, or a cassette in which paths and secrets of this machine are
+//! replaced.
 
 use super::SessionBuilder;
 use crate::options::StartError;
@@ -22,7 +23,7 @@ pub(super) fn transport(opening: &SessionBuilder) -> Result<ModelTransport, Star
     })
 }
 
-/// The paths of this machine and run that stand as placeholders.
+/// The paths of this machine and run that are replaced by placeholders.
 fn places(opening: &SessionBuilder) -> Vec<(String, String)> {
     let home = opening.env.home();
     let (session, tasks) = (opening.session_dir(), opening.tasks_dir());
@@ -38,7 +39,7 @@ fn places(opening: &SessionBuilder) -> Vec<(String, String)> {
     named.into_iter().filter_map(place).collect()
 }
 
-/// Values of the environment that must not reach a cassette.
+/// Values of the environment that must not be written to a cassette.
 fn secrets(opening: &SessionBuilder) -> Vec<AuthSecret> {
     let names = config::environment::SECRET_VARIABLES;
     names.iter().filter_map(|name| opening.env.non_empty(name)).map(AuthSecret::new).collect()

@@ -1,4 +1,4 @@
-//! Which model answers, how it is asked, and in which permission mode a session starts: flags, environment, the resumed
+//! Chooses the model, its request settings and the permission mode of a session: from flags, environment, the resumed
 //! conversation, the agent and settings, in that order, within what settings allow.
 
 use super::SessionBuilder;
@@ -22,7 +22,7 @@ use wire::settings::SettingsSource;
 const TERMINAL_ENTRYPOINT: &str = "cli";
 
 impl SessionBuilder {
-    /// The level of the session when nobody chose one.
+    /// The effort level when nobody chose one.
     pub(super) fn default_effort(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);
         let usual = (self.options.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium);
@@ -51,7 +51,7 @@ impl SessionBuilder {
         }
     }
 
-    /// The flag, else `alwaysThinkingEnabled`.
+    /// From the flag, else from `alwaysThinkingEnabled`.
     fn thinking(&self) -> ThinkingChoice {
         match self.options.thinking {
             ThinkingOption::Auto if self.loaded.settings.always_thinking_enabled == Some(false) => {
@@ -70,7 +70,7 @@ impl SessionBuilder {
         self.fallbacks(named)
     }
 
-    /// At most three distinct ones that may be used, none of them the main model.
+    /// At most three distinct allowed models, without the main model.
     fn fallbacks(&self, named: Vec<String>) -> Vec<String> {
         let mut chain: Vec<String> = Vec::new();
         for name in named {
@@ -115,14 +115,14 @@ fn thinking(choice: ThinkingOption) -> ThinkingChoice {
 }
 
 impl SessionHandles {
-    /// Whether settings leave this model to choose.
+    /// Whether settings allow this model.
     pub(crate) fn permits_model(&self, name: &str) -> bool {
         let id = self.catalog.resolve(name, &self.env);
         AllowedModels::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
     }
 }
 
-/// Why a session may not use this model.
+/// Why a session may not use this model; `None` when it may.
 pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
     let catalog = ModelCatalog::default();
     let allowed = AllowedModels::of(settings, &catalog)?;
@@ -130,7 +130,7 @@ pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Op
     (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
 }
 
-/// The mode a session starts in. Plan and bypass never come back by resuming.
+/// The mode a session starts in. Plan and bypass modes are not restored by resuming.
 pub(super) fn mode(
     options: &SessionOptions,
     loaded: &ProjectConfig,
@@ -159,9 +159,9 @@ pub(super) fn mode(
     Ok(mode)
 }
 
-/// The administrator's model, `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings,
-/// `ANTHROPIC_DEFAULT_MODEL`, the default. Then what `availableModels` makes of it, with a notice when that, or the
-/// retirement of an id, makes it another one.
+/// The main model: managed settings, `--model`, `ANTHROPIC_MODEL`, the resumed conversation, the agent, settings,
+/// `ANTHROPIC_DEFAULT_MODEL`, the default, in this order. `availableModels` or the retirement of an id may replace
+/// it; the second value is a notice about that.
 pub(super) fn main_model(
     options: &SessionOptions,
     loaded: &ProjectConfig,

@@ -13,11 +13,11 @@ use wire::mode::PermissionMode;
 
 pub(super) struct ConversationChoice {
     pub session_id: String,
-    /// The transcript to append to, when it is not where a new one would be.
+    /// The transcript to append to; `None` for the default path of the id.
     pub path: Option<PathBuf>,
-    /// What is continued.
+    /// The conversation that is continued; `None` for a new one.
     pub loaded: Option<LoadedConversation>,
-    /// The kept history goes to a new file with the first prompt.
+    /// The history is copied to a new file with the first prompt.
     pub is_fork: bool,
 }
 
@@ -44,7 +44,7 @@ impl ConversationChoice {
         }
     }
 
-    /// What has to be said when another process has the same conversation open.
+    /// A warning when another process has the same conversation open.
     pub(super) fn shared_notice(&self, layout: &StoreLayout) -> Option<String> {
         self.loaded.as_ref().filter(|_| !self.is_fork)?;
         let owner = store::live_sessions::live_owner(layout, &self.session_id)?;
@@ -55,12 +55,12 @@ impl ConversationChoice {
         ))
     }
 
-    /// The parent of the first new line.
+    /// The uuid of the parent of the first new line.
     pub(super) fn leaf(&self) -> Option<String> {
         self.loaded.as_ref()?.leaf_uuid.as_deref().map(str::to_owned)
     }
 
-    /// Where the session works: `cwd` follows it into the worktree it was left in, unless the command line chose one.
+    /// Where the session works: sets `cwd` to the worktree it was left in, unless the command line chose one.
     pub(super) fn session_place(
         &self,
         chosen: Option<Arc<ActiveWorktree>>,
@@ -120,7 +120,7 @@ fn resume(
         drops_turn: options.resume_drops_turn.clone(),
         ..LoadOptions::default()
     };
-    // A move of this conversation that was cut short is finished first.
+    // Finish an interrupted move of this conversation first.
     let path = &store::relocate::finish_move(layout, path);
     let loaded = load(path, &wanted).map_err(|e| refusal(&e))?;
     let Some(fork) = fork else {
@@ -131,7 +131,7 @@ fn resume(
     Ok(ConversationChoice { loaded: Some(loaded), is_fork: true, ..new })
 }
 
-/// The store's words are written for the user.
+/// Errors of the store are written for the user.
 fn refusal(error: &StoreError) -> StartError {
     StartError::new(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What requests of the host act on.
+//! Builds the handles that the host's requests act on.
 
 use super::SessionBuilder;
 use crate::control::handles::SessionHandles;
@@ -48,7 +48,7 @@ impl SessionBuilder {
                     | Err(_) => None,
                 },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
-                // Behind a base URL as well: it is the first party's protocol that is spoken.
+                // Also with another base URL: the protocol is that of the first party.
                 api_provider: "firstParty",
             },
             agents: Arc::clone(&io.spawner.agents),

@@ -1,5 +1,5 @@
-//! What an `initialize` that comes first changes about a session before it is put together. Later ones change less: see
-//! `control::greeting`.
+//! Applies a first `initialize` request before the session is built. Later requests change less: see
+//! `control::initialize`.
 
 use super::{SessionBuilder, agent, main_model, mode};
 use crate::command::{Command, EventSenders};
@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use wire::control::{HostRequest, InitializeRequest};
 use wire::mode::PermissionMode;
 
-/// The host must introduce itself first and did not.
+/// The first command had to be `initialize` and was not.
 const NOT_FIRST: &str = "initialize_not_first";
 
-/// What came first.
+/// The first command.
 enum FirstCommand {
-    /// An `initialize` that waits for the session to exist.
+    /// An `initialize` request, answered once the session exists.
     Greeting {
         request_id: String,
         hooks_sent: bool,
@@ -25,7 +25,8 @@ enum FirstCommand {
 }
 
 impl SessionBuilder {
-    /// Waits for the first command, so that an `initialize` takes part in everything, then serves the session to its end.
+    /// Waits for the first command, so that `initialize` can affect the whole session, then serves the session to its
+    /// end.
     pub(super) async fn serve(mut self, mut commands: mpsc::Receiver<Command>, out: EventSenders) {
         let first = commands.recv().await;
         if matches!(first, Some(Command::Shutdown)) {
@@ -56,7 +57,7 @@ impl SessionBuilder {
         Box::pin(session.serve()).await;
     }
 
-    /// Adopts an `initialize`; what else came first is handed back.
+    /// Applies an `initialize` request; returns any other command.
     fn take_first(&mut self, first: Option<Command>) -> Result<FirstCommand, StartError> {
         let not_first = || StartError {
             message: "Error: --await-initialize was given, but the first line was no initialize request".into(),
@@ -98,7 +99,7 @@ impl SessionBuilder {
         Ok(())
     }
 
-    /// The definition the main thread runs as, among all that are known by now.
+    /// Chooses the definition of the main thread again, with the agents that the host declared.
     fn resolve_agent(&mut self) -> Result<(), StartError> {
         let main = agent::main(&self.options, &self.loaded, &self.conversation, self.roots.as_ref())?;
         self.missing_agent = None;
@@ -115,7 +116,7 @@ impl SessionBuilder {
     }
 }
 
-/// What becomes of a captured handshake.
+/// The status of a server manifest that the host sent.
 fn manifest_status(manifest: &str) -> &'static str {
     match mcp::McpManifest::read(manifest) {
         None => "malformed",

@@ -1,4 +1,4 @@
-//! The MCP servers of a session: what was declared, what the host serves itself. Nothing is started here.
+//! The MCP servers of a session: those that are declared and those that the host serves. Nothing is started here.
 
 use super::SessionBuilder;
 use crate::agents::covers;
@@ -20,7 +20,7 @@ use sys::Env;
 use wire::control::InitializeRequest;
 use wire::mcp::{McpScope, ServerConfig};
 
-/// Reads every declaration. What the command line asks for and cannot have ends the start.
+/// Reads every declaration. Fails when a server of the command line cannot be used.
 pub(super) fn declared(
     options: &SessionOptions,
     (cwd, env): (&Path, &Env),
@@ -52,7 +52,7 @@ impl SessionBuilder {
         settings.version = env!("CARGO_PKG_VERSION").into();
         let mut roots = vec![self.cwd.clone()];
         roots.extend(watch.additional());
-        // Without a second line of input nobody can answer.
+        // Without stream-json input nobody can answer.
         let answering = self.options.multi_turn.then(|| desk.clone());
         let mut declared: Vec<_> = self.declared_servers.servers.iter().filter_map(standing).collect();
         declared.extend(hosted(&self.initialize));
@@ -84,7 +84,7 @@ impl SessionBuilder {
         ServerCredentials::new(&self.env, &self.base_env, self.cwd.clone(), places)
     }
 
-    /// Which tools of servers the main thread may have: what the definition leaves that it runs as.
+    /// Which MCP tools the main thread may have, according to its definition.
     pub(super) fn server_filter(&self) -> ToolFilter {
         let Some(agent) = self.agent.clone() else { return Box::new(|_| true) };
         Box::new(move |name| {
@@ -94,7 +94,7 @@ impl SessionBuilder {
     }
 }
 
-/// What waits for approval, or is forbidden, is not there at all.
+/// `None` for servers that are not approved or are forbidden.
 fn standing(server: &config::mcp::DeclaredMcpServer) -> Option<(McpServerSpec, ServerSwitch)> {
     use config::mcp::McpApproval as Declaredly;
     let standing = match &server.approval {
@@ -106,7 +106,7 @@ fn standing(server: &config::mcp::DeclaredMcpServer) -> Option<(McpServerSpec, S
     Some((declared, standing))
 }
 
-/// Servers that the host said it serves.
+/// The servers that the host serves.
 fn hosted(asked: &InitializeRequest) -> Vec<(McpServerSpec, ServerSwitch)> {
     let names = asked.sdk_mcp_servers.iter().flatten();
     let declared = |name: &String| {

@@ -1,5 +1,5 @@
-//! The system prompt of a session: the built-in text or the user's own, the environment, and what is appended. What it is made
-//! from is kept: another conversation of the same process may have another style.
+//! The system prompt of a session: the built-in text or the user's, the environment, and appended text. Its inputs
+//! are kept, because another conversation of the same process may have another output style.
 
 use super::relocate::SessionOrigin;
 use super::{DEFAULT_STYLE, SessionBuilder};
@@ -10,9 +10,9 @@ use config::roots::DefinitionRoots;
 use config::styles::{Guidance, OutputStyle};
 use model::Fragment;
 
-/// What a system prompt is made from.
+/// The inputs of the system prompt.
 pub(crate) struct PromptRecipe {
-    /// The user's own, in the place of ours.
+    /// The user's system prompt, which replaces the built-in one.
     user_blocks: Option<Vec<String>>,
     /// The prompt of the agent the session runs as.
     agent: Option<String>,
@@ -42,12 +42,12 @@ impl PromptRecipe {
         }
     }
 
-    /// The session runs as another agent from now on, or as none.
+    /// Sets the agent the session runs as; `None` for the default.
     pub(crate) fn set_agent(&mut self, agent: Option<&AgentDefinition>) {
         self.agent = agent.and_then(prompt_of);
     }
 
-    /// With the style that settings choose now.
+    /// The system prompt with the output style that is configured now.
     pub(crate) fn system(&self, loaded: &ProjectConfig, model: &str) -> Vec<Fragment> {
         let style = self.style(loaded);
         let style = style.as_ref();
@@ -70,7 +70,7 @@ impl PromptRecipe {
         found
     }
 
-    /// The agent's prompt. Otherwise our own; a style of the user's stands in for our guidance unless it keeps it.
+    /// The agent's prompt or else the built-in one, without its guidance if the output style drops it.
     fn base(&self, style: Option<&OutputStyle>) -> String {
         self.agent.clone().unwrap_or_else(|| match style.map(|style| style.guidance) {
             Some(Guidance::Dropped) => prompts::without_guidance(),
@@ -91,7 +91,7 @@ impl PromptRecipe {
     }
 }
 
-/// The name of the output style, as `system/init` tells it.
+/// The name of the output style, as sent in `system/init`.
 pub(crate) fn style_name(loaded: &ProjectConfig) -> String {
     loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into())
 }

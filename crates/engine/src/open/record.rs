@@ -1,4 +1,4 @@
-//! Where a session is written: its transcript, its folders, and the record that it is alive.
+//! The files of a session: its transcript, its folders, and its live record.
 
 use super::SessionBuilder;
 use crate::host::HostSender;
@@ -12,7 +12,7 @@ use wire::entry::EntryTail;
 
 impl SessionBuilder {
     pub(super) fn session_dir(&self) -> PathBuf {
-        // What belongs to a conversation lies beside its file, from wherever it is taken up.
+        // The folder of a conversation is beside its transcript, regardless of the directory it is resumed from.
         match &self.conversation.path {
             Some(path) => path.with_extension(""),
             None => self.layout.session_dir(&self.cwd, &self.conversation.session_id),
@@ -57,7 +57,7 @@ impl SessionBuilder {
         }
     }
 
-    /// Where other processes see the session, and where questions are asked, which stands in it.
+    /// The live record, which other processes read, and the questions to the host, which update it.
     pub(super) fn host_questions(&self, host: &HostSender) -> (Option<Arc<LiveRecord>>, HostQuestions) {
         let live = match &self.carried_state {
             Some(carried) => carried.live.clone(),
@@ -83,7 +83,7 @@ impl SessionBuilder {
     }
 }
 
-/// Transcript readers expect a name on every line: `HEAD` where there is no branch.
+/// Transcript readers expect a branch on every line: `HEAD` when there is none.
 fn recorded_branch(cwd: &Path) -> String {
     let branch = sys::git::branch(cwd);
     if branch.is_empty() { "HEAD".into() } else { branch }

@@ -1,6 +1,7 @@
-//! A conversation that goes on in another directory of the same process. The session is put together again from what that
-//! place declares (settings, trust, instructions, skills, servers, rules), as if it had been started there; what belongs to the
-//! conversation goes along: history, totals, what was read, what runs in the background, what was granted and chosen.
+//! Continues a conversation in another directory of the same process. The session is rebuilt from the configuration
+//! of that directory (settings, trust, instructions, skills, servers, rules) as if it had been started there. What
+//! belongs to the conversation is kept: history, totals, read files, background tasks, granted permissions and
+//! choices.
 
 use super::conversation::ConversationChoice;
 use super::{SessionBuilder, selection};
@@ -18,7 +19,7 @@ use tokio::sync::mpsc;
 use tools::state::ToolState;
 use wire::control::InitializeRequest;
 
-/// What the session was put together from, besides the disk.
+/// What the session was built from, besides files.
 pub(crate) struct SessionOrigin {
     options: SessionOptions,
     env: Env,
@@ -37,20 +38,20 @@ impl SessionOrigin {
     }
 }
 
-/// What new parts share with those before them.
+/// State that the new session shares with the old one.
 pub(super) struct CarriedState {
     pub(super) state: Arc<ToolState>,
     pub(super) ledger: Ledger,
     pub(super) live: Option<Arc<LiveRecord>>,
 }
 
-/// A session as it would be somewhere else.
+/// The session as built for another directory.
 pub(crate) struct RelocatedSession {
     session: Box<Session>,
-    /// For the person who sits in front of it.
+    /// For the user.
     pub(crate) notices: Vec<String>,
     pub(crate) transcript: PathBuf,
-    /// What the place declares to run may run.
+    /// Commands that the directory declares may run.
     pub(crate) trusted: bool,
 }
 
@@ -67,7 +68,7 @@ impl SessionBuilder {
 }
 
 impl Session {
-    /// This session as it would be in `cwd`, which is resolved. Nothing has changed yet.
+    /// Builds this session for `cwd`, which is resolved. Changes nothing yet.
     pub(crate) fn build_relocated(&self, cwd: &Path) -> Result<RelocatedSession, StartError> {
         let missing = || StartError::new("This session cannot be moved.");
         let origin = &self.recipe.as_ref().ok_or_else(missing)?.origin;
@@ -93,7 +94,7 @@ impl Session {
         Ok(RelocatedSession { session, notices, transcript, trusted })
     }
 
-    /// What was chosen since the start counts as if it had been chosen then.
+    /// The options of the start, with what was chosen since.
     fn options_for(&self, origin: &SessionOrigin) -> SessionOptions {
         let (watch, given) = (&self.io.watch, &origin.options);
         let absolute = |text: &String| {
@@ -112,7 +113,7 @@ impl Session {
             add_dirs: watch.flag_directories.clone(),
             settings: watch.selection.settings.as_ref().map(absolute),
             mcp_config: given.mcp_config.iter().map(absolute).collect(),
-            // The command line vouched for the folder it named, not for this one.
+            // The command line trusted the folder it named, not this one.
             trust: TrustChoice::StoredOrRefuse,
             external_imports: false,
             session: SessionChoice::New { id: None },
@@ -123,14 +124,14 @@ impl Session {
         }
     }
 
-    /// Whether it is written to, or read from, a file of requests: those know one place.
+    /// Whether requests are recorded or replayed: a cassette is bound to one directory.
     pub(crate) fn uses_cassette(&self) -> bool {
         let options = self.recipe.as_ref().map(|again| &again.origin.options);
         options.is_some_and(|options| options.record.is_some() || options.replay.is_some())
     }
 
-    /// Goes on as `elsewhere`; the parts that stay behind are put away. `metadata` are lines of the file that must stay near
-    /// its end.
+    /// Continues as `elsewhere` and shuts down the old parts. `metadata` are transcript lines that must stay near the
+    /// end of the file.
     pub(crate) async fn relocate(&mut self, elsewhere: RelocatedSession, metadata: &[String]) {
         let Session { control, context, io, recipe: again, .. } = *elsewhere.session;
         let mut before = std::mem::replace(&mut self.io, io);
@@ -147,7 +148,7 @@ impl Session {
         io.plan.take_mode_from(&before.plan);
         io.watch.granted_rules = std::mem::take(&mut before.watch.granted_rules);
         io.watch.granted_directories = std::mem::take(&mut before.watch.granted_directories);
-        // Tasks that were started before write where they began to.
+        // Tasks that were started before still write to their old directory.
         io.watch.place.readable.push(before.state.facts.tasks_dir.clone());
         io.rebuild_policy();
         if let Some(live) = &io.live_record {

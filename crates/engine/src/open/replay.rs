@@ -1,5 +1,5 @@
-//! The end of a resumed conversation, told again to a host that shows conversations. Bounded: what does not fit into the
-//! empty queue is left out, oldest first.
+//! Sends the end of a resumed conversation to a host that shows conversations. Limited to the newest turns, which fit
+//! into the empty queue.
 
 use crate::command::Event;
 use crate::history::HistoryPart;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use wire::block::BlockHead;
 use wire::sdk::{PastMessage, SdkMessage, SystemBody, SystemMessage};
 
-/// Turns of the model and of the user that are told.
+/// Maximum number of turns that are sent.
 const MAX_TURNS: usize = 60;
 
 pub(super) fn send_history(
@@ -35,7 +35,7 @@ pub(super) fn send_history(
 
 const EARLIER_HINT: &str = "… earlier: ctrl+o";
 
-/// What is told begins with something a person said, if that is not too far back.
+/// Starts at a user prompt if there is one among the last turns.
 fn first_replayed(history: &[(Message, HistoryPart, String)]) -> usize {
     let from = history.len().saturating_sub(MAX_TURNS);
     if from == 0 {

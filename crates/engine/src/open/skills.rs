@@ -1,4 +1,4 @@
-//! What a session is taught from the start: where skills may be, the output style.
+//! The skills a session starts with: where they are declared and their limits.
 
 use super::SessionBuilder;
 use crate::skills::{self, SkillsTemplate};
@@ -17,7 +17,7 @@ impl SessionBuilder {
         !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
     }
 
-    /// What the main thread and every agent are taught from.
+    /// The template of skills for the main thread and every agent.
     pub(super) fn skills_template(
         &self,
         roots: DefinitionRoots,

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use tools::ToolRegistry;
 use tools::task_list::offer::TaskListKind;
 
-/// What `--bare` leaves.
+/// The tools with `--bare`.
 const BARE_TOOLS: [&str; 3] = ["Bash", "Read", "Edit"];
-/// Only worth offering when somebody is there.
+/// Offered only when questions can be answered.
 const INTERACTIVE_TOOLS: [&str; 3] = ["AskUserQuestion", interact::ENTER, interact::EXIT];
 
-/// Whether a question would reach a host.
+/// Whether a question would reach somebody.
 fn can_ask(opening: &SessionBuilder) -> bool {
     match opening.options.permission_prompt_tool.as_deref() {
         Some("stdio") => opening.options.multi_turn,
@@ -50,7 +50,7 @@ pub(super) fn registry(
     registry
 }
 
-/// The tools that start agents and reach them, behind all others.
+/// Adds the tools that start agents and send messages to them, after all others.
 pub(super) fn add_agents(
     registry: &mut ToolRegistry,
     opening: &SessionBuilder,
@@ -66,7 +66,7 @@ pub(super) fn add_agents(
     }
 }
 
-/// The tools that move the session, where there is a repository to make worktrees of or a hook that makes them.
+/// Adds the worktree tools, when there is a repository or a hook that creates worktrees.
 pub(super) fn add_worktrees(
     registry: &mut ToolRegistry,
     opening: &SessionBuilder,
@@ -82,7 +82,7 @@ pub(super) fn add_worktrees(
     }
 }
 
-/// Whether a tool that is none of the built-in table is offered.
+/// Whether a tool outside the built-in table is offered.
 fn is_extra_wanted(opening: &SessionBuilder, name: &str, policy: &Policy) -> bool {
     let listed = match chosen(opening) {
         Some(list) => names(list, name),
@@ -91,7 +91,7 @@ fn is_extra_wanted(opening: &SessionBuilder, name: &str, policy: &Policy) -> boo
     listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
 }
 
-/// What the definition of the main thread leaves.
+/// Whether the definition of the main thread allows the tool.
 pub(crate) fn of_agent(agent: Option<&AgentDefinition>, name: &str) -> bool {
     let Some(agent) = agent else { return true };
     let names = |list: &[String]| {
@@ -109,7 +109,7 @@ fn is_wanted(name: &str, opening: &SessionBuilder, lists: TaskListKind) -> bool 
     }
 }
 
-/// `--tools`, unless it asks for the default.
+/// The list of `--tools`; `None` when it asks for the default.
 fn chosen(opening: &SessionBuilder) -> Option<&[String]> {
     opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
 }

@@ -1,4 +1,4 @@
-//! What a session watches: the settings and rules of its place, where it may read and write, where it keeps notes.
+//! The settings and rules that a session watches, its readable and writable paths, and its notes folder.
 
 use super::SessionBuilder;
 use crate::hooks::HookRestriction;
@@ -60,7 +60,7 @@ impl SessionBuilder {
         allowed.chain(self.options.disallowed_tools.iter().map(|text| rule(text, RuleBehaviour::Deny))).collect()
     }
 
-    /// The rules that are set aside because they cannot be understood, each with its place and the reason.
+    /// Warnings for rules that cannot be parsed, each with its file and the reason.
     pub(super) fn broken_rules(&self) -> Vec<String> {
         let home = self.env.home();
         let given = self.flag_rules();
@@ -77,14 +77,15 @@ impl SessionBuilder {
         .collect()
     }
 
-    /// One place for all worktrees and folders of a repository.
+    /// The notes folder, shared by all worktrees and folders of a repository.
     fn default_notes_dir(&self) -> PathBuf {
         let root = sys::git::root(&self.cwd);
         let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         self.layout.project_dir(&root).join("memory")
     }
 
-    /// Where this session may keep notes. A recorded run depends on nothing that another machine does not have.
+    /// The notes folder of this session; `None` when it has none. A recorded run has none, because it must not depend
+    /// on this machine.
     pub(super) fn notes_dir(&self) -> Option<PathBuf> {
         let without = self.options.bare || self.options.safe_mode || self.persist() == Persistence::No;
         let recorded = self.options.record.is_some() || self.options.replay.is_some();

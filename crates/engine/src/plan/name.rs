@@ -1,6 +1,6 @@
-//! Three words for a conversation's plan, always the same for one session id.
+//! A name of three words for a conversation's plan, derived from the session id.
 
-/// `calm-drifting-heron`
+/// For example `calm-drifting-heron`.
 pub(super) fn plan_name(session_id: &str) -> String {
     let mut hash = fnv(session_id);
     let mut pick = |words: &[&'static str]| {
@@ -12,7 +12,7 @@ pub(super) fn plan_name(session_id: &str) -> String {
     format!("{}-{}-{}", pick(&ADJECTIVES), pick(&PARTICIPLES), pick(&NOUNS))
 }
 
-/// FNV-1a: nobody has to be kept from guessing it.
+/// FNV-1a: the name need not be unpredictable.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

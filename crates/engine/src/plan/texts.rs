@@ -1,12 +1,12 @@
-//! What the model is told about plan mode.
+//! The texts sent to the model about plan mode.
 
 pub(super) struct PlanModeFacts<'a> {
     pub file: &'a str,
     pub exists: bool,
     pub is_agent: bool,
-    /// There is a tool that asks for approval.
+    /// The tool that asks for approval is available.
     pub may_exit: bool,
-    /// In place of our own.
+    /// Instructions that replace the built-in ones.
     pub method: Option<&'a str>,
 }
 

@@ -1,5 +1,5 @@
-//! Wildcards become the paths they stand for now. One walk for all patterns below a directory, bounded: a tree too large to
-//! be searched is reported, never passed over in silence.
+//! Expands wildcards to the paths they match now. One walk for all patterns below a directory; a tree that is too
+//! large to search is reported.
 
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ const MAX_FOUND: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct GlobMatches {
     pub(super) paths: Vec<PathBuf>,
-    /// The whole tree was seen.
+    /// The whole tree was searched.
     pub(super) complete: bool,
 }
 
-/// What lies below `base` and matches one of `globs` (relative to it) or `named`. What is found is not entered.
+/// The paths below `base` that match one of `globs` (relative to it) or `named`. Does not descend into matches.
 pub(super) fn find_below(base: &Path, globs: &[GlobMatcher], named: &dyn Fn(&Path) -> bool) -> GlobMatches {
     let mut found = GlobMatches { complete: true, ..GlobMatches::default() };
     let mut open = vec![base.to_path_buf()];
@@ -40,7 +40,7 @@ pub(super) fn find_below(base: &Path, globs: &[GlobMatcher], named: &dyn Fn(&Pat
     found
 }
 
-/// Objects of git: no file there has a name of its own.
+/// Git's object store: its files have no meaningful names.
 fn is_object_store(path: &Path) -> bool {
     path.ends_with(".git/objects")
 }

@@ -1,10 +1,10 @@
-//! Which hosts sandboxed commands may reach. A denial wins; what nobody listed is refused, because nobody is there to be asked
-//! while a connection waits.
+//! Which hosts sandboxed commands may reach. A denial takes precedence; unlisted hosts are refused, because nobody
+//! can be asked while a connection waits.
 
 use http::filter::{HostJudge, HostVerdict};
 use std::net::Ipv6Addr;
 
-/// `example.com`, `*.example.com`, an address; with an optional port.
+/// `example.com`, `*.example.com` or an address, with an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HostPattern {
     host: String,
@@ -23,7 +23,7 @@ impl HostPattern {
     }
 }
 
-/// Every way to read an entry. `1::2:443` is an address, or an address and a port.
+/// All interpretations of an entry: `1::2:443` is an address, or an address with a port.
 fn parse_patterns(text: &str) -> Vec<HostPattern> {
     let text = text.trim();
     let pattern = |host: &str, port: Option<u16>| HostPattern { host: host.to_owned(), port };
@@ -50,14 +50,14 @@ fn parse_patterns(text: &str) -> Vec<HostPattern> {
 pub(super) struct HostFilter {
     allowed: Vec<HostPattern>,
     denied: Vec<HostPattern>,
-    /// Whatever is not denied may be reached.
+    /// Every host that is not denied may be reached.
     open: bool,
 }
 
 impl HostFilter {
     pub(super) fn new(allowed: &[String], denied: &[String], open: bool) -> Self {
         Self {
-            // The narrower reading comes first.
+            // The narrower interpretation comes first.
             allowed: allowed.iter().filter_map(|text| parse_patterns(text).into_iter().next()).collect(),
             denied: denied.iter().flat_map(|text| parse_patterns(text)).collect(),
             open,

@@ -1,5 +1,5 @@
-//! The lists of the `sandbox` settings, layer by layer, because relative paths mean different places in different files; and
-//! what permission rules add to them.
+//! The lists of the `sandbox` settings, layer by layer, because relative paths depend on the file, plus what
+//! permission rules add.
 
 use super::paths::{SandboxPath, SandboxRoots};
 use config::ProjectConfig;
@@ -14,7 +14,7 @@ pub(super) struct SandboxLists {
     pub(super) allow_read: Vec<SandboxPath>,
     pub(super) allowed_domains: Vec<String>,
     pub(super) denied_domains: Vec<String>,
-    /// Variables commands must not see.
+    /// Variables that commands must not see.
     pub(super) unset: Vec<String>,
     pub(super) warnings: Vec<String>,
     managed_domains_only: bool,
@@ -59,7 +59,7 @@ impl SandboxLists {
         }
     }
 
-    /// `mask` would need TLS to be opened; until that exists, what is to be masked is hidden.
+    /// `mask` would require opening TLS connections; until that exists, such values are hidden.
     fn credentials(&mut self, sandbox: &Value, spot: impl Fn(&str) -> Option<SandboxPath>) {
         let entries = |key: &str| {
             let list = sandbox.get("credentials").and_then(|c| c.get(key)).and_then(Value::as_array);
@@ -84,7 +84,7 @@ impl SandboxLists {
         }
     }
 
-    /// Path and domain rules speak of the sandbox too.
+    /// Adds path and domain rules, which apply to the sandbox too.
     pub(super) fn add_rules(&mut self, rules: &[RuleText], ground: &SandboxRoots) {
         for rule in rules {
             let Some((name, spec)) = rule.text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
@@ -95,7 +95,7 @@ impl SandboxLists {
                 ("WebFetch", behaviour) => self.add_domain(spec, behaviour, rule.source),
                 ("Read", RuleBehaviour::Deny) => self.deny_read.extend(spot()),
                 ("Read", RuleBehaviour::Allow) => {
-                    // Not a grant for the sandbox, which reads everything; it names what is not to be hidden by default.
+                    // The sandbox may read everything by default; this only exempts the path from being hidden.
                     self.allow_read.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
                 }
                 ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", RuleBehaviour::Allow) => {
@@ -120,7 +120,7 @@ impl SandboxLists {
         }
     }
 
-    /// Adds what `newer` refuses, and takes away what it no longer grants.
+    /// Adds the denials of `newer` and removes grants that it no longer contains.
     pub(super) fn tighten(&mut self, newer: Self) {
         self.allow_write.retain(|spot| newer.allow_write.contains(spot));
         self.allow_read.retain(|spot| newer.allow_read.contains(spot));

@@ -1,5 +1,5 @@
-//! From lists to file rules: spellings resolved, wildcards expanded, credentials hidden, and what could run later outside
-//! protected in every directory that may be written.
+//! Turns the lists into file rules: resolves paths, expands wildcards, hides credentials, and protects files that
+//! could later run outside the sandbox in every writable directory.
 
 use super::SandboxInputs;
 use super::expand;
@@ -10,14 +10,14 @@ use std::path::{Component, Path, PathBuf};
 use sys::sandbox::{RuleEffect, SandboxRule};
 use wire::settings::RuleBehaviour;
 
-/// A place as somebody wrote it.
+/// A path or pattern as written in settings or rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SandboxPath {
     Path(PathBuf),
     Glob { base: PathBuf, pattern: String, text: String },
 }
 
-/// The directories spellings refer to. Resolved.
+/// The directories that paths are resolved against. Resolved.
 #[derive(Clone, Debug)]
 pub(super) struct SandboxRoots {
     cwd: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct SandboxRoots {
     state_file: Option<PathBuf>,
 }
 
-/// What one command is held to.
+/// The file rules for one command.
 pub(super) struct SandboxFileRules {
     pub(super) rules: Vec<SandboxRule>,
     pub(super) never: Vec<PathBuf>,
@@ -50,7 +50,7 @@ impl SandboxRoots {
         }
     }
 
-    /// A path of the `sandbox` settings: `/x` is absolute, `x` is relative to where the file stands.
+    /// Resolves a path of the `sandbox` settings: `/x` is absolute, `x` is relative to the root of the settings file.
     pub(super) fn resolve_setting(&self, text: &str, root: &Path) -> Option<SandboxPath> {
         let body = if text.starts_with("//") { &text[1..] } else { text };
         let body = trimmed(body);
@@ -63,7 +63,8 @@ impl SandboxRoots {
         Some(sandbox_path(&path, text))
     }
 
-    /// A path of a permission rule: `//x` is absolute, `/x` is relative to where the file stands, a bare name is anywhere.
+    /// Resolves a path of a permission rule: `//x` is absolute, `/x` is relative to the root of the settings file, a
+    /// bare name in a deny rule matches anywhere.
     pub(super) fn resolve_rule(&self, spec: &str, root: &Path, behaviour: RuleBehaviour) -> Option<SandboxPath> {
         let body = trimmed(spec);
         if body.starts_with("//") || body == "~" || body.starts_with("~/") {
@@ -79,7 +80,7 @@ impl SandboxRoots {
     }
 }
 
-/// Without the endings that mean nothing.
+/// Removes trailing `/` and `/**`.
 fn trimmed(text: &str) -> &str {
     let mut text = text.trim();
     loop {
@@ -132,7 +133,7 @@ fn is_read_allowed(lists: &SandboxLists, path: &Path) -> bool {
     lists.allow_read.iter().any(|spot| matches!(spot, SandboxPath::Path(open) if path.starts_with(open)))
 }
 
-/// Wildcard denials, and credential files in the directories the command may write.
+/// Expands denials with wildcards, and finds credential files in the directories that the command may write.
 fn expand_globs(lists: &SandboxLists, ground: &SandboxRoots, out: &mut SandboxFileRules) {
     let mut walks: BTreeMap<(PathBuf, bool), Vec<String>> = BTreeMap::new();
     for (spots, reading) in [(&lists.deny_read, true), (&lists.deny_write, false)] {
@@ -159,7 +160,8 @@ fn expand_globs(lists: &SandboxLists, ground: &SandboxRoots, out: &mut SandboxFi
     }
 }
 
-/// Credentials that no build needs. Certificates and keys of tests, and project files of package managers, stay.
+/// Credentials that no build needs. Certificates and keys of tests, and project files of package managers, are not
+/// hidden.
 fn is_workspace_secret(path: &Path) -> bool {
     const PACKAGE_CONFIGS: [&str; 3] = [".npmrc", ".pypirc", ".envrc"];
     const KEY_EXTENSIONS: [&str; 9] = ["pem", "key", "p12", "pfx", "p8", "jks", "keystore", "ppk", "kdbx"];
@@ -168,7 +170,7 @@ fn is_workspace_secret(path: &Path) -> bool {
     !key && !PACKAGE_CONFIGS.contains(&name.as_str()) && permission::is_secret(path)
 }
 
-/// Credential files of the user's home, as far as they exist.
+/// Hides existing credential files in the user's home directory.
 fn hide_home(lists: &SandboxLists, ground: &SandboxRoots, out: &mut SandboxFileRules) {
     let Some(home) = &ground.home else { return };
     let mut places = vec![home.clone()];
@@ -224,7 +226,7 @@ fn protect(ground: &SandboxRoots, out: &mut SandboxFileRules) {
     }
 }
 
-/// Protects the path, and where it leads when it is a link.
+/// Protects the path and, if it is a link, its target.
 fn protect_path(out: &mut SandboxFileRules, path: &Path) {
     out.rules.push(SandboxRule::new(RuleEffect::Protect, path));
     let real = sys::real_path::path(path);
@@ -233,11 +235,11 @@ fn protect_path(out: &mut SandboxFileRules, path: &Path) {
     }
 }
 
-/// What git would run or follow later: hooks, configuration, and files that make it look elsewhere.
+/// Protects what git would later run or follow: hooks, configuration, and files that redirect it.
 fn protect_repository(root: &Path, out: &mut SandboxFileRules) {
     let dot_git = root.join(".git");
     let Ok(meta) = dot_git.symlink_metadata() else {
-        // Neither a repository here nor a bare one.
+        // Prevents creating a repository or a bare one here.
         protect_path(out, &dot_git);
         protect_path(out, &root.join("HEAD"));
         if let Some(above) = sys::git::root(root).map(|top| top.join(".git")).filter(|dir| dir.is_dir()) {
@@ -268,6 +270,6 @@ fn protect_git_dir(dir: &Path, out: &mut SandboxFileRules) {
     for name in ["hooks", "config", "modules"] {
         protect_path(out, &dir.join(name));
     }
-    // An empty stand-in would confuse git, so these are taken away again instead.
+    // An empty placeholder would confuse git, so these are removed if a command creates them.
     out.never.extend(["commondir", "config.worktree"].map(|name| dir.join(name)));
 }

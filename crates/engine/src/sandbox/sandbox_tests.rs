@@ -43,7 +43,7 @@ impl Home {
         (SessionSandbox::always_on(&loaded, grounds), loaded)
     }
 
-    /// The file rules of the next command, relative to this place.
+    /// The file rules of the next command, relative to the temporary directory.
     fn rules(&self, settings: &str) -> Vec<(RuleEffect, String)> {
         let (confinement, loaded) = self.confinement(settings);
         let mut lists = confinement.lists.clone();

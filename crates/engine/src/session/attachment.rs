@@ -1,10 +1,11 @@
-//! What stands beside a prompt. Each is one transcript line and one text, so that a resumed request has the same bytes.
+//! Attachments beside a prompt. Each is one transcript line and one text, so that a resumed request has the same
+//! bytes.
 
 use crate::prompts::{self, SkillListingKind};
 use crate::skills::invoke::AttachedFile;
 use serde_json::value::RawValue;
 
-/// What goes beside a prompt: the transcript line and the text the model reads.
+/// The transcript line of an attachment and the text for the model.
 pub(crate) struct Attachment {
     pub line: Box<RawValue>,
     pub text: String,
@@ -15,7 +16,7 @@ impl Attachment {
         Self::note("x_session_context", text)
     }
 
-    /// A text of our own kind: `kind` begins with `x_`.
+    /// A reminder of our own kind: `kind` begins with `x_`.
     pub(crate) fn note(kind: &str, text: String) -> Option<Self> {
         let line = wire::raw::to_raw(&serde_json::json!({"type": kind, "content": text})).ok()?;
         Some(Self { line, text })

@@ -1,4 +1,4 @@
-//! User messages as they are written and told: content bytes as they are, and the host's twins of what we say ourselves.
+//! User messages as they are recorded and sent: the content bytes are not changed.
 
 use crate::command::Prompt;
 use crate::host::HostSender;
@@ -6,7 +6,7 @@ use crate::transcript_writer::WrittenLine;
 use serde_json::value::RawValue;
 use wire::sdk::UserMessage;
 
-/// `{"role":"user","content":…}` around content bytes as they are.
+/// `{"role":"user","content":…}` around unchanged content bytes.
 pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
     let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -17,7 +17,7 @@ pub(crate) fn text_message(text: &str) -> Box<RawValue> {
     wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
 }
 
-/// `content` with words of its own before it.
+/// `content` with a text before it.
 pub(super) fn with_prefix(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
@@ -44,7 +44,7 @@ pub(crate) fn plain_text(content: &RawValue) -> String {
     texts.join("\n")
 }
 
-/// The host's twin of a message of our own.
+/// The message for the host that corresponds to a user message of our own.
 pub(crate) fn synthetic(message: Box<RawValue>, written: WrittenLine, host: &HostSender) -> UserMessage {
     UserMessage {
         kind: "user",

@@ -1,5 +1,5 @@
-//! How what was taught enters the conversation: as lines of the transcript and messages to the model, in one order, so that a
-//! resumed request has the same bytes.
+//! Adds skills and instructions to the conversation: as transcript lines and messages to the model, in a fixed order,
+//! so that a resumed request has the same bytes.
 
 use super::FileTouch;
 use super::invoke::SkillInvocation;
@@ -26,7 +26,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Adds what skills say, and lets what they declare hold.
+    /// Adds the texts of skills and applies their rules, hooks and model settings.
     pub(crate) async fn add_invocations(&mut self, loaded: Vec<SkillInvocation>) -> Result<(), StoreError> {
         for invocation in loaded {
             self.count_use(&invocation.skill.name);
@@ -67,7 +67,7 @@ impl Session {
         Ok(())
     }
 
-    /// Before a step: skills that came, changed or went since the model was last told.
+    /// Before a step: sends skills that were added, changed or removed.
     pub(crate) async fn send_skill_changes(&mut self) -> Result<(), StoreError> {
         self.io.skills.refresh().await;
         self.send_listing().await
@@ -82,7 +82,7 @@ impl Session {
         Ok(())
     }
 
-    /// After calls: the skills they loaded, and the instructions that hold for the files they touched.
+    /// After calls: adds the skills they loaded, and the instructions for the files they touched.
     pub(crate) async fn after_calls(&mut self, touched: &[FileTouch]) -> Result<(), StoreError> {
         let loaded = self.io.skills.take_loaded();
         self.add_invocations(loaded).await?;

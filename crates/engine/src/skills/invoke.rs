@@ -1,4 +1,4 @@
-//! A skill's text as the model reads it. Commands in it run only when the rules allow them outright: nobody is asked, and
+//! Renders the text of a skill for the model. Commands in it run only when the rules allow them without a question;
 //! one that fails or is not allowed ends the whole invocation. Files it mentions are attached when they may be read.
 
 use super::SkillFacts;
@@ -15,7 +15,7 @@ use tools::{CallContext, Tool, ToolOutcome};
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 const DISABLED: &str = "[shell command execution disabled by policy]";
-/// Files one skill may attach.
+/// Maximum number of files that one skill may attach.
 const MAX_FILES: usize = 20;
 
 /// A skill that was loaded.
@@ -30,13 +30,14 @@ pub(crate) struct SkillInvocation {
 }
 
 impl SkillInvocation {
-    /// The same as the task of an agent. It knows nothing of the conversation, so the files are part of the text.
-    /// What the skill wants run from now on.
+    /// The hooks that the skill declares.
     pub(crate) fn hooks(&self) -> Option<hooks::HookLayer> {
         let hooks = self.skill.hooks.as_ref()?.as_object()?.clone();
         Some(hooks::HookLayer { origin: hooks::HookOrigin::Skill { name: self.skill.name.clone() }, hooks })
     }
 
+    /// The skill as the task of an agent. The agent does not know the conversation, so the files are part of the
+    /// prompt.
     pub(crate) fn into_fork(self) -> ForkedSkill {
         let hooks = self.hooks();
         let mut prompt = self.text;
@@ -63,14 +64,14 @@ pub(crate) struct AttachedFile {
     pub content: String,
 }
 
-/// What an invocation works with.
+/// The parameters of an invocation.
 pub(crate) struct InvocationContext {
     pub facts: Arc<SkillFacts>,
     pub policy: Arc<Policy>,
     pub cx: CallContext,
 }
 
-/// Renders `skill`. The error is for whoever invoked it.
+/// Renders `skill`. The error is for the user or the model, whichever invoked it.
 pub(crate) async fn invoke(
     skill: Skill,
     arguments: &str,
@@ -102,7 +103,7 @@ pub(crate) async fn invoke(
     Ok(SkillInvocation { skill, text, files, rules, tool_use_id: None })
 }
 
-/// Supporting files are found from here.
+/// Tells the model where the skill's supporting files are.
 fn heading(skill: &Skill) -> String {
     match skill.form {
         SkillForm::Skill => format!("Skill {}. Its own files are in {}\n\n", skill.name, skill.dir.display()),
@@ -110,7 +111,7 @@ fn heading(skill: &Skill) -> String {
     }
 }
 
-/// What the skill grants and takes away.
+/// The rules of the skill: allowed and denied tools.
 fn rules(skill: &Skill, scene: &InvocationContext) -> Vec<RuleText> {
     let rule = |behaviour, text: &String| RuleText {
         behaviour,
@@ -140,7 +141,7 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Invocat
     Ok(output)
 }
 
-/// What to run git calls with when the rules allow this outright, else why they do not.
+/// The guard for git commands when the rules allow the call without a question; otherwise the reason.
 fn allowed(
     tool: &str,
     accesses: &[Access],

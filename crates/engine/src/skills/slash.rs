@@ -1,5 +1,5 @@
-//! `/name arguments` in a prompt. A name nobody declared is an ordinary text. Up to six may stand at the beginning of one
-//! message; each gets the words after the last.
+//! `/name arguments` in a prompt. An unknown name is ordinary text. Up to six skills may be named at the start of one
+//! message; each gets the text after the last name as arguments.
 
 use super::invoke::{InvocationContext, SkillInvocation, invoke};
 use crate::agents;
@@ -17,21 +17,21 @@ use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::block::BlockHead;
 
-/// Skills one message may begin with.
+/// Maximum number of skills at the start of one message.
 const MAX_STACKED: usize = 6;
 
-/// What a prompt asks to load.
+/// The skills that a prompt asks to load.
 #[derive(Debug)]
 pub(crate) struct SkillRequest {
     pub skills: Vec<Skill>,
     pub arguments: String,
-    /// How the prompt stands in the transcript.
+    /// The prompt as recorded in the transcript.
     pub content: Box<RawValue>,
-    /// The text of a command of ours, in the place of a skill's.
+    /// Name and text of a built-in command, instead of skills.
     pub body: Option<(&'static str, String)>,
 }
 
-/// What hooks are told of a typed command.
+/// The payload of UserPromptExpansion hooks.
 pub(crate) struct TypedExpansion {
     name: String,
     arguments: String,
@@ -65,7 +65,7 @@ fn source_of(scope: DefinitionScope) -> &'static str {
     }
 }
 
-/// A command of ours that stands for a prompt.
+/// The request for a built-in command that stands for a prompt.
 pub(crate) fn built_in(prompt: &Prompt, io: &SessionIo) -> Option<SkillRequest> {
     let (text, rest) = first_text(&prompt.content)?;
     let (name, arguments, body) = commands::expansion(&text, io)?;
@@ -73,7 +73,7 @@ pub(crate) fn built_in(prompt: &Prompt, io: &SessionIo) -> Option<SkillRequest> 
     Some(SkillRequest { skills: Vec::new(), arguments, content, body: Some((name, body)) })
 }
 
-/// `None` for a prompt that is to be sent as it is.
+/// `None` for a prompt without skills.
 pub(crate) fn parse_skills(skills: &Skills, content: &RawValue) -> Option<SkillRequest> {
     let (text, rest) = first_text(content)?;
     let mut found: Vec<Skill> = Vec::new();
@@ -102,7 +102,7 @@ fn command(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then(|| (name, after.trim_start_matches([' ', '\t'])))
 }
 
-/// The text a prompt begins with, and the blocks that come after it.
+/// The first text of a prompt, and its other blocks.
 fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
     let raw = content.get();
     if raw.starts_with('"') {
@@ -116,7 +116,7 @@ fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
     text.starts_with('/').then_some((text, blocks))
 }
 
-/// The form that readers of transcripts know.
+/// The format that readers of transcripts expect.
 fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
     let (first, more) = names.split_first()?;
     let stacked: String = more.iter().flat_map(|name| ["/", name, " "]).collect();
@@ -136,7 +136,7 @@ fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box
     RawValue::from_string(joined).ok()
 }
 
-/// Loads what the prompt asked for. `Err` is why nothing was loaded, for the user.
+/// Loads what the prompt asked for. The inner error is the reason for the user why nothing was loaded.
 pub(crate) async fn load(
     session: &mut Session,
     plan: SkillRequest,
@@ -184,7 +184,7 @@ pub(crate) async fn load(
     Ok(Ok(()))
 }
 
-/// The skill as an agent: its report, or why there is none. `None` when the process must stop.
+/// Runs the skill as an agent; returns its report or an error. `None` when the process must stop.
 async fn run_fork(
     session: &mut Session,
     invocation: SkillInvocation,

@@ -1,5 +1,5 @@
-//! The Skill tool: the model loads a skill. The body goes into the conversation as a message of its own; the result only
-//! says that it did. A skill with `context: fork` is the task of an agent instead, and the result is its report.
+//! The Skill tool: the model loads a skill. The text of the skill is added as a separate message; the result only
+//! confirms it. A skill with `context: fork` runs as an agent, and the result is its report.
 
 use super::invoke::{InvocationContext, invoke};
 use super::{SharedSkills, SkillFacts};
@@ -66,7 +66,7 @@ struct SkillCall {
 }
 
 impl ToolCall for SkillCall {
-    /// Words alone need no leave; rules about the skill hold in any case.
+    /// Plain text needs no permission; rules about the skill apply in any case.
     fn access(&self, _at: &Workspace) -> Vec<Access> {
         vec![if self.skill.is_plain() { Access::Harmless } else { Access::Use }]
     }

@@ -1,4 +1,4 @@
-//! What the user is told when a request has failed for good: what happened, where, and what to do next.
+//! The message for the user when a request has finally failed: what happened, where, and what to do next.
 
 use crate::context::ModelContext;
 use crate::provider::ProviderConnection;
@@ -41,7 +41,7 @@ fn advice(error: &ModelError, context: &ModelContext, link: &ProviderConnection)
     }
 }
 
-/// The server named a time that is beyond what a request waits.
+/// The server asked to wait longer than a request does.
 fn too_long_to_wait(after: Duration) -> String {
     let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
     let at = clock_time(sys::clock::now_ms().saturating_add(ms));
@@ -53,7 +53,7 @@ fn too_long_to_wait(after: Duration) -> String {
     )
 }
 
-/// Seconds since the epoch, or whatever the server wrote.
+/// Seconds since the epoch, or the text that the server sent.
 fn reset_time(text: &str) -> String {
     match text.trim().parse::<u64>() {
         Ok(seconds) => format!("at {}", clock_time(seconds.saturating_mul(1_000))),
@@ -61,15 +61,15 @@ fn reset_time(text: &str) -> String {
     }
 }
 
-/// `2026-01-01 00:00 UTC`
+/// For example `2026-01-01 00:00 UTC`.
 fn clock_time(ms: u64) -> String {
-    /// Close to the end of the year 9999: what is beyond cannot be written.
+    /// Close to the end of the year 9999; later times cannot be formatted.
     const LAST_CLOCK_MS: u64 = 253_402_207_200_000;
     let iso = sys::clock::iso(ms.min(LAST_CLOCK_MS));
     format!("{} {} UTC", iso.get(..10).unwrap_or_default(), iso.get(11..16).unwrap_or_default())
 }
 
-/// In the largest unit that says enough.
+/// The duration in a suitable unit.
 fn length(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (count, unit) = match seconds {
@@ -81,7 +81,7 @@ fn length(duration: Duration) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Without user name, password and query.
+/// The URL without user name, password and query.
 fn shown_url(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or(url);
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };

@@ -1,4 +1,4 @@
-//! A response while it arrives: what was told, what is written, what still waits.
+//! A response while it arrives: what was sent to the host, what is recorded, and what still waits.
 
 use crate::call_ids::CallIdClaim;
 use crate::calls::ToolUse;
@@ -17,17 +17,17 @@ use wire::block::BlockHead;
 use wire::entry::{Attribution, BlockMarks};
 use wire::sdk::{AbandonedBlocks, AssistantMessage, SdkMessage, StreamEvent as HostEvent, SystemBody, ToolUseMeta};
 
-/// Lines wait this long for the final usage, then go out with what is known.
+/// How long lines wait for the final usage before they are written with what is known.
 const MAX_WRITE_DELAY: Duration = Duration::from_secs(5);
 
-/// What the answer is an answer to.
+/// The request that the response answers.
 pub(super) struct SentRequest {
     pub model: String,
     pub effort: Option<&'static str>,
-    /// How much of the thinking was asked for.
+    /// How much of the thinking was requested.
     pub display: Option<Arc<str>>,
     pub at: std::time::Instant,
-    /// What was shown of an answer that this one replaces.
+    /// The shown blocks of an answer that this one replaces.
     pub instead_of: Option<AbandonedBlocks>,
 }
 
@@ -35,18 +35,18 @@ pub(super) struct ResponseReception {
     pub assembly: ResponseAssembly,
     pub request_id: Option<String>,
     pub call_ids: CallIdClaim,
-    /// The host has something of the answer's content.
+    /// Content of the answer was sent to the host.
     pub has_told: bool,
     asked: SentRequest,
-    /// `assembly.id`, to be shared by every event.
+    /// `assembly.id`, shared by all events.
     message_id: Option<Arc<str>>,
-    /// When the thinking blocks began.
+    /// Index and start time of each thinking block.
     thinking: Vec<(u32, Instant)>,
     blocks: Vec<ReceivedBlock>,
     /// How many of `blocks` are in the transcript.
     written: usize,
     deadline: Option<Instant>,
-    /// The turn's, for hooks.
+    /// The token of the turn, for hooks.
     token: CancellationToken,
 }
 
@@ -55,9 +55,9 @@ struct ReceivedBlock {
     uuid: String,
     timestamp: String,
     aborted: bool,
-    /// How long it took, for a thinking block.
+    /// How long a thinking block took, in milliseconds; `None` for other blocks.
     thought_ms: Option<u64>,
-    /// Told to the host. A call with unreadable input waits until it is known whether the output limit cut it.
+    /// Sent to the host. A call with unreadable input is held back until it is known whether the output limit cut it.
     is_sent: bool,
 }
 
@@ -78,7 +78,7 @@ impl ResponseReception {
         }
     }
 
-    /// Resolves when waiting lines have waited long enough; never while nothing waits.
+    /// Resolves when the waiting lines must be written; never while there are none.
     pub(super) async fn overdue(&self) {
         match self.deadline {
             Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -104,14 +104,14 @@ impl ResponseReception {
             let told = self.host_event(event, io);
             io.host.send(SdkMessage::StreamEvent(told)).await;
         }
-        // The stop reason comes with the final usage: nothing needs to wait any longer.
+        // The stop reason arrives with the final usage: the lines can be written.
         if matches!(event.kind, EventKind::MessageDelta(_)) && self.assembly.stop_reason.is_some() {
             self.finish(io).await?;
         }
         Ok(())
     }
 
-    /// A block has ended: the host hears of it between its last delta and its stop event.
+    /// Handles a closed block: it is sent to the host between its last delta and its stop event.
     async fn close(&mut self, closed: ClosedBlock, aborted: BlockAborted, io: &SessionIo) {
         if closed.kind == BlockKind::Thinking {
             let estimated = (closed.block.get().len() / 4) as u64;
@@ -137,14 +137,14 @@ impl ResponseReception {
         self.deadline.get_or_insert_with(|| Instant::now() + MAX_WRITE_DELAY);
     }
 
-    /// Unfinished text of an interrupted response.
+    /// Closes the unfinished text of an interrupted response.
     pub(super) async fn close_partial(&mut self, io: &SessionIo) {
         for closed in self.assembly.close_partial() {
             self.close(closed, BlockAborted::Yes, io).await;
         }
     }
 
-    /// Hooks may have a text shown otherwise; the transcript and the model keep it as it is.
+    /// Hooks may replace the displayed text; the transcript and the model keep the original.
     async fn display(&self, received: &ReceivedBlock, io: &SessionIo) {
         let Some(BlockHead::Text(text)) = BlockHead::read(&received.closed.block) else { return };
         if let Some(shown) = io.replace_display(&received.uuid, &text, &self.token).await
@@ -169,7 +169,7 @@ impl ResponseReception {
         io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
     }
 
-    /// Drops calls the output limit cut, tells what waited, writes what is left.
+    /// Drops calls that the output limit cut, sends blocks that were held back, and writes the remaining lines.
     pub(super) async fn finish(&mut self, io: &mut SessionIo) -> Result<(), StoreError> {
         let cut = self.assembly.cut_calls();
         self.blocks.retain(|b| !cut.contains(&b.closed.index) || b.is_sent);
@@ -182,7 +182,7 @@ impl ResponseReception {
         self.write(io)
     }
 
-    /// All waiting lines in one write, with the usage known now.
+    /// Writes all waiting lines at once, with the usage known now.
     pub(super) fn write(&mut self, io: &mut SessionIo) -> Result<(), StoreError> {
         self.deadline = None;
         let usage = wire::raw::to_line(&self.assembly.usage).unwrap_or_else(|_| "{}".into());
@@ -224,7 +224,7 @@ impl ResponseReception {
         }
     }
 
-    /// The API message with this one block. The block's bytes are those the request will carry.
+    /// The API message with this one block. The block has the bytes that later requests will contain.
     fn message(&self, block: &RawValue, stop: Option<&str>, usage: &str) -> Box<RawValue> {
         let quote = |text: &str| wire::raw::to_line(text).unwrap_or_else(|_| "\"\"".into());
         let optional = |text: Option<&str>| text.map_or("null".into(), quote);
@@ -245,7 +245,7 @@ impl ResponseReception {
         RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
     }
 
-    /// What a host was shown and the next answer will not repeat, given what becomes of this one.
+    /// The blocks that the host was shown and that the next answer replaces; `None` when there are none.
     pub(super) fn abandoned(&self, verdict: &RetryVerdict, io: &SessionIo) -> Option<AbandonedBlocks> {
         let api_message_id = self.message_id.clone().filter(|_| io.flags.partial_messages)?;
         let from_block_index = match verdict {
@@ -271,7 +271,7 @@ impl ResponseReception {
         }
     }
 
-    /// The model that answered; the one asked when the answer does not say.
+    /// The model that answered; `asked` when the response does not name one.
     pub(super) fn model(&self, asked: &str) -> String {
         if self.assembly.model.is_empty() { asked.to_owned() } else { self.assembly.model.clone() }
     }
@@ -293,7 +293,7 @@ impl ResponseReception {
         self.blocks.iter().filter(|b| b.closed.kind == BlockKind::ToolUse).filter_map(call).collect()
     }
 
-    /// The transcript lines of the blocks.
+    /// The uuids of the transcript lines of the blocks.
     pub(super) fn line_uuids(&self) -> Vec<String> {
         self.blocks.iter().map(|b| b.uuid.clone()).collect()
     }
@@ -303,7 +303,7 @@ impl ResponseReception {
     }
 }
 
-/// Whether this is the answer itself, for the time to its first token.
+/// Whether the event contains content, for the time to the first token.
 pub(super) fn has_content(event: &ModelEvent) -> bool {
     matches!(event.kind, EventKind::Delta { .. })
 }
@@ -327,7 +327,7 @@ fn call(received: &ReceivedBlock) -> Option<ToolUse> {
     })
 }
 
-/// The id and the name of the call that a block is.
+/// Id and name of the call in a block.
 fn called(received: &ReceivedBlock) -> Option<(String, String)> {
     if received.closed.kind != BlockKind::ToolUse {
         return None;
@@ -347,7 +347,7 @@ fn shown_calls(received: &ReceivedBlock, io: &SessionIo) -> Vec<ToolUseMeta> {
     vec![ToolUseMeta { id, display_name, server_display_name: server.map(|(server, _)| server.to_owned()), tool_name }]
 }
 
-/// `send_email` as a person reads it: `Send Email`.
+/// `send_email` becomes `Send Email`.
 fn titled(name: &str) -> String {
     let word = |word: &str| {
         let mut letters = word.chars();

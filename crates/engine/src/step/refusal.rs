@@ -1,5 +1,5 @@
-//! An answer with the stop reason `refusal`. It was shown and is recorded, but no part of it is sent again, here or by
-//! whoever resumes the conversation: another model takes over, or the same one is asked once more, or the turn ends.
+//! Handles an answer with the stop reason `refusal`. It was shown and is recorded, but never sent again, not even
+//! when the conversation is resumed. Another model takes over, or the same one is asked once more, or the turn ends.
 
 use super::reception::ResponseReception;
 use crate::context::ModelContext;
@@ -43,7 +43,7 @@ pub(super) async fn handle(
     give_up(reception, lines, mark, context, io, turn).await
 }
 
-/// The turn ends; its prompt is taken back, so that the conversation can go on without it.
+/// Ends the turn and removes its prompt, so that the conversation can go on without it.
 async fn give_up(
     reception: &ResponseReception,
     mut lines: Vec<String>,
@@ -70,7 +70,7 @@ async fn give_up(
     Ok(PhaseResult::Answered(ResponseSummary { stop: StopKind::Refusal, calls: 0, cut: false }))
 }
 
-/// Whoever resumes the conversation leaves these lines out.
+/// Marks lines that are left out when the conversation is resumed.
 fn retract(uuids: Vec<String>, io: &mut SessionIo) -> Result<(), StoreError> {
     if uuids.is_empty() {
         return Ok(());
@@ -100,7 +100,7 @@ fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut SessionIo) -> Resu
     io.transcript.system("model_refusal_no_fallback", fields)
 }
 
-/// What the API says about its reasons.
+/// The reasons that the API sent.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct RefusalDetails {

@@ -1,5 +1,5 @@
-//! A session's stay in a worktree: what changes when it moves in, and what is as before when it leaves. Its transcript and
-//! its settings stay where they are.
+//! A session in a worktree: what changes when it enters, and what is restored when it leaves. Its transcript and its
+//! settings stay where they are.
 
 use super::{Worktree, WorktreeGuard, unsaved_work::UnsavedWork};
 use crate::session::SessionIo;
@@ -11,21 +11,21 @@ use wire::entry::{MetaEntry, WorktreeSession};
 #[derive(Debug)]
 pub(crate) struct ActiveWorktree {
     pub(crate) worktree: Worktree,
-    /// Where the session was before.
+    /// The directory the session was in before.
     pub(crate) previous_dir: PathBuf,
     pub(crate) right: WorktreeRight,
 }
 
-/// What the session may do with it.
+/// What the session may do with the worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorktreeRight {
-    /// It made it itself, so it may remove it.
+    /// The session created it, so it may remove it.
     Made,
-    /// The user made it, or wanted the session in it.
+    /// The user created it or started the session in it.
     Lent,
 }
 
-/// What a call decided and the session carries out once the call has ended.
+/// A move that a call decided; the session carries it out when the call has ended.
 #[derive(Debug)]
 pub(crate) enum WorktreeMove {
     Into(Arc<ActiveWorktree>),
@@ -33,7 +33,7 @@ pub(crate) enum WorktreeMove {
 }
 
 impl ActiveWorktree {
-    /// The record from which a resumed session finds its way back.
+    /// The record from which a resumed session returns to the worktree.
     pub(crate) fn record(&self) -> WorktreeSession {
         WorktreeSession {
             original_cwd: self.previous_dir.display().to_string(),
@@ -52,7 +52,7 @@ impl ActiveWorktree {
         self.worktree.guard()
     }
 
-    /// What the user is told when a session ends that nobody can ask.
+    /// The notice when a session ends and nobody can be asked.
     pub(crate) async fn exit_notice(&self) -> String {
         let path = self.worktree.path.display();
         let branch = self.worktree.branch.as_ref().map(|branch| format!(" on branch {branch}")).unwrap_or_default();
@@ -68,7 +68,7 @@ impl ActiveWorktree {
 }
 
 impl SessionIo {
-    /// Carries out what the last call decided.
+    /// Carries out the move that the last call decided.
     pub(crate) fn apply_move(&mut self) -> Result<(), StoreError> {
         match self.spawner.take_move() {
             None => Ok(()),
@@ -88,7 +88,7 @@ impl SessionIo {
         }
     }
 
-    /// Agents are not resumed by this line but by their sidecars.
+    /// Agents are resumed from their sidecars, not from this line.
     pub(crate) fn record_worktree(&mut self, worktree_session: Option<WorktreeSession>) -> Result<(), StoreError> {
         if self.host.agent_id().is_some() {
             return Ok(());
@@ -115,7 +115,7 @@ impl SessionIo {
     }
 }
 
-/// Whether `work` stands in the way of a removal, in words.
+/// Why `work` prevents a removal; `None` when it does not.
 pub(super) fn removal_objection(work: &Result<UnsavedWork, String>) -> Option<String> {
     match work {
         Ok(work) if work.is_none() => None,

@@ -1,4 +1,4 @@
-//! Runs git for us, without anything the repository could make it run and without any redirection to another checkout.
+//! Runs git without any program that the repository configures and without redirection to another checkout.
 
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use sys::git::neutral::{NeutralConfig, NeutralObstacle};
 use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 
 const GIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the remote may take to say what its default branch is now.
+/// How long fetching the remote's default branch may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const FETCH_MAX_AGE: Duration = Duration::from_hours(24);
 const REMOTE_HEAD: &str = "origin/HEAD";
@@ -25,7 +25,7 @@ fn safe_variables(dir: &Path, env: &Env) -> Result<Vec<(String, String)>, Neutra
 }
 
 impl GitRunner<'_> {
-    /// What it printed, without the last newline; an error is what it complained.
+    /// The output without the last newline; the error is git's message.
     pub(crate) async fn run(&self, args: &[&str]) -> Result<String, String> {
         self.run_with(args, &[], GIT_TIMEOUT).await
     }
@@ -39,7 +39,7 @@ impl GitRunner<'_> {
         let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
         let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
         let env = self.env.without(REDIRECTS).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
-        // A remote is reached as the repository says, which happens in trusted folders only.
+        // A fetch uses the repository's configuration; it runs in trusted folders only.
         let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { safe_variables(self.dir, &env) };
         let env = match powerless {
             Ok(set) => env.with(set).with(variables.iter().copied()),
@@ -69,14 +69,16 @@ impl GitRunner<'_> {
     }
 }
 
-/// Whether the remote may be asked. Fetching runs what the repository's configuration names, so only in a trusted folder.
+/// Whether the remote may be contacted. Fetching runs programs that the repository configures, so only in a trusted
+/// folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemoteAccess {
     MayBeAsked,
     AsLastSeen,
 }
 
-/// `head`: what is checked out now. Otherwise the remote's default branch, when one is known.
+/// The start of a new worktree: with `head`, what is checked out now; otherwise the remote's default branch, when one
+/// is known.
 pub(super) async fn base(git: GitRunner<'_>, base_ref: Option<&str>, remote: RemoteAccess) -> String {
     if base_ref == Some("head") || git.commit_of(REMOTE_HEAD).await.is_err() {
         return "HEAD".into();
@@ -97,7 +99,7 @@ fn is_fresh(dir: &Path) -> bool {
     fetched.is_ok_and(|at| at.duration_since(UNIX_EPOCH).is_ok_and(|at| now.saturating_sub(at) < FETCH_MAX_AGE))
 }
 
-/// Fetches a pull or merge request; the commit it is at.
+/// Fetches a pull or merge request; returns its commit.
 pub(super) async fn fetch_request(git: GitRunner<'_>, number: u64) -> Result<String, String> {
     let mut last = String::new();
     for reference in [format!("pull/{number}/head"), format!("merge-requests/{number}/head")] {

@@ -1,20 +1,20 @@
-//! Keeps whoever works in a worktree out of the main checkout. What cannot be seen to stay inside is refused.
+//! Keeps an agent or session in its worktree. Calls that may leave it are refused.
 
 use permission::Access;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub(crate) struct WorktreeGuard {
-    /// The main checkout and that of whoever made this one, as named and resolved.
+    /// The main checkout and the one this was created from, as named and resolved.
     main: Vec<PathBuf>,
     worktree: Vec<PathBuf>,
 }
 
-/// Ways to point git at another checkout.
+/// Options and variables that point git at another checkout.
 const REDIRECTS: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "--git-dir", "--work-tree"];
 
 impl WorktreeGuard {
-    /// `others` are the checkouts of the same repository that must be left alone.
+    /// `others` are the checkouts of the same repository that must not be changed.
     pub(super) fn new(others: &[&Path], worktree: &Path) -> Self {
         let both = |path: &Path| {
             let mut all = vec![path.to_path_buf()];
@@ -24,7 +24,7 @@ impl WorktreeGuard {
         Self { main: others.iter().flat_map(|path| both(path)).collect(), worktree: both(worktree) }
     }
 
-    /// Why a call with these accesses must not run.
+    /// Why a call with these accesses must not run; `None` when it may.
     pub(crate) fn refuses(&self, accesses: &[Access]) -> Option<String> {
         accesses.iter().find_map(|access| match access {
             Access::WritePath(path) if self.is_outside(path) || self.is_outside(&sys::real_path::path(path)) => {
@@ -45,7 +45,7 @@ impl WorktreeGuard {
         format!("Refused: {why}. All work happens in the worktree at {own}; use paths inside it.")
     }
 
-    /// In the main checkout and not in the worktree, which may lie inside it.
+    /// Whether the path is in the main checkout and not in the worktree, which may be inside it.
     fn is_outside(&self, path: &Path) -> bool {
         let path = permission::normalise(path);
         self.main.iter().any(|main| path.starts_with(main)) && !self.worktree.iter().any(|own| path.starts_with(own))

@@ -1,12 +1,12 @@
-//! WorktreeCreate and WorktreeRemove hooks: who declares the first makes worktrees in our place. What it answers is believed
-//! only as far as it can be checked: a folder that exists and is not reached through a link.
+//! WorktreeCreate and WorktreeRemove hooks: a WorktreeCreate hook creates worktrees instead of git. Its result is
+//! checked: it must be an existing folder that is not reached through a link.
 
 use crate::hooks::HookTrigger;
 use ::hooks::HookReport;
 use std::path::{Path, PathBuf};
 use wire::hooks::{HookEventName, WorktreeCreate, WorktreeRemove};
 
-/// The hooks of a session, as far as worktrees are concerned.
+/// The session's hooks, for worktrees.
 #[derive(Clone)]
 pub(crate) struct WorktreeHooks(pub(crate) HookTrigger);
 
@@ -15,7 +15,7 @@ impl WorktreeHooks {
         self.0.hooks.has_handlers(HookEventName::WorktreeCreate)
     }
 
-    /// The folder that hooks made for `name`; `None` when they make none.
+    /// The folder that hooks created for `name`; `None` when no hook creates worktrees.
     pub(super) async fn create(&self, name: &str, root: &Path) -> Option<Result<PathBuf, String>> {
         if !self.makes_worktrees() {
             return None;
@@ -81,7 +81,7 @@ fn complaint(report: &HookReport) -> String {
     )
 }
 
-/// The last line that is not empty, without colours.
+/// The path in the last non-empty line of the output, without colours.
 fn printed_path(report: &HookReport) -> Option<PathBuf> {
     let plain = without_colours(&report.stdout);
     let line = plain.lines().map(str::trim).rfind(|line| !line.is_empty())?;

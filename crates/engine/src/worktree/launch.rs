@@ -1,5 +1,5 @@
-//! `--worktree`, and the way back into the worktree of a resumed session. Both happen before the session opens: it starts in
-//! the worktree or not at all.
+//! `--worktree`, and the return to the worktree of a resumed session. Both happen before the session opens: it starts
+//! in the worktree or not at all.
 
 use super::active::WorktreeRight;
 use super::{
@@ -22,14 +22,14 @@ use sys::Env;
 use wire::entry::WorktreeSession;
 use wire::hooks::HookBase;
 
-/// What became of the worktree a session was in.
+/// The state of the worktree that a session was in.
 pub(crate) enum WorktreeReturn {
     Inside(Arc<ActiveWorktree>),
-    /// It is gone; the text says so.
+    /// It no longer exists; the text is a notice.
     Gone(String),
 }
 
-/// Makes or opens the worktree that the command line asks for, and moves the start there.
+/// Creates or opens the worktree that the command line asks for, and moves the start there.
 pub(crate) async fn enter(
     mut boot: StartRequest,
     selection: &SettingsSelection,
@@ -59,7 +59,7 @@ pub(crate) async fn enter(
     Ok((boot, Some(stay)))
 }
 
-/// The hooks of the folder the user stands in: there is no session yet that could fire them.
+/// The hooks of the current folder, run before there is a session.
 fn hooks_before(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> WorktreeHooks {
     let reduced = HookRestriction::from((boot.options.bare, boot.options.safe_mode));
     let (catalogue, limits) = hooks::catalogue(loaded, reduced);
@@ -67,7 +67,7 @@ fn hooks_before(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Work
     let around = HandlerEnvironment::new(&loaded.env, cwd, config::environment::SECRET_VARIABLES, &marks);
     let identity = Arc::new(RequestIdentity::new("", &boot.options.entrypoint, &loaded.env));
     let side = Arc::new(SideClient::new(identity, String::new()));
-    // Nobody is at the other end yet.
+    // No host is connected yet.
     let nobody = HostSender::new(tokio::sync::mpsc::channel(1).0, String::new());
     let functions = Arc::new(HostHooks::new(HostQuestions::new(nobody, None), BTreeMap::default()));
     let runner = hooks::runner_without_session(HookCallers::new(loaded.env.clone(), side, limits, functions));
@@ -89,14 +89,14 @@ struct WorktreeStateLine {
     worktree_session: Option<WorktreeSession>,
 }
 
-/// The worktree a conversation was left in.
+/// The worktree a conversation was left in; `None` when it was in none.
 pub(crate) fn recorded(loaded: &store::LoadedConversation) -> Option<WorktreeSession> {
     let line = loaded.sticky.iter().rev().find(|line| line.starts_with(r#"{"type":"worktree-state""#))?;
     let state: WorktreeStateLine = serde_json::from_str(line).ok()?;
     state.worktree_session.filter(|_| state.kind == "worktree-state")
 }
 
-/// Goes back, after making sure that it is still what it was.
+/// Returns to the worktree, after checking that it is still the same.
 pub(crate) fn reenter(session: &WorktreeSession, cwd: &Path, env: &Env) -> Result<WorktreeReturn, StartError> {
     let path = PathBuf::from(&session.worktree_path);
     if std::fs::symlink_metadata(&path).is_err() {

@@ -1,9 +1,9 @@
-//! Locks on worktrees: ours say which process holds them, so that those of dead processes can be released. A lock that
-//! somebody else set is never touched.
+//! Locks on worktrees. Ours name the process that holds them, so that locks of dead processes can be released. Locks
+//! of other programs are never touched.
 
 use std::path::{Path, PathBuf};
 
-/// How our locks begin.
+/// The start of our locks.
 const LOCK_PREFIX: &str = "gimlet ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub(super) enum LockState {
     None,
     /// This process holds it.
     Own,
-    /// Another process of ours holds it and lives.
+    /// Another running process of ours holds it.
     Held,
-    /// Its process is gone.
+    /// Its process has ended.
     Dead,
-    /// Set by somebody else.
+    /// Set by another program.
     Foreign,
 }
 
@@ -37,7 +37,7 @@ fn read(file: &Path) -> LockState {
     if runs { LockState::Held } else { LockState::Dead }
 }
 
-/// `gimlet agent 1, process 42 started 12345`
+/// Parses `gimlet agent 1, process 42 started 12345`.
 fn holder(text: &str) -> Option<(i32, &str)> {
     let rest = text.trim().strip_prefix(LOCK_PREFIX)?;
     let (_, process) = rest.rsplit_once(", process ")?;
@@ -45,7 +45,7 @@ fn holder(text: &str) -> Option<(i32, &str)> {
     Some((pid.parse().ok()?, start))
 }
 
-/// Locks it for this process, unless somebody holds it already.
+/// Locks the worktree for this process, unless it is already locked.
 pub(super) fn take(worktree: &Path, holder: &str) -> std::io::Result<()> {
     let Some(file) = file(worktree) else { return Ok(()) };
     match read(&file) {
@@ -58,7 +58,7 @@ pub(super) fn take(worktree: &Path, holder: &str) -> std::io::Result<()> {
     }
 }
 
-/// Gives back what this process took.
+/// Releases the lock of this process.
 pub(super) fn release(worktree: &Path) {
     if state(worktree) == LockState::Own
         && let Some(file) = file(worktree)
@@ -67,7 +67,7 @@ pub(super) fn release(worktree: &Path) {
     }
 }
 
-/// Releases what processes of ours left locked when they died.
+/// Releases the locks of our processes that have ended.
 pub(super) fn release_dead(main: &Path) {
     let Some(git_dir) = sys::git::git_dir(main) else { return };
     let Ok(entries) = std::fs::read_dir(sys::git::common_dir(&git_dir).join("worktrees")) else { return };

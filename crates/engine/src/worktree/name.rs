@@ -1,12 +1,12 @@
-//! Names of worktrees: what a user or model may choose, what a pull request is called, and names made up by us.
+//! Names of worktrees: chosen by a user or model, derived from a pull request, or generated.
 
-/// Where a worktree comes from, by what it is called.
+/// The name of a worktree and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorktreeName {
     pub(crate) text: String,
     /// The pull or merge request it starts from.
     pub(crate) request: Option<u64>,
-    /// Whether somebody chose it.
+    /// Whether a user or model chose it.
     pub(crate) chosen: bool,
 }
 
@@ -21,7 +21,7 @@ const NOUNS: [&str; 16] = [
 ];
 
 impl WorktreeName {
-    /// `feature/x`, `#123`, the address of a pull or merge request, or nothing.
+    /// Parses `feature/x`, `#123`, or the URL of a pull or merge request; generates a name for an empty text.
     pub(crate) fn parse(given: &str) -> Result<Self, String> {
         let given = given.trim();
         if given.is_empty() {

@@ -1,12 +1,12 @@
-//! Worktrees that agents left behind: removed after a while when they hold no work. Those of users and of sessions are never
-//! touched, nor is anything that is locked by somebody.
+//! Removes old worktrees that agents left without work. Worktrees of users and sessions, and locked ones, are never
+//! touched.
 
 use super::{Worktree, locks};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use sys::Env;
 
-/// Removes what is older than `age` in the repository of `project`; how many that were.
+/// Removes worktrees older than `age` in the repository of `project`; returns how many.
 pub(crate) async fn sweep(project: &Path, age: Duration, env: &Env) -> usize {
     let Some(root) = sys::git::root(project) else { return 0 };
     let main = sys::git::main_checkout(&root).unwrap_or(root);
@@ -17,7 +17,7 @@ pub(crate) async fn sweep(project: &Path, age: Duration, env: &Env) -> usize {
     let mut removed = 0;
     for path in stale(&main, age) {
         let branch = Some(sys::git::branch(&path)).filter(|branch| branch.starts_with("worktree-agent-"));
-        // Without the commit it began with, every commit that is nowhere else counts as work.
+        // Its start commit is unknown, so every commit that exists nowhere else counts as work.
         let Some(worktree) = Worktree::reopen(path.clone(), branch, String::new(), env) else { continue };
         if worktree.remove_if_unchanged(None).await.is_none() {
             tracing::info!(worktree = %path.display(), "an old worktree without work was removed");
@@ -38,7 +38,7 @@ fn stale(main: &Path, age: Duration) -> Vec<PathBuf> {
     found.map(|entry| entry.path()).filter(|path| is_old(path) == Some(true)).collect()
 }
 
-/// `agent-` and an agent's id: nobody chooses such a name.
+/// `agent-` and an agent's id: users do not choose such names.
 fn is_agents(name: &str) -> bool {
     name.strip_prefix("agent-a").is_some_and(|id| id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()))
 }

@@ -1,5 +1,5 @@
-//! EnterWorktree and ExitWorktree. The calls make, check and remove; the session itself moves once the call has ended. Work
-//! is thrown away only when the call says so, and then it is kept aside first.
+//! EnterWorktree and ExitWorktree. The calls create, check and remove worktrees; the session moves when the call has
+//! ended. Work is discarded only when the call asks for it, and then it is saved to a reference first.
 
 use super::active::{WorktreeRight, removal_objection};
 use super::{ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify};
@@ -96,7 +96,7 @@ struct EnterWorktreeCall {
 }
 
 impl ToolCall for EnterWorktreeCall {
-    /// Whatever lies outside our own folder of worktrees is somebody else's, and asked about.
+    /// A path outside our folder of worktrees belongs to somebody else and needs permission.
     fn access(&self, at: &Workspace) -> Vec<Access> {
         let harmless = match &self.target {
             EnterTarget::Named(_) => true,
@@ -298,7 +298,7 @@ impl ExitWorktreeCall {
 /// What was removed.
 struct RemovedWorktree {
     work: super::unsaved_work::UnsavedWork,
-    /// Where it is kept.
+    /// The reference that keeps the discarded work; `None` when there was none.
     reference: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What would be lost with a worktree: changes that are not committed, and commits that no other branch, tag or remote has.
-//! What is thrown away on purpose is kept under a reference of its own first.
+//! What would be lost with a worktree: uncommitted changes, and commits that no other branch, tag or remote contains.
+//! Work that is discarded on purpose is first saved under a reference.
 
 use super::Worktree;
 use super::git::GitRunner;
@@ -29,12 +29,12 @@ impl fmt::Display for UnsavedWork {
 }
 
 impl Worktree {
-    /// An error means: unknown, so treat it as full of work.
+    /// An error means that it is unknown; treat it as containing work.
     pub(crate) async fn unsaved_work(&self) -> Result<UnsavedWork, String> {
         let git = GitRunner { dir: &self.path, env: &self.env };
         let status = git.run(&["status", "--porcelain", "--untracked-files=all", "--ignored=no"]).await?;
         let mut range = vec!["rev-list".to_owned(), "--count".into(), "HEAD".into()];
-        // The branch may hold commits that are checked out no longer.
+        // The branch may contain commits that are no longer checked out.
         if let Some(branch) = &self.branch
             && git.commit_of(&format!("refs/heads/{branch}")).await.is_ok()
         {
@@ -49,7 +49,7 @@ impl Worktree {
         Ok(UnsavedWork { files: status.lines().count(), commits })
     }
 
-    /// Puts everything that is not ignored into a commit outside all branches; its reference.
+    /// Saves everything that is not ignored in a commit outside all branches; returns its reference.
     pub(super) async fn save_to_reference(&self) -> Result<String, String> {
         let git = GitRunner { dir: &self.path, env: &self.env };
         let Some(git_dir) = sys::git::git_dir(&self.path) else { return Err("it is no checkout of git".into()) };

@@ -2,7 +2,7 @@ use super::*;
 use std::net::SocketAddr;
 use sys::sync::Mutex;
 
-/// Allows one host and remembers what was asked.
+/// Allows one host and records every host and port it was asked about.
 struct Only(&'static str, Mutex<Vec<String>>);
 
 impl HostJudge for Only {
@@ -25,7 +25,7 @@ fn started(host: &'static str) -> (SocketAddr, Arc<Only>) {
     (address, judge)
 }
 
-/// A host that answers each connection with what it was sent, up to the head's end, and closes.
+/// A host that answers each connection with the request head it received, and closes.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! The head of a proxy request. Only what decides where it goes is understood; the rest is passed on.
+//! The head of a proxy request. Only the fields that decide its target are parsed; the rest is passed on.
 
 use std::io;
 use tokio::io::AsyncReadExt;
@@ -46,7 +46,7 @@ impl std::fmt::Display for ProxyTarget {
 #[derive(Debug)]
 pub(super) struct ProxyHead {
     text: String,
-    /// What followed the head.
+    /// Bytes that followed the head.
     rest: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl ProxyHead {
         ProxyTarget::parse(authority, Some(80))
     }
 
-    /// The request as the host wants it: its own name, one request per connection, nothing meant for proxies.
+    /// The request in the form the host expects: the host's name, one request per connection, no proxy headers.
     pub(super) fn forwarded(&self, target: &ProxyTarget, through_proxy: bool) -> Vec<u8> {
         let (method, url, version) = self.line();
         let path =

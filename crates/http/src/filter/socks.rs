@@ -13,7 +13,7 @@ pub(super) const UNREACHABLE: u8 = 4;
 const NO_SUCH_COMMAND: u8 = 7;
 const NO_SUCH_ADDRESS: u8 = 8;
 
-/// Takes the greeting and the request.
+/// Reads the greeting and the request; returns the target.
 pub(super) async fn greet(client: &mut TcpStream) -> io::Result<ProxyTarget> {
     let [_, count] = read::<2>(client).await?;
     let mut methods = vec![0; usize::from(count)];

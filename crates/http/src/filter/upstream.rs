@@ -1,4 +1,4 @@
-//! Connections to hosts that were allowed: directly, or through the proxy the user's own environment names.
+//! Connections to allowed hosts: direct, or through the proxy that the user's environment names.
 
 use super::head::ProxyTarget;
 use super::{FilterProxy, with_timeout};
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 impl FilterProxy {
-    /// A connection whose other end is the host.
+    /// A connection to the host itself, if necessary tunnelled through a proxy.
     pub(super) async fn tunnel(&self, target: &ProxyTarget) -> io::Result<TcpStream> {
         match self.proxy(target)? {
             None => direct(target).await,
@@ -18,7 +18,7 @@ impl FilterProxy {
         }
     }
 
-    /// A connection for one plain request; it may end at a proxy.
+    /// A connection for one plain request; its other end may be a proxy.
     pub(super) async fn plain(&self, target: &ProxyTarget) -> io::Result<TcpStream> {
         match self.proxy(target)? {
             None => direct(target).await,
@@ -42,7 +42,7 @@ impl FilterProxy {
 }
 
 async fn direct(target: &ProxyTarget) -> io::Result<TcpStream> {
-    // Someone who writes an address, or `localhost`, into the list means this very place.
+    // A list entry that is an address or `localhost` deliberately names that machine.
     let literal = target.host.parse::<IpAddr>().is_ok() || target.host == "localhost";
     let found: Vec<SocketAddr> =
         with_timeout(async { Ok(tokio::net::lookup_host((target.host.as_str(), target.port)).await?.collect()) })
@@ -56,7 +56,7 @@ async fn direct(target: &ProxyTarget) -> io::Result<TcpStream> {
     with_timeout(TcpStream::connect(found.as_slice())).await
 }
 
-/// Addresses that only mean something here: a public name that resolves to one is up to no good.
+/// Addresses with a local meaning only. A public name must not resolve to one of them.
 fn is_local_address(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
@@ -83,7 +83,7 @@ async fn connect_through(proxy: &Url, target: &ProxyTarget) -> io::Result<TcpStr
     stream.write_all(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{login}\r\n").as_bytes()).await?;
     let mut head = Vec::new();
     let answered = async {
-        // Byte by byte: what follows the head belongs to the tunnel.
+        // Byte by byte, because the bytes after the head belong to the tunnel.
         while !head.ends_with(b"\r\n\r\n") && head.len() < 16 * 1024 {
             head.push(stream.read_u8().await?);
         }

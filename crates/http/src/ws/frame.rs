@@ -1,5 +1,5 @@
-//! Frames of RFC 6455 and how they join into messages, without any input or output. Both roles: a client masks what it
-//! sends, a server must not. Extensions are never agreed on, so the reserved bits are always an error.
+//! Frames of RFC 6455 and how they join into messages, without any I/O. Both roles: a client masks what it sends, a
+//! server must not. Extensions are never agreed on, so the reserved bits are always an error.
 
 pub(super) const CONTINUATION: u8 = 0x0;
 pub(super) const TEXT: u8 = 0x1;
@@ -11,10 +11,10 @@ pub(super) const PONG: u8 = 0xA;
 const LAST: u8 = 0x80;
 const RESERVED: u8 = 0x70;
 const MASKED: u8 = 0x80;
-/// In place of a length: it follows in two bytes, or in eight.
+/// Values of the length field: the length follows in two bytes, or in eight.
 const WORD: u8 = 0x7E;
 const LONG: u8 = 0x7F;
-/// Longest payload of a control frame.
+/// Longest payload of a control frame, in bytes.
 const MAX_CONTROL: u64 = 125;
 
 /// Which end of the connection this is.
@@ -24,7 +24,7 @@ pub enum WebSocketRole {
     Server,
 }
 
-/// Close codes of the standard that this end sends by itself.
+/// Close codes of the standard that this end sends.
 pub mod code {
     pub const NORMAL: u16 = 1000;
     pub const PROTOCOL_ERROR: u16 = 1002;
@@ -32,7 +32,7 @@ pub mod code {
     pub const TOO_BIG: u16 = 1009;
 }
 
-/// What the other end did wrong: the connection must be closed with this code.
+/// A protocol violation by the peer: the connection must be closed with this code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebSocketViolation {
     pub code: u16,
@@ -43,7 +43,7 @@ fn protocol(why: &'static str) -> WebSocketViolation {
     WebSocketViolation { code: code::PROTOCOL_ERROR, why }
 }
 
-/// One whole frame, masked when a mask is given.
+/// Encodes one complete frame, masked if a mask is given.
 pub(super) fn encode(opcode: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
     let masked = if mask.is_some() { MASKED } else { 0 };
     let mut frame = Vec::with_capacity(payload.len() + 14);
@@ -102,7 +102,7 @@ impl FrameHead {
         self.opcode & 0x8 != 0
     }
 
-    /// How many bytes of length follow.
+    /// Number of length bytes that follow the head.
     pub(super) fn length_bytes(self) -> usize {
         match self.short_length {
             WORD => 2,
@@ -124,21 +124,22 @@ impl FrameHead {
     }
 }
 
-/// What comes in.
+/// A message from the peer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum WebSocketMessage {
     Text(String),
     Binary(Vec<u8>),
-    /// To be answered with [`super::WebSocketSender::pong`]. May come between the parts of a message.
+    /// Must be answered with [`super::WebSocketSender::pong`]. May arrive between the parts of a message.
     Ping(Vec<u8>),
-    /// The other end closes, with this code if it gave one. To be answered with [`super::WebSocketSender::close`]; nothing follows.
+    /// The peer closes, with this code if it sent one. Must be answered with [`super::WebSocketSender::close`]; nothing
+    /// follows.
     Close(Option<u16>),
 }
 
 /// Joins frames into messages.
 #[derive(Debug)]
 pub(super) struct MessageAssembly {
-    /// The longest message that is taken, in bytes.
+    /// Longest accepted message, in bytes.
     limit: usize,
     partial: Option<PartialMessage>,
 }
@@ -147,7 +148,7 @@ pub(super) struct MessageAssembly {
 struct PartialMessage {
     is_text: bool,
     bytes: Vec<u8>,
-    /// So many bytes are known to be text.
+    /// Number of bytes that were checked and are valid UTF-8.
     checked: usize,
 }
 
@@ -156,7 +157,7 @@ impl MessageAssembly {
         Self { limit, partial: None }
     }
 
-    /// How long the payload of a frame with this head may be.
+    /// Checks that a frame with this head may follow now; returns the length of its payload.
     pub(super) fn accept(&self, head: FrameHead, length: u64) -> Result<usize, WebSocketViolation> {
         match (head.opcode, &self.partial) {
             (CONTINUATION, None) => return Err(protocol("a continuation of nothing")),
@@ -172,7 +173,7 @@ impl MessageAssembly {
         Ok(length)
     }
 
-    /// Takes a frame that was accepted; a message when it is complete.
+    /// Adds an accepted frame; returns the message when it is complete.
     pub(super) fn push(
         &mut self,
         head: FrameHead,
@@ -206,7 +207,7 @@ impl MessageAssembly {
 }
 
 impl PartialMessage {
-    /// A character may be cut between two frames, but a wrong byte ends it at once.
+    /// Fails at the first invalid byte. A character may be split between two frames, but not at the end of the message.
     fn check_text(&mut self, is_last: bool) -> Result<(), WebSocketViolation> {
         match std::str::from_utf8(&self.bytes[self.checked..]) {
             Ok(_) => self.checked = self.bytes.len(),
@@ -221,7 +222,7 @@ fn not_text() -> WebSocketViolation {
     WebSocketViolation { code: code::NOT_TEXT, why: "a text is not UTF-8" }
 }
 
-/// The code of a close frame, if it has one.
+/// The code of a close frame; `None` when it has none.
 fn closing(payload: &[u8]) -> Result<Option<u16>, WebSocketViolation> {
     let (code, reason) = match payload {
         [] => return Ok(None),

@@ -1,5 +1,5 @@
-//! The framing against the rules of RFC 6455, in both roles: what is sent on the socket, and what comes back before it is
-//! closed.
+//! Tests the framing against the rules of RFC 6455, in both roles: bytes sent to the socket, and the replies before the
+//! connection is closed.
 
 use super::frame::{self, BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT};
 use super::*;
@@ -23,7 +23,7 @@ fn frames_are_those_of_the_standard() {
     assert_eq!(frame::encode(TEXT, &vec![0; 65536], None)[..10], [0x81, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0]);
 }
 
-/// Sends every message back, answers pings and closes, and closes with its code what breaks the rules.
+/// Echoes every message, answers pings and closes, and closes with the right code after a violation.
 async fn echo(connection: DuplexStream, role: WebSocketRole) {
     let (mut sender, mut receiver) = split(connection, role, LIMIT);
     loop {
@@ -41,7 +41,7 @@ async fn echo(connection: DuplexStream, role: WebSocketRole) {
     }
 }
 
-/// A frame as the other end of `role` sends it.
+/// A frame as the peer of `role` sends it.
 fn sent(role: WebSocketRole, opcode: u8, payload: &[u8]) -> Vec<u8> {
     frame::encode(opcode, payload, (role == WebSocketRole::Server).then_some(MASK))
 }
@@ -53,7 +53,7 @@ fn part(role: WebSocketRole, opcode: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// With bits of its first byte flipped.
+/// A text frame with these bits of its first byte flipped.
 fn flipped(role: WebSocketRole, bits: u8) -> Vec<u8> {
     let mut bytes = sent(role, TEXT, b"x");
     bytes[0] ^= bits;
@@ -62,7 +62,7 @@ fn flipped(role: WebSocketRole, bits: u8) -> Vec<u8> {
 
 type Reply = (u8, Vec<u8>);
 
-/// Everything that came back until the connection was closed.
+/// All frames that came back until the connection was closed.
 fn replies(role: WebSocketRole, mut bytes: &[u8]) -> Vec<Reply> {
     let mut found = Vec::new();
     while let [first, second, rest @ ..] = bytes {

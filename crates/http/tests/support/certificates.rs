@@ -1,5 +1,5 @@
-//! Certificates for tests, made anew by every run, so that nothing expires and no key lies in the repository. X.509 in
-//! DER, as little of it as a verifier asks for: P-256 keys, one name, one extension.
+//! Certificates for tests, created by every run, so that nothing expires and no key is in the repository. X.509 in DER,
+//! with only the parts that a verifier needs: P-256 keys, one name, one extension.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
@@ -16,7 +16,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
-/// An IP address among alternative names.
+/// Tag of an IP address among the alternative names.
 const IP_ADDRESS: u8 = 0x87;
 
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
@@ -44,7 +44,7 @@ impl TestKey {
     }
 }
 
-/// The certificate of an authority, signed by itself.
+/// The self-signed certificate of an authority.
 pub(crate) fn authority(key: &TestKey) -> String {
     let is_authority = sequence(&[&der(BOOLEAN, &[0xFF])]);
     let extension =
@@ -93,7 +93,7 @@ fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     der(SEQUENCE, &parts.concat())
 }
 
-/// One value: tag, length, content.
+/// One DER value: tag, length, content.
 fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = u16::try_from(content.len()).unwrap().to_be_bytes();
     let mut bytes = vec![tag];

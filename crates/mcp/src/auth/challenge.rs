@@ -1,6 +1,7 @@
-//! `WWW-Authenticate: Bearer …`. Anything that does not parse is skipped: a challenge only ever adds hints.
+//! Parses `WWW-Authenticate: Bearer …`. Anything that does not parse is skipped, because a challenge contains only
+//! hints.
 
-/// What a server says about the token it wants.
+/// What a server requires of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AuthChallenge {
     pub(crate) scope: Option<String>,
@@ -25,7 +26,7 @@ impl AuthChallenge {
                     }
                     rest = left;
                 }
-                // Padding of a token68, or a stray sign.
+                // Padding of a token68, or a stray equals sign.
                 Some(value) => rest = value,
                 None => {
                     if !word.is_empty() {
@@ -58,7 +59,7 @@ impl AuthChallenge {
     }
 }
 
-/// A token or a quoted string, and what follows it.
+/// Reads a token or a quoted string; returns it and the rest of the text.
 fn value_of(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! Who we are to an authorization server: a client the user registered, a document at a known address, or one registered on
-//! the spot; and how that client proves itself at the token endpoint.
+//! The OAuth client: one the user registered, a document at a known address, or one registered dynamically; and how
+//! the client authenticates at the token endpoint.
 
 use super::AuthError;
 use super::discovery::{AuthEndpoints, DiscoveredAuth};
@@ -39,7 +39,7 @@ impl ClientAuthMethod {
         [Self::None, Self::Basic, Self::Post].into_iter().find(|method| method.name() == text)
     }
 
-    /// What to use with a secret, or without one, where these are offered.
+    /// The method to use with or without a secret; `offered` lists the methods of the server, empty means unknown.
     fn choose(offered: &[String], has_secret: bool) -> Self {
         let offers = |method: Self| offered.iter().any(|name| name == method.name());
         if !has_secret {
@@ -52,11 +52,11 @@ impl ClientAuthMethod {
     }
 }
 
-/// What the user configured about clients.
+/// The client settings of the user.
 pub(super) struct ConfiguredClient<'a> {
     pub(super) client_id: Option<&'a str>,
     pub(super) client_secret: Option<&'a str>,
-    /// The address of a client document.
+    /// The address of a client metadata document.
     pub(super) document: Option<&'a str>,
 }
 
@@ -85,7 +85,7 @@ impl OauthClient {
         Some(Self { id: entry.client_id.clone()?, secret, method })
     }
 
-    /// A request to the token endpoint.
+    /// Sends a request to the token endpoint.
     pub(super) async fn token(
         &self,
         http: &Http,
@@ -110,7 +110,7 @@ impl OauthClient {
     }
 }
 
-/// As RFC 6749 wants both halves before they are joined.
+/// RFC 6749 requires id and secret to be form-encoded before they are joined.
 fn encode(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

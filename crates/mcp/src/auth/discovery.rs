@@ -1,6 +1,6 @@
-//! From a server's address to the endpoints of whoever issues tokens for it: RFC 9728 for the resource, RFC 8414 or OpenID
-//! discovery for the authorization server, and the fixed endpoints of the first specification where there is neither.
-//! The resource must be the configured server, and the issuer the one that was looked up.
+//! Finds the endpoints of the authorization server for an MCP server: RFC 9728 for the resource, RFC 8414 or OpenID
+//! discovery for the authorization server, and the fixed endpoints of the first specification where there is
+//! neither. The resource must be the configured server, and the issuer must be the one that was looked up.
 
 use super::AuthError;
 use super::challenge::AuthChallenge;
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::Url;
 
-/// Where to sign in, and for what.
+/// Where to sign in, and for which resource and scopes.
 #[derive(Clone, Debug)]
 pub(super) struct DiscoveredAuth {
     /// The `resource` parameter (RFC 8707).
     pub(super) resource: String,
-    /// What the resource says it needs.
+    /// The scopes that the resource metadata lists.
     pub(super) scopes: Vec<String>,
     pub(super) server: AuthEndpoints,
 }
@@ -27,11 +27,11 @@ pub(super) struct AuthEndpoints {
     pub(super) token: Url,
     pub(super) registration: Option<Url>,
     pub(super) scopes: Vec<String>,
-    /// How clients may authenticate; empty when not said.
+    /// How clients may authenticate; empty when the metadata does not say.
     pub(super) methods: Vec<String>,
-    /// Addresses of documents are taken as client ids.
+    /// Accepts the address of a metadata document as client id.
     pub(super) takes_documents: bool,
-    /// The answer carries `iss` (RFC 9207).
+    /// The authorization response contains `iss` (RFC 9207).
     pub(super) names_issuer: bool,
 }
 
@@ -57,11 +57,11 @@ struct ResourceMetadata {
     scopes_supported: Option<Vec<String>>,
 }
 
-/// The server's address and what it said about signing in.
+/// The server's address and its challenge.
 pub(super) struct DiscoverySubject<'a> {
     pub(super) server: &'a Url,
     pub(super) challenge: &'a AuthChallenge,
-    /// `oauth.authServerMetadataUrl`
+    /// The setting `oauth.authServerMetadataUrl`.
     pub(super) metadata_url: Option<&'a str>,
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn discover(http: &Http, subject: &DiscoverySubject<'_>) -> Res
     Ok(DiscoveredAuth { resource: identity, scopes, server })
 }
 
-/// Without query and fragment.
+/// The server's address without query and fragment.
 fn canonical(server: &Url) -> String {
     let mut url = server.clone();
     url.set_query(None);
@@ -97,7 +97,7 @@ fn canonical(server: &Url) -> String {
     if url.path() == "/" { text.trim_end_matches('/').to_owned() } else { text }
 }
 
-/// Whether a resource identifier stands for the server: the same origin, and the server's path or a parent of it.
+/// Whether a resource identifier covers the server: the same origin, and the server's path or a parent of it.
 fn covers(claimed: &str, server: &Url) -> bool {
     let Ok(claimed) = Url::parse(claimed) else { return false };
     if claimed.origin() != server.origin() || claimed.fragment().is_some() {
@@ -125,7 +125,7 @@ async fn resource_metadata(http: &Http, subject: &DiscoverySubject<'_>) -> Resul
     Ok(None)
 }
 
-/// Where a path goes in a well-known address.
+/// Where the path of the base address goes in a well-known address.
 #[derive(Clone, Copy)]
 enum WellKnownPath {
     None,
@@ -173,7 +173,7 @@ async fn endpoints(
     }
     match issuer {
         Some(_) => Err(AuthError::Malformed { what: origin(&base), why: "it publishes no metadata".into() }),
-        // Servers of the first specification may have nothing but these.
+        // Servers of the first specification may have only these endpoints.
         None => legacy(&base),
     }
 }
@@ -193,8 +193,8 @@ fn metadata_places(base: &Url) -> Vec<Url> {
     ]
 }
 
-/// Somebody who can answer at a well-known address must not speak for another issuer. Where no issuer was named, the
-/// document's own must at least be on the same origin.
+/// A server at a well-known address must not claim another issuer. Where no issuer was named, the claimed issuer
+/// must be on the same origin.
 fn check_issuer(found: &AuthEndpoints, base: &Url, named: Option<&str>) -> Result<(), AuthError> {
     let Some(claimed) = &found.issuer else { return Ok(()) };
     let same = match named {
@@ -208,7 +208,7 @@ fn check_issuer(found: &AuthEndpoints, base: &Url, named: Option<&str>) -> Resul
 fn read(found: Map<String, Value>, base: &Url, plain: bool) -> Result<AuthEndpoints, AuthError> {
     let found: ServerMetadata = decode(found);
     let what = || origin(base);
-    // Servers that do not list methods often support it; the challenge is always sent.
+    // A server that lists no methods often supports S256; the challenge is always sent.
     if found.code_challenge_methods_supported.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
         return Err(AuthError::NoPkce);
     }
@@ -246,7 +246,8 @@ fn legacy(base: &Url) -> Result<AuthEndpoints, AuthError> {
     })
 }
 
-/// Members of the wrong type count as missing, all of them: half a document is not trusted.
+/// Decodes a document. A member of the wrong type makes the whole document count as empty, because an invalid
+/// document is not trusted.
 fn decode<T: Default + for<'a> Deserialize<'a>>(found: Map<String, Value>) -> T {
     T::deserialize(Value::Object(found)).unwrap_or_default()
 }

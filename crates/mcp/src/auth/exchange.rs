@@ -1,5 +1,5 @@
-//! Small HTTP exchanges with authorization servers: bounded in time and size, no cookies, redirects followed only for
-//! documents, and only to addresses that are as safe as the first.
+//! Small HTTP exchanges with authorization servers: limited in time and size, without cookies. Redirects are
+//! followed only for documents, and only to addresses that pass the same check as the first.
 
 use super::AuthError;
 use bytes::Bytes;
@@ -12,14 +12,14 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_BODY_BYTES: usize = 256 * 1024;
 const MAX_REDIRECTS: usize = 3;
 
-/// What came back.
+/// An answer of an authorization server.
 pub(super) struct AuthAnswer {
     pub(super) status: u16,
     pub(super) body: Map<String, Value>,
 }
 
 impl AuthAnswer {
-    /// `error: description`, as OAuth words it. Nothing else of a body is ever repeated.
+    /// The OAuth error as `error: description`. No other part of a body is repeated in messages.
     pub(super) fn error(&self) -> String {
         let text = |name: &str| self.body.get(name).and_then(Value::as_str);
         match (text("error"), text("error_description")) {
@@ -34,7 +34,7 @@ fn short(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
-/// Whether credentials may travel to `url`. `plain` when the user configured an unencrypted server.
+/// Whether credentials may be sent to `url`. `plain` is true when the user configured an unencrypted server.
 pub(super) fn check_safe(url: &Url, plain: bool) -> Result<(), AuthError> {
     let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     let why = match url.scheme() {
@@ -55,7 +55,7 @@ pub(super) fn parse(text: &str) -> Result<Url, AuthError> {
     Url::parse(text).map_err(|_| AuthError::Address { url: short(text), why: "it is not a web address" })
 }
 
-/// A metadata document; `None` when there is none at that address.
+/// Fetches a metadata document; `None` when there is none at that address.
 pub(super) async fn document(http: &Http, url: &Url, plain: bool) -> Result<Option<Map<String, Value>>, AuthError> {
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTS {
@@ -82,7 +82,7 @@ pub(super) async fn document(http: &Http, url: &Url, plain: bool) -> Result<Opti
     Ok(None)
 }
 
-/// A form, as token endpoints take it.
+/// Posts a form, as token endpoints require.
 pub(super) async fn form(
     http: &Http,
     url: &Url,
@@ -116,7 +116,7 @@ pub(super) async fn send(http: &Http, request: HttpRequest) -> Result<HttpRespon
     http.send(request).await.map_err(|error| AuthError::Unreachable { what, error })
 }
 
-/// A body that is not a JSON object counts as empty.
+/// Reads the answer; a body that is not a JSON object counts as empty.
 async fn read(response: HttpResponse, what: &str) -> Result<AuthAnswer, AuthError> {
     let status = response.status();
     let unreachable = |error| AuthError::Unreachable { what: what.to_owned(), error };

@@ -1,5 +1,5 @@
-//! `headersHelper`: a shell command that prints headers as a JSON object of strings, within ten seconds. One that a
-//! repository brought along does not see variables that look like secrets.
+//! `headersHelper`: a shell command that prints headers as a JSON object of strings, within ten seconds. A command
+//! from a repository does not get variables that look like secrets.
 
 use crate::Headers;
 use serde_json::{Map, Value};
@@ -11,11 +11,11 @@ use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec, Termina
 const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// Where a helper runs, and on whose behalf.
+/// The directory a helper runs in, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperPlace {
     pub cwd: PathBuf,
-    /// It came with a repository or a plugin.
+    /// The helper came with a repository or a plugin.
     pub is_from_repository: bool,
 }
 

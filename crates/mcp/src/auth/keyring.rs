@@ -1,6 +1,6 @@
-//! Headers for the connections of a session: what the helper prints, and the token of a sign-in, refreshed when its time is
-//! up or the server refuses it. One process refreshes, the others take what it stored; a refresh that failed for a
-//! passing reason forgets nothing. Nobody is sent to a browser from here.
+//! Headers for the connections of a session: the output of the helper, and the token of a sign-in, which is
+//! refreshed before it expires or when the server refuses it. One process refreshes, the others use the token it
+//! stored; a refresh that fails temporarily removes nothing. This module never opens a browser.
 
 use super::AuthError;
 use super::challenge::AuthChallenge;
@@ -18,21 +18,21 @@ use sys::Env;
 use sys::sync::Mutex;
 use wire::mcp::RemoteConfig;
 
-/// A token this close to its end is refreshed first.
+/// Milliseconds before its expiry at which a token is refreshed.
 const REFRESH_EARLY_MS: u64 = 60_000;
 
 pub struct Keyring {
     http: Http,
     env: Env,
     vault: Arc<dyn TokenVault>,
-    /// The token each server was last given, to tell a refused one from a newer one.
+    /// The last token sent to each server, to recognise whether a refused token is already replaced.
     given: Mutex<BTreeMap<String, String>>,
 }
 
-/// What a refresh came to.
+/// The result of a refresh.
 enum RefreshResult {
     Token(Box<TokenEntry>),
-    /// The authorization server will not give any more tokens for this sign-in.
+    /// The authorization server issues no more tokens for this sign-in.
     Ended,
     Later(AuthError),
 }
@@ -42,12 +42,12 @@ pub(super) fn has_authorization(remote: &RemoteConfig) -> bool {
 }
 
 impl Keyring {
-    /// `env` is the session's: proxies, and what helpers see.
+    /// `env` is the session's environment, for proxies and helpers.
     pub fn new(http: Http, env: Env, vault: Arc<dyn TokenVault>) -> Self {
         Self { http, env, vault, given: Mutex::default() }
     }
 
-    /// Headers beside the configured ones. `None` after a refusal: there is nothing else to try.
+    /// Headers in addition to the configured ones. `None` after a refusal: there is nothing else to try.
     pub async fn headers(
         &self,
         server: &str,
@@ -82,7 +82,7 @@ impl Keyring {
         let given = self.last_token(server);
         let fresh = match occasion {
             HeaderOccasion::Connect => entry.expires_at.is_none_or(|at| at > sys::clock::now_ms() + REFRESH_EARLY_MS),
-            // Somebody else has signed in or refreshed meanwhile.
+            // Another process has signed in or refreshed meanwhile.
             HeaderOccasion::Refused { status: 401, .. } => given.as_ref() != Some(&token),
             HeaderOccasion::Refused { challenge, .. } => {
                 self.record_scope(&key, entry, challenge.as_deref()).await;
@@ -95,7 +95,7 @@ impl Keyring {
         match self.refresh(&key, &token).await {
             RefreshResult::Token(entry) => Ok(entry.access_token.map(|token| self.remember_token(server, token))),
             RefreshResult::Ended => Ok(None),
-            // A token that may still be good is better than none.
+            // The old token has not expired yet, so it is used.
             RefreshResult::Later(_) if *occasion == HeaderOccasion::Connect && has_live_token(&entry) => {
                 Ok(Some(self.remember_token(server, token)))
             }
@@ -117,7 +117,7 @@ impl Keyring {
         tokio::task::spawn_blocking(move || TokenEntry::read(&*vault, &key)).await.ok().flatten()
     }
 
-    /// Remembers what a server asked for beyond what was granted, for the next sign-in.
+    /// Stores the scope a server asked for beyond the granted one, for the next sign-in.
     async fn record_scope(&self, key: &str, mut entry: TokenEntry, challenge: Option<&str>) {
         let challenge = challenge.map(AuthChallenge::parse).unwrap_or_default();
         let Some(scope) = challenge.scope.clone().filter(|_| challenge.wants_more_scope()) else { return };
@@ -132,7 +132,7 @@ impl Keyring {
         }
     }
 
-    /// Gets a token that is not `stale`.
+    /// Gets a token that differs from `stale`.
     async fn refresh(&self, key: &str, stale: &str) -> RefreshResult {
         let (vault, name) = (Arc::clone(&self.vault), key.to_owned());
         let locked = tokio::task::spawn_blocking(move || vault.lock(&name)).await;
@@ -140,7 +140,7 @@ impl Keyring {
             Ok(lock) => lock,
             Err(error) => return RefreshResult::Later(error.into()),
         };
-        // Another process may have been faster.
+        // Another process may have refreshed the token already.
         let Some(entry) = self.read(key).await else { return RefreshResult::Ended };
         if entry.access_token.as_deref().is_some_and(|token| token != stale) {
             return RefreshResult::Token(Box::new(entry));
@@ -161,9 +161,9 @@ impl Keyring {
         result
     }
 
-    /// The sign-in is over; what the user configured by hand stays.
+    /// Removes the ended sign-in; a client secret that the user configured stays.
     async fn end(&self, key: &str, used: &TokenEntry) {
-        // A program that does not know our lock may have signed in meanwhile.
+        // A program that does not use our lock may have signed in meanwhile.
         let unchanged = self.read(key).await.is_some_and(|now| now.refresh_token == used.refresh_token);
         if unchanged && let Err(error) = self.store(key, used.signed_out().as_ref()).await {
             tracing::debug!("the ended sign-in could not be removed: {error}");
@@ -206,7 +206,7 @@ fn has_live_token(entry: &TokenEntry) -> bool {
     entry.expires_at.is_none_or(|at| at > sys::clock::now_ms())
 }
 
-/// Whether asking again cannot help.
+/// Whether the refusal is final, so that another try cannot succeed.
 fn is_final(answer: &AuthAnswer) -> bool {
     let error = answer.body.get("error").and_then(Value::as_str).unwrap_or_default();
     (400..500).contains(&answer.status)

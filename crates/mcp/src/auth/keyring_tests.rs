@@ -86,7 +86,7 @@ async fn tokens_are_refreshed_when_due_and_when_refused() {
     assert_eq!(bearer(&refused, &HeaderOccasion::Connect).await.as_deref(), Some("Bearer old"));
     assert_eq!(bearer(&refused, &UNAUTHORIZED).await.as_deref(), Some("Bearer new"));
     assert_eq!(good.asked.load(Ordering::SeqCst), 2);
-    // Another process stored a newer one: it is taken, not refreshed.
+    // Another process stored a newer token: it is used, not refreshed.
     let other = TokenEntry { access_token: Some("theirs".into()), ..stored(&vault).unwrap() };
     other.write(&*vault, &identity("s", &remote())).unwrap();
     assert_eq!(bearer(&refused, &UNAUTHORIZED).await.as_deref(), Some("Bearer theirs"));

@@ -1,6 +1,6 @@
-//! Signs a person in: finds out what the server wants, sends the person to the authorization server, waits for the answer,
-//! exchanges it, and makes sure that the token works. A server that keeps asking for more is given up on after three
-//! rounds, and at once when it asks for what it already has.
+//! Signs a person in: determines what the server requires, sends the person to the authorization server, waits for
+//! the answer, exchanges it, and checks that the token works. A server that keeps asking for more scopes is given
+//! up after three rounds, or at once when it asks only for scopes that were already requested.
 
 use super::challenge::AuthChallenge;
 use super::client::{ClientAuthMethod, ConfiguredClient, OauthClient};
@@ -32,7 +32,7 @@ pub struct McpLogin<'a> {
     pub vault: Arc<dyn TokenVault>,
     pub name: &'a str,
     pub remote: &'a RemoteConfig,
-    /// Headers beside the configured ones, without a token.
+    /// Headers in addition to the configured ones, without a token.
     pub headers: Vec<(String, String)>,
 }
 
@@ -43,7 +43,7 @@ pub enum LoginOutcome {
     NotNeeded,
 }
 
-/// Everything of one round that later steps need.
+/// The data of one round that later steps need.
 struct LoginRound {
     found: DiscoveredAuth,
     client: OauthClient,
@@ -54,7 +54,8 @@ struct LoginRound {
 }
 
 impl McpLogin<'_> {
-    /// `show` is called with each address the person has to visit; what they paste comes through `typed`.
+    /// Runs the sign-in. `show` is called with each address the person must visit; `typed` delivers addresses they
+    /// paste.
     pub async fn run(
         &self,
         mut show: impl FnMut(&str),
@@ -65,7 +66,8 @@ impl McpLogin<'_> {
         }
         let key = identity(self.name, self.remote);
         let mut entry = self.read(&key).await;
-        // With the token it has, a server that wants more would only say so at the call that needs it.
+        // When more scope is wanted, the probe is sent without the token: with it, the server would not report a
+        // missing scope.
         let more = wanted(&mut entry);
         let mut finding = self.ask(more.is_empty().then_some(&entry)).await?;
         if more.is_empty() && matches!(finding, ProbeFinding::Open) {
@@ -90,7 +92,7 @@ impl McpLogin<'_> {
         }
     }
 
-    /// What the server wants of the next round, if there is a point in one.
+    /// The challenge for the next round, or an error when another round cannot help.
     fn challenge(&self, finding: ProbeFinding, asked: Option<&[String]>) -> Result<AuthChallenge, AuthError> {
         match (finding, asked) {
             (ProbeFinding::Open, _) => Ok(AuthChallenge::default()),
@@ -160,7 +162,8 @@ impl McpLogin<'_> {
         Ok(LoginRound { found, client, redirect, scopes, verifier, state: sys::id::uuid() })
     }
 
-    /// The port of last time, so that its registration can be used again; another one when it is taken.
+    /// Listens on the port of the last sign-in, so that its registration can be used again, or on another one when
+    /// it is taken.
     async fn listen(&self, fixed: Option<u16>, last: Option<u16>) -> Result<RedirectListener, AuthError> {
         if fixed.is_some() {
             return RedirectListener::open(fixed).await;
@@ -197,7 +200,7 @@ impl McpLogin<'_> {
     }
 }
 
-/// Asking again for what was granted would go on for ever.
+/// Fails when the server asks only for scopes that were already requested; the rounds would never end.
 fn check_progress(status: u16, challenge: &AuthChallenge, asked: &[String]) -> Result<(), AuthError> {
     let wanted = challenge.scopes();
     if status != 403 || !challenge.wants_more_scope() {
@@ -207,14 +210,16 @@ fn check_progress(status: u16, challenge: &AuthChallenge, asked: &[String]) -> R
     if new { Ok(()) } else { Err(AuthError::StepUp(wanted.join(" "))) }
 }
 
-/// Scopes the server asked for since the last sign-in, with those it gave.
+/// The scopes the server asked for since the last sign-in, together with the granted ones; empty when it asked for
+/// none.
 fn wanted(entry: &mut TokenEntry) -> Vec<String> {
     let Some(wanted) = entry.wanted_scope.take() else { return Vec::new() };
     let all = entry.scope.iter().flat_map(|scope| scope.split_whitespace()).chain(wanted.split_whitespace());
     all.map(str::to_owned).collect()
 }
 
-/// The user's choice, else what the server asks for, else what its metadata lists; then what it asked for before.
+/// The scopes to request: the user's choice, else those of the challenge, else those of the metadata; then those
+/// requested before.
 fn scopes(chosen: &[String], challenge: &AuthChallenge, found: &DiscoveredAuth, before: &[String]) -> Vec<String> {
     let mut scopes = if !chosen.is_empty() {
         chosen.to_vec()
@@ -229,7 +234,7 @@ fn scopes(chosen: &[String], challenge: &AuthChallenge, found: &DiscoveredAuth, 
         }
     }
     let offline = "offline_access".to_owned();
-    // Alone it would mean "nothing but that", where no scope means the server's choice.
+    // Requested alone, it would exclude all other scopes; no scope means the default of the server.
     if !scopes.is_empty() && found.server.scopes.contains(&offline) && !scopes.contains(&offline) {
         scopes.push(offline);
     }
@@ -260,7 +265,7 @@ impl LoginRound {
         url
     }
 
-    /// Whatever comes first: the browser at our door, or the address typed in.
+    /// The code from the browser's redirect or from the pasted address, whichever comes first.
     async fn answer(&self, typed: &mut mpsc::Receiver<String>) -> Result<AuthorizationCode, AuthError> {
         let wait = self.redirect.wait(&self.state);
         tokio::pin!(wait);
@@ -289,7 +294,7 @@ impl LoginRound {
         }
     }
 
-    /// Everything but the tokens.
+    /// An entry with everything except the tokens.
     fn entry(self, name: &str, remote: &RemoteConfig, before: TokenEntry) -> TokenEntry {
         let own = before.own_client_secret;
         TokenEntry {
@@ -309,7 +314,7 @@ impl LoginRound {
     }
 }
 
-/// What a token endpoint hands out.
+/// The tokens of a token response.
 pub(super) struct IssuedTokens {
     access: String,
     refresh: Option<String>,
@@ -327,14 +332,14 @@ impl IssuedTokens {
         let Some(access) = text("access_token").filter(|_| is_bearer).map(str::to_owned) else {
             return Err(AuthError::Malformed { what, why: "it gave no bearer token".into() });
         };
-        // Some servers write the number as text.
+        // Some servers send the number as a string.
         let seconds = answer.body.get("expires_in").and_then(|v| v.as_u64().or_else(|| v.as_str()?.parse().ok()));
         let expires_at = seconds.map(|seconds| sys::clock::now_ms().saturating_add(seconds.saturating_mul(1000)));
         let (refresh, scope) = (text("refresh_token").map(str::to_owned), text("scope").map(str::to_owned));
         Ok(Self { access, refresh, expires_at, scope })
     }
 
-    /// A refresh that brings no new refresh token or scope keeps the old one.
+    /// Puts the tokens into `entry`. A missing refresh token or scope keeps the old one.
     pub(super) fn into_entry(self, entry: TokenEntry) -> TokenEntry {
         TokenEntry {
             access_token: Some(self.access),

@@ -1,5 +1,5 @@
-//! Asks a server, in plain HTTP, whether it wants somebody to sign in, and how it puts that. Some servers answer the
-//! handshake to anybody and refuse only the first real request, so both are made.
+//! Asks a server over plain HTTP whether it requires a sign-in, and reads its challenge. Some servers answer the
+//! handshake without a token and refuse only the first real request, so both are sent.
 
 use super::AuthError;
 use super::challenge::AuthChallenge;
@@ -9,30 +9,30 @@ use http::{Http, HttpMethod, HttpRequest, HttpResponse};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The newest revision with a handshake.
+/// The newest protocol revision with a handshake.
 pub(super) const PROTOCOL: &str = "2025-11-25";
-/// The revision without one.
+/// The protocol revision without a handshake.
 const STATELESS: &str = "2026-07-28";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the server said.
+/// The result of a probe.
 #[derive(Debug)]
 pub(super) enum ProbeFinding {
-    /// It answers.
+    /// The server answers.
     Open,
     Refused {
         status: u16,
         challenge: AuthChallenge,
     },
-    /// It answers something else altogether.
+    /// The server answers with another HTTP status.
     Other(u16),
 }
 
-/// A server that is asked.
+/// The server to probe.
 pub(super) struct AuthProbe<'a> {
     pub(super) http: &'a Http,
     pub(super) url: &'a str,
-    /// Configured ones, and the token.
+    /// The configured headers, and the token.
     pub(super) headers: Vec<(String, String)>,
 }
 
@@ -47,7 +47,7 @@ impl AuthProbe<'_> {
             None => {}
         }
         let session = first.header("mcp-session-id").map(str::to_owned);
-        // Some streams stay open; the handshake is over with their first bytes.
+        // Some streams stay open; the handshake is complete with their first bytes.
         drop(first);
         let session = session.as_deref();
         self.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), session).await?;
@@ -55,7 +55,8 @@ impl AuthProbe<'_> {
         Ok(judge(&list).unwrap_or(ProbeFinding::Open))
     }
 
-    /// A server of the revision without a handshake refuses `initialize`; every request of it says who asks.
+    /// Probes a server of the revision without a handshake, which refuses `initialize`; every request identifies
+    /// the client.
     async fn run_stateless(&self) -> Result<ProbeFinding, AuthError> {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -88,7 +89,7 @@ impl AuthProbe<'_> {
     }
 }
 
-/// `None` when the exchange may go on.
+/// `None` when the exchange may continue.
 fn judge(response: &HttpResponse) -> Option<ProbeFinding> {
     match response.status() {
         status @ (401 | 403) => {

@@ -1,5 +1,5 @@
-//! The other end of the redirect: a listener on this machine that waits for one answer with our `state`. Everything else
-//! that knocks is turned away and waited past, so that a page somebody else opened cannot end or forge a sign-in.
+//! The redirect target of a sign-in: a listener on this machine that waits for one request with our `state`. All
+//! other requests are rejected and do not end the wait, so that another page cannot end or forge a sign-in.
 
 use super::AuthError;
 use std::io;
@@ -10,21 +10,21 @@ use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
-/// For one visitor; the next one waits meanwhile.
+/// Time limit of one request; further connections wait meanwhile.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const DONE_PAGE: &str = "Signed in. You can close this window and go back to gimlet.";
 const FAILED_PAGE: &str = "Signing in did not work. The reason is shown in gimlet.";
 const STRANGER_PAGE: &str = "Nothing to see here.";
 
-/// A listener that nobody knows of yet.
+/// A listener on `localhost` for the redirect.
 pub(super) struct RedirectListener {
     v4: TcpListener,
-    /// Browsers may try this address of `localhost` first.
+    /// Browsers may try the IPv6 address of `localhost` first.
     v6: Option<TcpListener>,
     pub(super) port: u16,
 }
 
-/// What the authorization server sent back.
+/// The answer of the authorization server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AuthorizationCode {
     pub(super) code: String,
@@ -32,7 +32,7 @@ pub(super) struct AuthorizationCode {
 }
 
 impl RedirectListener {
-    /// On `port`, or on any that is free.
+    /// Listens on `port`; `None` means any free port.
     pub(super) async fn open(port: Option<u16>) -> Result<Self, AuthError> {
         let wanted = port.unwrap_or(0);
         let failed = |error| AuthError::Port { port: wanted, error };
@@ -42,7 +42,7 @@ impl RedirectListener {
         Ok(Self { v4, v6, port })
     }
 
-    /// LITERAL host: authorization servers compare it as text.
+    /// The redirect address. The host must be exactly `localhost`, because authorization servers compare it as text.
     pub(super) fn address(&self) -> String {
         format!("http://localhost:{}/callback", self.port)
     }
@@ -50,7 +50,7 @@ impl RedirectListener {
     pub(super) async fn wait(&self, state: &str) -> Result<AuthorizationCode, AuthError> {
         loop {
             let Ok(stream) = self.accept().await else { continue };
-            // One that says nothing must not keep the right one out.
+            // A client that sends nothing must not block the real one.
             let served = tokio::time::timeout(REQUEST_TIMEOUT, serve(stream, state)).await;
             if let Ok(Ok(Some(answer))) = served {
                 return answer;
@@ -70,7 +70,7 @@ impl RedirectListener {
     }
 }
 
-/// `None` for somebody who is not the one we wait for.
+/// Answers one request; `None` when it is not the awaited redirect.
 async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<AuthorizationCode, AuthError>>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_REQUEST_BYTES {
@@ -97,7 +97,7 @@ async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<A
     Ok(answer)
 }
 
-/// What the address says, when it is ours.
+/// Reads the redirect address; `None` when its path or `state` is not ours.
 fn read(url: &Url, state: &str) -> Option<Result<AuthorizationCode, AuthError>> {
     let get = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     if url.path() != "/callback" || get("state").as_deref() != Some(state) {
@@ -111,7 +111,7 @@ fn read(url: &Url, state: &str) -> Option<Result<AuthorizationCode, AuthError>> 
     Some(Ok(AuthorizationCode { code, issuer: get("iss") }))
 }
 
-/// The address the browser was sent to, typed in by hand.
+/// Reads the redirect address that the person pasted.
 pub(super) fn pasted(text: &str, state: &str) -> Result<AuthorizationCode, AuthError> {
     let url = Url::parse(text.trim()).map_err(|_| AuthError::Pasted)?;
     read(&url, state).unwrap_or(Err(AuthError::Pasted))

@@ -1,5 +1,5 @@
-//! What is kept of a sign-in. The entry belongs to a server's name and address together, so that a server that was pointed
-//! elsewhere does not get the old one's tokens.
+//! The stored data of a sign-in. An entry belongs to a server's name and address together, so that a server whose
+//! address was changed does not get the old one's tokens.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -7,15 +7,15 @@ use std::fmt::Write;
 use std::io;
 use wire::mcp::RemoteConfig;
 
-/// Where entries are kept. All of it may block.
+/// The storage of entries. All methods may block.
 pub trait TokenVault: Send + Sync {
-    /// An entry as JSON.
+    /// Reads an entry as JSON; `None` when there is none.
     fn read(&self, key: &str) -> Option<String>;
 
     /// Replaces an entry; `None` removes it.
     fn write(&self, key: &str, entry: Option<&str>) -> io::Result<()>;
 
-    /// Keeps other processes from refreshing the same entry until the guard is dropped.
+    /// Prevents other processes from refreshing the same entry until the guard is dropped.
     fn lock(&self, key: &str) -> io::Result<Box<dyn Send>>;
 }
 
@@ -37,7 +37,7 @@ pub(super) struct TokenEntry {
     pub(super) access_token: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) refresh_token: Option<String>,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since 1970; `None` when unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub(super) struct TokenEntry {
     pub(super) client_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) client_secret: Option<String>,
-    /// Given by the user; outlives a sign-out.
+    /// Given by the user; kept after a sign-out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) own_client_secret: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub(super) struct TokenEntry {
     pub(super) resource: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) redirect_port: Option<u16>,
-    /// Scopes the server asked for after the last sign-in; the next one asks for them too.
+    /// Scopes the server asked for after the last sign-in; the next sign-in requests them too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) wanted_scope: Option<String>,
 }
@@ -73,7 +73,7 @@ impl TokenEntry {
         vault.write(key, Some(&serde_json::to_string(self)?))
     }
 
-    /// Without what signing in brought.
+    /// The entry after a sign-out; `None` when nothing is left to keep.
     pub(super) fn signed_out(&self) -> Option<Self> {
         self.own_client_secret.as_ref()?;
         let (server_name, server_url) = (self.server_name.clone(), self.server_url.clone());
@@ -81,7 +81,8 @@ impl TokenEntry {
     }
 }
 
-/// Signs out: forgets tokens and registration, and keeps a client secret the user gave. Says whether there was a token.
+/// Signs out: removes tokens and registration, and keeps a client secret the user gave. Returns whether there was a
+/// token.
 pub fn forget(vault: &dyn TokenVault, key: &str) -> io::Result<bool> {
     let Some(entry) = TokenEntry::read(vault, key) else { return Ok(false) };
     match entry.signed_out() {
@@ -91,7 +92,7 @@ pub fn forget(vault: &dyn TokenVault, key: &str) -> io::Result<bool> {
     Ok(entry.access_token.is_some())
 }
 
-/// Stores the secret of a client that was registered by hand.
+/// Stores the secret of a client that the user registered.
 pub fn store_client_secret(vault: &dyn TokenVault, name: &str, remote: &RemoteConfig, secret: &str) -> io::Result<()> {
     let entry = TokenEntry {
         server_name: name.to_owned(),

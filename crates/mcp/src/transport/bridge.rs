@@ -1,5 +1,5 @@
-//! A server inside the host: every message goes through a control request. What the host answers to a notification is a
-//! courtesy and thrown away. A manifest that fits answers the handshake without asking.
+//! A server inside the host: every message goes through a control request. The host's answer to a notification is
+//! ignored. A manifest of the right revision answers the handshake without asking the host.
 
 use super::SendError;
 use crate::client::PROTOCOL;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Answers and messages of the server that wait to be read.
+/// Most answers and messages of the server that wait to be read.
 const QUEUE: usize = 64;
 
 pub(crate) struct HostBridge {
@@ -25,7 +25,7 @@ pub(crate) struct HostBridge {
     incoming: mpsc::Receiver<Box<RawValue>>,
 }
 
-/// The other end takes what the server sends on its own.
+/// Opens the bridge; the sender delivers messages that the server sends unprompted.
 pub(crate) fn open(
     server: &str,
     owner: Arc<dyn McpOwner>,
@@ -45,14 +45,14 @@ pub(crate) fn open(
 }
 
 impl McpManifest {
-    /// Made for the revision we would ask for.
+    /// True when the manifest was made for the revision we would request.
     pub fn fits(&self) -> bool {
         self.initialize.get("protocolVersion").and_then(Value::as_str) == Some(PROTOCOL.as_str())
     }
 }
 
 impl HostBridge {
-    /// What the manifest answers to this message. Each part is used once.
+    /// The manifest's answer to this request; `None` when it has none. Each part is used once.
     fn known(&mut self, method: &str, id: &Value) -> Option<Value> {
         let result = match method {
             "initialize" => {

@@ -1,4 +1,5 @@
-//! Requests to a remote server: configured headers, those of a helper or a login, and one more try when they are refused.
+//! Requests to a remote server: with the configured headers and those of a helper or a sign-in, and one more
+//! attempt when they are refused.
 
 use super::MAX_MESSAGE;
 use crate::owner::{HeaderOccasion, Headers, McpOwner};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use sys::sync::Mutex;
 use wire::mcp::RemoteConfig as Address;
 
-/// Cheap to clone; all clones share what was learned about credentials.
+/// A remote server. Cheap to clone; all clones share the current credentials.
 #[derive(Clone)]
 pub(crate) struct RemoteEndpoint {
     pub(crate) server: Arc<str>,
@@ -30,7 +31,7 @@ pub(crate) enum RemoteError {
     Headers(String),
 }
 
-/// One request of ours.
+/// One HTTP request to the server.
 pub(crate) struct RemoteRequest {
     pub(crate) method: HttpMethod,
     pub(crate) url: String,
@@ -43,7 +44,7 @@ pub(crate) struct RemoteRequest {
 pub(crate) enum RequestManner {
     #[default]
     Plain,
-    /// The connection is to speak another protocol afterwards.
+    /// The connection switches to another protocol afterwards.
     Upgrade,
 }
 
@@ -65,7 +66,7 @@ impl RemoteEndpoint {
         }
     }
 
-    /// Sends, and once more with other headers when these are refused and others can be had.
+    /// Sends the request, and once more with other headers when these are refused and others are available.
     pub(crate) async fn send(&self, ask: &RemoteRequest) -> Result<HttpResponse, RemoteError> {
         let extra = self.extra().await?;
         let response = self.attempt(ask, &extra).await?;
@@ -120,7 +121,7 @@ impl RemoteEndpoint {
     }
 }
 
-/// The events of a body. One that grows beyond the limit ends the stream with an error.
+/// The events of a body. An event larger than `limit` bytes ends the stream with an error.
 pub(crate) fn events(response: HttpResponse, limit: usize) -> BoxStream<'static, Result<Sse, sse_stream::Error>> {
     let chunks =
         stream::unfold((response, EventLimit::new(limit), false), |(mut response, mut bounded, failed)| async move {
@@ -169,7 +170,7 @@ impl EventLimit {
     }
 }
 
-/// Whether a header names this kind of content.
+/// Whether the `content-type` header begins with `kind`.
 pub(crate) fn is_kind(response: &HttpResponse, kind: &str) -> bool {
     response.header("content-type").is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with(kind))
 }

@@ -1,4 +1,4 @@
-//! The HTTP transport of 2024: one stream that first names the address messages are posted to, then carries the answers.
+//! The HTTP transport of 2024: one stream that first names the address for messages, then carries the answers.
 
 use super::remote::{RemoteEndpoint, RemoteRequest, RequestManner, events, is_kind};
 use super::{MAX_MESSAGE, SendError};
@@ -18,7 +18,7 @@ pub(crate) struct LegacySse {
     events: Option<SseEvents>,
 }
 
-/// Opens the stream and waits for the address.
+/// Opens the stream and waits for the address for messages.
 pub(crate) async fn open(remote: RemoteEndpoint) -> Result<LegacySse, SendError> {
     let headers = vec![("accept".into(), "text/event-stream".into())];
     let url = remote.address.url.clone();
@@ -38,7 +38,7 @@ pub(crate) async fn open(remote: RemoteEndpoint) -> Result<LegacySse, SendError>
     Err(SendError::Refused("the stream ended before it named an address for messages".into()))
 }
 
-/// Messages, and with them credentials, go to the server's own origin only.
+/// Resolves the address for messages. It must be on the server's origin, because credentials are sent to it.
 fn resolve(base: &str, endpoint: &str) -> Result<Arc<str>, SendError> {
     let refused = |why: &str| SendError::Refused(format!("the address for messages cannot be used: {why}"));
     let base = url::Url::parse(base).map_err(|error| refused(&error.to_string()))?;

@@ -1,5 +1,6 @@
-//! A child that speaks lines of JSON. It is started by `sys::process`, so its whole tree dies with this value, or with us.
-//! What it writes to stderr is kept in a ring; lines on stdout that are no protocol are skipped, however long they are.
+//! A child process that exchanges lines of JSON. `sys::process` starts it, so its whole process tree ends with this
+//! value or with the process. A ring buffer keeps the first and the last bytes of its stderr; lines on stdout that
+//! are not messages are skipped, whatever their length.
 
 use super::{MAX_MESSAGE, SendError};
 use crate::owner::McpOwner;
@@ -19,22 +20,22 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use wire::mcp::StdioConfig as Command;
 
-/// Messages waiting for a server that does not read.
+/// Most messages that wait for a server that does not read.
 const QUEUE: usize = 64;
-/// After the end of its input, and after SIGTERM.
+/// Time to wait after closing its input, and after SIGTERM.
 const EOF_GRACE: Duration = Duration::from_millis(400);
 const TERM_GRACE: Duration = Duration::from_millis(600);
-/// For the exit status of a server whose output ended.
+/// Time to wait for the exit status after the server's output has ended.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 const STDERR_SIDE: usize = 16 * 1024;
-/// Of its last words, what an error quotes.
+/// Most bytes of stderr that an error quotes.
 const MAX_QUOTED_BYTES: usize = 2000;
 
-/// What is known of a server that is gone.
+/// What is known about a server that has ended: its exit status and parts of its stderr.
 pub(crate) struct LastWords {
     stderr: Mutex<RingBuffer>,
     exit: Mutex<Option<ExitOutcome>>,
-    /// Hides credentials in what is quoted.
+    /// Hides credentials in quoted text.
     owner: Arc<dyn McpOwner>,
 }
 
@@ -49,7 +50,7 @@ impl LastWords {
         Self { stderr: Mutex::new(RingBuffer::new(STDERR_SIDE, STDERR_SIDE)), exit: Mutex::new(None), owner }
     }
 
-    /// `: exit code 3; its last words: …`, or nothing.
+    /// A text such as ` (exit code 3)` with the end of stderr, or an empty one.
     pub(crate) fn describe(&self) -> String {
         let exit = *self.exit.lock();
         let how = match exit {
@@ -72,7 +73,7 @@ impl LastWords {
 pub(crate) struct StdioTransport {
     child: ChildProcess,
     reader: BufReader<pipe::Receiver>,
-    /// The line being read; kept here because reading may be given up half way.
+    /// The line being read; kept here because reading may be cancelled in the middle.
     line: Vec<u8>,
     is_too_long: bool,
     is_ended: bool,
@@ -132,7 +133,7 @@ fn spawn(command: &Command, settings: &McpSettings) -> SpawnSpec {
     }
 }
 
-/// One line a shell reads as the same words.
+/// A shell command line that gives the same words.
 fn shell_line(command: &Command) -> String {
     let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
     std::iter::once(&command.command).chain(&command.args).map(quoted).collect::<Vec<_>>().join(" ")
@@ -155,7 +156,7 @@ async fn listen(mut stderr: pipe::Receiver, last_words: Arc<LastWords>) {
 }
 
 impl StdioTransport {
-    /// The next line that is short enough; `None` at the end. May be dropped and called again without loss.
+    /// The next line within the length limit; `None` at the end. Cancel-safe.
     async fn next_line(&mut self) -> Option<Vec<u8>> {
         loop {
             let available = match self.reader.fill_buf().await {
@@ -212,7 +213,7 @@ impl Transport<RoleClient> for StdioTransport {
                 self.record_exit().await;
                 break;
             };
-            // Most noise does not even begin like a message.
+            // Most lines that are not messages do not even begin with a brace.
             if line.trim_ascii_start().first() != Some(&b'{') {
                 continue;
             }
@@ -225,7 +226,7 @@ impl Transport<RoleClient> for StdioTransport {
     }
 
     async fn close(&mut self) -> Result<(), SendError> {
-        // The writer ends when nobody can send any more, and with it the server's input.
+        // Without a sender the writer ends and closes the server's input.
         self.sender = mpsc::channel(1).0;
         if tokio::time::timeout(EOF_GRACE, self.child.wait()).await.is_err() {
             self.child.stop(TERM_GRACE).await.ok();

@@ -1,5 +1,5 @@
-//! The streamable HTTP transport of the library, over our own client: proxies, certificates and limits are those of every
-//! other request.
+//! The library's streamable HTTP transport over our HTTP client: proxies, certificates and limits are those of
+//! every other request.
 
 use super::remote::{RemoteEndpoint, RemoteError, RemoteRequest, RequestManner, events, is_kind};
 use bytes::Bytes;
@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 const SESSION: &str = "mcp-session-id";
 const ACCEPT: &str = "application/json, text/event-stream";
-/// What is read of an answer that is an error.
+/// Most bytes read of an error body.
 const ERROR_BODY: usize = 64 * 1024;
-/// How often a stream that broke off is opened again.
+/// How often an interrupted stream is resumed.
 const RESUMPTIONS: usize = 5;
 
 type StreamableError = StreamableHttpError<RemoteError>;
@@ -56,7 +56,7 @@ fn sorted(custom: &CustomHeaders) -> Vec<(String, String)> {
     all
 }
 
-/// What 401 and 403 mean to the library.
+/// The library's error for 401 and 403; `None` for other statuses.
 fn refusal(response: &HttpResponse) -> Option<StreamableError> {
     let challenge = || response.header("www-authenticate").unwrap_or_default().to_owned();
     match response.status() {
@@ -120,7 +120,7 @@ impl StreamableHttpClient for RemoteEndpoint {
         let ask = build_request(HttpMethod::Delete, &uri, Some(&session_id), &custom_headers);
         let response = self.send(&ask).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
-            // 405: the server keeps its sessions to itself.
+            // 405: the server does not let clients end sessions.
             200..=299 | 404 | 405 => Ok(()),
             _ => Err(status_error(response).await),
         }
@@ -154,7 +154,7 @@ impl StreamableHttpClient for RemoteEndpoint {
     }
 }
 
-/// A JSON body. Only a request needs one that can be read.
+/// Reads a JSON body. Only a request needs a valid one.
 async fn answer(
     response: HttpResponse,
     session: Option<String>,
@@ -176,7 +176,7 @@ async fn answer(
     Ok(StreamableHttpPostResponse::Json(message, session))
 }
 
-/// An error status may carry a JSON-RPC error, which says more.
+/// An error status may carry a JSON-RPC error, which is more precise.
 async fn failure(
     response: HttpResponse,
     session: Option<String>,

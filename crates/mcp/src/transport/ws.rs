@@ -1,5 +1,5 @@
-//! A server behind a WebSocket: one JSON message for each message of the connection. Credentials go into the headers of
-//! the handshake.
+//! A server behind a WebSocket: one JSON message per WebSocket message. Credentials are sent in the headers of the
+//! handshake.
 
 use super::remote::{RemoteEndpoint, RemoteRequest, RequestManner};
 use super::{MAX_MESSAGE, SendError};
@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Messages on their way, in each direction.
+/// Most messages waiting in each direction.
 const QUEUE: usize = 64;
-/// How long a server may take to read that the connection is closed.
+/// How long to wait for the server to read the close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct WebSocketTransport {
@@ -25,11 +25,11 @@ pub(crate) struct WebSocketTransport {
 enum OutgoingFrame {
     Text(Vec<u8>),
     Pong(Vec<u8>),
-    /// The last one, with its code.
+    /// The last frame, with its close code.
     Close(Option<u16>),
 }
 
-/// Shakes hands.
+/// Performs the handshake.
 pub(crate) async fn open(remote: RemoteEndpoint) -> Result<WebSocketTransport, SendError> {
     let key = WebSocketKey::random();
     let url = address(&remote.address.url)?;
@@ -54,7 +54,7 @@ pub(crate) async fn open(remote: RemoteEndpoint) -> Result<WebSocketTransport, S
     Ok(WebSocketTransport { incoming, outgoing, _ends: tasks })
 }
 
-/// The address that is asked for the upgrade.
+/// The HTTP address of the upgrade request.
 fn address(url: &str) -> Result<String, SendError> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     match scheme.to_ascii_lowercase().as_str() {
@@ -97,7 +97,7 @@ async fn listen(
                     return;
                 }
             }
-            // A server that does not read its pongs must not hold up what it says.
+            // A server that does not read its pongs must not delay its messages.
             Ok(Some(WebSocketMessage::Ping(payload))) => drop(outgoing.try_send(OutgoingFrame::Pong(payload))),
             Ok(Some(WebSocketMessage::Close(code))) => return close(&outgoing, code).await,
             Ok(None) => return,
@@ -110,7 +110,7 @@ async fn listen(
     }
 }
 
-/// Sends a close and waits until it is written, or the server does not read it.
+/// Sends a close frame and waits until it is written, at most `CLOSE_TIMEOUT`.
 async fn close(outgoing: &mpsc::Sender<OutgoingFrame>, code: Option<u16>) {
     let written = async {
         outgoing.send(OutgoingFrame::Close(code)).await.ok();

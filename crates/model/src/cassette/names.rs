@@ -1,6 +1,7 @@
-//! Random names that a conversation introduces and later uses: ids of background tasks, files of long results,
-//! temporary folders, UUIDs. A recorded answer that speaks of one must speak of this run's one on replay. Names are
-//! looked for in texts whose paths already stand as placeholders, and numbered in the order in which results mention them, which is the same in both runs as long as the runs are.
+//! Random names that a conversation introduces and uses later: ids of background tasks, files of long results,
+//! temporary folders, UUIDs. On replay, a recorded answer that contains such a name must contain the name of the
+//! current run. Names are searched in texts whose paths are already placeholders, and numbered in the order in which
+//! results mention them, which is the same in both runs as long as the conversations are.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -11,7 +12,7 @@ pub(super) struct RandomNames {
     found: Vec<String>,
 }
 
-/// Whichever group matched is the name.
+/// The group that matched is the name.
 static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let table = [
         r"(?:/tasks|<<tasks>>)/([a-z][0-9a-z]{8})\.output",
@@ -37,7 +38,7 @@ impl RandomNames {
         self.numbered().fold(text, |text, (name, mark)| text.replace(name, &mark))
     }
 
-    /// Also right inside JSON text: names need no escapes.
+    /// Replaces marks with names. Works inside JSON text too, because names need no escapes.
     pub(super) fn reveal(&self, text: String) -> String {
         self.numbered().fold(text, |text, (name, mark)| text.replace(&mark, name))
     }

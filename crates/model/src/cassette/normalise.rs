@@ -1,5 +1,5 @@
-//! What is compared of a conversation: everything that differs from run to run or machine to machine is replaced by a
-//! name for its kind. Applying it twice changes nothing.
+//! Prepares a conversation for comparison: everything that differs between runs or machines is replaced with a name for
+//! its kind. Applying it twice changes nothing.
 
 use super::names::RandomNames;
 use super::{PathPlaceholders, RecordedMessage};
@@ -21,15 +21,15 @@ pub(super) struct TextNormaliser {
 enum ReplaceRule {
     /// Replace by this text.
     By(&'static str),
-    /// Replace by this text when the match has a digit and a letter (so neither a word nor a number).
+    /// Replace by this text if the match contains a digit and a letter (so it is neither a word nor a number).
     Mixed(&'static str),
 }
 
-/// In this order: later patterns see what earlier ones left.
+/// Applied in this order: later patterns see the result of earlier ones.
 static PATTERNS: LazyLock<Vec<(Regex, ReplaceRule)>> = LazyLock::new(|| {
     const TABLE: &[(&str, ReplaceRule)] = &[
         (r"(?s)<system-reminder>.*?</system-reminder>\s*", ReplaceRule::By("")),
-        // Told when a task happens to end, which may be one request earlier or later.
+        // Sent when a task ends, which may be one request earlier or later.
         (r"(?s)<task-notification>.*?</task-notification>\s*", ReplaceRule::By("")),
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", ReplaceRule::By("<uuid>")),
         (r"\b(?:srv)?(?:toolu|msg|req)_[A-Za-z0-9_]+", ReplaceRule::By("<id>")),
@@ -64,13 +64,13 @@ impl TextNormaliser {
         Self { places }
     }
 
-    /// Machine paths to placeholders.
+    /// Replaces paths of this machine with placeholders.
     pub(super) fn hide(&self, text: &str) -> String {
         self.places.iter().fold(text.to_owned(), |text, (path, name)| replace_path(text, path, name))
     }
 
-    /// Placeholders back to this machine's paths, inside JSON text. A name that stands for several paths becomes the
-    /// first one given (they are sorted by length, so the longest).
+    /// Replaces placeholders with paths of this machine, inside JSON text. A placeholder for several paths becomes the
+    /// longest one.
     pub(super) fn reveal(&self, json: &str) -> String {
         let mut out = json.to_owned();
         for (path, name) in &self.places {
@@ -90,7 +90,7 @@ impl TextNormaliser {
         out.trim().to_owned()
     }
 
-    /// The conversation as it is compared, and the random names that stand in it.
+    /// The conversation in the form that is compared, and the random names in it.
     pub(super) fn messages(&self, turns: &[Message], secrets: &[AuthSecret]) -> (Vec<RecordedMessage>, RandomNames) {
         let mut names = RandomNames::default();
         let mut block = |fragment: &Fragment, role: Role| {
@@ -110,7 +110,7 @@ impl TextNormaliser {
     }
 }
 
-/// Replaces `path` where it ends at the end of a name: `/a/b` stands in `/a/b/c`, not in `/a/bc`.
+/// Replaces `path` where it ends at a component boundary: in `/a/b/c` for `/a/b`, not in `/a/bc`.
 fn replace_path(text: String, path: &str, name: &str) -> String {
     if !text.contains(path) {
         return text;
@@ -127,7 +127,7 @@ fn replace_path(text: String, path: &str, name: &str) -> String {
     out + rest
 }
 
-/// Keys are recognised by their form too: one may stand in a file the model read.
+/// Keys are also recognised by their form, because a file that the model read may contain one.
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"sk-ant-[A-Za-z0-9_-]{8,}").ok());
 
 pub(super) fn without(text: &str, secrets: &[AuthSecret]) -> String {
@@ -170,7 +170,7 @@ struct SummaryFields<'a> {
     is_error: Option<bool>,
 }
 
-/// A block as one readable text. Thinking is left out: it is never ours and says nothing about what was done.
+/// A block as one readable text. `None` for thinking, which is not compared.
 fn summary(fragment: &Fragment) -> Option<String> {
     let Ok(f) = serde_json::from_str::<SummaryFields<'_>>(fragment.get()) else {
         return Some("[unreadable block]".into());

@@ -1,5 +1,5 @@
-//! Writes a cassette. Each exchange is written when it ends, in the order of the requests. A file that can no longer be
-//! written is reported in the log and does not disturb the session.
+//! Writes a cassette. Exchanges are written when they have ended, in the order of the requests. A write error is logged
+//! and does not disturb the session.
 
 use super::names::RandomNames;
 use super::normalise::{TextNormaliser, without};
@@ -17,7 +17,7 @@ use sys::sync::{Mutex, MutexGuard};
 #[derive(Clone, Debug)]
 pub struct CassetteRecorder {
     normal: Arc<TextNormaliser>,
-    /// Values besides the credential that must not be written.
+    /// Values other than the credential that must not be written.
     secrets: Arc<[AuthSecret]>,
     tape: Arc<Mutex<CassetteTape>>,
 }
@@ -29,15 +29,15 @@ struct CassetteTape {
     written: u64,
     /// Ended exchanges that wait for an earlier one; `None`: there was no answer.
     waiting: BTreeMap<u64, Option<(Vec<RecordedMessage>, RecordedExchange)>>,
-    /// The messages of the last exchange written.
+    /// The messages of the last written exchange.
     before: Vec<RecordedMessage>,
 }
 
-/// Headers worth replaying; all others stay out.
+/// Headers that are recorded; all others are left out.
 const KEPT_HEADERS: &[&str] = &["content-type", "request-id", "retry-after", "retry-after-ms", "x-should-retry"];
 
 impl CassetteRecorder {
-    /// Starts a new file at `path`; what was there is replaced. Blocking, and short.
+    /// Creates a new file at `path`, replacing an existing one. Blocks briefly.
     pub fn create(path: &Path, places: PathPlaceholders) -> Result<Self, ModelError> {
         let failed = |e: std::io::Error| {
             ModelError::new(ErrorKind::Cassette, format!("cannot record to {}: {e}", path.display()))
@@ -58,14 +58,14 @@ impl CassetteRecorder {
         })
     }
 
-    /// Further values to keep out of the file.
+    /// Adds values that must not be written.
     #[must_use]
     pub fn with_secrets(mut self, secrets: Vec<AuthSecret>) -> Self {
         self.secrets = secrets.into();
         self
     }
 
-    /// Called before a request is sent. The exchange is written when the tap is dropped.
+    /// Called before a request is sent. The exchange is written when the `ExchangeRecorder` is dropped.
     pub(crate) fn begin(&self, call: CallKind, turns: &[Message], credentials: &[AuthSecret]) -> ExchangeRecorder {
         let secrets: Vec<AuthSecret> = self.secrets.iter().chain(credentials).cloned().collect();
         let (messages, names) = self.normal.messages(turns, &secrets);
@@ -109,7 +109,7 @@ impl CassetteTape {
     }
 }
 
-/// Listens to one exchange.
+/// Records one exchange.
 #[derive(Debug)]
 pub struct ExchangeRecorder {
     recorder: CassetteRecorder,
@@ -145,7 +145,7 @@ impl ExchangeRecorder {
         let clean = |text: &str| self.names.hide(self.recorder.normal.hide(&without(text, &self.secrets)));
         match tape::events(&self.bytes, clean) {
             Some(events) => {
-                // After its last event a stream is whole, even if the client left without waiting for the end.
+                // After its last event a stream is complete, even if the client did not wait for the end.
                 answer.cut &= !events.last().is_some_and(|e| e.get().contains(r#""message_stop""#));
                 answer.events = events;
             }

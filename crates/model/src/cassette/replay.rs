@@ -1,5 +1,5 @@
-//! Answers from a cassette, in its order, and says where a conversation leaves the recorded way. After that it answers
-//! nothing more: every later request is told about the first departure, not about its consequences.
+//! Answers requests from a cassette, in its order, and reports where a conversation differs from the recorded one. From
+//! then on every request fails with that first difference, not with its consequences.
 
 use super::normalise::TextNormaliser;
 use super::{CallKind, FORMAT, HeaderLine, PathPlaceholders, RecordedAnswer, RecordedExchange, RecordedMessage, tape};
@@ -16,7 +16,7 @@ use sys::sync::{Mutex, MutexGuard};
 #[derive(Clone, Debug)]
 pub struct CassettePlayer {
     normal: Arc<TextNormaliser>,
-    /// Values that stand as `<secret>` in the file.
+    /// Values that are recorded as `<secret>`.
     secrets: Arc<[AuthSecret]>,
     deck: Arc<Mutex<PlayerQueue>>,
 }
@@ -24,23 +24,23 @@ pub struct CassettePlayer {
 #[derive(Debug)]
 struct PlayerQueue {
     rest: VecDeque<PlayableExchange>,
-    /// Answered so far.
+    /// Number of exchanges answered so far.
     done: usize,
-    /// Where the conversation left the recorded way.
+    /// The first difference to the recorded conversation; `None` while there is none.
     departure: Option<String>,
 }
 
-/// An exchange with its whole conversation; what it shares with others is held once.
+/// An exchange with its complete conversation; messages shared with other exchanges are stored once.
 #[derive(Debug)]
 struct PlayableExchange {
     call: CallKind,
     messages: Vec<Arc<RecordedMessage>>,
-    /// Asked by a tool beside the conversation.
+    /// A request that a tool made outside the conversation.
     is_side_call: bool,
     response: RecordedAnswer,
 }
 
-/// An answer as it will be decoded.
+/// An answer in the form in which it is decoded.
 #[derive(Debug)]
 pub struct ReplayedResponse {
     pub status: u16,
@@ -50,7 +50,7 @@ pub struct ReplayedResponse {
 }
 
 impl CassettePlayer {
-    /// Blocking.
+    /// Blocks while it reads the file.
     pub fn open(path: &Path, places: PathPlaceholders) -> Result<Self, ModelError> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| broken(format!("cannot read the cassette {}: {e}", path.display())))?;
@@ -81,19 +81,19 @@ impl CassettePlayer {
         Ok(Self { normal: Arc::new(normal), secrets: Arc::default(), deck: Arc::new(Mutex::new(deck)) })
     }
 
-    /// The values the recorder was given: they differ between runs, and stand as `<secret>` in both.
+    /// The values that the recorder was given: they differ between runs and are compared as `<secret>`.
     #[must_use]
     pub fn with_secrets(mut self, secrets: Vec<AuthSecret>) -> Self {
         self.secrets = secrets.into();
         self
     }
 
-    /// Exchanges not asked for yet.
+    /// Number of exchanges that were not requested yet.
     pub fn remaining(&self) -> usize {
         self.lock().rest.len()
     }
 
-    /// What to say when the conversation ended before the cassette did; `None` when all is told.
+    /// The error message if the conversation ended before the cassette; `None` when all exchanges were used.
     pub fn unplayed(&self) -> Option<String> {
         let deck = self.lock();
         let next = deck.rest.front().filter(|_| deck.departure.is_none())?;
@@ -116,7 +116,7 @@ impl CassettePlayer {
 }
 
 impl PlayerQueue {
-    /// The answer to the next exchange, if it is the one asked for.
+    /// The answer to the next exchange, if the request matches it.
     fn next(&mut self, call: CallKind, now: &[RecordedMessage]) -> Result<RecordedAnswer, String> {
         if let Some(departed) = &self.departure {
             return Err(departed.clone());
@@ -130,7 +130,7 @@ impl PlayerQueue {
         }
     }
 
-    /// The first exchange, or, among those that tools asked for at the same time, any.
+    /// The index of the first exchange or, among side calls that tools made at the same time, of any that matches.
     fn find(&self, call: CallKind, now: &[RecordedMessage]) -> Result<usize, String> {
         let Some(first) = self.rest.front() else {
             let asked = now.last().and_then(|m| m.blocks.last()).map(|b| excerpt(b, 0)).unwrap_or_default();
@@ -157,15 +157,15 @@ impl PlayableExchange {
     }
 }
 
-/// The exchange with what it kept of the one before. Normalised again, so that a cassette made with fewer rules still
-/// fits.
+/// The exchange with the messages it shares with the previous one. They are normalised again, so that a cassette
+/// recorded with fewer rules still matches.
 fn whole(exchange: RecordedExchange, before: Option<&PlayableExchange>, normal: &TextNormaliser) -> PlayableExchange {
     let again = |message: RecordedMessage| RecordedMessage {
         role: message.role,
         blocks: message.blocks.iter().map(|b| normal.text(b)).filter(|b| !b.is_empty()).collect(),
     };
     let kept = before.map(|b| b.messages.iter().take(exchange.kept).cloned()).into_iter().flatten();
-    // The first request of a conversation has one message too; there, nothing else stands beside it.
+    // The first request of a conversation has one message too, but it is not a side call.
     let stands_alone = before.is_some() && exchange.kept + exchange.messages.len() == 1;
     let messages = kept.chain(exchange.messages.into_iter().map(|m| Arc::new(again(m)))).collect();
     PlayableExchange { call: exchange.call, messages, is_side_call: stands_alone, response: exchange.response }
@@ -205,7 +205,7 @@ fn difference(recorded: &[&RecordedMessage], now: &[RecordedMessage]) -> Option<
     Some(format!("{counts}\n  recorded: {was}\n  now:      {is}"))
 }
 
-/// Both sides of the first block that differs, cut to its neighbourhood.
+/// Both versions of the first block that differs, cut to the text around the difference.
 fn first_difference(was: &[String], is: &[String]) -> (String, String) {
     let at = was.iter().zip(is).position(|(a, b)| a != b).unwrap_or(was.len().min(is.len()));
     let side = |blocks: &[String]| blocks.get(at).cloned().unwrap_or_else(|| "(nothing)".to_owned());

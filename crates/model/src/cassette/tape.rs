@@ -1,4 +1,4 @@
-//! Answers on tape: from the bytes of a stream to readable events, and back to bytes.
+//! Converts recorded answers: from the bytes of a stream to readable events, and back to bytes.
 
 use super::RecordedAnswer;
 use crate::sse::{SseFrame, SseParser};
@@ -6,15 +6,15 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Deltas are stored whole and replayed in pieces of about this size.
+/// Deltas are stored joined and replayed in pieces of about this size.
 const PIECE: usize = 48;
 
 /// Fields of deltas that are pieces of one text.
 const PIECES: &[(&str, &str)] =
     &[("text_delta", "text"), ("input_json_delta", "partial_json"), ("thinking_delta", "thinking")];
 
-/// The events of a stream with adjacent pieces joined (a path may be cut between two), or `None` when the bytes are
-/// not events of JSON.
+/// The events of a stream with adjacent pieces joined (a path may be split between two); `None` when the bytes are not
+/// events with JSON data.
 pub(super) fn events(bytes: &[u8], clean: impl Fn(&str) -> String) -> Option<Vec<Box<RawValue>>> {
     let mut frames = Vec::new();
     let mut parser = SseParser::default();
@@ -55,7 +55,7 @@ fn join(last: &mut Value, event: &Value) -> bool {
     true
 }
 
-/// The body as chunks; `reveal` puts this machine's paths and this run's names into JSON text.
+/// The body in chunks; `reveal` inserts this machine's paths and this run's names into JSON text.
 pub(super) fn chunks(answer: &RecordedAnswer, reveal: impl Fn(&str) -> String) -> Vec<Bytes> {
     if let Some(body) = &answer.body {
         return vec![Bytes::from(reveal(body))];

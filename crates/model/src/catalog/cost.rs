@@ -1,4 +1,4 @@
-//! Cost of one response at list prices. An estimate, and labelled so wherever it is shown.
+//! Cost of one response at list prices. It is an estimate and is labelled as one wherever it is shown.
 
 use super::ModelFacts;
 use wire::usage::Usage;
@@ -18,13 +18,13 @@ const US_ONLY: f64 = 1.1;
 const MILLION: f64 = 1_000_000.0;
 
 impl Price {
-    /// The rule for cells nobody published: write 1.25 and 2 times the input price, read a tenth of it.
+    /// The rule for unpublished prices: cache writes cost 1.25 and 2 times the input price, cache reads a tenth of it.
     pub const fn general(input: f64, output: f64) -> Self {
         Self { input, write_5m: input * 1.25, write_1h: input * 2.0, read: input * 0.1, output }
     }
 }
 
-/// `None` when the model has no price.
+/// The cost in US dollars; `None` when the model has no price.
 pub fn cost(usage: &Usage, facts: &ModelFacts) -> Option<f64> {
     let fast = facts.fast_price.filter(|_| usage.speed.as_deref() == Some("fast"));
     let prompt = usage.total_input();
@@ -32,7 +32,7 @@ pub fn cost(usage: &Usage, facts: &ModelFacts) -> Option<f64> {
     let price = fast.or(listed)?;
     let split = &usage.cache_creation;
     let hour = split.ephemeral_1h_input_tokens;
-    // Without the split, writes count at the short lifetime: it is what we ask for unless told otherwise.
+    // Without the split, writes are counted with the short lifetime, which is the default.
     let short = if hour + split.ephemeral_5m_input_tokens == 0 {
         usage.cache_creation_input_tokens
     } else {

@@ -1,11 +1,11 @@
-//! Reads `models.tsv`, the one place where facts about models are kept. A lookup reads only the lines it needs, so that a
-//! start pays for one row; a line that cannot be read is passed over, and a test reads them all.
+//! Reads `models.tsv`, the only place with facts about models. A lookup parses only the lines it needs, so that
+//! starting costs one row; an unreadable line is skipped, and a test reads all lines.
 
 use super::{EffortLevel, ModelFacts, Price, PriceTier, ThinkingKind};
 
 const DATA: &str = include_str!("models.tsv");
 
-/// The columns behind the first one of every line of this kind.
+/// The columns after the first one, of every line of this kind.
 fn lines(kind: &'static str) -> impl Iterator<Item = std::str::Split<'static, char>> {
     DATA.lines().filter_map(move |line| {
         let mut columns = line.split('\t');
@@ -23,12 +23,12 @@ pub(super) fn date() -> &'static str {
     lines("date").next().and_then(|mut columns| columns.next()).unwrap_or_default()
 }
 
-/// The id that a name users type means on the first-party API.
+/// The first-party id for an alias that users type.
 pub(super) fn alias(name: &str) -> Option<&'static str> {
     value("alias", name)
 }
 
-/// For a name that means two models: the aliases used in plan mode and otherwise.
+/// For a name that stands for two models: the aliases used in plan mode and otherwise.
 pub(super) fn plan_pair(name: &str) -> Option<(&'static str, &'static str)> {
     lines("plan").find_map(|mut columns| {
         (columns.next()? == name).then_some(())?;
@@ -36,12 +36,12 @@ pub(super) fn plan_pair(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The id that is sent instead of one that is no longer served.
+/// The id that is sent instead of a retired one.
 pub(super) fn successor(canonical: &str) -> Option<&'static str> {
     value("retired", canonical)
 }
 
-/// Every name that can be typed for a model of the table.
+/// The facts about the model with this canonical id; `None` when the table has no such model.
 pub(super) fn find(canonical: &str) -> Option<ModelFacts> {
     lines("model").find_map(|columns| {
         let ids = columns.clone().next()?;
@@ -80,7 +80,7 @@ fn facts(mut columns: std::str::Split<'static, char>, canonical: &str) -> Option
     })
 }
 
-/// The parts of a column; `-` has none.
+/// The parts of a column; none for `-`.
 fn list(text: &str, separator: char) -> impl Iterator<Item = &str> {
     text.split(separator).filter(|part| *part != "-")
 }

@@ -1,4 +1,4 @@
-//! Where requests go, with which credential, and how long to wait.
+//! The address of requests, their credential, and time limits.
 
 use crate::error::{ErrorKind, ModelError};
 use std::fmt;
@@ -32,9 +32,9 @@ pub enum RequestAuth {
     ApiKey(AuthSecret),
     /// `Authorization: Bearer`
     Bearer(AuthSecret),
-    /// The token of a login: `Authorization: Bearer` and the beta that it needs.
+    /// The token of a login: `Authorization: Bearer` and the beta header it needs.
     Oauth(AuthSecret),
-    /// A helper's value: both headers.
+    /// The value of a helper command: sent in both headers.
     Both(AuthSecret),
     None,
 }
@@ -64,7 +64,7 @@ pub struct Endpoint {
     /// Without a trailing slash.
     pub base_url: String,
     pub auth: RequestAuth,
-    /// Added to every request; one with the name of ours replaces it.
+    /// Added to every request; they replace headers of the same name.
     pub custom_headers: Vec<(String, String)>,
 }
 
@@ -80,15 +80,15 @@ impl fmt::Debug for Endpoint {
 }
 
 const BETA_HEADER: &str = "anthropic-beta";
-/// Requests with the token of a login name it.
+/// Required in requests with the token of a login.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
-/// Real keys are much longer.
+/// Shorter values, in bytes, are not treated as secrets; real keys are much longer.
 const SHORTEST_SECRET: usize = 8;
 pub const FIRST_PARTY: &str = "https://api.anthropic.com";
 
 const FIRST_PARTY_HOST: &str = "api.anthropic.com";
 
-/// Whether this address is the first party's own: exactly its host, not a name that contains it.
+/// True when the host of this address is exactly the first party's, not a name that contains it.
 pub fn is_first_party(base_url: &str) -> bool {
     http::host_of(base_url).is_some_and(|host| host == FIRST_PARTY_HOST)
 }
@@ -101,10 +101,10 @@ impl Endpoint {
         Self { base_url: base_url.to_owned(), auth, custom_headers: custom_headers(custom) }
     }
 
-    /// Whether the base URL is the address of a server at all.
+    /// Fails when the base URL is not the address of a server.
     pub fn check(&self) -> Result<(), ModelError> {
         let url = &self.base_url;
-        // A query may hold a secret.
+        // A query may contain a secret.
         let shown = url.split(['?', '#']).next().unwrap_or(url);
         let why = match http::check_url(url) {
             Ok(()) if url.contains(['?', '#']) => "it has a query or a fragment".to_owned(),
@@ -128,7 +128,7 @@ impl Endpoint {
         is_first_party(&self.base_url)
     }
 
-    /// `base` first, then the credential, then the user's own.
+    /// All headers: `base` first, then the credential, then the user's custom headers.
     pub(super) fn headers(
         &self,
         base: Vec<(String, String)>,
@@ -154,7 +154,7 @@ impl Endpoint {
         }
     }
 
-    /// For discovery: exactly one credential header.
+    /// The credential for the model list: exactly one header.
     pub(super) fn single_auth(&self) -> RequestAuth {
         match &self.auth {
             RequestAuth::Both(secret) => RequestAuth::ApiKey(secret.clone()),
@@ -162,15 +162,15 @@ impl Endpoint {
         }
     }
 
-    /// Values that must never be shown. One of a few letters is no secret, and hiding it would hide those letters in
-    /// every text.
+    /// Values that must never be shown. Very short values are excluded, because masking them would remove those letters
+    /// from every text.
     pub fn secrets(&self) -> Vec<AuthSecret> {
         let custom = self.custom_headers.iter().map(|(_, v)| AuthSecret::new(v));
         let all = self.auth.secret().cloned().into_iter().chain(custom);
         all.filter(|secret| secret.expose().len() >= SHORTEST_SECRET).collect()
     }
 
-    /// Takes our secrets out of a message that may quote them.
+    /// Removes secrets from an error message that may quote them.
     pub(super) fn mask_secrets(&self, mut error: ModelError) -> ModelError {
         for secret in self.secrets() {
             if error.message.contains(secret.expose()) {
@@ -182,7 +182,7 @@ impl Endpoint {
     }
 }
 
-/// Names one more beta in the header, which there may not be yet.
+/// Adds a beta to the header, which is created if it does not exist.
 fn add_beta(headers: &mut Vec<(String, String)>, beta: &str) {
     match headers.iter_mut().find(|(name, _)| name == BETA_HEADER) {
         Some((_, named)) if named.split(',').any(|name| name.trim() == beta) => {}
@@ -191,7 +191,7 @@ fn add_beta(headers: &mut Vec<(String, String)>, beta: &str) {
     }
 }
 
-/// Newline-separated `Name: value`.
+/// Parses lines of the form `Name: value`.
 fn custom_headers(text: &str) -> Vec<(String, String)> {
     let pair = |line: &str| {
         let (name, value) = line.split_once(':')?;
@@ -209,7 +209,7 @@ fn sendable(byte: u8) -> bool {
     byte == b'\t' || (b' '..=b'~').contains(&byte)
 }
 
-/// `scheme://user:password@host` → `scheme://host`, wherever it stands in the text.
+/// Replaces `scheme://user:password@host` with `scheme://host` everywhere in the text.
 fn without_userinfo(text: &str) -> String {
     let mut parts = text.split("://");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -222,19 +222,19 @@ fn without_userinfo(text: &str) -> String {
     out
 }
 
-/// How long to wait for what. `None` = for ever.
+/// Time limits. `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelTimeouts {
-    /// Until the response's headers.
+    /// Until the response headers have arrived.
     pub headers: Duration,
-    /// Between bytes; pings count.
+    /// Between bytes; pings count as bytes.
     pub bytes: Option<Duration>,
-    /// Between events; pings do not count.
+    /// Between events; pings are not counted.
     pub events: Option<Duration>,
 }
 
 const EVENT_SILENCE_MS: u64 = 300_000;
-/// Shortens both watchdogs below what users may choose, for tests only.
+/// Shortens both stream limits below the user's minimum; for tests only.
 const SILENCE_VARIABLE: &str = "GIMLET_STREAM_SILENCE_MS";
 
 impl ModelTimeouts {

@@ -1,4 +1,4 @@
-//! What the endpoint offers: all pages of its list of models.
+//! Reads all pages of the endpoint's list of models.
 
 use super::{ErrorKind, ListedModel, ModelClient, ModelError, OutgoingRequest, SMALL_ANSWER};
 use crate::cassette::CallKind;
@@ -6,9 +6,9 @@ use http::HttpMethod;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// For one page.
+/// Time limit for one page.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// A list that never ends is cut off here.
+/// Maximum number of pages; the rest of a longer list is ignored.
 const MAX_PAGES: usize = 20;
 
 #[derive(Deserialize)]
@@ -21,7 +21,8 @@ struct ModelsPage {
 }
 
 impl ModelClient {
-    /// What the endpoint offers. Three seconds at most for a page; a redirect is a failure; one credential header.
+    /// The models that the endpoint offers. Each page may take at most 3 seconds; a redirect is an error; one
+    /// credential header.
     pub async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
         let mut all: Vec<ListedModel> = Vec::new();
         let mut after = None;

@@ -1,4 +1,4 @@
-//! One response, from the network or from a cassette, with recording on the way through.
+//! One response, from the network or from a cassette; it is recorded while it is read.
 
 use super::Endpoint;
 use crate::cassette::{ExchangeRecorder, ReplayedResponse};
@@ -13,9 +13,9 @@ pub(super) struct ModelReply {
     headers: Vec<(String, String)>,
     source: ReplySource,
     recorder: Option<ExchangeRecorder>,
-    /// The proxy it came through.
+    /// The proxy the response came through; `None` for a direct connection.
     proxy: Option<String>,
-    /// For taking secrets out of errors.
+    /// Used to remove secrets from errors.
     endpoint: Endpoint,
 }
 
@@ -79,7 +79,7 @@ impl ModelReply {
         chunk
     }
 
-    /// The whole body, which must not exceed `limit`.
+    /// The complete body, which must not exceed `limit` bytes.
     pub(super) async fn body(&mut self, limit: usize) -> Result<Vec<u8>, ModelError> {
         let mut body = Vec::new();
         while let Some(chunk) = self.chunk().await? {
@@ -91,7 +91,7 @@ impl ModelReply {
         Ok(body)
     }
 
-    /// This response as an error. Its body is read as far as it comes.
+    /// Converts this response into an error. The body is read as far as it arrives.
     pub(super) async fn into_error(mut self) -> ModelError {
         const LIMIT: usize = 64 * 1024;
         const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -111,7 +111,7 @@ impl ModelReply {
         self.mask_secrets(error)
     }
 
-    /// Something other than the API answered, with success; `head` is how it began.
+    /// The error for a success response that did not come from the API; `head` is the beginning of its body.
     pub(super) fn foreign(&self, head: &[u8]) -> ModelError {
         let kind = self.header("content-type").unwrap_or("no content type");
         let words = String::from_utf8_lossy(head).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -157,13 +157,13 @@ impl ModelReply {
     }
 }
 
-/// A number of seconds; one too large for a duration is the longest there is, never none.
+/// Parses a number and multiplies it by `unit` seconds; a number too large for a duration becomes `Duration::MAX`.
 fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let number = text.trim().parse::<f64>().ok().filter(|number| *number >= 0.0)?;
     Some(Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
 }
 
-/// The time left until an HTTP date.
+/// The time left until an HTTP date; `None` when it cannot be parsed.
 fn until(date: &str, now_ms: u64) -> Option<Duration> {
     let at = sys::clock::parse_http_date(date.trim())?;
     Some(Duration::from_millis(at.saturating_sub(now_ms)))

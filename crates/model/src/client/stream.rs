@@ -1,4 +1,4 @@
-//! A response being received: bytes to frames to events, watched for silence.
+//! A response that is being received: bytes become frames and events, with time limits for silence.
 
 use super::reply::ModelReply;
 use super::whole_message;
@@ -9,13 +9,13 @@ use crate::sse::{SseFrame, SseParser};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Time given to the end of the body after `message_stop`, so that the connection can serve the next request.
+/// Time allowed for the end of the body after `message_stop`, so that the connection can be reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// How much is kept of a body that may be no stream.
+/// Bytes kept of a body that may not be an event stream.
 const MAX_HEAD_BYTES: usize = 400;
 
-/// A response being received. Dropping it closes the connection.
+/// A response that is being received. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct ResponseStream {
     reply: ModelReply,
@@ -24,9 +24,9 @@ pub struct ResponseStream {
     frames: VecDeque<SseFrame>,
     batch: Vec<SseFrame>,
     state: StreamState,
-    /// How the body began, until it turned out to be events.
+    /// The beginning of the body, until the first event has arrived.
     head: Vec<u8>,
-    /// An event came: this is the API.
+    /// An event has arrived, so the response is from the API.
     has_events: bool,
     /// Time spent waiting since the last event that was not a ping.
     silence: Duration,
@@ -35,7 +35,7 @@ pub struct ResponseStream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StreamState {
     Receiving,
-    /// The stop reason is known; what may still fail no longer matters.
+    /// The stop reason is known; later failures are ignored.
     Stopped,
     /// `message_stop` was seen.
     Draining,
@@ -62,7 +62,7 @@ impl ResponseStream {
             return Err(stream.reply.foreign(&head[..head.len().min(MAX_HEAD_BYTES)]));
         }
         if whole {
-            // A gateway that does not stream: the message came in one piece.
+            // The gateway does not stream: the message arrived in one piece.
             let body = stream.reply.body(crate::sse::MAX_EVENT).await?;
             stream.frames = whole_message::frames(&body)
                 .map_err(|error| match error.kind {
@@ -74,8 +74,8 @@ impl ResponseStream {
         Ok(stream)
     }
 
-    /// The next event, `None` at the end. A stream that breaks after its stop reason ends normally. Cancel safe: a
-    /// call that is dropped while it waits loses nothing.
+    /// The next event; `None` at the end. A stream that breaks after its stop reason ends normally. Cancel-safe:
+    /// dropping a waiting call loses nothing.
     pub async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         loop {
             match self.step().await {
@@ -131,7 +131,7 @@ impl ResponseStream {
         Ok(Some(event))
     }
 
-    /// Waits for the next piece of the body, at most as long as both watchdogs allow.
+    /// Waits for the next piece of the body, as long as both time limits allow.
     async fn receive(&mut self) -> Result<StreamStep, ModelError> {
         let began = Instant::now();
         let event_room = self.timeouts.events.map(|limit| limit.saturating_sub(self.silence));
@@ -183,7 +183,7 @@ impl ResponseStream {
         self.reply.header("request-id").or_else(|| self.reply.header("x-request-id"))
     }
 
-    /// `anthropic-ratelimit-*` headers, lower case.
+    /// The `anthropic-ratelimit-*` headers, in lower case.
     pub fn rate_limits(&self) -> impl Iterator<Item = (&str, &str)> {
         self.reply.headers().filter(|(name, _)| name.starts_with("anthropic-ratelimit-"))
     }

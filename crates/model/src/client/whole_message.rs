@@ -1,4 +1,4 @@
-//! A message that came in one piece, as the events it would have been streamed in.
+//! Converts a message that arrived in one piece into the events of a stream.
 
 use crate::error::{ErrorKind, ModelError};
 use crate::object::{self, RawObject};

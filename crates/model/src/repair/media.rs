@@ -1,5 +1,5 @@
-//! Images and documents: those over the provider's limit, and the oldest ones when the body is too large, give way to
-//! a short text.
+//! Replaces images over the provider's limit with a short text, and also the oldest images and documents when the body
+//! is too large.
 
 use super::RepairLimits;
 use crate::fragment::{Fragment, FragmentHead, Message};
@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 const TOO_LARGE: &str = "[image left out: larger than the provider accepts]";
 const STRIPPED: &str = "[image or document left out: the conversation was too large to send]";
-/// Media go in steps of this many bytes, so that the set that is left out changes rarely as a conversation grows.
+/// Media are removed in steps of this many bytes, so that the removed set rarely changes as a conversation grows.
 const STEP: usize = 4 * 1024 * 1024;
-/// Bytes of envelope around a turn.
+/// Bytes of JSON around a message.
 const ENVELOPE: usize = 32;
 
-/// `block`, or a copy without images longer than `limit`. The same fragment when nothing had to change.
+/// `block`, or a copy without images longer than `limit` bytes. The same fragment when nothing had to change.
 pub(super) fn without_large_images(block: &Fragment, limit: usize) -> Fragment {
     if block.len() <= limit {
         return block.clone();
@@ -23,7 +23,7 @@ pub(super) fn without_large_images(block: &Fragment, limit: usize) -> Fragment {
     })
 }
 
-/// Strips media, oldest first, until the conversation fits. Gives its size when it still does not.
+/// Removes media, oldest first, until the conversation fits. Returns its size in bytes when it still does not.
 pub(super) fn strip_to_fit(turns: &mut [Message], limits: RepairLimits, notes: &mut Vec<String>) -> Option<usize> {
     let conversation: usize =
         turns.iter().map(|t| ENVELOPE + t.blocks.iter().map(|b| b.len() + 1).sum::<usize>()).sum();
@@ -54,7 +54,7 @@ pub(super) fn strip_to_fit(turns: &mut [Message], limits: RepairLimits, notes: &
     (total - freed > limits.body).then_some(total - freed)
 }
 
-/// `block` with its media replaced where `by` says so; itself, or inside a tool result.
+/// `block` with its media replaced by the texts that `by` returns: the block itself, or media inside a tool result.
 fn replace(block: &Fragment, by: &dyn Fn(&Fragment) -> Option<&'static str>) -> Fragment {
     match block.head() {
         FragmentHead::Image | FragmentHead::Document => by(block).map_or_else(|| block.clone(), Fragment::text),

@@ -1,5 +1,5 @@
-//! Calls and results: every call is answered in the very next user turn, once, before anything else there; nothing
-//! else is answered.
+//! Calls and results: every call has exactly one result, at the beginning of the next user message; there are no other
+//! results.
 
 use super::push;
 use crate::fragment::{Fragment, FragmentHead, Message, Role};
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 const NO_RESULT: &str = "No result: the call was interrupted before it finished, and may or may not have taken effect.";
 
-/// Turns alternate already and have no empty ones; so they do afterwards.
+/// Messages already alternate and are not empty; this also applies to the result.
 pub(super) fn pair(turns: Vec<Message>, notes: &mut Vec<String>) -> Vec<Message> {
     let mut open: Vec<Box<str>> = Vec::new();
     let mut out: Vec<Message> = Vec::with_capacity(turns.len());
@@ -19,7 +19,7 @@ pub(super) fn pair(turns: Vec<Message>, notes: &mut Vec<String>) -> Vec<Message>
             Role::Assistant => {}
         }
         push(&mut out, turn);
-        // Also after turns that were joined: what the last assistant turn asked is what must be answered now.
+        // Computed after joining: the calls of the last assistant message must be answered next.
         open = out.last().filter(|t| t.role == Role::Assistant).map(calls).unwrap_or_default();
     }
     if !open.is_empty() {
@@ -41,7 +41,7 @@ fn answers(open: &[Box<str>], notes: &mut Vec<String>) -> Message {
     Message::user(open.iter().map(|id| Fragment::error_result(id, NO_RESULT)).collect())
 }
 
-/// Results first, those missing added, those nobody asked for dropped.
+/// Puts results first, adds missing ones, and drops results without a call.
 fn answer(turn: &mut Message, open: &[Box<str>], notes: &mut Vec<String>) {
     let is_result = |block: &Fragment| matches!(block.head(), FragmentHead::ToolResult { .. });
     if open.is_empty() && !turn.blocks.iter().any(is_result) {
@@ -76,7 +76,7 @@ fn answer(turn: &mut Message, open: &[Box<str>], notes: &mut Vec<String>) {
     turn.blocks = results;
 }
 
-/// Call ids are unique in a conversation; a copied line would repeat one.
+/// Drops repeated call ids, which a copied line could cause: ids are unique in a conversation.
 pub(super) fn drop_repeated(turns: &mut [Message], notes: &mut Vec<String>) {
     let mut seen = HashSet::new();
     for turn in turns {
@@ -91,8 +91,8 @@ pub(super) fn drop_repeated(turns: &mut [Message], notes: &mut Vec<String>) {
     }
 }
 
-/// A provider's own call needs its answer somewhere, except where the provider will still give it: in the last turn, or
-/// beside calls that we are just answering.
+/// Drops server tool calls without a result, and results without a call. A call is kept where the provider will still
+/// give the result: in the last message, or next to calls that are being answered now.
 pub(super) fn drop_half_calls(turns: &mut [Message], notes: &mut Vec<String>) {
     let heads = || turns.iter().flat_map(|t| &t.blocks).map(Fragment::head);
     let mut asked = HashSet::new();

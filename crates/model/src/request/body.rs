@@ -1,4 +1,4 @@
-//! The body as a rope: small pieces are gathered, large blocks are shared.
+//! The body as a list of pieces: small parts are collected in one buffer, large blocks are shared.
 
 use super::ModelRequest;
 use super::marks::{BlockPosition, CachePlan, CacheTtl, closing};
@@ -7,7 +7,7 @@ use crate::fragment::{Fragment, Message};
 use crate::object::{self, RawObject, push_string};
 use bytes::Bytes;
 
-/// Blocks from this size on are shared with the history instead of copied.
+/// Blocks of at least this many bytes are shared with the history instead of copied.
 const SHARED_FROM: usize = 16 * 1024;
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl Rope {
         self.pieces.push(Bytes::from_owner(fragment.clone()));
     }
 
-    /// `fragment` with a cache marker as its last key.
+    /// Adds `fragment` with a cache marker as its last key.
     fn marked(&mut self, fragment: &Fragment, ttl: CacheTtl) {
         let Some(open) = fragment.get().strip_suffix('}').filter(|open| *open != "{") else {
             return self.fragment(fragment);
@@ -85,7 +85,7 @@ pub(super) fn count(request: &ModelRequest) -> Vec<Bytes> {
     rope.finish()
 }
 
-/// The small members, in their fixed order.
+/// The small members in their fixed order.
 fn head(request: &ModelRequest) -> RawObject {
     let mut head = RawObject::default();
     head.set("model", object::string(strip_long_suffix(&request.model)));
@@ -132,14 +132,14 @@ fn output_config(request: &ModelRequest) -> Option<RawObject> {
     (!config.is_empty()).then_some(config)
 }
 
-/// Which of the long members the user's own body replaces.
+/// The long members that the user's extra body replaces.
 #[derive(Default)]
 struct OverriddenMembers {
     tools: bool,
     system: bool,
 }
 
-/// The user's members win; only the conversation and the transport are ours.
+/// Merges the user's members, which replace ours except `messages` and `stream`.
 fn merge(head: &mut RawObject, extra: Option<&RawObject>) -> OverriddenMembers {
     let mut overridden = OverriddenMembers::default();
     for (key, value) in extra.into_iter().flat_map(RawObject::iter) {
@@ -163,7 +163,7 @@ fn prefix(rope: &mut Rope, request: &ModelRequest, overridden: &OverriddenMember
     let ttl = request.cache.as_ref().map(|_| marks(request).0);
     let (tools, system) = (&request.tools, &request.system);
     if !tools.is_empty() && !overridden.tools {
-        // The system prompt's marker covers the tools; without a system prompt they need their own.
+        // The marker of the system prompt covers the tools; without a system prompt the tools need a marker.
         let ttl = ttl.filter(|_| system.is_empty() || overridden.system);
         list(rope, r#","tools":["#, tools, ttl);
     }
@@ -186,7 +186,7 @@ fn list(rope: &mut Rope, opening: &str, items: &[Fragment], last_marked: Option<
     rope.text("]");
 }
 
-/// The long lifetime is a beta of its own.
+/// The cache lifetime and markers. The long lifetime is a beta feature, so it is used only with experiments allowed.
 fn marks(request: &ModelRequest) -> (CacheTtl, &[BlockPosition]) {
     let Some(CachePlan { ttl, marks }) = &request.cache else { return (CacheTtl::default(), &[]) };
     (if request.experiments.allow() { *ttl } else { CacheTtl::FiveMinutes }, marks)

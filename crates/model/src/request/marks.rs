@@ -1,6 +1,6 @@
-//! Where the cache markers stand. At most four: the end of tools and system, an optional block of project context, one
-//! kept from an earlier request when a step added more blocks than a lookup reaches back, and the moving one on the
-//! last block. A kept marker stays where it is, so that bytes before it never change.
+//! The positions of the cache markers. At most four: the end of tools and system prompt, an optional block of project
+//! context, one kept from an earlier request when a step added more blocks than a lookup reaches back, and the moving
+//! one on the last block. A kept marker does not move, so that the bytes before it never change.
 
 use crate::fragment::{Fragment, FragmentHead, Message};
 use sys::Env;
@@ -13,7 +13,7 @@ pub enum CacheTtl {
 }
 
 impl CacheTtl {
-    /// `None`: caching is off for this model. An hour only when asked for, or when the account includes it.
+    /// `None`: caching is disabled for this model. One hour only if requested, or if the account includes it.
     pub fn from_env(env: &Env, model: &str, included_hour: bool) -> Option<Self> {
         let family = ["FABLE", "OPUS", "SONNET", "HAIKU"]
             .into_iter()
@@ -26,7 +26,7 @@ impl CacheTtl {
         Some(if hour { Self::Hour } else { Self::FiveMinutes })
     }
 
-    /// As the API writes it.
+    /// The name that the API uses.
     pub fn name(self) -> &'static str {
         match self {
             Self::FiveMinutes => "5m",
@@ -42,25 +42,25 @@ impl CacheTtl {
     }
 }
 
-/// A block of the conversation: index of its turn, index in the turn.
+/// The position of a block in the conversation: index of its message, index in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockPosition {
     pub message: usize,
     pub block: usize,
 }
 
-/// Markers of one request.
+/// The markers of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CachePlan {
     pub ttl: CacheTtl,
-    /// Ascending; the last is the moving one.
+    /// Ascending; the last one is the moving marker.
     pub marks: Vec<BlockPosition>,
 }
 
-/// Remembers, through a session, where markers were put.
+/// Records the marker positions of a session.
 #[derive(Clone, Debug, Default)]
 pub struct CacheMarks {
-    /// The end of the project context, when it is worth a marker of its own.
+    /// The end of the project context; `None` when it gets no separate marker.
     pub context: Option<BlockPosition>,
     kept: Vec<BlockPosition>,
     last: Option<BlockPosition>,
@@ -68,14 +68,14 @@ pub struct CacheMarks {
 
 /// A lookup reaches back 20 blocks; two are left as slack.
 const LOOKUP_BLOCKS: usize = 18;
-/// Four in all, one of them on the system prompt.
+/// Four in total, one of them on the system prompt.
 const MAX_MESSAGE_MARKS: usize = 3;
 
 impl CacheMarks {
-    /// The markers for a request with these messages. Call once per request that is really sent.
+    /// The markers for a request with these messages. Call once per request that is actually sent.
     pub fn plan(&mut self, messages: &[Message], ttl: CacheTtl) -> CachePlan {
         let Some(moving) = last_markable(messages) else { return CachePlan { ttl, marks: Vec::new() } };
-        // A history that became shorter (compaction, rewind) starts afresh.
+        // A history that became shorter (compaction, rewind) starts with no markers.
         if self.last.is_some_and(|last| last > moving) {
             self.kept.clear();
             self.last = None;
@@ -102,7 +102,7 @@ fn at(messages: &[Message], position: BlockPosition) -> Option<&Fragment> {
     messages.get(position.message)?.blocks.get(position.block)
 }
 
-/// The API takes no marker on thinking or on empty text.
+/// The API does not accept a marker on thinking or on empty text.
 fn markable(block: &Fragment) -> bool {
     match block.head() {
         FragmentHead::Thinking
@@ -131,7 +131,7 @@ fn blocks_between(messages: &[Message], from: BlockPosition, to: BlockPosition) 
     (whole + to.block).saturating_sub(from.block)
 }
 
-/// The marker as the last key of a block whose closing brace was left out.
+/// The marker as the last key of a block whose closing brace was removed.
 pub(super) fn closing(ttl: CacheTtl) -> &'static str {
     match ttl {
         CacheTtl::FiveMinutes => r#","cache_control":{"type":"ephemeral"}}"#,

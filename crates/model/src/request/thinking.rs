@@ -1,13 +1,13 @@
-//! The `thinking` parameter: what was asked for, what the model takes, what is sent.
+//! The `thinking` parameter: derived from the user's choice and the abilities of the model.
 
 use crate::catalog::{ModelFacts, ThinkingKind};
 use crate::object::push_string;
 use sys::Env;
 
-/// What the user wants.
+/// The user's choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkingChoice {
-    /// What the model's generation takes.
+    /// The form that the model's generation uses.
     #[default]
     Auto,
     Adaptive,
@@ -15,7 +15,7 @@ pub enum ThinkingChoice {
     Budget(u32),
 }
 
-/// What is sent.
+/// The parameter as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThinkingParameter {
     Adaptive { display: Option<String> },
@@ -26,7 +26,7 @@ pub enum ThinkingParameter {
 const LEAST_BUDGET: u64 = 1_024;
 
 impl ThinkingParameter {
-    /// The parameter for a model, or `None` when it is best left out. `max_tokens` bounds a budget.
+    /// The parameter for a model; `None` when it should be omitted. `max_tokens` limits a budget.
     pub fn for_model(facts: &ModelFacts, choice: ThinkingChoice, max_tokens: u64, env: &Env) -> Option<Self> {
         let choice = if env.is_on("CLAUDE_CODE_DISABLE_THINKING") { ThinkingChoice::Disabled } else { choice };
         let named = env.number::<u32>("MAX_THINKING_TOKENS");
@@ -61,7 +61,7 @@ impl ThinkingParameter {
         self
     }
 
-    /// How much of the thinking was asked for.
+    /// The requested display of the thinking; `None` for the API's default.
     pub fn display(&self) -> Option<&str> {
         match self {
             Self::Adaptive { display } | Self::Enabled { display, .. } => display.as_deref(),
@@ -94,7 +94,7 @@ fn forced_budget(env: &Env) -> bool {
     env.is_on("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING")
 }
 
-/// At least 1,024 and below `max_tokens`; no thinking when both cannot hold.
+/// A budget of at least 1,024 tokens and below `max_tokens`; `None` when that is impossible.
 fn budget(wanted: u64, max_tokens: u64) -> Option<ThinkingParameter> {
     let budget = wanted.min(max_tokens.saturating_sub(1));
     (budget >= LEAST_BUDGET).then_some(ThinkingParameter::Enabled { budget, display: None })

@@ -47,17 +47,17 @@ impl Answer {
         Self::new(status, headers, body)
     }
 
-    /// One byte per chunk.
+    /// Sends one byte per chunk.
     pub(crate) fn drip(body: &str) -> Self {
         Self { step: 1, ..Self::stream(body) }
     }
 
-    /// The connection breaks after the body given.
+    /// Breaks the connection after the given body.
     pub(crate) fn cut(body: &str) -> Self {
         Self { end: End::Cut, ..Self::stream(body) }
     }
 
-    /// The connection breaks before any answer.
+    /// Breaks the connection before any answer.
     pub(crate) fn hang_up() -> Self {
         Self { head: String::new(), end: End::Cut, ..Self::stream("") }
     }
@@ -66,12 +66,12 @@ impl Answer {
         Self { end: End::StayOpen, ..Self::stream(body) }
     }
 
-    /// Then pings, for ever.
+    /// Sends the body, then pings without end.
     pub(crate) fn pings(body: &str) -> Self {
         Self { end: End::Pings, ..Self::stream(body) }
     }
 
-    /// No answer at all.
+    /// Sends no answer at all.
     pub(crate) fn silent() -> Self {
         Self { end: End::Silent, ..Self::stream("") }
     }
@@ -133,7 +133,7 @@ impl Server {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// Waits until a client closed a connection that was still being answered.
+    /// Waits until a client has closed a connection during an answer.
     pub(crate) async fn closed(&self) {
         self.shared.closed.notified().await;
     }
@@ -230,7 +230,7 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-/// Events, framed as the API frames them.
+/// The events in the API's SSE framing.
 pub(crate) fn sse(events: &[&str]) -> String {
     let frame = |data: &&str| {
         let value: serde_json::Value = serde_json::from_str(data).unwrap();
@@ -239,7 +239,7 @@ pub(crate) fn sse(events: &[&str]) -> String {
     events.iter().map(frame).collect::<Vec<_>>().concat()
 }
 
-/// A whole answer of one text.
+/// A complete answer with one text.
 pub(crate) fn message(text: &str) -> String {
     let delta = serde_json::json!({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":text}});
     sse(&[

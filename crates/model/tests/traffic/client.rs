@@ -1,4 +1,4 @@
-//! The client against a real socket: what is sent, what is made of every kind of answer, and how silence ends.
+//! Tests the client with a real socket: the requests it sends, its handling of every kind of answer, and timeouts.
 
 use crate::server::{Answer, Server, message, sse};
 #[cfg(test)]
@@ -45,7 +45,7 @@ fn request(text: &str) -> ModelRequest {
     request
 }
 
-/// Far beyond every limit set here: only a watchdog that does not work gets there.
+/// Far longer than every limit in these tests: only a broken time limit reaches it.
 const HOPELESS: Duration = Duration::from_secs(30);
 
 async fn text_of(client: &ModelClient, text: &str) -> Result<String, ModelError> {
@@ -215,7 +215,7 @@ async fn silence_ends_in_a_stall() {
     let stalled = |error: ModelError| matches!(error.kind, ErrorKind::Stalled(_));
     let began = Instant::now();
     assert!(stalled(text_of(&watched(80, 20_000, 20_000), "bytes").await.unwrap_err()));
-    // Pings keep the bytes coming, but say nothing.
+    // Pings keep bytes coming but do not count as events.
     assert!(stalled(text_of(&watched(20_000, 300, 20_000), "events").await.unwrap_err()));
     assert!(stalled(text_of(&watched(20_000, 20_000, 80), "headers").await.unwrap_err()));
     assert!(began.elapsed() < Duration::from_secs(15));

@@ -1,4 +1,4 @@
-//! The client against a server on loopback, and the stream parser on mutated bytes.
+//! Tests the client with a server on loopback, and the stream parser with mutated bytes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 

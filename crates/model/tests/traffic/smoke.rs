@@ -1,4 +1,4 @@
-//! The check of the `sse` fuzz target on mutated streams; the same inputs on every run.
+//! Runs the check of the `sse` fuzz target on mutated streams; the inputs are the same in every run.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 #[path = "../../../../fuzz/checks/sse.rs"]

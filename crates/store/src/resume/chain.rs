@@ -1,5 +1,5 @@
-//! From an index to a conversation: choose the leaf, follow parents to the root or a compaction, put kept messages in
-//! their place, gather parallel lines. Says `NeedMore` while an answer depends on lines not yet read.
+//! Turns an index into a conversation: chooses the leaf, follows parents to the root or a compaction, inserts messages
+//! that the compaction kept, and adds parallel lines. Returns `NeedMore` while the answer depends on unread lines.
 
 use super::index::{EntryNode, NodeKind, PreservedMessages, TranscriptIndex};
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ pub(super) fn resolve(index: &TranscriptIndex, at: Option<&str>) -> ChainResult 
         LeafChoice::Unknown if index.complete => return ChainResult::Nothing,
         LeafChoice::Unknown => return ChainResult::NeedMore,
     };
-    // Kept messages with nothing after them are the end of the conversation, unless it is cut here.
+    // Messages that a compaction kept, with nothing after them, end the conversation, unless it is cut here.
     let last = if at.is_none() { tree.spliced.get(&leaf).copied().unwrap_or(leaf) } else { leaf };
     let Some(path) = tree.path(last) else { return ChainResult::NeedMore };
     let newest = at.map_or(u64::MAX, |_| index.nodes[leaf].span.offset);
@@ -44,12 +44,12 @@ struct LinkedTree<'i> {
     index: &'i TranscriptIndex,
     /// Child to parent.
     relinked: HashMap<usize, usize>,
-    /// Kept messages hang below the key, ending in the value.
+    /// Maps an entry to the last of the kept messages that follow it.
     spliced: HashMap<usize, usize>,
 }
 
 impl<'i> LinkedTree<'i> {
-    /// `None` when kept messages lie further back than the pass has come.
+    /// Returns `None` when kept messages are further back than the pass has read.
     fn link(index: &'i TranscriptIndex) -> Option<Self> {
         let mut tree = Self { index, relinked: HashMap::new(), spliced: HashMap::new() };
         let newest = index.nodes.iter().position(|n| n.boundary.is_some());
@@ -113,19 +113,19 @@ impl<'i> LinkedTree<'i> {
         }
         let Some(uuid) = node.parent.as_deref() else { return ParentLink::Root };
         match self.index.get(uuid) {
-            // What was written after the compaction follows the kept messages.
+            // Entries written after the compaction follow the kept messages.
             Some(parent) => ParentLink::Node(self.spliced.get(&parent).copied().unwrap_or(parent)),
             None if self.index.complete => self.before(at),
             None => ParentLink::NotRead,
         }
     }
 
-    /// The parent's line is lost: the line before takes its place.
+    /// For a node whose parent is missing from the file: the previous node in the file becomes its parent.
     fn before(&self, at: usize) -> ParentLink {
         if at + 1 < self.index.nodes.len() { ParentLink::Node(at + 1) } else { ParentLink::Root }
     }
 
-    /// Root to leaf. `None` when it leads to lines not yet read.
+    /// The path from root to leaf. `None` when it leads to unread lines.
     fn path(&self, leaf: usize) -> Option<Vec<usize>> {
         let mut path = vec![leaf];
         let mut seen = HashSet::from([leaf]);
@@ -174,12 +174,12 @@ impl<'i> LinkedTree<'i> {
             .unwrap_or(LeafChoice::Unknown)
     }
 
-    /// A file whose every node has a child is a ring; the newest message will do.
+    /// The newest message, for a file without a leaf because its parents form a ring.
     fn newest_said(&self) -> Option<LeafChoice> {
         self.index.nodes.iter().position(EntryNode::is_said).map(LeafChoice::Found)
     }
 
-    /// The last thing said on the way up from `end`; `None` when this branch does not count.
+    /// The last message on the way up from `end`; `None` when this branch has none that counts.
     fn last_said(&self, end: usize, strict: BranchRule) -> Option<LeafChoice> {
         let hint = self.index.hint.as_ref().and_then(|h| self.index.get(&h.leaf));
         let mut at = end;
@@ -214,7 +214,7 @@ enum ParentLink {
     NotRead,
 }
 
-/// Adds the lines of the same responses and the results of their calls that lie beside the path.
+/// Adds lines beside the path that belong to the same responses, and the results of their calls.
 fn with_parallel_lines(index: &TranscriptIndex, path: &[usize], newest: u64) -> Vec<usize> {
     let responses = PathResponses::on(index, path);
     let on_path: HashSet<usize> = path.iter().copied().collect();

@@ -1,5 +1,5 @@
-//! What a backward pass has seen so far: one small record per tree line, and the newest metadata. Bodies stay in the
-//! file; only their place is kept.
+//! What a backward pass has read so far: one small record per tree line, and the newest metadata. Bodies stay in the
+//! file; only their positions are stored.
 
 use crate::backward::LineSpan;
 use crate::head::{self, CompactFields, LineHead};
@@ -14,7 +14,7 @@ pub(super) enum NodeKind {
     Assistant,
     System,
     Attachment,
-    /// Written by old versions; a link of the chain, nothing more.
+    /// Written by old versions; used only as a link of the chain.
     Progress,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct EntryNode {
     pub(super) uuid: Box<str>,
     pub(super) parent: Option<Box<str>>,
     pub(super) span: LineSpan,
-    /// `message` or `attachment`.
+    /// The position of `message` or `attachment`.
     pub(super) body: Option<LineSpan>,
     pub(super) timestamp: Option<Box<str>>,
     pub(super) message_id: Option<Box<str>>,
@@ -47,7 +47,7 @@ pub(super) struct BoundaryFacts {
     pub(super) kept: Option<PreservedMessages>,
 }
 
-/// Older messages that stay in the conversation, placed after `anchor`.
+/// Older messages that a compaction kept, placed after `anchor`.
 #[derive(Debug)]
 pub(super) enum PreservedMessages {
     Listed { anchor: String, uuids: Vec<String> },
@@ -58,7 +58,7 @@ pub(super) enum PreservedMessages {
 #[derive(Debug)]
 pub(super) struct LeafHint {
     pub(super) leaf: Box<str>,
-    /// How many nodes stand after the first of the lines that name it.
+    /// How many nodes follow the first of the lines that name the leaf.
     pub(super) nodes_after: usize,
     open: bool,
 }
@@ -78,17 +78,17 @@ pub(super) struct TranscriptIndex {
     pub(super) entrypoint: Option<String>,
     /// Newest first.
     pub(super) replacements: Vec<ResultReplacement>,
-    /// Lines that were taken back.
+    /// Uuids of entries that the user took back.
     pub(super) retracted: HashSet<Box<str>>,
     pub(super) sticky: Vec<(&'static str, Box<str>)>,
-    /// The newest line that says what the session has cost.
+    /// The newest line with the cost of the session.
     pub(super) cost_state: Option<Box<str>>,
-    /// What the newest prompt says about its place; `None` when it says nothing.
+    /// The recorded position of the newest prompt; `None` when it has none.
     pub(super) position: Option<TurnPosition>,
-    /// The newest prompt was seen: older ones do not count.
+    /// The newest prompt was read: older ones are ignored.
     pub(super) has_position: bool,
     pub(super) skipped: usize,
-    /// Where the last of them begin, newest first.
+    /// Offsets of the last skipped lines, newest first.
     pub(super) skipped_at: Vec<u64>,
     /// The pass reached the start of the file.
     pub(super) complete: bool,
@@ -106,15 +106,15 @@ fn position(line: &[u8]) -> Option<TurnPosition> {
     serde_json::from_slice::<PromptLine>(line).ok()?.turn_position
 }
 
-/// What the line just added means for the pass.
+/// How the added line affects the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineEffect {
-    /// With this line the conversation may have become complete.
+    /// The conversation may be complete with this line.
     MayEnd,
     Other,
 }
 
-/// How many lines that were left out are named.
+/// How many skipped lines are reported.
 const MAX_NAMED_LINES: usize = 5;
 
 impl TranscriptIndex {
@@ -125,7 +125,7 @@ impl TranscriptIndex {
         }
     }
 
-    /// Takes the line before all lines seen so far.
+    /// Adds the line that precedes all lines added so far.
     pub(super) fn add(&mut self, span: LineSpan, line: &[u8]) -> LineEffect {
         if line.iter().all(u8::is_ascii_whitespace) {
             if span.len > line.len() {
@@ -148,7 +148,7 @@ impl TranscriptIndex {
         if head.is_sidechain.0 != self.sidechain {
             return LineEffect::Other;
         }
-        // First in the file wins for these: the pass goes backwards.
+        // The first value in the file wins for these; the pass goes backwards.
         take(&mut self.cwd, head.cwd.owned());
         take(&mut self.entrypoint, head.entrypoint.owned());
         take(&mut self.session_id, head.session_id.owned());
@@ -167,7 +167,7 @@ impl TranscriptIndex {
         if may_end { LineEffect::MayEnd } else { LineEffect::Other }
     }
 
-    /// The newest compaction may keep messages that lie before it. True for the last of them.
+    /// True when `node` is the last awaited message. The newest compaction may keep messages that lie before it.
     fn ends_wait(&mut self, node: &EntryNode) -> bool {
         if let Some(facts) = node.boundary.as_ref().filter(|_| !self.has_boundary) {
             self.has_boundary = true;
@@ -209,7 +209,7 @@ impl TranscriptIndex {
         }
     }
 
-    /// A repeated line is a copy of the first one; what was written between them is newer than the leaf they name.
+    /// Repeated lines are copies of the first one; entries written between them are newer than the leaf they name.
     fn add_hint(&mut self, leaf: Option<Box<str>>) {
         let Some(leaf) = leaf else { return };
         let nodes_after = self.nodes.len();
@@ -220,7 +220,7 @@ impl TranscriptIndex {
         }
     }
 
-    /// Fills in from the head of the file what the tail did not say.
+    /// Fills in values from the start of the file that the end does not have.
     pub(super) fn add_file_head(&mut self, block: &[u8]) {
         let mut first = Self { sidechain: self.sidechain, ..Self::default() };
         let whole = memchr::memrchr(b'\n', block).map_or(0, |at| at + 1);
@@ -293,7 +293,7 @@ impl EntryNode {
         let boundary = (head.subtype.as_str() == Some("compact_boundary")).then(|| Box::new(boundary_facts(head)));
         Some(Self {
             kind,
-            // A line that names itself has no parent.
+            // A line that names itself as parent has none.
             parent: head.parent.boxed().filter(|p| *p != uuid),
             uuid,
             span,
@@ -331,7 +331,7 @@ fn answered(message: &str) -> Vec<Box<str>> {
     ids
 }
 
-/// Where a borrowed value lies in the file.
+/// The position of a borrowed value in the file.
 fn value_span(raw: &RawValue, span: LineSpan, line: &[u8]) -> LineSpan {
     let inside = (raw.get().as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
     LineSpan { offset: span.offset + inside as u64, len: raw.get().len() }

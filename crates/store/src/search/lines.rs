@@ -1,4 +1,4 @@
-//! What was said in a line, and the words around a hit in it.
+//! The searchable texts of a line, and the text around a hit.
 
 use super::query::SearchQuery;
 use crate::head::LineHead;
@@ -9,37 +9,37 @@ use serde_json::Value;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Bytes shown around a hit.
+/// In bytes: how much text is shown around a hit.
 const CHARS_BEFORE: usize = 48;
 const CHARS_AFTER: usize = 160;
 
-/// Whose words they are.
+/// Who wrote the text, or where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     User,
     Assistant,
-    /// What a call was to do.
+    /// The input of a call.
     Call,
-    /// What came of it.
+    /// The result of a call.
     Result,
     /// A summary or the session's title.
     Summary,
 }
 
-/// One place.
+/// One place where the query was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
     pub speaker: Speaker,
-    /// The entry; empty for lines without one.
+    /// The uuid of the entry; empty for lines without one.
     pub uuid: String,
     pub timestamp: Option<String>,
-    /// One line of text around it.
+    /// One line of text around the hit.
     pub snippet: String,
-    /// The word in the snippet.
+    /// The byte range of the word in the snippet.
     pub place: Range<usize>,
 }
 
-/// The first text of the line that holds the query.
+/// Searches the line for the first text that contains the query.
 pub(super) fn hit(line: &[u8], needle: &SearchQuery) -> Option<SearchHit> {
     if !needle.is_spelled_in(searchable_part(line)) {
         return None;
@@ -63,30 +63,30 @@ pub(super) fn hit(line: &[u8], needle: &SearchQuery) -> Option<SearchHit> {
     })
 }
 
-/// The part of a line that can hold words, seen without parsing: not the plain fields before and after a message, such as
-/// ids, times and paths, which stand in every line. The whole line where that cannot be told at a glance.
+/// The part of a line that can contain text, found without parsing. Leaves out the plain fields before and after a
+/// message, such as ids, times and paths, which are in every line. Returns the whole line when the part is unclear.
 fn searchable_part(line: &[u8]) -> &[u8] {
     message_and_after(line).unwrap_or(line)
 }
 
-/// Made once: lines are asked for by the million.
+/// Built once: millions of lines are searched.
 static MESSAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"message\":{"));
 static KIND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\""));
 
 fn message_and_after(line: &[u8]) -> Option<&[u8]> {
     let start = MESSAGE.find(line)?;
     let before = &line[..start];
-    // No bracket but the line's own: nothing before the message is nested.
+    // Only the bracket of the line itself: nothing before the message is nested.
     if memchr2_iter(b'{', b'[', before).count() != 1 {
         return None;
     }
-    // Whatever is nested ends with the last bracket within the line's own.
+    // Everything nested ends at the last bracket inside the object of the line.
     let end = memrchr2(b'}', b']', &line[..memrchr(b'}', line)?])? + 1;
     let after = line.get(end..)?;
     (is_said(before) || is_said(after)).then(|| &line[start.min(end)..end])
 }
 
-/// Whether plain fields say that the line is a message of somebody.
+/// True when these fields mark the line as a message of the user or the assistant.
 fn is_said(fields: &[u8]) -> bool {
     let kinds = KIND.find_iter(fields).map(|at| &fields[at + KIND.needle().len()..]);
     kinds.into_iter().any(|kind| kind.starts_with(b"user\"") || kind.starts_with(b"assistant\""))
@@ -112,9 +112,9 @@ fn strings(value: &Value, tell: &mut dyn FnMut(Speaker, &str)) {
     }
 }
 
-/// A line of text around `place`, and where the word is in it.
+/// Returns one line of text around `place`, and the position of the word in it.
 fn snippet(text: &str, place: Range<usize>) -> (String, Range<usize>) {
-    // A word that ends inside a character was matched by its bytes; it is shown whole.
+    // A word that ends inside a character was matched by its bytes; the whole character is shown.
     let (from, to) = (text.floor_char_boundary(place.start), text.ceil_char_boundary(place.end));
     let start = text.floor_char_boundary(from.saturating_sub(CHARS_BEFORE));
     let end = text.floor_char_boundary((to + CHARS_AFTER).min(text.len()));
@@ -133,7 +133,7 @@ fn snippet(text: &str, place: Range<usize>) -> (String, Range<usize>) {
     (line, first..last)
 }
 
-/// Blanks, line breaks and control characters become one blank.
+/// Replaces each run of blanks, line breaks and control characters by one blank.
 fn collapse_blanks(text: &str, line: &mut String) {
     for c in text.chars() {
         if !c.is_whitespace() && !c.is_control() {
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(text(&line(r#""uuid":"x","#, r#","type":"assistant""#)), message);
         let result = r#","toolUseResult":{"stdout":"z"}"#;
         assert_eq!(text(&line(r#""type":"user","#, &format!(r#"{result},"uuid":"x""#))), format!("{message}{result}"));
-        // Not told at a glance: the whole line.
+        // The part is unclear: the whole line is returned.
         let odd = [
             line(r#""type":"user","cwd":"/a{b","#, ""),
             line(r#""type":"user","x":{"message":{}},"#, ""),

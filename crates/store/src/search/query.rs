@@ -1,6 +1,6 @@
-//! What is looked for: words that must all stand in one message, in any order; quotes keep words together. ASCII letters
-//! match in either case. Raw JSON is looked through for a probe: a stretch of a word that has one spelling in every
-//! encoder's output, or, where a word has no such stretch, its usual spelling and its `\u` spelling.
+//! A search query: words that must all occur in one text, in any order; quotes keep words together. ASCII letters match
+//! in either case. Raw JSON is searched for a probe: a part of a word that every JSON encoder writes in the same way,
+//! or, where a word has no such part, its usual spelling and its `\u` spelling.
 
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
@@ -15,16 +15,16 @@ pub struct SearchQuery {
 }
 
 impl SearchQuery {
-    /// `None` when there is nothing to look for.
+    /// Returns `None` when the query is empty.
     pub fn new(query: &str) -> Option<Self> {
         let words = words(query);
-        // The longest is the rarest.
+        // The longest word is likely the rarest.
         let longest = words.iter().max_by_key(|word| longest_plain_part(word).len().max(word.len() / 2))?;
         let probes = spellings(longest);
         Some(Self { probes, words: words.iter().map(|word| ByteProbe::new(word)).collect() })
     }
 
-    /// Hands over every line of `block` that may hold the query, each once. The lines must be whole.
+    /// Passes every line of `block` that may match to `tell`, each once. `block` must contain whole lines.
     pub(super) fn lines(&self, block: &[u8], tell: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) {
         for (number, probe) in self.probes.iter().enumerate() {
             let mut at = 0;
@@ -42,12 +42,12 @@ impl SearchQuery {
         }
     }
 
-    /// Whether a piece of raw JSON may hold the query.
+    /// True when raw JSON may contain the query.
     pub(super) fn is_spelled_in(&self, raw: &[u8]) -> bool {
         self.probes.iter().any(|probe| probe.find(raw).is_some())
     }
 
-    /// Where the first word stands in a text that has them all.
+    /// The byte range of the first query word, when `text` contains all words.
     pub fn find_in(&self, text: &str) -> Option<Range<usize>> {
         let mut places = self.words.iter().map(|word| word.find(text.as_bytes()).map(|at| at..at + word.bytes.len()));
         let first = places.next()??;
@@ -58,7 +58,7 @@ impl SearchQuery {
 fn words(query: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (number, part) in query.split('"').enumerate() {
-        // Odd parts stand between quotes.
+        // Odd parts are inside quotes.
         if number % 2 == 1 {
             words.push(part.to_owned());
         } else {
@@ -69,7 +69,7 @@ fn words(query: &str) -> Vec<String> {
     words
 }
 
-/// Bytes that every JSON writer leaves as they are.
+/// True for bytes that every JSON encoder writes unchanged.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" !#$%()*+,-./:;=?@[]^_`{|}~".contains(&byte)
 }
@@ -104,7 +104,7 @@ fn spellings(word: &str) -> Vec<ByteProbe> {
     vec![ByteProbe::new(usual), ByteProbe::new(&escaped)]
 }
 
-/// Bytes that are common in transcripts, the commonest first; all others are rare.
+/// Bytes that are common in transcripts, most common first; all others are rare.
 const COMMON: &[u8] = b"e tao\"inrs-:0,dlcu4f1mb/_.\\2p8h93657g{}wyxkv";
 
 fn rarity(byte: u8) -> usize {
@@ -112,19 +112,19 @@ fn rarity(byte: u8) -> usize {
     COMMON.iter().position(|common| *common == byte).unwrap_or(COMMON.len())
 }
 
-/// Bytes to find, ASCII letters in either case.
+/// Bytes to search for; ASCII letters match in either case.
 #[derive(Clone, Debug)]
 struct ByteProbe {
     bytes: Vec<u8>,
-    /// Places of its rarest bytes.
+    /// The positions of its rarest bytes.
     marks: [usize; 3],
-    /// Without letters there is only one spelling.
+    /// Set when the bytes contain no letters, so that an exact search is enough.
     exact: Option<Finder<'static>>,
 }
 
-/// Candidates are looked for in this many places at once; the loop over them becomes vector instructions.
+/// How many positions are compared at once; the compiler turns the loop into vector instructions.
 const LANES: usize = 64;
-/// Of which this many are looked at once more when there is one among them.
+/// When one of the positions matches, groups of this size are compared again.
 const GROUP: usize = 16;
 
 impl ByteProbe {
@@ -162,7 +162,7 @@ impl ByteProbe {
             };
             let any = |lanes: Range<usize>| lanes.fold(0, |any, lane| any | marked(lane)) != 0;
             if any(0..LANES) {
-                // Marks that are common in ids would have every lane looked at, again and again.
+                // Checking every lane would be slow when the marks are bytes that are common in ids.
                 let mut groups = (0..LANES).step_by(GROUP).filter(|start| any(*start..start + GROUP));
                 let is_here = |lane: &usize| marked(*lane) != 0 && self.is_at(haystack, at + lane);
                 if let Some(lane) = groups.find_map(|start| (start..start + GROUP).find(is_here)) {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_word_is_a_candidate() {
-        // Said as text, then spelled as several writers do.
+        // The text, then its spelling by different encoders.
         let cases = [
             ("中文", "中文"),
             ("中文", r"\u4e2d\u6587"),

@@ -1,12 +1,11 @@
-//! The file under a transcript: append-only, shared with other processes. Knows how to go on after a write that the
-//! system cut short.
+//! The file of a transcript: append-only, shared with other processes. Continues correctly after a partial write.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What an append needs from a file; tests put a failing one in its place.
+/// The file operations an append needs; tests use a failing implementation.
 pub(super) trait AppendDisk: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn state(&self) -> io::Result<DiskState>;
@@ -19,7 +18,7 @@ pub(super) type OpenDisk = Box<dyn Fn(&Path) -> io::Result<Box<dyn AppendDisk>> 
 pub(super) struct DiskState {
     pub(super) len: u64,
     pub(super) ends_whole: bool,
-    /// Someone deleted the file; what we write would go nowhere.
+    /// The file was deleted: written bytes would be lost.
     pub(super) deleted: bool,
 }
 
@@ -51,12 +50,12 @@ impl AppendDisk for File {
     }
 }
 
-/// Lines on their way to the file, of which the first `done` bytes have arrived.
+/// Lines to write, of which the first `done` bytes are in the file.
 #[derive(Default)]
 pub(super) struct WriteBatch {
     pub(super) bytes: Vec<u8>,
     pub(super) done: usize,
-    /// Where our last partial write ended; only there may the rest of a line follow.
+    /// Where our last partial write ended; the rest of a line may follow only there.
     torn_at: Option<u64>,
 }
 
@@ -65,7 +64,7 @@ impl WriteBatch {
         self.bytes.is_empty()
     }
 
-    /// Writes the rest. Afterwards the batch is empty, or `done` says how far it came.
+    /// Writes the rest. Afterwards the batch is empty, or `done` is the number of bytes written.
     pub(super) fn write_to(&mut self, disk: &mut dyn AppendDisk) -> io::Result<()> {
         let state = disk.state()?;
         let goes_on = self.torn_at == Some(state.len);
@@ -92,7 +91,7 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// After someone's torn line a newline goes first, in the same write.
+    /// After a torn line of another process a newline is written first, in the same write.
     fn separate(&mut self, ends_whole: bool) {
         let has_newline = self.bytes.get(self.done) == Some(&b'\n');
         match (ends_whole, has_newline) {

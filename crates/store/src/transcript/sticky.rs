@@ -1,12 +1,12 @@
-//! Metadata that readers look for near the end of the file only: titles, tag, last prompt, modes. Keeps the latest
-//! line of each kind, also when another process wrote it, and says when copies are due.
+//! Metadata that readers search only near the end of the file: titles, tag, last prompt, modes. Keeps the latest line
+//! of each kind, also when another process wrote it, and decides when copies must be written.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Readers see the last 64 KiB; copies go out well before.
+/// In bytes. Readers see the last 64 KiB; copies are written well before a line leaves that range.
 const COPY_AFTER: u64 = 48 << 10;
-/// Closer to the end than this, no copy is needed at exit.
+/// In bytes. A line closer to the end than this needs no copy at exit.
 const NEAR_BYTES: u64 = 16 << 10;
 const KINDS: [&str; 12] = [
     "custom-title",
@@ -33,7 +33,7 @@ struct StickyLine {
     line: String,
     /// Bytes between the line and the end of the file.
     behind: u64,
-    /// Messages were written after it.
+    /// Messages were written after the line.
     outrun: bool,
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn kind_of(line: &str) -> Option<&'static str> {
 }
 
 impl StickyMetadata {
-    /// A line of the resumed file, somewhere before its end.
+    /// Adds a line of the resumed file whose distance from the end is unknown.
     pub(super) fn remember(&mut self, line: String) {
         self.set(line, NEAR_BYTES + 1);
     }
 
-    /// Lines that were just added at the end of the file, by us or by others.
+    /// Takes lines that were just added at the end of the file, by this or another process.
     pub(super) fn lines_added(&mut self, lines: &[u8]) {
         let mut start = 0;
         while start < lines.len() {
@@ -89,7 +89,7 @@ impl StickyMetadata {
         self.items.iter().any(|i| i.behind > COPY_AFTER)
     }
 
-    /// Some line should be nearer to the end when nothing follows.
+    /// True when a line should be copied before the file is closed.
     pub(super) fn is_far(&self) -> bool {
         self.items.iter().any(|i| i.behind > NEAR_BYTES)
     }
@@ -107,7 +107,8 @@ impl StickyMetadata {
 }
 
 impl StickyLine {
-    /// A leaf that newer messages have left behind must not be named again: a reader would resume there.
+    /// A copy of the line; `None` when it cannot be built. Leaves out a leaf that newer messages have replaced: a
+    /// reader would resume there.
     fn copy(&self) -> Option<String> {
         if self.kind != "last-prompt" || !self.outrun {
             return Some(self.line.clone());

@@ -1,5 +1,5 @@
-//! The writer thread: takes what is queued, writes it, tells who waits. Sleeps when there is nothing to do; while the
-//! disk refuses it tries again at growing intervals and whenever someone asks.
+//! The writer thread: writes what is queued and wakes the callers that wait for it. It sleeps while there is nothing to
+//! do; while writing fails it tries again at growing intervals and whenever a caller asks.
 
 use super::disk::{AppendDisk, OpenDisk, WriteBatch};
 use super::sticky::StickyMetadata;
@@ -13,11 +13,11 @@ use sys::sync::{self, MutexGuard};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(10);
-/// Trouble that may pass is reported after this long.
+/// A failure that may pass is reported after this time.
 const WARN_AFTER: Duration = Duration::from_mins(1);
-/// Most that is read back to find lines other processes appended.
+/// The largest number of bytes read back to find lines that other processes appended.
 const LOOK_BACK: u64 = 16 << 20;
-/// How much of an existing file is looked at before the first copies.
+/// How many bytes at the end of an existing file are read before the first copies.
 const TAIL: u64 = 64 << 10;
 
 pub(super) struct WriterThread {
@@ -25,10 +25,10 @@ pub(super) struct WriterThread {
     open: OpenDisk,
     disk: Option<Box<dyn AppendDisk>>,
     batch: WriteBatch,
-    /// Copies of metadata on their way; nobody waits for them.
+    /// Copies of metadata being written; no caller waits for them.
     copies: WriteBatch,
     sticky: StickyMetadata,
-    /// The file is known up to here; beyond it we wrote `own` bytes.
+    /// The file is known up to this offset; after it we wrote `own` bytes.
     known: u64,
     own: u64,
     pub(super) observer: Option<LineObserver>,
@@ -82,14 +82,14 @@ impl WriterThread {
         result
     }
 
-    /// Tells whoever listens what is in the file now.
+    /// Passes the written lines to the observer.
     fn notify_observer(&self, bytes: &[u8]) {
         if let Some(tap) = &self.observer {
             tap(&self.path, bytes);
         }
     }
 
-    /// Puts fresh copies of metadata at the end, after adopting what others wrote there.
+    /// Writes fresh copies of metadata at the end, after reading what other processes appended.
     fn write_copies(&mut self) -> io::Result<()> {
         if self.copies.is_empty() {
             self.read_appended()?;
@@ -107,7 +107,7 @@ impl WriterThread {
         result
     }
 
-    /// Reads what was appended since the last look, unless all of it is ours.
+    /// Reads what was appended since the last look, unless this process wrote all of it.
     fn read_appended(&mut self) -> io::Result<()> {
         let (known, own) = (self.known, self.own);
         let disk = self.disk()?;
@@ -184,7 +184,7 @@ fn copy_metadata(writer: &mut WriterThread, closing: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the thread unless lines came in meanwhile.
+/// Ends the thread; returns false when new lines were queued meanwhile.
 fn finish(shared: &TranscriptShared, writer: &mut WriterThread) -> bool {
     let mut state = shared.lock();
     let healthy = shared.health.borrow().is_none();
@@ -200,7 +200,7 @@ fn finish(shared: &TranscriptShared, writer: &mut WriterThread) -> bool {
     true
 }
 
-/// How long the disk has been refusing, and when to try again.
+/// How long writing has been failing, and when to try again.
 #[derive(Default)]
 struct DiskTrouble {
     since: Option<Instant>,
@@ -223,7 +223,7 @@ impl DiskTrouble {
             *h = Some(failure);
             changed
         });
-        // Waiters hold the lock between looking and sleeping, so they cannot miss this.
+        // Waiters hold the lock between checking and sleeping, so they cannot miss this.
         let guard = shared.lock();
         shared.progress.send_modify(|p| p.failures += 1);
         shared.moved.notify_all();

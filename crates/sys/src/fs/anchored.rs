@@ -1,5 +1,5 @@
-//! Directories held open, and files named one component at a time: nothing here follows a symbolic link, neither at the
-//! name itself nor anywhere on the way to it. For writes into trees that somebody else may be changing.
+//! Open directories, in which files are named one component at a time. Nothing here follows a symbolic link, neither at
+//! the name itself nor in the path to it. For writes into trees that others may be changing.
 
 use rustix::fs::{self as rfs, AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps};
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// What stands at a name.
+/// The metadata of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     pub kind: FileKind,
@@ -54,7 +54,7 @@ impl OpenFolder {
         Ok(folder)
     }
 
-    /// Opens the folder that holds `path`; also gives the last component.
+    /// Opens the folder that contains `path`; also returns the last component.
     pub fn open_parent(path: &Path) -> io::Result<(Self, &OsStr)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(not_plain(path)) };
         Ok((Self::open(parent)?, name))
@@ -63,13 +63,13 @@ impl OpenFolder {
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         match rfs::openat(&self.fd, name, folder_flags(), Mode::empty()) {
             Ok(fd) => Ok(Self { fd }),
-            // Some systems say "loop" for a link that may not be followed.
+            // Some systems report `ELOOP` for a link that may not be followed.
             Err(rustix::io::Errno::LOOP) => Err(io::Error::from(io::ErrorKind::NotADirectory)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// `None` when nothing is there.
+    /// Returns `None` when the name does not exist.
     pub fn stat(&self, name: &OsStr) -> io::Result<Option<FileFacts>> {
         match rfs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(seen(&stat))),
@@ -78,7 +78,7 @@ impl OpenFolder {
         }
     }
 
-    /// The folder's own facts.
+    /// The metadata of the folder itself.
     pub fn own_facts(&self) -> io::Result<FileFacts> {
         Ok(seen(&rfs::fstat(&self.fd)?))
     }
@@ -100,7 +100,7 @@ impl OpenFolder {
         Ok(PathBuf::from(OsStr::from_bytes(target.to_bytes())))
     }
 
-    /// Opens a file for reading; refuses links, does not hang on a FIFO.
+    /// Opens a file for reading; refuses links and does not block on a FIFO.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rfs::openat(&self.fd, name, flags, Mode::empty())?);
@@ -110,7 +110,7 @@ impl OpenFolder {
         Ok(file)
     }
 
-    /// Creates a file that did not exist, readable by us only.
+    /// Creates a file that must not exist, readable by this user only.
     pub fn create_new(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(rfs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?))
@@ -124,12 +124,12 @@ impl OpenFolder {
         Ok(rfs::symlinkat(target, &self.fd, name)?)
     }
 
-    /// Within the folder; replaces what `to` names.
+    /// Renames within the folder; replaces an existing `to`.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(rfs::renameat(&self.fd, from, &self.fd, to)?)
     }
 
-    /// Removes anything but a folder.
+    /// Removes an entry that is not a folder.
     pub fn unlink(&self, name: &OsStr) -> io::Result<()> {
         Ok(rfs::unlinkat(&self.fd, name, AtFlags::empty())?)
     }
@@ -139,20 +139,20 @@ impl OpenFolder {
         Ok(rfs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Times of the file or link itself.
+    /// Sets the times of the file or link itself.
     pub fn set_modified(&self, name: &OsStr, nanoseconds: i64) -> io::Result<()> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rfs::utimensat(&self.fd, name, &both(nanoseconds), flags)?)
     }
 
-    /// Permission bits and time of the folder itself.
+    /// Sets the permission bits and the time of the folder itself.
     pub fn set_attributes(&self, mode: u32, modified: i64) -> io::Result<()> {
         rfs::fchmod(&self.fd, bits(mode))?;
         Ok(rfs::futimens(&self.fd, &both(modified))?)
     }
 }
 
-/// Makes `to` share the blocks of `from` until one of them is written. Fails where the file system cannot.
+/// Makes `to` share the blocks of `from` until one of them is written. Fails where the file system has no support.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub fn reflink(from: &File, to: &File) -> io::Result<()> {
     Ok(rfs::ioctl_ficlone(to.as_fd(), from.as_fd())?)
@@ -163,14 +163,14 @@ pub fn reflink(_from: &File, _to: &File) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Permission bits, owner and time of an open file. The owner changes only where we may change it.
+/// Sets permission bits, owner and time of an open file. A failure to change the owner is ignored.
 pub fn dress(file: &File, mode: u32, owner: (u32, u32), modified: i64) -> io::Result<()> {
     let now = rfs::fstat(file)?;
     if (now.st_uid, now.st_gid) != owner {
         let (uid, gid) = (rfs::Uid::from_raw(owner.0), rfs::Gid::from_raw(owner.1));
         rfs::fchown(file, Some(uid), Some(gid)).ok();
     }
-    // After the owner, because changing the owner clears set-id bits.
+    // Set after the owner, because changing the owner clears set-id bits.
     rfs::fchmod(file, bits(mode))?;
     Ok(rfs::futimens(file, &both(modified))?)
 }

@@ -1,5 +1,5 @@
-//! Appending whole lines. Guarantees: one `write` per append as a rule, so that lines of several processes do not mix; a
-//! write that fails halfway is taken back, and where it cannot be, the next append starts on a line of its own.
+//! Appends whole lines. Guarantees: each append is normally one `write`, so that lines of several processes do not mix;
+//! a write that fails halfway is undone, and where it cannot be, the next append starts on a new line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// An append that failed.
 #[derive(Debug)]
 pub struct AppendError {
-    /// How many of the given bytes are in the file all the same. Zero as a rule: the caller may simply try again.
+    /// How many of the given bytes stayed in the file. Normally zero: the caller may simply try again.
     pub written: usize,
     pub source: io::Error,
 }
@@ -26,7 +26,7 @@ impl std::error::Error for AppendError {
     }
 }
 
-/// A file that is only ever appended to, in whole lines, one `write` each time. Other processes may append too.
+/// A file that is only appended to, in whole lines. Other processes may append too.
 #[derive(Debug)]
 pub struct AppendFile {
     file: File,
@@ -34,7 +34,7 @@ pub struct AppendFile {
 }
 
 impl AppendFile {
-    /// Opens or creates (0600). A file cut off mid-line gets its newline before the first append.
+    /// Opens or creates the file (0600). If it does not end in a newline, the first append adds one.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(path)?;
         let needs_newline = !ends_with_newline(&mut file)?;
@@ -46,7 +46,7 @@ impl AppendFile {
         self.append_counted(lines).map_err(|error| error.source)
     }
 
-    /// Like [`append`](Self::append), and tells on failure what could not be taken back.
+    /// Like [`append`](Self::append), but an error also says how many bytes could not be removed again.
     pub fn append_counted(&mut self, lines: &[u8]) -> Result<(), AppendError> {
         if !self.needs_newline {
             return self.write_or_undo(lines);
@@ -85,7 +85,7 @@ impl AppendFile {
         Err(AppendError { written, source })
     }
 
-    /// Cuts off the last `length` bytes, if they are ours: in append mode the position is where our write ended.
+    /// Removes the last `length` bytes if this process wrote them: in append mode the position is the end of our write.
     fn truncate_write(&mut self, length: usize) -> io::Result<()> {
         let end = self.file.stream_position()?;
         if self.file.metadata()?.len() != end {

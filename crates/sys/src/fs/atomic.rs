@@ -1,7 +1,8 @@
-//! Replacing a file in one step. Guarantees: a reader sees the old bytes or the new ones; a failure leaves the old bytes;
-//! mode and owner stay; a symbolic link stays a link and its target gets the bytes. Where the directory forbids all
-//! that but the file is writable (a bind mount, a read-only directory), the file is overwritten in place, checked, and
-//! put back on failure. Hard links are cut on purpose: writing through them would change files nobody named.
+//! Replaces a file in one step. Guarantees: a reader sees the old bytes or the new ones; a failure leaves the old
+//! bytes; mode and owner are kept; a symbolic link stays a link and its target gets the bytes. Where the directory
+//! forbids that but the file is writable (a bind mount, a read-only directory), the file is overwritten in place,
+//! verified, and restored on failure. Hard links are separated on purpose: writing through them would change files
+//! nobody named.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -18,8 +19,8 @@ pub enum Durability {
     Disk,
 }
 
-/// Replaces `path` in one step: readers see the old bytes or the new ones, never a mixture. `mode` applies to a new
-/// file; an existing file keeps its own.
+/// Replaces `path` in one step: readers see the old bytes or the new ones, never a mixture. `mode` is for a new file;
+/// an existing file keeps its mode.
 pub fn atomic_write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     atomic_write_with(path, bytes, mode, Durability::Kernel)
 }
@@ -42,7 +43,7 @@ pub fn atomic_write_with(path: &Path, bytes: &[u8], mode: u32, durability: Durab
     }
 }
 
-/// Follows symbolic links by hand, because the last one may point to a file that does not exist yet.
+/// Follows symbolic links one by one, because the last one may point to a file that does not exist yet.
 fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     let mut current = path.to_path_buf();
     for _ in 0..40 {
@@ -70,7 +71,7 @@ fn refuse_special(path: &Path, metadata: &Metadata) -> io::Result<()> {
 }
 
 enum ReplaceError {
-    /// The directory does not let us put a file there with the right owner; the file itself may be writable.
+    /// The directory does not allow a new file with the right owner; the file itself may be writable.
     Directory(io::Error),
     Failed(io::Error),
 }
@@ -111,7 +112,7 @@ fn fill(
 ) -> Result<(), ReplaceError> {
     if let Some(kept) = existing {
         keep_owner(file, kept)?;
-        // After the owner, because changing the owner clears set-id bits.
+        // Set after the owner, because changing the owner clears set-id bits.
         file.set_permissions(std::fs::Permissions::from_mode(kept.mode() & 0o7777))?;
     }
     file.write_all(bytes)?;
@@ -137,7 +138,7 @@ fn keep_owner(file: &File, kept: &Metadata) -> Result<(), ReplaceError> {
 fn sync_directory(target: &Path, durability: Durability) -> io::Result<()> {
     match durability {
         Durability::Kernel => Ok(()),
-        // Some file systems cannot sync a directory; the file itself is safe by then.
+        // Some file systems cannot sync a directory; the file itself is synced by then.
         Durability::Disk => File::open(parent(target))?.sync_all().or(Ok(())),
     }
 }
@@ -158,7 +159,7 @@ fn temp_beside(target: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// Writes over the old bytes without ever emptying the file, reads them back, and restores the old ones on failure.
+/// Overwrites the old bytes without emptying the file first, verifies them, and restores the old ones on failure.
 fn overwrite(target: &Path, bytes: &[u8], expected: &Metadata, durability: Durability) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(target)?;
     let found = file.metadata()?;

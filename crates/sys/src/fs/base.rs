@@ -1,4 +1,4 @@
-//! An open directory, for reading many files below it: the way to it is walked once.
+//! An open directory, for reading many files below it: its path is resolved once.
 
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
@@ -15,7 +15,7 @@ impl BaseDirectory {
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
-    /// Opens a file for reading. Never waits: a FIFO without a writer opens too.
+    /// Opens a file for reading. Never blocks: a FIFO without a writer opens too.
     pub fn file(&self, below: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, below, flags, Mode::empty())?))

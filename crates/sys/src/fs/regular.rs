@@ -1,5 +1,5 @@
-//! Reads of paths that somebody else chose. A path may name a FIFO, a device or a file of any size: nothing here waits
-//! for a writer, opens a device, or holds more than the limit the caller states.
+//! Reads files at paths that others chose. A path may name a FIFO, a device or a file of any size: nothing here waits
+//! for a writer, opens a device, or reads more than the caller's limit.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitedRead {
     pub bytes: Vec<u8>,
-    /// Whether the file went on after `bytes`.
+    /// True when the file has more than `bytes`.
     pub more: bool,
 }
 
 /// Opens a regular file for reading. Directories give `IsADirectory`, everything else `InvalidInput`.
 pub fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
-    // Opening some devices has effects of its own, so the kind is asked first and, against a swap, once more afterwards.
+    // Opening a device may have effects, so the kind is checked before, and again afterwards in case the path changed.
     check_regular(path, &std::fs::metadata(path)?)?;
-    // Without O_NONBLOCK opening a FIFO that nobody writes to would hang.
+    // Without O_NONBLOCK opening a FIFO without a writer would block.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
@@ -37,13 +37,13 @@ fn check_regular(path: &Path, metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// At most `limit` bytes of a regular file.
+/// Reads at most `limit` bytes of a regular file.
 pub fn read_limited(path: &Path, limit: usize) -> io::Result<LimitedRead> {
     let (file, metadata) = open_regular(path)?;
     read_up_to(file, limit, metadata.len())
 }
 
-/// All bytes of a regular file; `FileTooLarge` when it has more than `limit`.
+/// Reads all bytes of a regular file; `FileTooLarge` when it has more than `limit`.
 pub fn read_whole(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let (file, metadata) = open_regular(path)?;
     if metadata.len() > limit as u64 {
@@ -53,7 +53,7 @@ pub fn read_whole(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     if read.more { Err(too_large(path, limit)) } else { Ok(read.bytes) }
 }
 
-/// The same for text in UTF-8; other bytes give `InvalidData`.
+/// Like [`read_whole`] for UTF-8 text; other bytes give `InvalidData`.
 pub fn read_text(path: &Path, limit: usize) -> io::Result<String> {
     let bytes = read_whole(path, limit)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
@@ -67,18 +67,18 @@ fn too_large(path: &Path, limit: usize) -> io::Error {
 fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<LimitedRead> {
     let capacity = usize::try_from(hint).unwrap_or(limit).min(limit);
     let mut bytes = Vec::with_capacity(capacity.saturating_add(1));
-    // One byte more than allowed shows whether there is more; sizes reported for files in /proc are zero.
+    // One extra byte shows whether the file has more; files in /proc report a size of zero.
     file.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     let more = bytes.len() > limit;
     bytes.truncate(limit);
     Ok(LimitedRead { bytes, more })
 }
 
-/// Files that a walk with ignore rules reads in every directory.
+/// Files that a directory walk with ignore rules reads in every directory.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 const IGNORE_BYTES: u64 = 16 << 20;
 
-/// An ignore file of `dir` that must not be read: no regular file, or of a size that no such file has.
+/// An ignore file of `dir` that must not be read: not a regular file, or larger than any real one.
 pub fn unreadable_ignore_file(dir: &Path) -> Option<PathBuf> {
     let here = IGNORE_FILES.iter().map(|name| dir.join(name)).find(|file| is_unreadable(file));
     here.or_else(|| {

@@ -1,4 +1,4 @@
-//! A program of the user's desktop, started on the user's behalf and then none of our business: it lives on when we end.
+//! Starts a program of the user's desktop that is independent of us: it lives on when this process ends.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -7,19 +7,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts `program` in a group of its own, without our streams and without our mark. The environment is complete.
+/// Starts `program` in its own group, without our streams and markers. The child gets exactly `env`.
 #[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
 pub fn detached(program: &Path, args: &[OsString], env: Vec<(OsString, OsString)>) -> io::Result<()> {
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(env).current_dir("/").process_group(0);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    // Only so that no zombie stays while we are still here.
+    // Waits only so that no zombie remains while this process runs.
     std::thread::spawn(move || child.wait());
     Ok(())
 }
 
-/// As `detached`, for a program that takes `input` over and may go on in the background with it, as clipboard programs
-/// do. `Ok` once it said that it has it.
+/// Like `detached`, for a program that takes `input` and may continue in the background, as clipboard programs do.
+/// Returns `Ok` when the program exited with success within `time`.
 #[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
 pub fn hand_over(
     program: &Path,

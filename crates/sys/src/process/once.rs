@@ -1,5 +1,5 @@
-//! A small program run to its end while the caller waits, within limits of time and output: commands of the system, and
-//! the administrator's own. Never the user's programs, which go through `spawn`.
+//! Runs a small program to its end, with limits on time and output, while the caller waits. For commands of the system
+//! and of the administrator; programs of the user go through `spawn`.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -7,21 +7,21 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What to run. The environment is complete: nothing is inherited.
+/// What to run. The child gets exactly `env`; nothing is inherited.
 #[derive(Debug)]
 pub struct BoundedCommand<'a> {
     pub program: &'a Path,
     pub args: &'a [&'a str],
-    /// For its standard input, where no process list shows it.
+    /// Sent to standard input, where it is not visible in process lists.
     pub input: &'a [u8],
     pub env: Vec<(OsString, OsString)>,
     pub time: Duration,
-    /// Longest output; more is a failure.
+    /// The largest output in bytes; more is an error.
     pub bytes: u64,
 }
 
 impl BoundedCommand<'_> {
-    /// Its standard output. Everything but exit code 0 is an error that says what happened.
+    /// Returns the standard output. Any exit code but 0 is an error with the reason.
     #[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
     pub fn run(&self) -> io::Result<Vec<u8>> {
         let mut command = Command::new(self.program);
@@ -29,7 +29,7 @@ impl BoundedCommand<'_> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = start(&mut command)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read its input may still answer.
+            // A program that does not read its input may still succeed.
             stdin.write_all(self.input).ok();
         }
         let output = reader(child.stdout.take(), self.bytes + 1);
@@ -40,7 +40,7 @@ impl BoundedCommand<'_> {
         let Some(status) = status? else {
             return Err(io::Error::other(format!("{name} did not finish within {:?}", self.time)));
         };
-        // First of all: a program whose pipe was closed for it may have failed of that.
+        // Checked first: a program with too much output may also have failed.
         if output.len() as u64 > self.bytes {
             return Err(io::Error::other(format!("{name} printed more than {} bytes", self.bytes)));
         }
@@ -52,7 +52,8 @@ impl BoundedCommand<'_> {
     }
 }
 
-/// A program that was just written is busy for the moment in which a process forked meanwhile still holds it open.
+/// Tries again while the program file is busy: a child that another thread has just forked may hold it open for
+/// writing.
 fn start(command: &mut Command) -> io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
@@ -72,7 +73,7 @@ fn reader(stream: Option<impl Read + Send + 'static>, limit: u64) -> Option<Read
     Some(std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let mut head = stream.take(limit);
-        // A stream that breaks off is judged by what came.
+        // After a read error the bytes read so far are used.
         head.read_to_end(&mut bytes).ok();
         io::copy(head.get_mut(), &mut io::sink()).ok();
         bytes
@@ -83,7 +84,7 @@ fn joined(reading: Option<ReaderThread>) -> Vec<u8> {
     reading.and_then(|reading| reading.join().ok()).unwrap_or_default()
 }
 
-/// `None` when the time was up; the child is dead then.
+/// Returns `None` after a timeout; the child was killed then.
 fn wait(child: &mut Child, time: Duration) -> io::Result<Option<std::process::ExitStatus>> {
     let deadline = Instant::now() + time;
     loop {

@@ -1,5 +1,5 @@
-//! Reading what children print, in bounded time: a pipe is read until its end, or until a short while after the child
-//! itself ended, whichever comes first.
+//! Reads the output of children in bounded time: until the pipe closes, or until a short time after the child itself
+//! ended, whichever comes first.
 
 use super::{ExitOutcome, SpawnSpec, TerminalAccess, spawn_in};
 use crate::ring::RingBuffer;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
-/// How long pipes are drained after a child's exit. Descendants that hold them cannot hang us longer.
+/// How long pipes are drained after a child's exit. Descendants that hold them cannot delay us longer.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 const CHUNK: usize = 32 * 1024;
@@ -18,17 +18,17 @@ const CHUNK: usize = 32 * 1024;
 pub enum DrainEnd {
     /// Every writer closed the pipe.
     End,
-    /// Something still holds it; what it writes from now on is not read.
+    /// Another process still holds the pipe; its later output is not read.
     Cut,
 }
 
-/// Gives `sink` everything `reader` yields until its end, but not longer than `limit` after `exited` is ready.
+/// Passes everything that `reader` yields to `sink`, until its end or until `limit` after `exited` is ready.
 ///
 /// ```ignore
 /// let mut out = child.stdout.take();
 /// let (exit_tx, exit_rx) = oneshot::channel();
-/// // one task waits for the child and fires `exit_tx`, this one reads:
-/// drain(&mut out, async { exit_rx.await.ok(); }, process::DRAIN, |bytes| ring.push(bytes)).await?;
+/// // Another task waits for the child and fires `exit_tx`; this one reads:
+/// drain(&mut out, async { exit_rx.await.ok(); }, process::DRAIN_TIMEOUT, |bytes| ring.push(bytes)).await?;
 /// ```
 pub async fn drain<R: AsyncRead + Unpin>(
     reader: &mut R,
@@ -54,26 +54,26 @@ pub async fn drain<R: AsyncRead + Unpin>(
     }
 }
 
-/// Bounds for [`run`].
+/// Input and limits for [`run`].
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Written to standard input, which is then closed. Needs `Input::Pipe`.
+    /// Written to standard input, which is then closed. Needs `ChildInput::Pipe`.
     pub input: Vec<u8>,
     pub timeout: Duration,
-    /// Between SIGTERM and SIGKILL once the time is up.
+    /// The time between SIGTERM and SIGKILL after the timeout.
     pub grace: Duration,
-    /// Bytes kept of the beginning and of the end of each stream.
+    /// How many bytes to keep of the beginning and of the end of each stream.
     pub keep: usize,
     pub descendants: DescendantPolicy,
     pub terminal: TerminalAccess,
 }
 
-/// What becomes of processes a child leaves behind when it ends by itself.
+/// What happens to the descendants of a child that has ended by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DescendantPolicy {
     #[default]
     End,
-    /// Until the session's end.
+    /// They may run until the end of the session.
     LiveOn,
 }
 
@@ -90,7 +90,7 @@ impl Default for RunOptions {
     }
 }
 
-/// What a child left.
+/// The result of a child.
 #[derive(Debug)]
 pub struct ProcessOutcome {
     pub exit: ExitOutcome,
@@ -99,7 +99,7 @@ pub struct ProcessOutcome {
     pub stderr: RingBuffer,
 }
 
-/// Runs a child to its end in bounded time and memory. Its descendants end with it, unless they may live on.
+/// Runs a child to its end in bounded time and memory. `options.descendants` decides about its descendants.
 pub async fn run(spec: SpawnSpec, options: RunOptions) -> io::Result<ProcessOutcome> {
     let RunOptions { input, timeout, grace, keep, descendants, terminal } = options;
     let mut child = spawn_in(spec, terminal)?;
@@ -118,7 +118,7 @@ pub async fn run(spec: SpawnSpec, options: RunOptions) -> io::Result<ProcessOutc
     };
     let feed = async {
         let Some(mut stdin) = stdin.take() else { return };
-        // A child that does not read its input, or closes it early, is no error of ours.
+        // A child that does not read its input, or closes it early, is not an error.
         let write = async {
             stdin.write_all(&input).await.ok();
         };

@@ -13,7 +13,7 @@ fn shell(script: &str) -> SpawnSpec {
     }
 }
 
-/// Reads whole lines that the child prints until `count` are there.
+/// Reads lines that the child prints until there are `count`.
 async fn lines(child: &mut ChildProcess, count: usize) -> Vec<String> {
     let mut text = Vec::new();
     let out = child.stdout.as_mut().unwrap();
@@ -80,7 +80,7 @@ async fn stop_asks_first_and_lets_the_tree_finish() {
     assert_eq!(lines(&mut child, 1).await, ["up"]);
     let exit = child.stop(Duration::from_secs(10)).await.unwrap();
     assert_eq!(exit.signal, Some(libc::SIGTERM));
-    // The inner shell may add a remark about its own sleep.
+    // The inner shell may print a message about its sleep.
     let mut rest = String::new();
     child.stdout.as_mut().unwrap().read_to_string(&mut rest).await.unwrap();
     assert!(rest.ends_with("bye\n"), "{rest}");
@@ -113,7 +113,7 @@ async fn orphans_are_reaped_and_direct_children_left_to_their_handles() {
     let mut child = spawn(shell("(setsid sh -c 'echo $$' &) ; exit 0")).unwrap();
     let orphan = pids(&mut child, 1).await[0];
     child.wait().await.unwrap();
-    // Whether it has come to us as a zombie yet is the kernel's business; in the end it is not there at all.
+    // The kernel decides when the orphan becomes our child; in the end it must be gone.
     while Path::new(&format!("/proc/{orphan}")).exists() {
         tree::strays();
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -190,7 +190,7 @@ async fn a_program_that_does_not_exist_is_an_error() {
     assert_eq!(spawn(missing).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
-/// Not a gate: prints what one child costs. Run with `--ignored --nocapture`.
+/// Prints what one child costs; checks nothing. Run with `--ignored --nocapture`.
 #[tokio::test]
 #[ignore = "measurement"]
 async fn cost_of_a_child() {

@@ -1,6 +1,6 @@
-//! What this process knows about its own children: the run marker, which pids are waited for by their handle, and the
-//! keeper. One lock; it is held while a child is being spawned, so that nobody mistakes a half-started child for a
-//! stray, and never across an await.
+//! What this process knows about its children: the run marker, which pids their handles wait for, and the keeper. One
+//! lock protects it. The lock is held while a child is being spawned, so that a half-started child is not mistaken for
+//! a stray, and never across an await.
 
 use super::tree;
 use crate::keeper::{Keeper, KeeperConfig};
@@ -8,15 +8,15 @@ use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Set in every child to the run of the gimlet process that started it (a chain, when gimlet runs inside gimlet).
+/// Set in every child to the run id of the gimlet process that started it (a chain when gimlet runs inside gimlet).
 pub(crate) const RUN_VARIABLE: &str = "GIMLET_RUN";
-/// Set in every child to its own marker, likewise a chain.
+/// Set in every child to the marker of the child, likewise a chain.
 pub(crate) const CHILD_VARIABLE: &str = "GIMLET_CHILD";
 
 static REGISTRY: LazyLock<Mutex<ChildRegistry>> = LazyLock::new(|| Mutex::new(ChildRegistry::new()));
 
 pub(crate) fn lock() -> MutexGuard<'static, ChildRegistry> {
-    // The state stays meaningful whatever a panicking holder was doing: each change is a single insert or remove.
+    // The state is valid even after a panic of a lock holder: each change is a single insert or remove.
     REGISTRY.lock()
 }
 
@@ -24,9 +24,9 @@ pub(crate) fn lock() -> MutexGuard<'static, ChildRegistry> {
 pub(crate) struct ChildRegistry {
     run: String,
     started: u64,
-    /// Children whose handle (or the runtime) will reap them.
+    /// Children that their handle (or the runtime) will reap.
     direct: BTreeSet<i32>,
-    /// Children we had before we started any: inherited through `exec`, none of our business.
+    /// Children that existed before the first spawn: inherited through `exec`, and left alone.
     foreign: BTreeSet<i32>,
     keeper: Option<Keeper>,
     config: KeeperConfig,
@@ -52,7 +52,7 @@ impl ChildRegistry {
         self.config = config;
     }
 
-    /// Before each spawn: at the first one gimlet becomes a subreaper, and a keeper is up (again, if somebody ended it).
+    /// Called before each spawn. The first call makes gimlet a subreaper. Starts a keeper when none is running.
     pub(crate) fn prepare(&mut self) {
         if !self.prepared {
             self.foreign = tree::own_children().into_iter().collect();
@@ -75,7 +75,7 @@ impl ChildRegistry {
         format!("{}.{}", self.run, self.started)
     }
 
-    /// Whether there can be anything to end: a run without children must not cost a look at all processes.
+    /// True when there can be processes to end: a run without children must not scan all processes.
     pub(crate) fn has_started_any(&self) -> bool {
         self.started > 0
     }
@@ -91,7 +91,7 @@ impl ChildRegistry {
         }
     }
 
-    /// The handle has reaped `pid` and nothing of its group is left.
+    /// Called when the handle has reaped `pid` and its group is empty.
     pub(crate) fn remove(&mut self, pid: i32) {
         self.direct.remove(&pid);
         if let Some(keeper) = &mut self.keeper {
@@ -99,7 +99,7 @@ impl ChildRegistry {
         }
     }
 
-    /// The handle has reaped `pid`, but its group may live on.
+    /// Called when the handle has reaped `pid` but its group may live on.
     pub(crate) fn forget_leader(&mut self, pid: i32) {
         if cfg!(target_os = "linux") {
             self.direct.remove(&pid);
@@ -110,7 +110,7 @@ impl ChildRegistry {
         self.direct.iter().copied()
     }
 
-    /// Children of this process that are neither direct ones nor inherited: orphans that the kernel gave to us.
+    /// Children of this process that are neither direct nor inherited: orphans that the kernel gave to us.
     pub(crate) fn strays(&self) -> Vec<i32> {
         let keeper = self.keeper.as_ref().map(Keeper::pid);
         tree::own_children()
@@ -119,13 +119,13 @@ impl ChildRegistry {
             .collect()
     }
 
-    /// Whether an orphan without our marker can only be ours: as init, or after an `exec` that brought children along, it
-    /// may be somebody else's.
+    /// True when an orphan without our marker can only be ours. As init, or after an `exec` with existing children, it
+    /// may belong to others.
     pub(crate) fn owns_unmarked(&self) -> bool {
         self.subreaper && self.foreign.is_empty() && std::process::id() != 1
     }
 
-    /// Whether orphans come to us, so that walking down from ourselves finds everything.
+    /// True when orphans become our children, so that all descendants are found below this process.
     pub(crate) fn is_subreaper(&self) -> bool {
         self.subreaper
     }

@@ -1,36 +1,37 @@
-//! Finding and ending whole process trees. As subreaper we inherit every orphan below us, so all descendants of a child
-//! are below the child itself or below an orphan that carries the child's marker (or sits in its group). That makes
-//! the common case, a child that left nothing behind, cost a few small reads instead of a scan of all processes.
+//! Finds and ends whole process trees. As subreaper this process adopts every orphan below it, so all descendants of a
+//! child are below the child itself or below an orphan that carries the child's marker (or is in its group). A child
+//! that left nothing behind, the common case, therefore costs a few small reads instead of a scan of all processes.
 
 use super::registry::{self, CHILD_VARIABLE, RUN_VARIABLE};
 use crate::procfs;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long a synchronous kill looks for survivors. SIGKILL takes well under a millisecond unless the kernel is stuck.
+/// How long a synchronous kill searches for survivors. SIGKILL takes well under a millisecond unless the kernel is
+/// stuck.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 
-/// One child's tree.
+/// The process tree of one child.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
-    /// The child's pid, which is its group.
+    /// The pid of the child, which is also its group.
     pub(crate) leader: i32,
     pub(crate) marker: String,
 }
 
-/// Whether the leader is still ours to signal by number: after it was reaped the number may belong to someone else.
+/// Whether the leader may be signalled by its pid: after it was reaped the pid may belong to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaderState {
     Unreaped,
     Reaped,
 }
 
-/// What one look at the process table showed.
+/// The result of one search of the process table.
 #[derive(Debug, Default)]
 pub(crate) struct TreeSnapshot {
     pub(crate) live: Vec<i32>,
-    /// Nothing was there to look at. Otherwise a process may have slipped from a parent that was about to die to us
-    /// just behind the look, and only a second empty one in a row is proof.
+    /// There was nothing to search. Otherwise a process may have been adopted by us during the search, when its parent
+    /// died, and only a second empty result in a row is proof.
     pub(crate) is_certain: bool,
 }
 
@@ -41,13 +42,13 @@ impl TreeSnapshot {
 }
 
 impl ProcessTree {
-    /// Every live process of this tree.
+    /// Finds every live process of this tree.
     pub(crate) fn look(&self, leader: LeaderState) -> TreeSnapshot {
         let mut live = match leader {
             LeaderState::Unreaped => with_descendants(vec![self.leader]),
             LeaderState::Reaped => Vec::new(),
         };
-        // After the leader's own tree, because processes move from there to us and never back.
+        // After the tree of the leader, because processes move from there to us and never back.
         let orphans = TreeSnapshot::below(strays().into_iter().filter(|pid| self.owns(*pid)).collect());
         live.extend(orphans.live);
         TreeSnapshot { live, is_certain: orphans.is_certain && leader == LeaderState::Reaped }
@@ -58,13 +59,13 @@ impl ProcessTree {
             || procfs::stat(pid).is_some_and(|stat| stat.group == self.leader && stat.session == own_session())
     }
 
-    /// Asks everyone who has not been `asked` yet to end, and returns whether anybody is left.
+    /// Sends SIGTERM to every process not yet in `asked`; returns true when any process is left.
     pub(crate) fn terminate(&self, leader: LeaderState, asked: &mut BTreeSet<i32>) -> bool {
         let look = self.look(leader);
         for pid in &look.live {
             if asked.insert(*pid) {
                 send(*pid, libc::SIGTERM);
-                // A stopped process sees the signal only once it runs again.
+                // A stopped process handles the signal only when it runs again.
                 send(*pid, libc::SIGCONT);
             }
         }
@@ -74,7 +75,7 @@ impl ProcessTree {
         !look.live.is_empty()
     }
 
-    /// SIGKILL until nothing is left, bounded.
+    /// Sends SIGKILL until nothing is left, bounded in time.
     pub(crate) fn kill(&self, leader: LeaderState) {
         if leader == LeaderState::Unreaped || cfg!(not(target_os = "linux")) {
             send_group(self.leader, libc::SIGKILL);
@@ -83,7 +84,7 @@ impl ProcessTree {
     }
 }
 
-/// Ends everything below this process, the keeper and inherited children excepted.
+/// Kills everything below this process except the keeper and inherited children.
 pub(crate) fn kill_everything() {
     if cfg!(not(target_os = "linux")) {
         registry::lock().direct().for_each(|group| send_group(group, libc::SIGKILL));
@@ -107,12 +108,12 @@ pub(crate) fn kill_everything() {
     });
 }
 
-/// Every process on the machine that carries `run`.
+/// Every process on the machine that carries the marker `run`.
 pub(crate) fn marked(run: &str) -> Vec<i32> {
     procfs::pids().into_iter().filter(|pid| *pid > 1 && procfs::has_marker(*pid, RUN_VARIABLE, run)).collect()
 }
 
-/// SIGKILLs what `look` finds until it surely finds nothing, or time is up.
+/// Sends SIGKILL to what `look` finds until it certainly finds nothing, or the time is up.
 fn kill_until_none(mut look: impl FnMut() -> TreeSnapshot) {
     let deadline = Instant::now() + KILL_LIMIT;
     let mut pause = Duration::from_micros(100);
@@ -120,7 +121,7 @@ fn kill_until_none(mut look: impl FnMut() -> TreeSnapshot) {
     let mut killed = BTreeSet::new();
     loop {
         let TreeSnapshot { live, is_certain: certain } = look();
-        // A dying process loses its environment before it is gone, and with it the proof that it is ours.
+        // A dying process loses its environment, and with it the marker, before it is gone.
         killed.extend(live);
         let live: Vec<i32> = killed.iter().copied().filter(|pid| procfs::is_live(*pid)).collect();
         if live.is_empty() && (certain || was_empty) || Instant::now() >= deadline {
@@ -137,7 +138,7 @@ fn kill_until_none(mut look: impl FnMut() -> TreeSnapshot) {
     }
 }
 
-/// `roots` and all their descendants, as far as they run code.
+/// `roots` and all their descendants that are alive.
 pub(crate) fn with_descendants(roots: Vec<i32>) -> Vec<i32> {
     let mut seen = BTreeSet::new();
     let mut open = roots;
@@ -149,14 +150,15 @@ pub(crate) fn with_descendants(roots: Vec<i32>) -> Vec<i32> {
     seen.into_iter().filter(|pid| procfs::is_live(*pid)).collect()
 }
 
-/// Orphans that came to us and still run. Those that ended are reaped here; direct children are left to their handles.
+/// Orphans that became our children and still run. Ended ones are reaped here; direct children are left to their
+/// handles.
 pub(crate) fn strays() -> Vec<i32> {
-    // The lock is held so that a child being spawned cannot be taken for a stray.
+    // The lock is held so that a child being spawned is not mistaken for a stray.
     let registry = registry::lock();
     registry.strays().into_iter().filter(|pid| !reap(*pid)).collect()
 }
 
-/// True when `pid` is gone.
+/// Returns true when `pid` is gone.
 fn reap(pid: i32) -> bool {
     let mut status = 0;
     // SAFETY: `status` outlives the call; WNOHANG never blocks.

@@ -1,6 +1,6 @@
-//! The arguments of `bwrap`. Everything is unshared; the file system is the machine's, read-only, with what the plan says
-//! mounted on top. `/proc` and `/sys` are read-only under every profile: root owns the kernel's switches in them, and
-//! owning a file needs no capability.
+//! The arguments of `bwrap`. Everything is unshared; the file system is the machine's, read-only where files are
+//! confined, with the mounts of the plan on top. `/proc` and `/sys` are read-only under every profile: root owns the
+//! kernel settings in them, and the owner of a file can write it without capabilities.
 
 use super::plan::{MountPlan, MountState, SandboxMount};
 use super::{FileConfinement, ProcMount, SYS_PATH};
@@ -8,28 +8,28 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What our own program is called inside.
+/// The path of our own program inside the sandbox.
 pub(crate) const INNER: &str = "/dev/.gimlet";
 
 pub(crate) struct BwrapSpec<'a> {
     pub(crate) files: &'a FileConfinement,
     pub(crate) plan: &'a MountPlan,
     pub(crate) proc: ProcMount,
-    /// A file nobody may read.
+    /// A file that cannot be read, mounted over hidden files.
     pub(crate) void: &'a Path,
-    /// Our own program.
+    /// The path of our own program.
     pub(crate) own: &'a Path,
     pub(crate) cwd: &'a Path,
-    /// Descriptor of the system call filter.
+    /// The descriptor of the system call filter.
     pub(crate) filter: i32,
     pub(crate) session: BwrapSession,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BwrapSession {
-    /// Without the terminal.
+    /// Its own session, without the terminal.
     Own,
-    /// With the terminal of whoever started us.
+    /// Our session, with the terminal.
     Shared,
 }
 
@@ -80,7 +80,7 @@ impl BwrapArguments {
         self
     }
 
-    /// `/sys` with all that is mounted below it. What the plan hides there is hidden again.
+    /// Mounts `/sys` with everything below it, then hides again what the plan hides there.
     fn kernel_objects(&mut self, shape: &BwrapSpec<'_>) {
         let sys = Path::new(SYS_PATH);
         if sys.is_dir() {
@@ -104,7 +104,7 @@ impl BwrapArguments {
     }
 }
 
-/// Variables that would change how `bwrap` itself is loaded: they are for the command alone.
+/// True for variables that would change how `bwrap` itself is loaded: only the command may get them.
 pub(crate) fn is_loader_variable(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"LD_")
 }

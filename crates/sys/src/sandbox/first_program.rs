@@ -1,5 +1,5 @@
-//! The first program inside a cage: opens the proxy's port there, hands it out, and becomes the command. A hidden
-//! subcommand of the binary; it reads nothing but its arguments.
+//! The first program inside a sandbox: opens the proxy's port, sends the listening socket out, and executes the
+//! command. It is a hidden subcommand of the binary and reads only its arguments.
 
 use super::{PROXY_PORT, listener_socket};
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
-//! File rules by Landlock, for machines without user namespaces. Landlock only grants: what lies inside a granted directory
-//! cannot be taken out again, so denied paths outside writable places are left out by granting their neighbours, and
-//! those inside writable places stay open (`SandboxBackend::leaves_open` names them). `/proc` and `/sys` are never granted for
-//! writing, also where files are not confined: their neighbours are.
+//! File rules with Landlock, for machines without user namespaces. Landlock can only grant: a part of a granted
+//! directory cannot be denied again. So denied paths outside writable places are left out by granting their neighbours,
+//! and those inside writable places stay open (`SandboxBackend::leaves_open` names them). `/proc` and `/sys` are never
+//! granted for writing, even where files are not confined: only their neighbours are.
 
 use super::plan::{self, MountState};
 use super::{FileConfinement, KERNEL_PATHS, RuleEffect, SandboxRule};
@@ -18,14 +18,14 @@ const READ_DIR: u64 = 1 << 3;
 const REFER: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
 const IOCTL_DEV: u64 = 1 << 15;
-/// Character and block devices cannot be made anywhere.
+/// The right to create character and block devices, which is never granted.
 const MAKE_DEVICES: u64 = (1 << 6) | (1 << 11);
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 const READING: u64 = EXECUTE | READ_FILE | READ_DIR;
-/// What an unconfined command is watched for. Moves between directories must be named: Landlock forbids them otherwise.
+/// The rights that are checked for an unconfined command. Landlock forbids moves between directories unless granted.
 const CHANGING: u64 = WRITE_FILE | TRUNCATE | REFER;
 
-/// Abstract sockets and signals stay inside.
+/// Restricts abstract sockets and signals to processes inside the sandbox.
 const SCOPES: u64 = 0b11;
 
 /// Devices that every program may use.
@@ -45,7 +45,7 @@ struct PathBeneath {
     parent: i32,
 }
 
-/// The version of Landlock in this kernel, when it is on.
+/// The Landlock version of this kernel; `None` when Landlock is off.
 pub(crate) fn version() -> Option<u32> {
     let (query, version_flag): (libc::c_long, libc::c_long) = (0, 1);
     // SAFETY: asking for the version takes no memory.
@@ -55,7 +55,7 @@ pub(crate) fn version() -> Option<u32> {
     u32::try_from(found).ok().filter(|version| *version > 0)
 }
 
-/// A rule set ready to be applied, with every descriptor it needs already resolved.
+/// Builds a rule set that is ready to be applied.
 pub(crate) fn ruleset(files: &FileConfinement, abi: u32) -> io::Result<OwnedFd> {
     let (handled, grants) = match files {
         FileConfinement::Confined(rules) => (handled(abi), grants(rules)),
@@ -96,7 +96,7 @@ fn handled(abi: u32) -> u64 {
 }
 
 fn grants(rules: &[SandboxRule]) -> Vec<(PathBuf, u64)> {
-    // Names can be listed everywhere: that right cannot be left out for a part of a directory either.
+    // Listing names is allowed everywhere: this right cannot be denied for a part of a directory either.
     let mut out = vec![(PathBuf::from("/"), READ_DIR)];
     let hidden: Vec<&Path> = rules
         .iter()
@@ -117,7 +117,7 @@ fn grants(rules: &[SandboxRule]) -> Vec<(PathBuf, u64)> {
     out
 }
 
-/// Grants `access` to `path` and what is below it, but for the files of the kernel.
+/// Grants `access` to `path` and everything below it, except the file systems of the kernel.
 fn writable(path: &Path, access: u64) -> Vec<(PathBuf, u64)> {
     let kernel = KERNEL_PATHS.map(Path::new);
     if kernel.iter().any(|kernel| path.starts_with(kernel)) {
@@ -132,7 +132,7 @@ fn in_writable(rules: &[SandboxRule], path: &Path) -> bool {
     rules.iter().any(|rule| rule.effect == RuleEffect::AllowWrite && path.starts_with(&rule.path) && path != rule.path)
 }
 
-/// Grants `access` to everything in `path` but the hidden.
+/// Grants `access` to everything in `path` except the hidden paths.
 fn open_around(path: &Path, hidden: &[&Path], access: u64, out: &mut Vec<(PathBuf, u64)>) {
     if hidden.contains(&path) {
         return;
@@ -143,7 +143,7 @@ fn open_around(path: &Path, hidden: &[&Path], access: u64, out: &mut Vec<(PathBu
     }
     let Ok(entries) = std::fs::read_dir(path) else { return };
     for entry in entries.filter_map(Result::ok) {
-        // What a link leads to is granted by its own place.
+        // The target of a link is granted where it lies.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             open_around(&entry.path(), hidden, access, out);
         }
@@ -166,15 +166,16 @@ struct CapabilityHeader {
     pid: i32,
 }
 
-/// Gives up every capability for good: root with capabilities reads other processes whatever Landlock says. Allocates nothing.
+/// Drops every capability permanently: root with capabilities could access other processes despite Landlock. Allocates
+/// nothing.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     const VERSION: u32 = 0x2008_0522;
     let unused: libc::c_ulong = 0;
     let header = CapabilityHeader { version: VERSION, pid: 0 };
-    // Effective, permitted and inheritable, twice 32 bits.
+    // Effective, permitted and inheritable, 64 bits each as two 32-bit words.
     let none = [0_u32; 6];
-    // SAFETY: prctl takes integers only; capset reads `header` and `none`, laid out as the kernel expects. The bounding set
-    // can only be emptied by those who have capabilities, so failures there mean that there is nothing to give up.
+    // SAFETY: prctl takes integers only; capset reads `header` and `none`, laid out as the kernel expects. The bounding
+    // set can only be emptied by those who have capabilities, so failures there mean that there is nothing to give up.
     let dropped = unsafe {
         for capability in 0..64 {
             libc::prctl(libc::PR_CAPBSET_DROP, capability, unused, unused, unused);
@@ -185,7 +186,7 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     if dropped == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Applies the set to this thread and all it starts. Allocates nothing: it runs between fork and exec.
+/// Applies the set to this thread and everything it starts. Allocates nothing: it runs between fork and exec.
 pub(crate) fn apply(set: &OwnedFd) -> io::Result<()> {
     let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
     let flags: libc::c_long = 0;

@@ -1,6 +1,6 @@
-//! How the inside of a network namespace is reached: a listening socket made inside belongs to the inside whoever holds it.
-//! The first program in the cage makes one, hands it out through a socket pair, and becomes the command. No relay runs,
-//! and the command itself holds nothing.
+//! Gives us access to the network namespace of a sandbox: a listening socket created inside belongs to that namespace,
+//! whichever process holds it. The first program in the sandbox creates one, sends it out through a socket pair, and
+//! executes the command. No relay process is needed, and the command itself holds no descriptor.
 
 use std::io;
 use std::net::TcpListener;
@@ -14,8 +14,8 @@ pub(crate) fn send_listener(door: BorrowedFd<'_>, listener: &TcpListener) -> io:
     let mut byte = [0_u8; 1];
     let mut control = ControlBuffer([0; 64]);
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    // SAFETY: all-zero is a valid msghdr. The buffers outlive the call; the control buffer is aligned for its header and
-    // large enough for one descriptor, which CMSG_SPACE and CMSG_LEN measure.
+    // SAFETY: all-zero is a valid msghdr. The buffers outlive the call; the control buffer is aligned for its header
+    // and large enough for one descriptor, which CMSG_SPACE and CMSG_LEN measure.
     let sent = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut part;
@@ -32,7 +32,7 @@ pub(crate) fn send_listener(door: BorrowedFd<'_>, listener: &TcpListener) -> io:
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives what `send_listener` sent. `WouldBlock` when nothing is there yet, `UnexpectedEof` when nothing will come.
+/// Receives what `send_listener` sent. `WouldBlock` when nothing was sent yet, `UnexpectedEof` when nothing will be.
 pub(crate) fn receive_listener(door: BorrowedFd<'_>) -> io::Result<TcpListener> {
     let mut byte = [0_u8; 1];
     let mut control = ControlBuffer([0; 64]);

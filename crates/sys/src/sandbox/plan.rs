@@ -1,5 +1,5 @@
-//! From rules to what is mounted where, in order: shallow paths first, so that a narrower rule lies on top of a broader
-//! one. Pure but for asking whether paths exist.
+//! Turns rules into an ordered list of mounts: shallow paths first, so that a narrower rule is mounted over a broader
+//! one. Pure except for checking whether paths exist.
 
 use super::stand_ins::is_missing;
 use super::{RuleEffect, SandboxRule};
@@ -18,18 +18,18 @@ pub(crate) struct SandboxMount {
     pub(crate) path: PathBuf,
     pub(crate) state: MountState,
     pub(crate) is_dir: bool,
-    /// Hidden, but something below it is not.
+    /// The directory is hidden, but something below it is not.
     pub(crate) has_open_parts: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MountPlan {
     pub(crate) mounts: Vec<SandboxMount>,
-    /// Protected, in a writable place, and not there: the first missing part of each path.
+    /// Protected paths in a writable place that do not exist: the first missing part of each.
     pub(crate) absent: Vec<PathBuf>,
 }
 
-/// What the rules say about one path.
+/// The state of one path under the rules.
 pub(crate) fn state(rules: &[SandboxRule], path: &Path) -> MountState {
     if nearest(rules, path, RuleEffect::DenyRead, RuleEffect::AllowRead) == Some(RuleEffect::DenyRead) {
         return MountState::Hidden;
@@ -47,7 +47,8 @@ fn nearest(rules: &[SandboxRule], path: &Path, deny: RuleEffect, allow: RuleEffe
 
 pub(crate) fn plan(rules: &[SandboxRule]) -> MountPlan {
     let mut plan = MountPlan::default();
-    // Whether a path must be a mount of its own, so that it cannot be renamed away with what is protected below it.
+    // The value says whether a path must be a separate mount, so that it and the protected path below it cannot be
+    // renamed.
     let mut wanted: BTreeMap<(usize, PathBuf), bool> = BTreeMap::new();
     for rule in rules {
         let protects = rule.effect == RuleEffect::Protect && parent_is_writable(rules, &rule.path);
@@ -70,7 +71,7 @@ pub(crate) fn plan(rules: &[SandboxRule]) -> MountPlan {
         if !pinned && below.map_or(MountState::ReadOnly, |mount| mount.state) == state {
             continue;
         }
-        // Nothing can be mounted on a link, and what it leads to has a rule of its own.
+        // Nothing can be mounted on a link, and the target of the link has its own rule.
         let Ok(kind) = path.symlink_metadata() else { continue };
         if kind.is_symlink() {
             continue;
@@ -85,7 +86,7 @@ fn want(wanted: &mut BTreeMap<(usize, PathBuf), bool>, path: &Path, pinned: bool
     *wanted.entry((path.components().count(), path.to_path_buf())).or_default() |= pinned;
 }
 
-/// The writable directories between the root of a writable place and `path`.
+/// Pins the writable directories above `path`, up to the root of the writable place.
 fn pin_parents(wanted: &mut BTreeMap<(usize, PathBuf), bool>, rules: &[SandboxRule], path: &Path) {
     for parent in path.ancestors().skip(1) {
         if state(rules, parent) != MountState::Writable {

@@ -1,12 +1,12 @@
-//! Which backends work here, and why the others do not. Trying is the only proof: kernels, containers and security modules
-//! forbid user namespaces in too many ways to ask about.
+//! Finds out which backends work here, and why the others do not. Each is tried: kernels, containers and security
+//! modules forbid user namespaces in too many ways to query them all.
 
 use super::SandboxBackend;
 #[cfg(target_os = "linux")]
 use super::{ProcMount, landlock};
 use std::path::{Path, PathBuf};
 
-/// What the caller asks for.
+/// The requirements of the caller.
 #[derive(Clone, Debug, Default)]
 pub struct BackendRequest {
     /// The administrator's `bwrapPath`.
@@ -17,14 +17,14 @@ pub struct BackendRequest {
     pub only: Option<String>,
 }
 
-/// The backend to use, and what was found about those that were tried before it.
+/// The backend to use (`None` when no backend works), and why the backends tried before it were rejected.
 #[derive(Clone, Debug)]
 pub struct DetectedBackend {
     pub backend: Option<SandboxBackend>,
     pub problems: Vec<String>,
 }
 
-/// Tries the backends, the strongest first. Costs one short process; do it once.
+/// Tries the backends, strongest first. Costs one short process; call it once.
 pub fn detect(wanted: &BackendRequest) -> DetectedBackend {
     let mut problems = Vec::new();
     let backend = candidates(wanted, &mut problems);
@@ -79,7 +79,7 @@ fn bwrap(wanted: &BackendRequest) -> Result<SandboxBackend, String> {
     Err(format!("bwrap: {}{}", why.trim(), hint(&why)))
 }
 
-/// What usually stands behind a refusal.
+/// A note on the usual reason for a refusal.
 #[cfg(target_os = "linux")]
 fn hint(why: &str) -> &'static str {
     let restricted = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);

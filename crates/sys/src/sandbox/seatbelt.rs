@@ -1,5 +1,5 @@
-//! The profile text for `sandbox-exec` on macOS. Later lines win in that language, so rules are written from broad to
-//! narrow, and protection last. Text only: it can be made and tested anywhere.
+//! The profile text for `sandbox-exec` on macOS. In that language later lines win, so rules are written from broad to
+//! narrow, and protection last. This is text only: it can be built and tested on any system.
 
 use super::{FileConfinement, RuleEffect, SandboxProfile, SandboxRule, UnixSockets};
 use std::fmt::Write;
@@ -7,14 +7,14 @@ use std::path::Path;
 
 pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// Where the filtering proxy listens, on this machine's loopback.
+/// The port of the filtering proxy on the loopback interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxProxy {
     Port(u16),
     None,
 }
 
-/// The text to give to `sandbox-exec -p`.
+/// Returns the text for `sandbox-exec -p`.
 pub fn profile(profile: &SandboxProfile, proxy: SandboxProxy) -> String {
     let mut text = String::from("(version 1)\n(allow default)\n");
     network(&mut text, profile, proxy);
@@ -37,7 +37,7 @@ fn network(text: &mut String, profile: &SandboxProfile, proxy: SandboxProxy) {
         UnixSockets::Allowed => text.push_str("(allow network* (remote unix-socket))\n"),
         UnixSockets::Blocked => {}
     }
-    // Other processes stay out of reach.
+    // Other processes are not accessible.
     text.push_str("(deny process-info* (target others))\n(deny signal (target others))\n(deny mach-priv-task-port)\n");
 }
 
@@ -57,7 +57,7 @@ fn files(text: &mut String, rules: &[SandboxRule]) {
             RuleEffect::DenyWrite | RuleEffect::Protect => line(text, "deny", "file-write*", &rule.path),
         }
     }
-    // A folder above a protected path must not be renamed away with it.
+    // The folder above a protected path must not be renamed together with it.
     for parent in rules.iter().filter(|rule| rule.effect == RuleEffect::Protect).filter_map(|rule| rule.path.parent()) {
         writeln!(text, "(deny file-write-unlink (literal {}))", quoted(parent)).ok();
     }
@@ -67,7 +67,7 @@ fn line(text: &mut String, verb: &str, what: &str, path: &Path) {
     writeln!(text, "({verb} {what} (subpath {}))", quoted(path)).ok();
 }
 
-/// A string of the profile language; a path cannot end it.
+/// A string literal of the profile language; no character of the path can end it.
 fn quoted(path: &Path) -> String {
     let mut out = String::from("\"");
     for c in path.to_string_lossy().chars() {

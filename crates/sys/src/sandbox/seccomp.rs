@@ -1,13 +1,13 @@
-//! The system call filter, as a classic BPF program. It allows what it does not name: namespaces and read-only mounts do the
-//! confining, the filter closes what they leave open. Other architectures of the same kernel are refused whole, since
-//! their call numbers mean something else.
+//! The system call filter, as a classic BPF program. It allows every call that it does not name: namespaces and
+//! read-only mounts confine the command, and the filter closes what they leave open. Calls of other architectures of
+//! the same kernel are all refused, since their call numbers have other meanings.
 
 use super::UnixSockets;
 use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InternetAccess {
-    /// Sockets may be made: the network namespace has nobody to talk to but us.
+    /// Sockets may be created: in the network namespace only we can be reached.
     Namespaced,
     Blocked,
 }
@@ -25,7 +25,7 @@ const ARCH: u32 = 0xC000_00B7;
 
 const NR: u32 = 0;
 const ARCH_AT: u32 = 4;
-/// The low half of argument `n`; both architectures are little-endian.
+/// The offset of the low half of argument `n`; both architectures are little-endian.
 const fn argument(n: u32) -> u32 {
     16 + 8 * n
 }
@@ -39,7 +39,7 @@ const EPERM: u32 = RET_ERRNO | libc::EPERM as u32;
 const ENOSYS: u32 = RET_ERRNO | libc::ENOSYS as u32;
 const EAFNOSUPPORT: u32 = RET_ERRNO | libc::EAFNOSUPPORT as u32;
 
-/// Refused with `EPERM`.
+/// Calls that fail with `EPERM`.
 #[rustfmt::skip]
 const REFUSED: &[libc::c_long] = &[
     // Other processes.
@@ -49,7 +49,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_setns, libc::SYS_move_mount,
     libc::SYS_open_tree, libc::SYS_fsopen, libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick, libc::SYS_mount_setattr,
     libc::SYS_open_by_handle_at,
-    // Keys are not kept apart by namespaces.
+    // Namespaces do not separate keys.
     libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl,
     // The kernel and the machine.
     libc::SYS_bpf, libc::SYS_perf_event_open, libc::SYS_userfaultfd, libc::SYS_kexec_load, libc::SYS_init_module,
@@ -57,13 +57,13 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_acct, libc::SYS_quotactl, libc::SYS_fanotify_init,
 ];
 
-/// As if the kernel did not have them: programs fall back to calls that can be judged.
+/// Calls that fail as if the kernel did not have them: programs fall back to calls that the filter can check.
 #[rustfmt::skip]
 const UNKNOWN: &[libc::c_long] = &[
     libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
 ];
 
-/// The program, one instruction after another.
+/// A program under construction.
 #[derive(Default)]
 struct BpfProgram(Vec<libc::sock_filter>);
 
@@ -91,7 +91,8 @@ impl BpfProgram {
         self.ret(action);
     }
 
-    /// `body` for call `nr` only; it must return. The number is loaded before and stays loaded for the other calls.
+    /// Adds `body` for call `nr` only; it must return. The call number is loaded before and stays loaded for other
+    /// calls.
     fn call(&mut self, nr: libc::c_long, body: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         body(&mut inner);
@@ -107,7 +108,7 @@ pub(crate) fn program(shape: SeccompSpec) -> Vec<libc::sock_filter> {
     p.push(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, ARCH, 1, 0);
     p.ret(ENOSYS);
     p.load(NR);
-    // The x32 calls of x86-64 have numbers of their own.
+    // The x32 calls of x86-64 have separate numbers.
     p.push(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0x4000_0000, 0, 1);
     p.ret(ENOSYS);
     for nr in REFUSED {
@@ -128,7 +129,7 @@ pub(crate) fn program(shape: SeccompSpec) -> Vec<libc::sock_filter> {
     });
     p.call(libc::SYS_ioctl, |p| {
         p.load(argument(1));
-        // Typing into the terminal that started us.
+        // These insert input into the terminal that started us.
         p.ret_if(libc::TIOCSTI as u32, EPERM);
         p.ret_if(libc::TIOCLINUX as u32, EPERM);
         p.ret(RET_ALLOW);
@@ -139,7 +140,7 @@ pub(crate) fn program(shape: SeccompSpec) -> Vec<libc::sock_filter> {
     p.0
 }
 
-/// Only families that are confined otherwise: no vsock, packet, bluetooth, kernel crypto, ….
+/// Allows only families that are confined in other ways: no vsock, packet, bluetooth, kernel crypto, ….
 fn sockets(p: &mut BpfProgram, shape: SeccompSpec) {
     p.load(argument(0));
     if shape.internet == InternetAccess::Namespaced {
@@ -153,7 +154,7 @@ fn sockets(p: &mut BpfProgram, shape: SeccompSpec) {
         UnixSockets::Allowed => p.ret_if(libc::AF_UNIX as u32, RET_ALLOW),
         UnixSockets::Blocked => p.ret_if(libc::AF_UNIX as u32, EPERM),
     }
-    // The C library asks for interfaces through the routing protocol, number 0, before it resolves a name.
+    // The C library queries interfaces through the routing protocol, number 0, before it resolves a name.
     p.push(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::AF_NETLINK as u32, 1, 0);
     p.ret(EAFNOSUPPORT);
     p.load(argument(2));
@@ -161,7 +162,7 @@ fn sockets(p: &mut BpfProgram, shape: SeccompSpec) {
     p.ret(EAFNOSUPPORT);
 }
 
-/// A datagram pair could be pointed at any datagram socket of the machine.
+/// Refuses datagram pairs when unix sockets are blocked: one could be connected to any datagram socket of the machine.
 fn pairs(p: &mut BpfProgram, shape: SeccompSpec) {
     if shape.unix_sockets == UnixSockets::Blocked {
         p.load(argument(1));
@@ -171,7 +172,7 @@ fn pairs(p: &mut BpfProgram, shape: SeccompSpec) {
     p.ret(RET_ALLOW);
 }
 
-/// The program as the bytes that `bwrap --seccomp` reads.
+/// The program as bytes for `bwrap --seccomp`.
 pub(crate) fn bytes(program: &[libc::sock_filter]) -> Vec<u8> {
     let mut out = Vec::with_capacity(program.len() * 8);
     for step in program {
@@ -182,13 +183,13 @@ pub(crate) fn bytes(program: &[libc::sock_filter]) -> Vec<u8> {
     out
 }
 
-/// Applies `program` to this thread and all it starts. Allocates nothing: it runs between fork and exec.
+/// Applies `program` to this thread and everything it starts. Allocates nothing: it runs between fork and exec.
 pub(crate) fn apply(program: &[libc::sock_filter]) -> io::Result<()> {
     let unused: libc::c_ulong = 0;
     let on: libc::c_ulong = 1;
     let description = libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the first call only sets a flag; the second reads `description` and the program it points to, both of which
-    // outlive the call.
+    // SAFETY: the first call only sets a flag; the second reads `description` and the program it points to, both of
+    // which outlive the call.
     let applied = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused) == 0
             && libc::prctl(

@@ -1,4 +1,4 @@
-//! Starting a command in its cage.
+//! Starts a command in a sandbox.
 
 #[cfg(target_os = "linux")]
 use super::bwrap::{self, BwrapSession};
@@ -19,22 +19,22 @@ use std::net::TcpListener;
 #[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 
-/// A command in its cage.
+/// A command in a sandbox.
 #[derive(Debug)]
 pub struct SandboxedChild {
     pub child: ChildProcess,
-    /// Where its network comes out; `None` when it has none.
+    /// Yields the proxy's listening socket; `None` when the command has no network.
     pub proxy_door: Option<ProxyDoor>,
-    /// What is due when it has ended.
+    /// What to do when the command has ended.
     pub sweep: SandboxSweep,
 }
 
-/// The way out of a cage's network.
+/// Receives the proxy's listening socket from the network of a sandbox.
 #[derive(Debug)]
 pub struct ProxyDoor(tokio::net::UnixStream);
 
 impl ProxyDoor {
-    /// The socket at which the cage's programs find the proxy, once it is there. Fails when the cage ended first.
+    /// Waits for the socket on which programs in the sandbox reach the proxy. Fails when the sandbox ended first.
     pub async fn listener(self) -> io::Result<TcpListener> {
         #[cfg(target_os = "linux")]
         {
@@ -57,7 +57,7 @@ impl ProxyDoor {
 }
 
 /// Starts `spec` under `profile`. Must be called inside the runtime, on a thread that lives as long as the command: the
-/// cage ends with the thread that made it.
+/// sandbox ends with the thread that created it.
 #[cfg(target_os = "linux")]
 pub fn spawn(backend: &SandboxBackend, profile: &SandboxProfile, spec: SpawnSpec) -> io::Result<SandboxedChild> {
     match backend {
@@ -117,7 +117,7 @@ fn in_bwrap(
     args.push(std::mem::replace(&mut spec.program, program.into()));
     args.append(&mut spec.args);
     spec.args = args;
-    // A cage that cannot be built must not have its own directory in a place the command removed.
+    // `bwrap` itself starts in `/`: the directory of the command may have been removed.
     spec.cwd = PathBuf::from("/");
     let sweep = SandboxSweep::new(&profile.private, profile.removed_if_made.clone(), &[], stand_ins);
     let child = process::spawn_prepared(spec, process::ChildPreparation::Inherit(vec![filter, inside.into()]))?;
@@ -157,7 +157,7 @@ fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {
     fd.as_raw_fd()
 }
 
-/// A descriptor from which `bytes` can be read; they fit into a pipe.
+/// A descriptor from which `bytes` can be read; they must fit into a pipe.
 #[cfg(target_os = "linux")]
 fn through_pipe(bytes: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
     use std::io::Write;
@@ -166,7 +166,7 @@ fn through_pipe(bytes: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
     Ok(reader.into())
 }
 
-/// A file that nobody may read, to put in the place of hidden ones.
+/// Creates the file that cannot be read and is mounted over hidden files.
 #[cfg(target_os = "linux")]
 fn unreadable_file(private: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::OpenOptionsExt;

@@ -1,5 +1,5 @@
-//! Stand-ins for protected paths that do not exist: something must be there to mount on. They are empty directories, which
-//! git does not see, and are gone when the last command that needs them has ended. One left behind by a crash is
+//! Stand-ins for protected paths that do not exist: a mount needs an existing path. They are empty directories, which
+//! git ignores, and are removed when the last command that needs them has ended. One left behind by a crash is
 //! recognised by its mode and removed by the next command.
 
 use crate::sync::{Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 const MODE: u32 = 0o555;
 
-/// How many running commands need each.
+/// How many running commands need each stand-in.
 static IN_USE: LazyLock<Mutex<BTreeMap<PathBuf, usize>>> = LazyLock::new(Mutex::default);
 
 fn in_use() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
@@ -23,7 +23,7 @@ fn in_use() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
 pub(crate) struct StandIns(Vec<PathBuf>);
 
 impl StandIns {
-    /// What could not be made is left out: where we cannot make it, neither can the command.
+    /// Leaves out paths that could not be created: where we cannot create them, neither can the command.
     pub(crate) fn make(paths: &[PathBuf]) -> Self {
         let mut used = in_use();
         let made = paths.iter().filter(|path| {
@@ -49,14 +49,14 @@ impl Drop for StandIns {
             *count -= 1;
             if *count == 0 {
                 used.remove(path);
-                // Fails when somebody put something there meanwhile, which is theirs.
+                // Fails when something was put there meanwhile; that is kept.
                 std::fs::remove_dir(path).ok();
             }
         }
     }
 }
 
-/// Whether a path is missing, or is a stand-in: of a running command, or left behind.
+/// True when a path is missing, or is a stand-in of a running command or one left behind.
 pub(crate) fn is_missing(path: &Path) -> bool {
     let Ok(meta) = path.symlink_metadata() else { return true };
     if !meta.is_dir() || meta.mode() & 0o7777 != MODE || meta.uid() != crate::uid() {
@@ -65,7 +65,7 @@ pub(crate) fn is_missing(path: &Path) -> bool {
     if in_use().contains_key(path) {
         return true;
     }
-    // An empty directory nobody may write to is of no use to anyone but us.
+    // An empty directory that nobody may write to is a stand-in that was left behind.
     std::fs::remove_dir(path).is_ok()
 }
 

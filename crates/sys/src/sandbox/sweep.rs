@@ -1,6 +1,6 @@
-//! After a command: what it must not have made is moved aside, what it must not have changed is put back. This is the second
-//! line behind mounts, and the only one where a backend cannot close a path. Nothing is deleted: what is taken away goes
-//! to our private directory, and a path that has become a link is never written through.
+//! Runs after a command: moves aside what the command must not have created, and restores what it must not have
+//! changed. It supports the mounts, and is the only protection where a backend cannot close a path. Nothing is deleted:
+//! what is taken away goes to our private directory, and a path that has become a link is never written through.
 
 use super::stand_ins::StandIns;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// More than this is not remembered, only watched.
+/// In bytes. Larger files are not saved, so changes of their content are not noticed.
 const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_ENTRIES: usize = 500;
 
@@ -20,18 +20,18 @@ enum SavedNode {
         bytes: Vec<u8>,
     },
     Link(PathBuf),
-    /// A pipe, or too large.
+    /// A special file, or one too large to save.
     Other,
 }
 
 type SavedTree = BTreeMap<PathBuf, SavedNode>;
 
-/// What is due when the command has ended.
+/// What to do when the command has ended.
 #[derive(Debug, Default)]
 pub struct SandboxSweep {
-    /// Missing before, and to stay so.
+    /// Paths that were missing before and must stay missing.
     absent: Vec<PathBuf>,
-    /// To be as they were.
+    /// Paths that must be as they were.
     protected: Vec<(PathBuf, SavedTree)>,
     private: PathBuf,
     stand_ins: StandIns,
@@ -44,7 +44,7 @@ impl SandboxSweep {
         Self { absent, protected: kept, private: private.to_path_buf(), stand_ins }
     }
 
-    /// Puts things right and says what was wrong. Blocking; every process of the command must be gone.
+    /// Undoes forbidden changes and returns a message for each. Blocking; every process of the command must be gone.
     pub fn finish(self) -> Vec<String> {
         drop(self.stand_ins);
         let mut found = Vec::new();
@@ -100,7 +100,7 @@ fn set_aside(path: &Path, private: &Path) -> std::io::Result<PathBuf> {
     if std::fs::rename(path, &to).is_ok() {
         return Ok(to);
     }
-    // Another file system: within the directory it stands in, under a name that means nothing.
+    // Another file system: rename it within its directory, to a name without meaning.
     let to = path.with_file_name(format!("{}.blocked-{}", name.trim_start_matches('.'), crate::id::base36(6)));
     std::fs::rename(path, &to).map(|()| to)
 }
@@ -113,7 +113,7 @@ fn put_back(path: &Path, before: &SavedTree, private: &Path) -> std::io::Result<
     if path.symlink_metadata().is_ok() {
         set_aside(path, private)?;
     }
-    // Sorted, so that directories come before what is in them.
+    // Sorted, so that directories come before their contents.
     for (path, node) in before {
         match node {
             SavedNode::Dir => std::fs::create_dir_all(path)?,

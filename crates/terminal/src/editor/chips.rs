@@ -1,10 +1,10 @@
-//! Chips: short labels in the prompt that stand for pasted text or images. The label is part of the text; what it stands
-//! for is kept here. A label whose content is unknown is plain text and is never expanded.
+//! Chips: short labels in the prompt that represent pasted text or images. The label is part of the text; its content
+//! is kept here. A label without known content is plain text and is never expanded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Longer pastes become a chip.
+/// Pastes with more characters or more line breaks than this become a chip.
 const LONG_CHARS: usize = 800;
 const LONG_BREAKS: usize = 2;
 
@@ -47,7 +47,7 @@ impl ChipSet {
         self.by_label.is_empty()
     }
 
-    /// Numbers go on counting: an earlier label must not come to mean something else.
+    /// Forgets all chips. The numbering continues, so that an earlier label never gets another content.
     pub fn clear(&mut self) {
         self.by_label.clear();
     }
@@ -76,12 +76,12 @@ impl ChipSet {
         found
     }
 
-    /// The chip that `at` is inside of, not at its edges.
+    /// The chip that contains `at`, edges excluded.
     pub fn around(&self, text: &str, at: usize) -> Option<Range<usize>> {
         self.find(text).into_iter().map(|(range, _)| range).find(|range| range.start < at && at < range.end)
     }
 
-    /// Extended so that it cuts no chip.
+    /// Extends `range` so that it does not cut a chip.
     pub fn widen(&self, text: &str, range: Range<usize>) -> Range<usize> {
         if range.is_empty() {
             return range;
@@ -95,7 +95,7 @@ impl ChipSet {
         })
     }
 
-    /// Text chips replaced by what they stand for; images stay as labels.
+    /// Replaces text chips with their content; images stay as labels.
     pub fn expand(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
@@ -115,7 +115,7 @@ impl ChipSet {
         self.find(text).into_iter().map(|(range, chip)| (text[range].to_owned(), chip.clone())).collect()
     }
 
-    /// Puts chips back that were taken out with their text.
+    /// Adds chips that were removed together with their text.
     pub fn restore(&mut self, chips: Vec<(String, Chip)>) {
         self.by_label.extend(chips);
     }

@@ -1,4 +1,4 @@
-//! The rows of a text at some width, and the way between offsets and places on the screen.
+//! The rows of a text at a given width, and conversion between byte offsets and screen positions.
 
 use crate::text::{self, cluster_width, wrap};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 #[derive(Clone, Debug)]
 pub struct EditorLayout {
-    /// Byte ranges; blanks at a break belong to no row.
+    /// Byte ranges of the rows; blanks at a break belong to no row.
     pub rows: Vec<Range<usize>>,
 }
 
@@ -21,14 +21,14 @@ impl EditorLayout {
         Self { rows }
     }
 
-    /// Row and column of an offset.
+    /// Row and column of a byte offset.
     pub fn position(&self, text: &str, at: usize) -> (usize, usize) {
         let row = self.rows.partition_point(|range| range.start <= at).saturating_sub(1);
         let range = &self.rows[row];
         (row, text::width(&text[range.start..at.min(range.end)]))
     }
 
-    /// The offset nearest to a place; `None` when there is no such row.
+    /// The byte offset nearest to a position; `None` when the row does not exist.
     pub fn offset(&self, text: &str, row: usize, column: usize) -> Option<usize> {
         let range = self.rows.get(row)?;
         let mut used = 0;

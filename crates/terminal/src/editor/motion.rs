@@ -1,4 +1,4 @@
-//! Where words, lines and graphemes begin. Pure functions over a text and an offset.
+//! Boundaries of words, lines and graphemes. Pure functions over a text and a byte offset.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -22,7 +22,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// To the start of the word before `at`.
+/// The start of the word before `at`.
 pub fn word_left(text: &str, at: usize) -> usize {
     let mut seen_word = false;
     for (index, c) in text[..at].char_indices().rev() {
@@ -35,7 +35,7 @@ pub fn word_left(text: &str, at: usize) -> usize {
     0
 }
 
-/// To the end of the word after `at`.
+/// The end of the word after `at`.
 pub fn word_right(text: &str, at: usize) -> usize {
     let mut seen_word = false;
     for (index, c) in text[at..].char_indices() {
@@ -48,7 +48,7 @@ pub fn word_right(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// Back over blanks, then over everything that is not blank.
+/// The start of the text between blanks before `at`, skipping blanks first.
 pub fn big_word_left(text: &str, at: usize) -> usize {
     let mut seen_word = false;
     for (index, c) in text[..at].char_indices().rev() {

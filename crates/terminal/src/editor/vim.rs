@@ -1,5 +1,6 @@
-//! Vim keys. A state of its own beside the editor, so that mode, register and cursor survive whatever covers the prompt.
-//! Inserting is left to the usual keys; here are the normal and visual modes. A key that means nothing is swallowed there.
+//! Vim keys. Their state is separate from the editor, so that mode, register and cursor survive while something covers
+//! the prompt. Insert mode uses the usual keys; this module implements the normal and visual modes, where unknown keys
+//! are ignored.
 
 mod objects;
 
@@ -38,7 +39,7 @@ enum VimOperator {
     Outdent,
 }
 
-/// Whether whole lines are meant.
+/// Whether a register or range consists of characters or of whole lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum VimShape {
     #[default]
@@ -49,20 +50,20 @@ enum VimShape {
 #[derive(Clone, Debug, Default)]
 pub struct Vim {
     mode: VimMode,
-    /// Keys of a command that is not complete.
+    /// Keys of an incomplete command.
     pending: String,
     register: (String, VimShape),
     find: Option<CharFind>,
-    /// Where a visual selection began.
+    /// The start of a visual selection.
     anchor: usize,
-    /// The last change, to be repeated.
+    /// The keys of the last change, for `.`.
     last: String,
-    /// What was typed after it, in insert mode.
+    /// The text typed after it in insert mode.
     typed: String,
     repeating: bool,
 }
 
-/// What is to be done with a key.
+/// Whether a key was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyHandling {
     Yes,
@@ -70,14 +71,14 @@ pub enum KeyHandling {
     No,
 }
 
-/// How far the pending keys are understood.
+/// The result of parsing the pending keys.
 enum VimParse {
     Complete,
     Incomplete,
     Nonsense,
 }
 
-/// Where a motion leads, and whether the place itself belongs to it.
+/// The target of a motion, and whether the motion includes the character there.
 struct MotionTarget {
     at: usize,
     inclusive: bool,
@@ -89,12 +90,12 @@ impl Vim {
         self.mode
     }
 
-    /// In normal mode, with no command begun.
+    /// True in normal mode without a pending command.
     pub fn is_idle(&self) -> bool {
         self.mode == VimMode::Normal && self.pending.is_empty()
     }
 
-    /// The selection, as a range of the text.
+    /// The visual selection as a range of the text; `None` outside the visual modes.
     pub fn selection(&self, editor: &Editor) -> Option<Range<usize>> {
         match self.mode {
             VimMode::Insert | VimMode::Normal => None,
@@ -109,7 +110,7 @@ impl Vim {
         }
     }
 
-    /// Everything was sent or cleared: a new prompt starts by inserting.
+    /// Called when the prompt was sent or cleared: the next prompt starts in insert mode.
     pub fn reset(&mut self) {
         self.mode = VimMode::Insert;
         self.pending.clear();
@@ -131,7 +132,7 @@ impl Vim {
                 self.pending.clear();
                 let selecting = self.mode != VimMode::Normal;
                 self.mode = VimMode::Normal;
-                // Nothing to leave: the key has its usual meaning.
+                // In normal mode Esc has its usual meaning.
                 return if selecting { KeyHandling::Yes } else { KeyHandling::No };
             }
             KeyCode::Char(c) if key.mods.is_none() => c,
@@ -202,7 +203,7 @@ impl Vim {
         VimParse::Complete
     }
 
-    /// Remembers what `.` repeats.
+    /// Records the keys that `.` repeats.
     fn record_change(&mut self, keys: &str) {
         if !self.repeating {
             keys.clone_into(&mut self.last);
@@ -302,7 +303,7 @@ impl Vim {
             let Some(range) = object(text, from, first, kind) else { return VimParse::Nonsense };
             (range, VimShape::Chars)
         } else {
-            // Changing a word leaves the blank behind it.
+            // `cw` does not change the blank after the word.
             let rest = match (operator, first) {
                 (VimOperator::Change, 'w') => "e",
                 (VimOperator::Change, 'W') => "E",
@@ -497,7 +498,7 @@ impl Vim {
     }
 }
 
-/// Forward finds take the place itself.
+/// Forward searches include the character they find.
 fn found(find: CharFind, at: usize) -> MotionTarget {
     MotionTarget { at, inclusive: find.is_forward(), shape: VimShape::Chars }
 }
@@ -536,7 +537,7 @@ fn ordered(a: usize, b: usize) -> (usize, usize) {
     (a.min(b), a.max(b))
 }
 
-/// A leading number; a zero by itself is a motion.
+/// Splits off a leading count; a leading zero is a motion.
 fn count(keys: &str) -> (Option<usize>, &str) {
     let digits = keys.len() - keys.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     if digits == 0 || keys.starts_with('0') {
@@ -545,12 +546,12 @@ fn count(keys: &str) -> (Option<usize>, &str) {
     (keys[..digits].parse::<usize>().ok().map(|n| n.clamp(1, 999)), &keys[digits..])
 }
 
-/// Whole lines around two places, without the break after the last.
+/// Whole lines from one position to another, without the line break after the last.
 fn lines(text: &str, from: usize, to: usize) -> Range<usize> {
     motion::line_start(text, from)..motion::line_end(text, to)
 }
 
-/// Lines with the break that goes with them.
+/// Extends a range of lines by one line break: the one after it or, at the end of the text, the one before it.
 fn with_break(text: &str, range: Range<usize>) -> Range<usize> {
     if range.end < text.len() {
         range.start..range.end + 1
@@ -561,7 +562,7 @@ fn with_break(text: &str, range: Range<usize>) -> Range<usize> {
     }
 }
 
-/// What lies between here and where a motion leads.
+/// The range between the cursor and the target of a motion.
 fn span(text: &str, from: usize, target: &MotionTarget) -> (Range<usize>, VimShape) {
     let (start, end) = ordered(from, target.at);
     match target.shape {

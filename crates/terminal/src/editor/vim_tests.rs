@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Types `keys` in normal mode into `text` with the cursor at its start; `<` stands for Esc.
+/// Types `keys` in normal mode with the cursor at the start of `text`; U+001B is the Esc key.
 fn after(text: &str, keys: &str) -> (String, usize, VimMode) {
     let mut editor = Editor::new();
     editor.set(text);

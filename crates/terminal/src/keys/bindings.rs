@@ -1,11 +1,11 @@
-//! What keys do. One table of actions with their defaults; `keybindings.json` changes it. A bad entry is a warning and
-//! changes nothing else. Ctrl+C, Ctrl+D and Ctrl+M cannot be rebound.
+//! Key bindings. One table lists all actions with their default keys; `keybindings.json` changes it. An invalid entry
+//! causes a warning and has no other effect. Ctrl+C, Ctrl+D and Ctrl+M cannot be rebound.
 
 use super::names::{parse_chord, show_chord};
 use super::{KeyCode, KeyMods, KeyPress};
 use serde::Deserialize;
 
-/// Where a binding counts. The order is that of the specification.
+/// Where a binding applies, in the order of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyContext {
     Global,
@@ -55,7 +55,7 @@ impl KeyContext {
 
 macro_rules! actions {
     ($($variant:ident $name:literal $context:ident [$($keys:literal),*] $help:literal;)*) => {
-        /// What a key can do.
+        /// An action that a key can trigger.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum KeyAction { $($variant),* }
 
@@ -159,11 +159,11 @@ struct KeyBinding {
 
 #[derive(Clone, Debug)]
 pub struct KeyBindings {
-    /// Later ones win.
+    /// Later entries win.
     all: Vec<KeyBinding>,
 }
 
-/// What the keys pressed so far mean.
+/// The meaning of the keys pressed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindingMatch {
     KeyAction(KeyAction),
@@ -196,7 +196,7 @@ impl Default for KeyBindings {
 }
 
 impl KeyBindings {
-    /// The defaults changed by a `keybindings.json`, and what is wrong with it.
+    /// The default bindings changed by a `keybindings.json`, and warnings about its invalid entries.
     pub fn parse(json: &str) -> (Self, Vec<String>) {
         let mut bindings = Self::default();
         let mut warnings = Vec::new();
@@ -243,7 +243,7 @@ impl KeyBindings {
         Ok(())
     }
 
-    /// What `keys` mean where these contexts are active, the first one counting most.
+    /// The meaning of `keys` while these contexts are active; earlier contexts win.
     pub fn find(&self, contexts: &[KeyContext], keys: &[KeyPress]) -> BindingMatch {
         for context in contexts {
             let here = || self.all.iter().rev().filter(|binding| binding.context == *context);
@@ -257,12 +257,13 @@ impl KeyBindings {
         BindingMatch::None
     }
 
-    /// Every way to an action.
+    /// All key chords of an action.
     pub fn all_keys_of(&self, action: KeyAction) -> Vec<String> {
         self.all.iter().filter(|binding| binding.action == action).map(|binding| show_chord(&binding.keys)).collect()
     }
 
-    /// The keys of an action, for hints; the user's own come first.
+    /// One key chord of an action, for hints; the user's bindings are preferred to the defaults. `None` when it has
+    /// none.
     pub fn keys_of(&self, action: KeyAction) -> Option<String> {
         let own = self.all.iter().rev().find(|binding| {
             let text = show_chord(&binding.keys);

@@ -1,32 +1,32 @@
-//! From bytes to inputs. The result does not depend on how the bytes were split. Understood are legacy sequences, the
-//! kitty protocol and modifyOtherKeys; mouse reports and key releases are swallowed. A sequence that is not understood is
-//! dropped as a whole and never shows up as text.
+//! Decodes bytes into inputs. The result does not depend on how the bytes were split. Supports legacy sequences, the
+//! kitty protocol and modifyOtherKeys; ignores mouse reports and key releases. An unknown sequence is dropped as a
+//! whole and never appears as text.
 //!
-//! Two things need time: a lone escape byte is the Esc key only when nothing follows, and a paste whose end marker got
-//! lost ends when nothing more comes. The caller waits `patience()` and then calls `settle()`.
+//! Two cases depend on time: a lone escape byte is the Esc key only if nothing follows, and a paste whose end marker
+//! was lost ends when no more bytes arrive. The caller waits for `flush_delay()` and then calls `flush()`.
 
 use super::{FocusChange, KeyCode, KeyMods, KeyPress, TerminalInput};
 use std::time::Duration;
 
-/// After a lone escape, which may be the key.
+/// Wait after a lone escape byte, which may be the Esc key.
 const ESCAPE_WAIT: Duration = Duration::from_millis(40);
-/// After the beginning of a sequence, which no hand types: over a slow line the rest may come late.
+/// Wait after the beginning of a sequence, which nobody types: over a slow line the rest may be late.
 const SEQUENCE_WAIT: Duration = Duration::from_millis(250);
 const PASTE_WAIT: Duration = Duration::from_secs(1);
-/// Longer sequences are garbage.
+/// Longer sequences, in bytes, are dropped.
 const SEQUENCE_LIMIT: usize = 4_096;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Default)]
 pub struct InputDecoder {
     pending: Vec<u8>,
-    /// The text of a bracketed paste so far.
+    /// The text of an unfinished bracketed paste.
     paste: Option<Vec<u8>>,
 }
 
-/// How far the beginning of the pending bytes could be read.
+/// The result of reading the beginning of the pending bytes.
 enum DecodeStep {
-    /// This many bytes are done.
+    /// This many bytes were read; `None` when they are no input.
     Done(usize, Option<TerminalInput>),
     PasteBegins(usize),
     /// More bytes are needed.
@@ -45,7 +45,7 @@ impl InputDecoder {
         inputs
     }
 
-    /// How long to wait for more before `settle`; `None` when nothing is pending.
+    /// How long to wait for more bytes before calling `flush`; `None` when nothing is pending.
     pub fn flush_delay(&self) -> Option<Duration> {
         if self.paste.is_some() {
             Some(PASTE_WAIT)
@@ -58,7 +58,7 @@ impl InputDecoder {
         }
     }
 
-    /// Nothing more came: what is pending is taken as it stands.
+    /// Decodes the pending bytes without waiting for more.
     pub fn flush(&mut self) -> Vec<TerminalInput> {
         let mut inputs = Vec::new();
         if let Some(mut paste) = self.paste.take() {
@@ -68,7 +68,7 @@ impl InputDecoder {
         }
         match self.pending.first() {
             Some(0x1b) if self.pending.len() == 1 => inputs.push(TerminalInput::Key(KeyPress::plain(KeyCode::Escape))),
-            // Alt with a bracket: an introducer that nothing follows.
+            // Alt and `[` or similar: a sequence introducer that nothing follows.
             Some(0x1b) if self.pending.len() == 2 => {
                 inputs.push(TerminalInput::Key(KeyPress::alt(self.pending[1] as char)));
             }
@@ -83,7 +83,7 @@ impl InputDecoder {
             if self.paste.is_some() && !self.drain_paste(inputs) {
                 return;
             }
-            // One removal for all that was read: a burst of keys stays linear.
+            // Removes all bytes that were read at once, so that many keys take linear time.
             let mut at = 0;
             loop {
                 match read(&self.pending[at..]) {
@@ -106,7 +106,7 @@ impl InputDecoder {
         }
     }
 
-    /// `false` when the end of the paste has not come yet.
+    /// Returns `false` when the end of the paste has not arrived yet.
     fn drain_paste(&mut self, inputs: &mut Vec<TerminalInput>) -> bool {
         let Some(paste) = &mut self.paste else { return true };
         if let Some(at) = find(&self.pending, PASTE_END) {
@@ -116,7 +116,7 @@ impl InputDecoder {
             self.paste = None;
             return true;
         }
-        // Keep what may be the beginning of the end marker.
+        // Keeps bytes that may be the beginning of the end marker.
         let keep = (1..PASTE_END.len().min(self.pending.len() + 1)).rev().find(|n| {
             let tail = &self.pending[self.pending.len() - n..];
             PASTE_END.starts_with(tail)
@@ -132,7 +132,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
 }
 
-/// Terminals send line ends as carriage returns.
+/// Converts line ends to `\n`; terminals send them as carriage returns.
 fn pasted(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -153,7 +153,7 @@ fn read(bytes: &[u8]) -> DecodeStep {
     }
 }
 
-/// One character: its length and, when it is valid, itself. `None` when bytes are missing.
+/// The length of one character, and the character if it is valid. `None` when bytes are missing.
 fn read_char(bytes: &[u8]) -> Option<(usize, Option<char>)> {
     let len = match bytes[0] {
         0xc2..=0xdf => 2,
@@ -185,7 +185,7 @@ fn control(byte: u8) -> KeyPress {
 fn read_escape(bytes: &[u8]) -> DecodeStep {
     match bytes.get(1) {
         None => DecodeStep::Wait,
-        // Esc, then the beginning of something else.
+        // The Esc key, followed by another sequence.
         Some(0x1b) => DecodeStep::Done(1, Some(TerminalInput::Key(KeyPress::plain(KeyCode::Escape)))),
         Some(b'[') => read_csi(bytes),
         Some(b'O') => match bytes.get(2) {
@@ -227,11 +227,11 @@ fn read_string(bytes: &[u8]) -> DecodeStep {
                 return match bytes.get(at + 1) {
                     None => DecodeStep::Wait,
                     Some(b'\\') => DecodeStep::Done(at + 2, report(&bytes[1..at])),
-                    // Something else begins: the string was never closed.
+                    // Another sequence begins: this one was never terminated.
                     Some(_) => DecodeStep::Done(at, None),
                 };
             }
-            // A person typed alt and a bracket, then text.
+            // The user typed alt and a bracket, then text.
             0x0d | 0x03 if at < SEQUENCE_LIMIT => return DecodeStep::Done(at, None),
             _ => {}
         }
@@ -261,7 +261,7 @@ fn read_csi(bytes: &[u8]) -> DecodeStep {
             None => return DecodeStep::Wait,
             Some(0x20..=0x3f) => at += 1,
             Some(0x40..=0x7e) => break,
-            // No part of a sequence: it was cut off.
+            // This byte cannot be part of a sequence: the sequence was cut off.
             Some(_) => return DecodeStep::Done(at, None),
         }
     }
@@ -271,7 +271,7 @@ fn read_csi(bytes: &[u8]) -> DecodeStep {
         (b"200", b'~') => DecodeStep::PasteBegins(len),
         (b"", b'I') => DecodeStep::Done(len, Some(TerminalInput::Focus(FocusChange::Gained))),
         (b"", b'O') => DecodeStep::Done(len, Some(TerminalInput::Focus(FocusChange::Lost))),
-        // An old mouse report: three more bytes.
+        // A legacy mouse report: three more bytes follow.
         (b"", b'M') => {
             if bytes.len() < len + 3 {
                 DecodeStep::Wait
@@ -288,7 +288,7 @@ fn read_csi(bytes: &[u8]) -> DecodeStep {
     }
 }
 
-/// `1;mods A` and alike.
+/// `1;mods A` and similar.
 fn lettered(body: &[u8], last: u8) -> Option<TerminalInput> {
     let code = letter_key(last)?;
     let params = CsiParams::read(body);
@@ -339,7 +339,7 @@ fn kitty(body: &[u8]) -> Option<TerminalInput> {
         return None;
     }
     let mods = params.mods();
-    // The terminal knows the keyboard: what shift makes of the key is its business.
+    // The terminal knows the keyboard layout, so its shifted character is used.
     if mods.shift
         && !mods.ctrl
         && !mods.alt
@@ -372,7 +372,7 @@ fn named(code: u32, mods: KeyMods) -> Option<TerminalInput> {
         57423 => KeyCode::Home,
         57424 => KeyCode::End,
         57426 => KeyCode::Delete,
-        // Modifier, lock and media keys by themselves.
+        // Modifier, lock and media keys pressed alone.
         0xe000..=0xf8ff => return None,
         _ => KeyCode::Char(char::from_u32(code).filter(|c| !c.is_control())?),
     };
@@ -408,7 +408,7 @@ impl CsiParams {
         let bits = self.0[1].0.unwrap_or(1).saturating_sub(1);
         KeyMods {
             shift: bits & 1 != 0,
-            // Meta counts as alt; super is the command key.
+            // Meta is treated as alt; super is the command key.
             alt: bits & (2 | 32) != 0,
             ctrl: bits & 4 != 0,
             command: bits & 8 != 0,

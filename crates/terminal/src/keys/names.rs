@@ -1,4 +1,4 @@
-//! Keys as people write them: `ctrl+shift+a`, `alt+enter`, `ctrl+x ctrl+k`.
+//! Key names as users write them: `ctrl+shift+a`, `alt+enter`, `ctrl+x ctrl+k`.
 
 use super::{KeyCode, KeyMods, KeyPress};
 use std::fmt;
@@ -33,7 +33,7 @@ impl fmt::Display for KeyPress {
     }
 }
 
-/// One key, or `None` when the name means nothing.
+/// Parses one key; `None` when the name is unknown.
 pub(super) fn parse_key(text: &str) -> Option<KeyPress> {
     let mut mods = KeyMods::NONE;
     let mut rest = text;
@@ -50,7 +50,7 @@ pub(super) fn parse_key(text: &str) -> Option<KeyPress> {
     }
     let mut chars = rest.chars();
     if let (Some(c), None) = (chars.next(), chars.next()) {
-        // With other modifiers a capital is just a way of writing.
+        // With modifiers, a capital letter means the same as a small one.
         let c = if mods.is_none() { c } else { super::lower(c) };
         return Some(KeyPress::new(KeyCode::Char(c), mods));
     }
@@ -78,13 +78,13 @@ fn parse_code(name: &str) -> Option<KeyCode> {
     })
 }
 
-/// A chord: keys separated by blanks.
+/// Parses a chord: keys separated by blanks.
 pub(super) fn parse_chord(text: &str) -> Option<Vec<KeyPress>> {
     let keys: Option<Vec<KeyPress>> = text.split_whitespace().map(parse_key).collect();
     keys.filter(|keys| !keys.is_empty())
 }
 
-/// As shown in hints: `ctrl+x ctrl+k`.
+/// A chord as shown in hints: `ctrl+x ctrl+k`.
 pub(super) fn show_chord(keys: &[KeyPress]) -> String {
     keys.iter().map(KeyPress::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Tables: side by side when they fit, else one `header: value` line per cell.
+//! Tables: columns side by side if they fit, otherwise one `header: value` line per cell.
 
 use crate::style::{StyledLine, TextStyle};
 use crate::theme::{Theme, ThemeToken};

@@ -1,7 +1,7 @@
-//! The merged output of one command, in bounded memory: the beginning (as much as may be shown inline), the last
-//! 32 KiB, and, once it is longer than that or belongs to a background task, a file. Secrets are masked and NULs
-//! dropped on the way in, so that nothing behind it, the file included, ever holds one.
-//! The file is capped: past the cap the middle is left out and the end is appended when the command is over.
+//! The merged output of one command, in bounded memory: the beginning (as much as may be shown inline), at least
+//! the last 32 KiB, and a file once the output is longer than that or belongs to a background task. Secrets are
+//! masked and NULs are dropped before anything is stored, so memory and file never contain a secret. The file is
+//! capped: past the cap the middle is left out and the end is appended when the command is over.
 
 use crate::spill;
 use permission::mask;
@@ -10,18 +10,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const TAIL_BYTES: usize = 32 * 1024;
-/// Bytes gathered before a write, while nobody watches the file.
+/// Bytes collected before a write, while nobody watches the file.
 const WRITE_BYTES: usize = 256 * 1024;
-/// What is told of an output that could not be saved.
+/// Bytes of the end of an output that are reported when the output could not be saved.
 const END_BYTES: usize = 1_500;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CaptureLimits {
-    /// Characters that may be shown inline.
+    /// Most characters that may be shown inline.
     pub(crate) inline_chars: usize,
-    /// Longest file.
+    /// Longest output file, in bytes.
     pub(crate) file_bytes: u64,
-    /// A command that prints more than this is killed.
+    /// A command that prints more bytes than this is killed.
     pub(crate) kill_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct OutputCapture {
     limits: CaptureLimits,
     head: Vec<u8>,
     head_chars: usize,
-    /// What came after `head`, or the end of it.
+    /// Output after `head`, or the end of it.
     tail: Vec<u8>,
     total: u64,
     sink: OutputSink,
@@ -44,7 +44,7 @@ pub(crate) struct OutputCapture {
     mask: mask::MaskingStream,
 }
 
-/// A file that holds both ends of an output and not its middle, in bytes.
+/// Sizes, in bytes, for a file that contains both ends of an output but not its middle.
 #[derive(Clone, Copy, Debug)]
 struct OutputGap {
     first: u64,
@@ -54,7 +54,7 @@ struct OutputGap {
 
 #[derive(Debug)]
 enum OutputSink {
-    /// Nothing is written; this is where it would go.
+    /// Nothing was written yet; the path is the file that would be created.
     Unopened(PathBuf),
     Open {
         file: File,
@@ -62,7 +62,7 @@ enum OutputSink {
         written: u64,
         watched: bool,
     },
-    /// Writing failed: the rest of the output is counted but not kept.
+    /// Writing failed: the rest of the output is counted but not stored in a file.
     Broken {
         path: PathBuf,
         error: String,
@@ -70,7 +70,7 @@ enum OutputSink {
 }
 
 impl OutputCapture {
-    /// `path` is created only when the output outgrows memory.
+    /// Creates a capture; the file at `path` is created only when the output outgrows memory.
     pub(crate) fn new(limits: CaptureLimits, path: PathBuf) -> Self {
         Self {
             limits,
@@ -85,7 +85,7 @@ impl OutputCapture {
         }
     }
 
-    /// Hides what `mask` knows in everything that comes.
+    /// Masks the secrets that `mask` knows in all further output.
     pub(crate) fn with_mask(mut self, mask: mask::MaskingStream) -> Self {
         self.mask = mask;
         self
@@ -137,7 +137,7 @@ impl OutputCapture {
         bytes.len()
     }
 
-    /// The output is longer than may be shown inline.
+    /// True when the output is longer than may be shown inline.
     pub(crate) fn is_long(&self) -> bool {
         !self.tail.is_empty()
     }
@@ -155,7 +155,7 @@ impl OutputCapture {
         &self.head
     }
 
-    /// The last bytes, at least `TAIL_BYTES` of them when there are as many.
+    /// The last bytes: at least `TAIL_BYTES`, or all when there are fewer.
     pub(crate) fn end(&self) -> Vec<u8> {
         if self.head.len() as u64 + self.tail.len() as u64 == self.total {
             return [&self.head[..], &self.tail[..]].concat();
@@ -163,7 +163,7 @@ impl OutputCapture {
         self.tail.clone()
     }
 
-    /// The file, if anything was written.
+    /// The file; `None` when nothing was written.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.sink {
             OutputSink::Unopened(_) => None,
@@ -171,7 +171,7 @@ impl OutputCapture {
         }
     }
 
-    /// Why the file is not complete.
+    /// The error that stopped writing the file; `None` when there was none.
     pub(crate) fn write_error(&self) -> Option<&str> {
         match &self.sink {
             OutputSink::Broken { error, .. } => Some(error),
@@ -179,7 +179,7 @@ impl OutputCapture {
         }
     }
 
-    /// What is missing in the file of a task, with the last lines where nothing else has them.
+    /// Describes what is missing in the file of a task; includes the last lines when the file could not be written.
     pub(crate) fn incomplete(&self) -> Option<String> {
         if let Some(error) = self.write_error() {
             let end = self.end();
@@ -190,7 +190,7 @@ impl OutputCapture {
         self.gap().map(|gap| format!("its output is not all in the file: {gap}"))
     }
 
-    /// What the file leaves out, in words.
+    /// Describes the part that the file leaves out; `None` when it is complete.
     pub(crate) fn gap(&self) -> Option<String> {
         let gap = self.gap?;
         let size = spill::human_size;
@@ -203,8 +203,8 @@ impl OutputCapture {
         ))
     }
 
-    /// From now on everything is in a file as soon as it arrives: in the first of `paths` that can be made. Output that
-    /// already has a file keeps it.
+    /// From now on all output is written to a file as soon as it arrives: to the first of `paths` that can be
+    /// created. Output that already has a file keeps it.
     pub(crate) async fn write_through(&mut self, paths: Vec<PathBuf>) {
         if let OutputSink::Unopened(_) = self.sink {
             if self.pending.is_empty() {
@@ -235,7 +235,7 @@ impl OutputCapture {
         }
     }
 
-    /// Writes what is gathered, off the runtime's thread.
+    /// Writes the collected bytes on a blocking thread.
     pub(crate) async fn write(&mut self) {
         self.off_thread(Self::write_pending).await;
     }
@@ -260,7 +260,7 @@ impl OutputCapture {
             work(&mut moved);
             moved
         });
-        // Fails only when the runtime is going away, and the output with it.
+        // Fails only when the runtime shuts down; the output is then lost.
         if let Ok(capture) = worked.await {
             *self = capture;
         }
@@ -308,7 +308,7 @@ impl OutputCapture {
         }
     }
 
-    /// Deletes the file; the output was shown another way.
+    /// Deletes the file, because the output was shown in another way.
     pub(crate) async fn discard_file(&mut self) {
         let Some(path) = self.file().map(Path::to_path_buf) else { return };
         let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
@@ -318,7 +318,7 @@ impl OutputCapture {
     }
 }
 
-/// Keeps the last `TAIL_BYTES` to twice that, so that moving bytes is rare.
+/// Appends to the tail, which keeps between `TAIL_BYTES` and twice that, so that bytes are rarely moved.
 fn push_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
     let bytes = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
     if tail.len() + bytes.len() > 2 * TAIL_BYTES {
@@ -328,7 +328,7 @@ fn push_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
     tail.extend_from_slice(bytes);
 }
 
-/// The last part of a file, as text.
+/// The last `bytes` bytes of a file, and the length of the file.
 pub(crate) fn read_end(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, u64)> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = File::open(path)?;

@@ -1,12 +1,13 @@
-//! What a command's text tells about its result: which exit codes are answers rather than failures, which output is
-//! expected, what may go on in the background, which files it showed. Hints only; permission is judged elsewhere.
+//! Hints from the text of a command: which exit codes are answers rather than failures, whether output is expected,
+//! what may continue in the background, which files it showed. Hints only; permissions are decided elsewhere.
 
 use super::words;
 use crate::contract::Workspace;
 use std::path::PathBuf;
 use sys::Env;
 
-/// What exit code 1 means for commands that answer with it. The last command of the pipeline decides.
+/// The meaning of exit code 1 for commands that answer with it; `None` for all others. The last command of the
+/// pipeline decides.
 pub(crate) fn interpretation(command: &str, code: i32) -> Option<&'static str> {
     if code != 1 {
         return None;
@@ -32,14 +33,14 @@ const SILENT: [&str; 16] = [
     "true", "install",
 ];
 
-/// Every command in it prints nothing when all goes well.
+/// True when every command in the text prints nothing on success.
 pub(crate) fn expects_no_output(command: &str) -> bool {
     words::commands(command).is_some_and(|all| {
         !all.is_empty() && all.iter().all(|words| words.first().is_some_and(|w| SILENT.contains(&w.as_str())))
     })
 }
 
-/// Whether a command that takes too long may go on in the background instead of being ended.
+/// Whether a command that takes too long may continue in the background instead of being terminated.
 pub(crate) fn may_continue_in_background(command: &str, env: &Env) -> bool {
     let Some(commands) = words::commands(command) else { return false };
     let sleeps = commands.first().and_then(|words| words.first()).is_some_and(|w| w == "sleep");
@@ -57,7 +58,7 @@ pub(crate) fn changes_directory(command: &str) -> bool {
 const READERS: [&str; 12] =
     ["ls", "pwd", "cat", "head", "tail", "wc", "stat", "file", "which", "echo", "whoami", "uname"];
 
-/// One plain command that only looks: it may run beside others.
+/// True for a single plain command that only reads; it may run at the same time as other calls.
 pub(crate) fn is_read_only(command: &str) -> bool {
     words::plain_words(command).is_some_and(|words| READERS.contains(&words[0]))
 }
@@ -69,7 +70,7 @@ pub(crate) enum ShownExtent {
     Part,
 }
 
-/// The one file that a plain viewing command prints, without a pipe or redirection.
+/// The single file that a plain viewing command prints, without a pipe or redirection.
 pub(crate) fn shown_file(command: &str, at: &Workspace) -> Option<(PathBuf, ShownExtent)> {
     let words = words::plain_words(command).or_else(|| plain_sed(command))?;
     let (file, arguments) = words.split_last()?;
@@ -84,7 +85,7 @@ pub(crate) fn shown_file(command: &str, at: &Workspace) -> Option<(PathBuf, Show
     (!file.starts_with('-')).then(|| (at.absolute(file), shown))
 }
 
-/// `sed -n 'X,Yp' file`: the one quoted form worth knowing.
+/// Recognises `sed -n 'X,Yp' file`, the only quoted form that is supported.
 fn plain_sed(command: &str) -> Option<Vec<&str>> {
     let rest = command.trim().strip_prefix("sed -n '")?;
     let (range, file) = rest.split_once("p' ")?;

@@ -1,5 +1,5 @@
-//! The shell's directory between calls: it persists inside the workspace and is put back when a command leaves it, or
-//! when it no longer exists.
+//! The shell's directory between calls. It persists inside the workspace; it is reset to the project when a command
+//! leaves the workspace or when the directory no longer exists.
 
 use crate::contract::{CallContext, Workspace};
 use crate::task_folder::{self, MAX_PATH};
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 use sys::process::ChildReport;
 
-/// How a shell tells the directory it ended in.
+/// How the shell reports its last directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectoryReport<'a> {
     File(&'a Path),
-    /// No file can be written anywhere.
+    /// Through a pipe, because no file can be written anywhere.
     Pipe,
-    /// Not at all: in a sandbox without a folder to write to.
+    /// Not at all: in a sandbox without a writable folder.
     Nothing,
 }
 
-/// The small files of one command: first the one for its directory, then the one for its text. They lie in the first
-/// folder that can be written; `true` when the first one was made.
+/// The scratch files of one command: first the one for its directory, then the one for its text. They are in the
+/// first writable folder. The flag is true when the directory file was created.
 pub(super) fn scratch(cx: &CallContext, id: &str) -> ([PathBuf; 2], bool) {
     let facts = &cx.state.facts;
     let names = |dir: &Path| [dir.join(format!(".{id}.cwd")), dir.join(format!(".{id}.sh"))];
-    // The command must be able to report its directory, and to nothing else beside it.
+    // In a sandbox the command may write its directory report to this folder only.
     if let Some(temp) = cx.sandbox.as_deref().and_then(|cage| cage.temp.as_ref()) {
         let files = names(temp);
         let made = task_folder::report_file(&files[0]).is_ok();
@@ -39,7 +39,7 @@ pub(super) fn scratch(cx: &CallContext, id: &str) -> ([PathBuf; 2], bool) {
     (names(&facts.tasks_dir), false)
 }
 
-/// The directory a command starts in, and the notice when it is not where the last one left the shell.
+/// The directory a command starts in. `reset` is a notice when this is not the directory of the last command.
 pub(super) struct StartDirectory {
     pub(super) cwd: PathBuf,
     pub(super) reset: Option<String>,
@@ -57,7 +57,7 @@ fn reset_notice(dir: &Path) -> String {
     format!("Shell cwd was reset to {}", dir.display())
 }
 
-/// Where to start. A directory that is gone is replaced by the project's.
+/// The directory to start in. A directory that no longer exists is replaced by the project's.
 pub(super) fn start_directory(cx: &CallContext) -> StartDirectory {
     let cwd = current(cx);
     if cwd.is_dir() || cwd == cx.workspace.project {
@@ -68,7 +68,7 @@ pub(super) fn start_directory(cx: &CallContext) -> StartDirectory {
     StartDirectory { reset: Some(reset_notice(&project)), cwd: project }
 }
 
-/// Takes over the directory the shell ended in, or says that it was reset.
+/// Applies the directory the shell ended in. Returns a notice when the directory was reset.
 pub(super) async fn apply_directory(
     cx: &CallContext,
     scratch: Vec<PathBuf>,
@@ -77,7 +77,7 @@ pub(super) async fn apply_directory(
     let before = current(cx);
     let workspace = cx.workspace.clone();
     let ended_in = tokio::task::spawn_blocking(move || {
-        // A sandboxed command can put anything there.
+        // A sandboxed command can write anything to the report.
         let text = match report {
             Some(report) => report.take(MAX_PATH),
             None => {
@@ -90,7 +90,7 @@ pub(super) async fn apply_directory(
         changed.then(|| (is_inside(&now, &workspace), now))
     });
     let (inside, now) = ended_in.await.ok()??;
-    // An agent's shell starts where the agent did, every time.
+    // An agent's shell always starts in the agent's directory.
     if cx.state.facts.agent_id.is_some() {
         return None;
     }
@@ -107,7 +107,7 @@ pub(super) async fn apply_directory(
     Some(reset_notice(project))
 }
 
-/// The path at the beginning of a report; the rest of a file that was filled up front is NULs.
+/// The path at the beginning of a report. The report file is filled with NULs in advance; they are ignored.
 fn parse_report(mut text: Vec<u8>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     text.truncate(memchr::memchr(0, &text).unwrap_or(text.len()));

@@ -1,4 +1,4 @@
-//! What a successful command did to a repository, read from its text and git's own words: `gitOperation`.
+//! `gitOperation`: what a successful command did to a repository, read from the command text and git's output.
 
 use super::words;
 use regex::Regex;
@@ -45,7 +45,7 @@ pub(crate) struct PullRequestOperation {
     pub(crate) action: &'static str,
 }
 
-/// `None` when nothing of the kind is recognised.
+/// Recognises the operation; `None` when there is none.
 pub(crate) fn operation(command: &str, output: &str) -> Option<GitOperation> {
     if !words::mentions(command, "git") && !words::mentions(command, "gh") {
         return None;
@@ -68,8 +68,8 @@ pub(crate) fn operation(command: &str, output: &str) -> Option<GitOperation> {
     (found != GitOperation::default()).then_some(found)
 }
 
-/// The commands in the text. A commit message in a here-document or substitution defeats the splitter; then only the
-/// beginnings of lines and list elements are read.
+/// The commands in the text. The splitter fails on a commit message in a here-document or substitution; then only
+/// the beginnings of lines and list elements are read.
 fn invocations(command: &str) -> Vec<Vec<String>> {
     words::commands(command).unwrap_or_else(|| {
         command

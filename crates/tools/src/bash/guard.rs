@@ -1,5 +1,5 @@
-//! Git calls that run without a question run with powerless configuration. The configuration is read here again, right
-//! before the start: another call may have changed it since the decision.
+//! Git calls that run without a permission question run with a configuration that cannot start programs. The
+//! configuration is read again right before the start, because another call may have changed it since the decision.
 
 use super::launch::quote;
 use permission::{GitGuard, GuardScope};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use sys::Env;
 use sys::git::neutral::NeutralConfig;
 
-/// What the script does before the command.
+/// Shell text that runs before the command.
 pub(crate) fn prelude(guard: &GitGuard, env: &Env) -> io::Result<String> {
     let places = guard.places.iter().map(PathBuf::as_path);
     let variables = NeutralConfig::of(places, env).and_then(|neutral| neutral.variables(env)).map_err(|obstacle| {
@@ -25,7 +25,8 @@ pub(crate) fn prelude(guard: &GitGuard, env: &Env) -> io::Result<String> {
     })
 }
 
-/// Stands in for git: the calls that only read are recognised by their arguments, all others run as they always do.
+/// A shell function that replaces git: the read-only calls, recognised by their arguments, get the neutral
+/// configuration; all other calls run unchanged.
 fn function(assigned: &str, calls: &[Vec<String>]) -> String {
     let pattern = |call: &Vec<String>| quote(&format!("{}:{}", call.len(), call.join(" ")));
     let patterns: Vec<String> = calls.iter().map(pattern).collect();

@@ -1,6 +1,6 @@
-//! How a command is started: which shell, with which environment, wrapped in which script. The wrapper sources the
-//! rc snapshot and `CLAUDE_ENV_FILE`, and has the shell report its last directory to a scratch file however the
-//! command ends. Values of variables never stand in the script, so they cannot be seen in a process list.
+//! How a command is started: shell, environment and wrapper script. The wrapper sources the rc snapshot and
+//! `CLAUDE_ENV_FILE`, and makes the shell report its last directory however the command ends. The script never
+//! contains values of variables, so they cannot be seen in a process list.
 
 use super::directory::DirectoryReport;
 use crate::sandbox::{CommandSandbox, SandboxRun};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use sys::process::{self, ChildInput, ChildOutput, ChildProcess, ChildReport, REPORT_FD, SpawnSpec};
 
-/// Longest script handed over as an argument; the kernel refuses single arguments above 128 KiB.
+/// Longest script, in bytes, that is passed as an argument; the kernel refuses single arguments above 128 KiB.
 const ARGUMENT_BYTES: usize = 100 * 1024;
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -22,7 +22,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub(crate) enum ShellKind {
     Bash,
     Zsh,
-    /// Neither is installed: plain commands work, rc files are not read.
+    /// Neither bash nor zsh is installed: plain commands work, rc files are not read.
     Posix,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct ShellProgram {
 }
 
 impl ShellProgram {
-    /// `CLAUDE_CODE_SHELL`, else `$SHELL`, when bash or zsh; else an installed bash, zsh, sh.
+    /// Chooses `CLAUDE_CODE_SHELL`, else `$SHELL`, when it is bash or zsh; else an installed bash, zsh or sh.
     pub(crate) fn choose(env: &Env) -> Self {
         let named =
             ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(|v| on_path(env, v));
@@ -52,7 +52,7 @@ impl ShellProgram {
     }
 }
 
-/// A bare name is looked up in PATH.
+/// Looks up a bare name in PATH.
 fn on_path(env: &Env, name: &str) -> PathBuf {
     let folders = env.get("PATH").unwrap_or(DEFAULT_PATH).split(':').filter(|dir| dir.starts_with('/'));
     let found = folders.map(|dir| Path::new(dir).join(name)).find(|path| !name.contains('/') && path.is_file());
@@ -67,10 +67,11 @@ fn kind_of(path: &Path) -> Option<ShellKind> {
     }
 }
 
-/// Hosts' own bookkeeping, which would mislead a program that asks for it in a child.
+/// Variables that hosts set for themselves and that would mislead a program in a child process.
 const NOT_INHERITED: [&str; 2] = ["CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP", "CLAUDE_CODE_SDK_READS_SESSION_STATE"];
 
-/// What children see: ours, without credentials and telemetry settings, with what marks them as ours.
+/// The environment of children: ours without credentials and telemetry settings, plus the variables that mark them
+/// as children of gimlet.
 pub(crate) fn environment(facts: &SessionFacts) -> Vec<(OsString, OsString)> {
     let scrub = facts.env.is_on("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB");
     let mut vars: Vec<(OsString, OsString)> = facts
@@ -87,7 +88,7 @@ pub(crate) fn environment(facts: &SessionFacts) -> Vec<(OsString, OsString)> {
     set("CLAUDE_CODE_CHILD_SESSION", "1");
     set("CLAUDE_CODE_SESSION_ID", &facts.session_id);
     set("CLAUDE_PID", &std::process::id().to_string());
-    // An editor would wait for ever for someone who is not there.
+    // An editor would wait for a person who is not there.
     set("GIT_EDITOR", "true");
     if let Some(effort) = &facts.effort {
         set("CLAUDE_EFFORT", effort);
@@ -111,7 +112,7 @@ fn looks_secret(name: &OsStr) -> bool {
         .any(|end| name.ends_with(end))
 }
 
-/// Everything a start needs besides the command.
+/// Everything needed to start a command, besides its text.
 pub(crate) struct CommandLaunch<'a> {
     pub(crate) program: &'a ShellProgram,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -121,10 +122,10 @@ pub(crate) struct CommandLaunch<'a> {
     pub(crate) env_file: Option<&'a str>,
     /// `CLAUDE_CODE_SHELL_PREFIX`.
     pub(crate) prefix: Option<&'a str>,
-    /// How the shell tells its last directory.
+    /// How the shell reports its last directory.
     pub(crate) directory_report: DirectoryReport<'a>,
     pub(crate) sandbox: Option<&'a CommandSandbox>,
-    /// Shell text to run before the command, after the files of the user's were sourced.
+    /// Shell text to run before the command, after the user's files were sourced.
     pub(crate) prelude: &'a str,
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct LaunchedCommand {
 }
 
 impl CommandLaunch<'_> {
-    /// Starts `command`. A very long one is written to `text_file` first.
+    /// Starts `command`. A very long command is written to `text_file` first.
     pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<LaunchedCommand> {
         let body = if command.len() > ARGUMENT_BYTES {
             spill::create_private(text_file)?.write_all(command.as_bytes())?;
@@ -176,14 +177,14 @@ impl CommandLaunch<'_> {
             + &self.env_file.map(Into::into).map(source).unwrap_or_default()
             + self.prelude;
         let target = match self.directory_report {
-            // Opened without being emptied: its space is taken already.
+            // Opened without truncation, because its space is already reserved.
             DirectoryReport::File(file) => format!("1<>{}", quote(&file.to_string_lossy())),
             DirectoryReport::Pipe => format!(">|/dev/fd/{REPORT_FD}"),
             DirectoryReport::Nothing => return sourced + body,
         };
         let report = format!("{{ pwd -P {target}; }} 2>/dev/null");
         let trap = quote(&report);
-        // A trap of the command's own replaces ours, so the report must not depend on it.
+        // An EXIT trap of the command replaces ours, so the report must not depend on ours.
         let after = if command.contains("trap") && command.contains("EXIT") {
             format!("; {{ __status=$?; {report}; }} 2>/dev/null; (exit $__status)")
         } else {
@@ -193,7 +194,7 @@ impl CommandLaunch<'_> {
     }
 }
 
-/// As one word for any of our shells.
+/// Quotes `text` as one word for all supported shells.
 pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,5 +1,5 @@
-//! From captured output to what the model reads and readers store. Shapes follow the reference: merged output in
-//! `stdout`, our notices in `stderr`, failures as text beginning `Exit code N`.
+//! Turns captured output into the text for the model and the structured result. The format follows the reference:
+//! merged output in `stdout`, our notices in `stderr`, failures as text that begins with `Exit code N`.
 
 use super::capture::OutputCapture;
 use super::command_hints;
@@ -9,13 +9,13 @@ use crate::spill;
 use serde::Serialize;
 use wire::block::{ContentBlock, MediaSource, MessageContent};
 
-/// Longest failure shown whole, in characters; longer ones keep both ends.
+/// Longest failure shown whole, in characters; a longer one keeps both ends.
 const FAILURE_CHARS: usize = 10_000;
 const NO_OUTPUT: &str = "(finished; nothing was printed)";
-/// Largest image taken from a data URL, in bytes of base64: what the API accepts.
+/// Largest image taken from a data URL, in bytes of base64; this is the limit of the API.
 const IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 
-/// `toolUseResult`.
+/// The structured result (`toolUseResult`).
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BashOutput {
@@ -45,18 +45,18 @@ pub(crate) struct BashOutput {
 }
 
 impl BashOutput {
-    /// With `content` for the model.
+    /// An outcome with this structured result and `content` for the model.
     pub(crate) fn outcome(&self, content: MessageContent, is_error: bool) -> ToolOutcome {
         ToolOutcome { content, is_error, structured: wire::raw::to_raw(self).ok(), mcp_meta: None }
     }
 }
 
-/// A command that ended by itself.
+/// A command that exited by itself.
 pub(crate) struct FinishedCommand<'a> {
     pub(crate) command: &'a str,
     pub(crate) unsandboxed: bool,
     pub(crate) code: i32,
-    /// Lines of our own, such as the reset of the directory.
+    /// Notices from gimlet, such as the reset of the directory.
     pub(crate) notices: &'a [String],
 }
 
@@ -101,7 +101,7 @@ impl FinishedCommand<'_> {
     }
 }
 
-/// A command that we ended: `why` tells the model. Partial output is kept.
+/// The outcome of a command that gimlet terminated; `why` is the text for the model. Partial output is kept.
 pub(crate) async fn ended_outcome(capture: &mut OutputCapture, why: &str, mut result: BashOutput) -> ToolOutcome {
     let output = excerpt(capture);
     capture.discard_file().await;
@@ -115,18 +115,18 @@ fn with_notices(text: String, notices: &[String]) -> String {
     notices.iter().fold(text, |text, notice| join(&[&text, notice]))
 }
 
-/// The parts that are not empty, a line each.
+/// Joins the parts that are not empty, one per line.
 pub(crate) fn join(parts: &[&str]) -> String {
     let parts: Vec<&str> = parts.iter().copied().filter(|p| !p.is_empty()).collect();
     parts.join("\n")
 }
 
-/// As much as may be shown inline, blank lines at both ends removed.
+/// The part that may be shown inline, without blank lines at both ends.
 pub(crate) fn inline(capture: &OutputCapture) -> String {
     trim_blank_lines(&String::from_utf8_lossy(capture.head())).to_owned()
 }
 
-/// Leading blank lines and all trailing white space removed; indentation of the first line stays.
+/// Removes leading blank lines and all trailing white space; the indentation of the first line stays.
 fn trim_blank_lines(text: &str) -> &str {
     let text = text.trim_end();
     let body = text.len() - text.trim_start().len();
@@ -134,7 +134,7 @@ fn trim_blank_lines(text: &str) -> &str {
     &text[start..]
 }
 
-/// All of it, or its two ends: the real last characters, not those of the part shown inline.
+/// The whole output, or its two ends; the end is the real end of the output, not that of the inline part.
 pub(crate) fn excerpt(capture: &OutputCapture) -> String {
     let head = String::from_utf8_lossy(capture.head());
     let head = trim_blank_lines(&head);
@@ -150,7 +150,7 @@ pub(crate) fn excerpt(capture: &OutputCapture) -> String {
     format!("{first}\n\n[… {left_out} bytes left out …]\n\n{last}")
 }
 
-/// The image, when the output is one data URL.
+/// The image, when the output is a single data URL.
 async fn image(start: &str, capture: &OutputCapture) -> Option<MediaSource> {
     let kinds = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     let (media_type, _) = start.strip_prefix("data:")?.split_once(";base64,")?;

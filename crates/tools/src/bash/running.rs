@@ -1,5 +1,6 @@
-//! One running command: its child, its output so far. Waiting means the child's exit plus at most 250 ms for output
-//! still on its way; a grandchild that holds the pipe cannot hang us. Dropping it kills the command's group.
+//! One running command: its child process and its output so far. Waiting ends with the child's exit plus at most
+//! 250 ms for output in the pipe, so a grandchild that keeps the pipe open cannot block us. Dropping the value
+//! kills the command's process group.
 
 use super::capture::OutputCapture;
 use crate::sandbox::SandboxRun;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
-/// Between TERM and KILL. With the rest of the way it stays below the two seconds we promise.
+/// Time between SIGTERM and SIGKILL. Terminating a command must take less than two seconds in total.
 const KILL_GRACE: Duration = Duration::from_millis(1_500);
 const READ_BYTES: usize = 64 * 1024;
 
@@ -22,13 +23,13 @@ pub(crate) struct RunningCommand {
     pipe: Option<pipe::Receiver>,
     pub(crate) capture: OutputCapture,
     buffer: Vec<u8>,
-    /// Small files that live as long as the command: where it reports its directory, its text when very long.
+    /// Scratch files that exist as long as the command: its directory report, and its text when that is very long.
     pub(crate) scratch: Vec<PathBuf>,
-    /// Where it reports its directory when no file could be made.
+    /// The pipe for the directory report when no file could be created.
     pub(crate) report: Option<ChildReport>,
-    /// Its directory may change and cannot be reported.
+    /// The directory may change and cannot be reported.
     pub(crate) is_directory_untracked: bool,
-    /// Goes after the child, which its declaration after it ensures.
+    /// Dropped after the child, because it is declared after it.
     sandbox_run: Option<SandboxRun>,
 }
 
@@ -36,11 +37,11 @@ pub(crate) struct RunningCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitEnd {
     Exited(ExitOutcome),
-    /// The time is up; the command still runs.
+    /// The deadline was reached; the command still runs.
     Deadline,
-    /// Someone wants it stopped; it still runs.
+    /// The call was cancelled; the command still runs.
     Cancelled,
-    /// It printed more than is allowed; it still runs.
+    /// The command printed more than is allowed; it still runs.
     Excess,
 }
 
@@ -64,7 +65,7 @@ impl RunningCommand {
         }
     }
 
-    /// The sandbox the command runs in.
+    /// Sets the sandbox the command runs in.
     pub(crate) fn with_sandbox(mut self, confined: Option<SandboxRun>) -> Self {
         self.sandbox_run = confined;
         self
@@ -74,7 +75,8 @@ impl RunningCommand {
         self.sandbox_run.take()
     }
 
-    /// Gathers output until something happens. May be called again after a pause.
+    /// Collects output until the command exits or something interrupts the wait. May be called again after an
+    /// interruption.
     pub(crate) async fn wait_until(&mut self, cancel: &CancellationToken, deadline: Instant) -> io::Result<WaitEnd> {
         loop {
             let step = tokio::select! {
@@ -95,7 +97,7 @@ impl RunningCommand {
         }
     }
 
-    /// Output that is still in the pipe after the exit. Then descendants are let go: `server &` lives on.
+    /// Reads output that is still in the pipe after the exit, then releases descendants: `server &` continues to run.
     pub(crate) async fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN_TIMEOUT;
         while self.pipe.is_some() {
@@ -106,7 +108,7 @@ impl RunningCommand {
                 break;
             }
         }
-        // In the sandbox nothing outlives its command.
+        // In the sandbox no process outlives its command.
         match self.sandbox_run {
             Some(_) => self.child.kill_tree(),
             None => self.child.release(),
@@ -114,7 +116,7 @@ impl RunningCommand {
         self.capture.finish().await;
     }
 
-    /// TERM, grace, KILL, reading on meanwhile so that nothing said in farewell is lost.
+    /// Sends SIGTERM, waits `KILL_GRACE`, sends SIGKILL; reads output meanwhile so that the last lines are not lost.
     pub(crate) async fn kill(&mut self) -> io::Result<()> {
         let Self { child, pipe, capture, buffer, .. } = &mut *self;
         {
@@ -145,10 +147,10 @@ impl RunningCommand {
         Ok(())
     }
 
-    /// What is left in the pipe of a killed command, without waiting.
+    /// Reads what is left in the pipe of a killed command, without waiting.
     fn read_rest(&mut self) {
         let Some(pipe) = &self.pipe else { return };
-        // More than a pipe can hold: a survivor may be printing still.
+        // 32 reads are more than a pipe contains; the limit exists because a survivor may still print.
         for _ in 0..32 {
             match pipe.try_read(&mut self.buffer) {
                 Ok(len) if len > 0 => self.capture.push(&self.buffer[..len]),
@@ -167,15 +169,15 @@ impl RunningCommand {
         }
     }
 
-    /// The pipe, when some descendant still holds its other end. It must be read on, or that process would block or
-    /// die of a broken pipe.
+    /// The pipe, when a descendant still has its other end open. It must be read further, or that process would
+    /// block or die of a broken pipe.
     pub(crate) fn take_open_pipe(&mut self) -> Option<pipe::Receiver> {
         self.pipe.take()
     }
 }
 
-/// Reads some bytes; 0 at the end, or on an error, which a pipe only gives when it is unusable. Never ends when there
-/// is no pipe.
+/// Reads some bytes; returns 0 at the end and on an error, after which a pipe is unusable. Never resolves without a
+/// pipe.
 async fn read(pipe: Option<&mut pipe::Receiver>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),

@@ -1,5 +1,4 @@
-//! The session's shell: which program, with which environment, and the snapshot of its rc file. Worked out on first
-//! use and kept.
+//! The session's shell: its program, its environment and the snapshot of its rc file. Computed on first use and kept.
 
 use super::launch::{self, ShellProgram};
 use crate::shell_snapshot::{ShellSnapshot, SnapshotSource};
@@ -22,7 +21,8 @@ pub struct SessionShell {
 }
 
 impl SessionShell {
-    /// Begins what the first command needs, so that it need not wait. Cheap; inside the runtime only.
+    /// Starts the snapshot in advance, so that the first command need not wait. Cheap; must be called inside the
+    /// runtime.
     pub fn warm(&self, facts: &SessionFacts, cwd: &Path) {
         self.snapshot.begin(&SnapshotSource {
             program: self.program(facts),
@@ -44,14 +44,14 @@ impl SessionShell {
         self.env.get_or_init(|| launch::environment(facts))
     }
 
-    /// Only the first command waits.
+    /// The snapshot file. Only the first command waits for it.
     pub(crate) async fn snapshot(&self, facts: &SessionFacts, cwd: &Path) -> Option<PathBuf> {
         self.warm(facts, cwd);
         let patience = if self.has_waited.swap(true, Ordering::Relaxed) { Duration::ZERO } else { SNAPSHOT_TIMEOUT };
         self.snapshot.file(patience).await
     }
 
-    /// Removes the snapshot. Blocking, but short.
+    /// Removes the snapshot. Blocks for a short time.
     pub(crate) fn shutdown(&self) {
         self.snapshot.remove();
     }

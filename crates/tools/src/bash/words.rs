@@ -1,5 +1,5 @@
-//! A small reading of command text, for hints only: which commands stand in it, whether it is one plain command. It
-//! never decides permission. What it does not understand it says so.
+//! A small parser for command text, for hints only: which commands it contains, whether it is one plain command. It
+//! never decides permissions. It returns `None` for text it does not understand.
 
 /// Splits `command` at `;`, `&`, `&&`, `|`, `||` and newlines outside quotes, parentheses and braces, into words with
 /// quotes removed. `None` when it is not sure: unbalanced quotes or brackets, here-documents, compound keywords.
@@ -105,8 +105,8 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// The words of a command that is nothing but program and literal arguments: no expansion, quoting, redirection or
-/// second command.
+/// The words of a command that consists of a program and literal arguments only: no expansion, quoting, redirection
+/// or second command.
 pub(crate) fn plain_words(command: &str) -> Option<Vec<&str>> {
     let literal =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | ',' | ':' | '+' | '@' | '%');
@@ -114,12 +114,12 @@ pub(crate) fn plain_words(command: &str) -> Option<Vec<&str>> {
     (!words.is_empty() && command.trim().chars().all(literal)).then_some(words)
 }
 
-/// Whether `word` stands in `command` as a word of its own, quoted or not.
+/// Whether `command` contains `word` as a separate word, quoted or not.
 pub(crate) fn mentions(command: &str, word: &str) -> bool {
     command.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.')).any(|w| w == word)
 }
 
-/// `git`'s subcommand, past its global options.
+/// The subcommand of `git`, after its global options.
 pub(crate) fn git_subcommand(words: &[String]) -> Option<&str> {
     if words.first().map(String::as_str) != Some("git") {
         return None;

@@ -1,23 +1,23 @@
-//! Replacing text, purely. Exact matches only, but for two things models cannot see: CRLF against LF, and curly
-//! against straight quotes. Whatever is not replaced keeps its bytes.
+//! Replaces text, without file access. Matches are exact except for two differences that models cannot see: CRLF
+//! and LF, and curly and straight quotes. Everything that is not replaced keeps its bytes.
 
 use crate::compare::{DiffTag, compare};
 use crate::text_file::LineEnding;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How the old text was found.
+/// How the old text was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchKind {
     Exactly,
-    /// After taking curly and straight quotes for the same.
+    /// With curly and straight quotes treated as equal.
     ByQuotes,
 }
 
 /// Which occurrences to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplaceScope {
-    /// The only one; more than one is an error.
+    /// The only occurrence; more than one is an error.
     One,
     All,
 }
@@ -33,7 +33,7 @@ pub struct AppliedEdit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditMismatch {
     NotFound,
-    /// This many occurrences, and only one was to be replaced.
+    /// The number of occurrences, when only one was to be replaced.
     Ambiguous(usize),
 }
 
@@ -84,7 +84,7 @@ fn lf_only(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
-/// Text with LF endings only, and the way back to the original's offsets.
+/// Text with LF endings only, and the data to map offsets back to the original.
 struct LfText<'a> {
     lf: Cow<'a, str>,
     /// Offsets in `lf` of the line feeds that had a carriage return before them.
@@ -120,7 +120,7 @@ fn straighten(text: &str) -> String {
     text.chars().map(straight).collect()
 }
 
-/// Text with straight quotes, and the way back. Each curly quote is three bytes, its straight one a single byte.
+/// Text with straight quotes, and the data to map offsets back. A curly quote has three bytes, a straight one has one.
 struct StraightQuotes {
     text: String,
     /// Offsets in `text` of the quotes that were curly.
@@ -146,10 +146,10 @@ impl StraightQuotes {
     }
 }
 
-/// Past this many characters only what both ends have in common keeps the file's quotes.
+/// Above this many characters, only the common prefix and suffix keep the file's quotes.
 const DIFF_LIMIT: usize = 4_000;
 
-/// `new`, with the characters it shares with `old` taken from `found`: the same text with the file's own quotes.
+/// `new`, with the characters it shares with `old` taken from `found`, which is `old` with the file's quotes.
 fn keep_quotes(found: &str, old: &str, new: &str) -> String {
     let found: Vec<char> = found.chars().collect();
     let old: Vec<char> = old.chars().map(straight).collect();

@@ -1,4 +1,4 @@
-//! The checks before a file is changed, and the way it is written back. Shared by Edit and MultiEdit.
+//! The checks before a file is changed, and how it is written back. Shared by Edit and MultiEdit.
 
 use crate::contract::{CallContext, PathDiscovery, ToolOutcome};
 use crate::file_work::{self, MAX_LOADED_BYTES, PathKind};
@@ -17,12 +17,12 @@ pub(crate) enum EditTarget {
 /// A file that may be changed.
 pub(crate) struct EditableFile {
     file: TextFile,
-    /// Line endings as they are on disk.
+    /// The text with the line endings it has on disk.
     pub(crate) text: String,
     pub(crate) standing: FileFreshness,
 }
 
-/// Opens what is at `path` for a change, or says why it must not be changed.
+/// Opens the file at `path` for a change, or returns the reason why it must not be changed.
 pub(crate) fn find(cx: &CallContext, path: &Path) -> Result<EditTarget, ToolOutcome> {
     if !(cx.may_read)(path, PathDiscovery::Named) {
         return Err(file_work::denied_error(path));
@@ -71,10 +71,11 @@ fn has_seen_enough(standing: FileFreshness, cx: &CallContext) -> bool {
 }
 
 impl EditableFile {
-    /// Writes `text` back and returns what changed.
+    /// Writes `text` back and returns the difference.
     pub(crate) fn save(&self, cx: &CallContext, path: &Path, text: &str) -> Result<Vec<DiffHunk>, ToolOutcome> {
         let bytes = self.file.save(text).map_err(|e| file_work::io_error("write", path, &e))?;
-        // After a foreign change the view is no longer whole: leave it stale until the file is read again.
+        // After a change by another program the model has not seen the whole file, so it stays stale until it is
+        // read again.
         if self.standing != FileFreshness::Stale {
             cx.state.reads.record_rewrite(path, &bytes);
         }

@@ -1,4 +1,4 @@
-//! What a search has found so far, in the order it will be shown. Threads finish in any order; the entries kept are
+//! The matches found so far, in the order they will be shown. Threads finish in any order; the entries kept are
 //! always the first of the full answer, so the result is the same every time.
 
 use super::GrepQuery;
@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What all kept lines may take, in bytes; later ones are counted only.
+/// Most bytes of all kept lines; later lines are only counted.
 const MAX_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct GrepMatches {
-    /// Newest first, then by path.
+    /// Files, newest first, then by path.
     newest: SmallestItems<(Reverse<SystemTime>, PathBuf)>,
     /// Content and count entries by path.
     entries: BTreeMap<PathBuf, Vec<String>>,
     kept: usize,
     bytes: usize,
-    /// How many entries can be shown.
+    /// Most entries that can be shown.
     window: usize,
-    /// Paths from here on are not kept.
+    /// Entries from this path on are not kept; `None` means no limit.
     kept_until: Option<PathBuf>,
     separators: bool,
     pub(super) files: u64,
@@ -71,7 +71,7 @@ impl GrepMatches {
     }
 
     fn keep(&mut self, path: &Path, lines: Vec<String>) {
-        // The horizon may have come nearer since the file was opened.
+        // The limit may have moved since the file was opened.
         if lines.is_empty() || self.room(path) == 0 {
             return;
         }
@@ -95,7 +95,7 @@ impl GrepMatches {
         self.newest.into_sorted().into_iter().map(|(_, path)| path).collect()
     }
 
-    /// All kept entries in path order; groups of context are set apart.
+    /// All kept entries in path order; entries with context are separated by `--`.
     pub(super) fn into_lines(self) -> Vec<String> {
         let mut all = Vec::with_capacity(self.kept + self.entries.len());
         for lines in self.entries.into_values() {

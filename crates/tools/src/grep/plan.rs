@@ -1,4 +1,4 @@
-//! From a query to a running search: compiled pattern, file filters, and one searcher per thread.
+//! Prepares and runs a search: compiled pattern, file filters, and one searcher per thread.
 
 use super::collect::GrepMatches;
 use super::sink::{HaltingReader, LineCollector, MatchCounter};
@@ -13,8 +13,8 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};
 use sys::sync::Mutex;
 
-/// What one thread may hold for a single line, or for a whole file when matches span lines. A file that needs more is
-/// passed over.
+/// Most bytes one thread may use for a single line, or for a whole file when matches span lines. A file that needs
+/// more is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
 const REGEX_LIMIT: usize = 32 << 20;
 
@@ -25,7 +25,7 @@ pub(super) struct GrepPlan {
 }
 
 enum GrepTarget {
-    /// A file that was named: searched whatever the ignore files say.
+    /// A single file that was named: searched even if ignore files exclude it.
     File(PathBuf),
     Tree(Box<WalkBuilder>),
 }
@@ -158,7 +158,7 @@ fn matcher(query: &GrepQuery) -> Result<RegexMatcher, ToolOutcome> {
     })
 }
 
-/// As with `rg --glob`, patterns with a slash are relative to the working directory.
+/// Patterns with a slash are relative to the working directory, as with `rg --glob`.
 fn overrides(query: &GrepQuery, at: &Workspace) -> Result<Override, ToolOutcome> {
     let root = query.root(at);
     let base = if root.starts_with(&at.cwd) { &at.cwd } else { &root };
@@ -179,7 +179,7 @@ fn types(query: &GrepQuery) -> Result<Types, ToolOutcome> {
     })
 }
 
-/// Several globs may stand in one field, separated by blanks or by commas outside braces and brackets.
+/// Splits several globs in one field, separated by blanks or by commas outside braces and brackets.
 fn split_globs(globs: &str) -> Vec<&str> {
     let mut depth = 0usize;
     let parts = globs.split(move |c: char| {

@@ -1,4 +1,4 @@
-//! The answer as the model reads it, and its structured twin.
+//! The answer as text for the model, and its structured form.
 
 use super::collect::GrepMatches;
 use super::{GrepMode, GrepQuery};
@@ -33,7 +33,7 @@ struct GrepOutput {
 /// The page of entries the query asks for.
 struct GrepPage {
     shown: Vec<String>,
-    /// Set when the limit held something back.
+    /// The limit, when it left entries out.
     limit: Option<usize>,
     total: u64,
 }
@@ -46,7 +46,7 @@ impl GrepPage {
         Self { shown, limit, total }
     }
 
-    /// `(showing 250 of 400 files; limit: 250, offset: 10)`, when this is not everything.
+    /// A note such as `(showing 250 of 400 files; limit: 250, offset: 10)`; `None` when everything is shown.
     fn note(&self, query: &GrepQuery, unit: &str) -> Option<String> {
         let bounds = match (self.limit, query.offset) {
             (None, 0) if self.shown.len() as u64 == self.total => return None,
@@ -128,7 +128,7 @@ impl GrepOutput {
     }
 }
 
-/// An empty page: nothing matched at all, or the offset is past the end.
+/// The text of an empty page: nothing matched at all, or the offset is past the end.
 fn empty_page_text(total: u64, none: &str) -> String {
     if total == 0 { none.to_owned() } else { "No entries at this offset".to_owned() }
 }

@@ -1,5 +1,5 @@
-//! What becomes of a match: counted, or written as `path:line:text`. Lines are bounded in width and number before they
-//! are kept.
+//! Handles matches: counts them, or formats them as `path:line:text`. Lines are limited in width and number before
+//! they are kept.
 
 use super::{GrepMode, GrepQuery};
 use crate::walk::HaltFlag;
@@ -8,14 +8,14 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use std::io;
 
-/// Longer lines are shown in part.
+/// Longest line shown whole, in characters.
 const MAX_COLUMNS: usize = 500;
-/// Of a long line, how much is shown ahead of the match.
+/// Characters of a long line that are shown before the match.
 const LEAD_COLUMNS: usize = 100;
-/// What one file may contribute, in bytes.
+/// Most bytes of lines from one file.
 const MAX_FILE_BYTES: usize = 8 << 20;
 
-/// Fails the read once the search is to end: also a huge file without matches can be left.
+/// A reader that fails once the search is to end, so that even a huge file without matches can be left.
 pub(super) struct HaltingReader<'a, R> {
     pub(super) inner: R,
     pub(super) halt: &'a HaltFlag,
@@ -30,7 +30,7 @@ impl<R: io::Read> io::Read for HaltingReader<'_, R> {
     }
 }
 
-/// Counts matching lines, or matches where they may span lines, as ripgrep does.
+/// Counts matching lines, or matches when they may span lines, as ripgrep does.
 pub(super) struct MatchCounter<'a> {
     matcher: &'a RegexMatcher,
     first_only: bool,
@@ -61,7 +61,7 @@ impl Sink for MatchCounter<'_> {
     }
 
     fn finish(&mut self, searcher: &Searcher, end: &SinkFinish) -> io::Result<()> {
-        // What turned out to be binary while walking a tree does not count.
+        // A file found on a walk that turns out to be binary has no matches.
         if end.binary_byte_offset().is_some() && searcher.binary_detection().quit_byte().is_some() {
             self.count = 0;
         }
@@ -139,7 +139,7 @@ impl Sink for LineCollector<'_> {
     }
 
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
-        // The bytes of a binary file help nobody; that it matches may.
+        // The bytes of a binary file are not shown, only that it matches.
         if let Some(offset) = end.binary_byte_offset()
             && self.total > 0
         {
@@ -167,7 +167,7 @@ fn trim_newline(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// At most `MAX_COLUMNS` of the line, with the first match among them.
+/// At most `MAX_COLUMNS` characters of the line, including the first match.
 fn shorten(matcher: &RegexMatcher, line: &[u8]) -> String {
     if line.len() <= MAX_COLUMNS {
         return String::from_utf8_lossy(line).into_owned();

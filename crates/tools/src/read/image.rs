@@ -1,5 +1,6 @@
-//! Images, recognised by their bytes and made fit for a request: at most 2000 pixels a side and, where possible,
-//! 500 KB. Decoding is bounded in pixels and memory; what cannot be decoded becomes a text, never an image block.
+//! Images, recognised by their bytes and scaled for a request: at most 2000 pixels per side and, where possible,
+//! 500 KB. Decoding is limited in pixels and memory; an image that cannot be decoded becomes text, never an image
+//! block.
 
 use super::OpenFile;
 use crate::contract::{CallContext, ToolOutcome};
@@ -87,7 +88,7 @@ impl FittedImage {
 /// Why there is no image; completes "the image … ".
 type UnfitImage = String;
 
-/// Checks, shrinks and re-encodes as needed.
+/// Checks, shrinks and re-encodes the image as needed.
 pub(super) fn fit(bytes: &[u8], kind: ImageKind) -> Result<FittedImage, UnfitImage> {
     let mut picture = decode(bytes, kind)?;
     let (width, height) = (picture.width(), picture.height());
@@ -116,7 +117,7 @@ fn fitted(bytes: &[u8], kind: ImageKind, original: (u32, u32), shown: (u32, u32)
     FittedImage { kind, data: STANDARD.encode(bytes), dimensions }
 }
 
-/// Upright: the turn a camera recorded is carried out, since re-encoding drops the record.
+/// Decodes and applies the orientation that the camera recorded, because re-encoding drops that metadata.
 fn decode(bytes: &[u8], kind: ImageKind) -> Result<DynamicImage, UnfitImage> {
     let unreadable = |e: image::ImageError| format!("could not be decoded ({e})");
     let mut limits = Limits::default();
@@ -145,7 +146,8 @@ fn shrink(picture: &DynamicImage) -> DynamicImage {
     if picture.color().has_alpha() { small } else { small.to_rgb8().into() }
 }
 
-/// PNG where it was lossless and stays small, else JPEG, less and less fine until it fits.
+/// Encodes as PNG when the source was lossless and the result is small enough, else as JPEG with decreasing quality
+/// until it fits.
 fn encode(picture: &DynamicImage, kind: ImageKind) -> Result<(Vec<u8>, ImageKind), UnfitImage> {
     let failed = |e: image::ImageError| format!("could not be encoded ({e})");
     if kind != ImageKind::Jpeg {
@@ -167,7 +169,7 @@ fn encode(picture: &DynamicImage, kind: ImageKind) -> Result<(Vec<u8>, ImageKind
     Ok((bytes, ImageKind::Jpeg))
 }
 
-/// JPEG has no transparency; text on a transparent ground is most often dark.
+/// Draws the image on white: JPEG has no transparency, and text on a transparent background is usually dark.
 fn on_white(picture: &DynamicImage) -> image::RgbImage {
     if !picture.color().has_alpha() {
         return picture.to_rgb8();
@@ -220,7 +222,7 @@ pub(super) fn show(cx: &CallContext, mut source: OpenFile, kind: ImageKind) -> R
     Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None })
 }
 
-/// Lets the model map what it sees back to the file's pixels.
+/// Tells the model how to map coordinates in the shown image to pixels of the file.
 fn resize_note(d: ImageDimensions) -> Option<String> {
     (d.original_width != d.display_width).then(|| {
         let factor = f64::from(d.original_width) / f64::from(d.display_width);

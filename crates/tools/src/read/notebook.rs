@@ -1,4 +1,4 @@
-//! Notebooks as one text block per cell, outputs included, pictures as images. Bounded like text.
+//! Notebooks as one text block per cell, including outputs, with images as image blocks. Limited like text.
 
 use super::{OpenFile, image};
 use crate::contract::{CallContext, ToolOutcome};
@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use wire::block::{ContentBlock, MessageContent};
 
 const MAX_FILE: u64 = 100 * 1024 * 1024;
-/// One output of a cell shows at most this much text.
+/// Most characters of text shown per cell output.
 const MAX_OUTPUT: usize = 10_000;
 
 #[derive(Serialize)]
@@ -155,7 +155,7 @@ fn shown_output(output: &Value) -> ShownOutput {
     ShownOutput { output_type, text: bounded(&plain(&text)), image }
 }
 
-/// Pictures that cannot be sent are left out; their text form stays.
+/// `None` for an image that cannot be sent; its text form is still shown.
 fn fitted(base64: &str) -> Option<ShownImage> {
     let clean: String = base64.split_ascii_whitespace().collect();
     let bytes = STANDARD.decode(clean).ok().filter(|b| !b.is_empty())?;
@@ -172,7 +172,7 @@ fn lines_joined_by_newline(value: &Value) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Tracebacks come coloured for terminals.
+/// Removes terminal colours, which tracebacks contain.
 fn plain(text: &str) -> Cow<'_, str> {
     static COLOUR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("\x1b\\[[0-9;]*m").ok());
     COLOUR.as_ref().map_or(Cow::Borrowed(text), |colour| colour.replace_all(text, ""))

@@ -1,5 +1,5 @@
-//! PDFs. Providers that take documents get the pages as a document; for the others an installed `pdftoppm` draws
-//! them; without one the read is refused with a reason. Page counts and sizes are bounded.
+//! PDFs. Providers that accept documents get the pages as a document; for others an installed `pdftoppm` renders
+//! them; without it the read is refused with a reason. Page counts and sizes are limited.
 
 use super::{OpenFile, ReadStep, image};
 use crate::contract::{CallContext, ToolOutcome};
@@ -14,15 +14,15 @@ use sys::process::{self, ChildInput, ChildOutput as Pipes, RunOptions, SpawnSpec
 use wire::block::{ContentBlock, MediaSource as BlockSource, MessageContent};
 
 const MAX_FILE: u64 = 20 * 1024 * 1024;
-/// What one compressed part may swell to.
+/// Largest size, in bytes, of one decompressed stream.
 const MAX_STREAM: usize = 64 * 1024 * 1024;
 const MAX_PAGES: u32 = 100;
-/// Without `pages`.
+/// Most pages without the `pages` field.
 const MAX_WHOLE: u32 = 10;
 const MAX_RANGE: u32 = 20;
 const RENDER_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Pages counted from 1, both ends included.
+/// Pages counted from 1; both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageRange {
     first: u32,
@@ -30,7 +30,7 @@ pub(super) struct PageRange {
 }
 
 impl PageRange {
-    /// `"3"` or `"1-5"`. The error completes "the field `pages` … ".
+    /// Parses `"3"` or `"1-5"`. The error completes "the field `pages` … ".
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (Ok(first), Ok(last)) = (first.trim().parse(), last.trim().parse()) else {
@@ -50,7 +50,7 @@ impl PageRange {
     }
 }
 
-/// Pages to be drawn by a program.
+/// Pages to be rendered by a program.
 pub(super) struct RenderJob {
     path: PathBuf,
     size: u64,
@@ -143,7 +143,7 @@ fn choose(path: &str, count: u32, asked: Option<PageRange>) -> Result<PageRange,
     }
 }
 
-/// A document of the chosen pages alone.
+/// A document with only the chosen pages.
 fn extract(document: &mut lopdf::Document, path: &str, pages: PageRange, count: u32) -> Result<Vec<u8>, ToolOutcome> {
     let others: Vec<u32> = (1..=count).filter(|n| !(pages.first..=pages.last).contains(n)).collect();
     document.delete_pages(&others);
@@ -155,7 +155,7 @@ fn extract(document: &mut lopdf::Document, path: &str, pages: PageRange, count: 
     Ok(bytes)
 }
 
-/// Draws the pages with `pdftoppm`.
+/// Renders the pages with `pdftoppm`.
 pub(super) async fn render(cx: &CallContext, job: RenderJob) -> Result<ToolOutcome, ToolOutcome> {
     let Some(program) = find_program(cx, "pdftoppm") else {
         return Err(ToolOutcome::failed(format!(
@@ -170,7 +170,7 @@ pub(super) async fn render(cx: &CallContext, job: RenderJob) -> Result<ToolOutco
     file_work::run_until_cancelled(cx, move || collect(&job, &dir)).await
 }
 
-/// Looks in absolute `PATH` entries only: a repository must not plant the program.
+/// Looks in absolute `PATH` entries only, because a repository could provide a program at a relative one.
 fn find_program(cx: &CallContext, name: &str) -> Option<PathBuf> {
     let path = cx.state.facts.env.get("PATH")?;
     std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|p| p.is_file())

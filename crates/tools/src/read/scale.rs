@@ -1,12 +1,12 @@
-//! Makes a picture smaller: a triangle filter as wide as the pixels it merges, first along rows, then along columns.
-//! One pixel layout and one direction of scaling, because the general libraries cost half a megabyte of code.
+//! Scales an image down: a triangle filter as wide as the pixels it merges, first along rows, then along columns.
+//! Supports one pixel layout and only downscaling, because general libraries cost half a megabyte of code.
 
 use image::RgbaImage;
 
-/// Weights are fixed-point numbers with this many bits behind the point.
+/// Weights are fixed-point numbers with this many fractional bits.
 const FIXED_POINT: u32 = 14;
 
-/// Scales down to `width` × `height`. Colours count by how much of them is seen, so that the colour of transparent
+/// Scales down to `width` × `height`. Colours are weighted by their opacity, so that the colour of transparent
 /// pixels does not bleed into the edges.
 pub(super) fn down(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
     let premultiplied = weighted(picture.clone());
@@ -15,7 +15,7 @@ pub(super) fn down(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
     unweighted(small)
 }
 
-/// The source pixels that make up one target pixel, and how much each counts.
+/// The source pixels of one target pixel, and their weights.
 struct PixelWeights {
     first: usize,
     weights: Vec<i32>,
@@ -34,7 +34,7 @@ fn weights_at(centre: f64, reach: f64, from: u32) -> PixelWeights {
     let sum: f64 = raw.iter().sum();
     let one = f64::from(1u32 << FIXED_POINT);
     let mut weights: Vec<i32> = raw.iter().map(|weight| (weight / sum * one).round() as i32).collect();
-    // Rounding must neither darken nor brighten: the middle takes what is missing.
+    // The weights must sum to one, or rounding would change the brightness; the middle weight gets the difference.
     let missing = (1 << FIXED_POINT) - weights.iter().sum::<i32>();
     let middle = weights.len() / 2;
     weights[middle] += missing;

@@ -1,4 +1,4 @@
-//! Text as numbered lines. Streams: memory follows what is shown, not the size of the file or of its lines.
+//! Text as numbered lines. Streams the file: memory depends on what is shown, not on the size of the file or its lines.
 
 use super::{OpenFile, ReadFileCall};
 use crate::contract::{CallContext, ToolOutcome};
@@ -12,17 +12,17 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use sys::Env;
 
-/// A whole file above this needs a range or `allow_large`.
+/// Largest file, in bytes, that is shown whole without a range or `allow_large`.
 const WHOLE_LIMIT: u64 = 256 * 1024;
-/// Nothing shows more than this, whatever was allowed.
+/// Most bytes that one read shows, even with `allow_large`.
 const HARD_LIMIT: u64 = 16 * 1024 * 1024;
-/// Larger files are known by their metadata: hashing them would cost more than reading a few lines.
+/// Larger files, in bytes, are identified by their metadata: hashing them would cost more than reading a few lines.
 const HASH_LIMIT: u64 = 64 * 1024 * 1024;
 const DEFAULT_TOKENS: usize = 25_000;
 /// Bytes of numbered text that count as ten tokens.
 const BYTES_PER_TEN_TOKENS: usize = 52;
 
-/// How many bytes of numbered text one read may show.
+/// Most bytes of numbered text that one read may show.
 pub(super) fn token_cap(env: &Env, allow_large: bool) -> usize {
     if allow_large {
         return HARD_LIMIT as usize;
@@ -31,18 +31,18 @@ pub(super) fn token_cap(env: &Env, allow_large: bool) -> usize {
     tokens.saturating_mul(BYTES_PER_TEN_TOKENS) / 10
 }
 
-/// What to do when the cap is reached.
+/// What happens when the cap is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CapBehaviour {
-    /// Show what fits and say so: nobody named a range.
+    /// Show what fits and add a note, because no range was requested.
     Clip,
-    /// Stop at once: the range that was named cannot be shown.
+    /// Stop at once, because the requested range cannot be shown.
     Refuse,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineRequest {
-    /// Counted from 1.
+    /// The first line, counted from 1.
     pub(super) first: u64,
     pub(super) limit: Option<u64>,
     pub(super) cap: usize,
@@ -105,7 +105,7 @@ fn over_cap(path: &Path, wanted: LineRequest) -> ToolOutcome {
     ))
 }
 
-/// `None` when the cap refused the range.
+/// Scans the file with its encoding. `None` when the cap refused the range.
 fn scan_source(mut source: OpenFile, wanted: LineRequest) -> io::Result<(Option<ShownLines>, Fingerprint)> {
     let stat = Fingerprint::of_stat(&source.meta);
     match TextEncoding::sniff(&source.head) {
@@ -150,7 +150,7 @@ enum ScanPhase {
     Counting,
 }
 
-/// Reads to the end (the line count is exact), unless the cap refuses the range.
+/// Reads to the end, so that the line count is exact, unless the cap refuses the range.
 pub(super) fn scan(mut reader: impl BufRead, wanted: LineRequest) -> io::Result<Option<ShownLines>> {
     let phase = if wanted.first > 1 { ScanPhase::Skipping } else { ScanPhase::Showing };
     let mut scanner = LineScanner { wanted, shown: ShownLines::default(), line: Vec::new(), ended: 0, phase };
@@ -169,15 +169,15 @@ pub(super) fn scan(mut reader: impl BufRead, wanted: LineRequest) -> io::Result<
 struct LineScanner {
     wanted: LineRequest,
     shown: ShownLines,
-    /// The line being shown, as far as it came.
+    /// The part of the current line that was read so far.
     line: Vec<u8>,
-    /// Line ends met.
+    /// Number of line ends found.
     ended: u64,
     phase: ScanPhase,
 }
 
 impl LineScanner {
-    /// Uses up part of `buffer` and says how much; `None` when the cap refuses the range.
+    /// Consumes a part of `buffer` and returns its length; `None` when the cap refuses the range.
     fn take(&mut self, buffer: &[u8]) -> Option<usize> {
         match self.phase {
             ScanPhase::Skipping => Some(self.skip(buffer)),
@@ -233,7 +233,7 @@ impl LineScanner {
 
 impl ShownLines {
     fn room_for(&self, line: &[u8], wanted: LineRequest) -> bool {
-        // Number, tab and newline; the exact digits do not matter.
+        // Number, tab and newline; the exact number of digits does not matter.
         self.numbered.len() + line.len() + 8 <= wanted.cap
     }
 
@@ -259,7 +259,7 @@ impl ShownLines {
         self.lines += 1;
     }
 
-    /// Nothing more fits. A first line that alone is too long is shown in part.
+    /// Marks the result as clipped. If the first line is already too long, a part of it is shown.
     fn clip(&mut self, line: &[u8], wanted: LineRequest) {
         self.clipped = true;
         if self.lines == 0 {
@@ -305,7 +305,7 @@ fn outcome(path: &Path, wanted: LineRequest, shown: ShownLines) -> ToolOutcome {
     ToolOutcome::text(model_text(wanted, shown), structured)
 }
 
-/// One line in place of a file that cannot be shown.
+/// An outcome with one line in place of a file that cannot be shown.
 pub(super) fn one_line_outcome(path: &Path, text: String) -> ToolOutcome {
     let file = TextOutput {
         file_path: path.to_string_lossy(),

@@ -35,7 +35,7 @@ fn the_cap_clips_whole_reads_and_refuses_ranges() {
     assert_eq!((part.content.chars().count(), part.lines, part.clipped, part.lossy), (50, 1, true, false));
 }
 
-/// Gives bytes without end, and counts how many were taken.
+/// Returns endless bytes and counts how many were read.
 struct Endless(std::rc::Rc<std::cell::Cell<usize>>);
 
 impl Read for Endless {

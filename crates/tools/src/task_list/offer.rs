@@ -1,4 +1,4 @@
-//! Which of the two kinds of lists a session offers. The newest model families plan without one.
+//! Which kind of task list a session offers. The newest model families need none.
 
 use sys::Env;
 
@@ -14,7 +14,7 @@ pub enum TaskListKind {
 const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"];
 
 impl TaskListKind {
-    /// `newest`: the model belongs to a family that needs no list. `named`: whether the user asked for a tool by name
+    /// `newest`: the model belongs to a family that needs no list. `named`: whether the user named a tool
     /// (`--tools`, `--allowedTools`).
     pub fn choose(newest: bool, env: &Env, named: impl Fn(&str) -> bool) -> Self {
         let tasks_named = TASK_TOOLS.iter().any(|name| named(name));
@@ -27,7 +27,7 @@ impl TaskListKind {
         }
     }
 
-    /// Whether the tool `name` stays in the registry. Tools that keep no list always do.
+    /// Whether the tool `name` stays in the registry. Other tools always do.
     pub fn keeps(self, name: &str) -> bool {
         match name {
             "TodoWrite" => self == Self::Todos,

@@ -1,5 +1,6 @@
 //! Tasks on disk: `<config home>/tasks/<list>/<n>.json`, shared between processes. Every change happens under the
-//! list's lock file and replaces whole files, so readers never see half a task and two writers never take one number.
+//! list's lock file and replaces whole files, so readers never see an incomplete task and two writers never use the
+//! same number.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-/// Keeps the highest number ever given, so that a deleted task's number is not used again.
+/// File with the highest number ever used, so that the number of a deleted task is not used again.
 const HIGH_WATER: &str = ".highwatermark";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ impl ListedTaskStatus {
     }
 }
 
-/// One file. Fields of other writers survive in `rest`.
+/// One task file. Unknown fields of other writers are kept in `rest`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedTask {
@@ -53,7 +54,7 @@ pub(super) struct ListedTask {
     pub(super) rest: Map<String, Value>,
 }
 
-/// A list by its directory; nothing exists on disk until the first task.
+/// A list, identified by its directory; nothing exists on disk until the first task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskListStore {
     dir: PathBuf,
@@ -64,7 +65,7 @@ impl TaskListStore {
         Self { dir }
     }
 
-    /// Creates the directory if need be and holds the list until the guard is dropped.
+    /// Creates the directory if needed and locks the list until the guard is dropped.
     pub(super) fn lock(&self) -> io::Result<TaskListLock> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let path = self.dir.join(".lock");
@@ -73,7 +74,7 @@ impl TaskListStore {
         Ok(TaskListLock { store: self.clone(), _file: file })
     }
 
-    /// All tasks by number. Files that are no tasks are passed over: others may keep theirs here.
+    /// All tasks by number. Files that are not tasks are skipped.
     pub(super) fn all(&self) -> io::Result<BTreeMap<u64, ListedTask>> {
         let entries = match std::fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -105,7 +106,7 @@ impl TaskListStore {
     }
 }
 
-/// The right to change a list; readers need no lock.
+/// A lock on the list, needed to change it; readers need no lock.
 #[derive(Debug)]
 pub(super) struct TaskListLock {
     store: TaskListStore,
@@ -113,7 +114,8 @@ pub(super) struct TaskListLock {
 }
 
 impl TaskListLock {
-    /// Counts from 1; file names decide, readable or not, so that no task is ever overwritten.
+    /// The next free number, starting at 1. All file names count, also of unreadable files, so that no task is
+    /// overwritten.
     pub(super) fn next_id(&self) -> io::Result<String> {
         let mut highest = std::fs::read_to_string(self.store.dir.join(HIGH_WATER))
             .ok()
@@ -135,7 +137,7 @@ impl TaskListLock {
         sys::fs::atomic_write(&self.store.file(number), &bytes, 0o600)
     }
 
-    /// Removes the task and every mention of it.
+    /// Removes the task and every reference to it.
     pub(super) fn delete(&self, id: &str) -> io::Result<()> {
         let Some(number) = parse_id(id) else { return Ok(()) };
         let all = self.store.all()?;
@@ -159,7 +161,7 @@ fn mentions(task: &ListedTask, id: &str) -> bool {
     task.id != id && task.blocks.iter().chain(&task.blocked_by).any(|other| other == id)
 }
 
-/// `7` and `#7` are the same task.
+/// Parses an id; `7` and `#7` are the same task.
 pub(super) fn parse_id(id: &str) -> Option<u64> {
     let digits = id.trim().trim_start_matches('#');
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! TaskUpdate: one task changed under the list's lock, together with the tasks it is linked to.
+//! TaskUpdate: changes one task under the list's lock, together with the tasks it is linked to.
 
 use super::store::{ListedTask, ListedTaskStatus, TaskListLock, TaskListStore, parse_id};
 use super::{object, task_id};
@@ -105,7 +105,7 @@ impl TaskChange {
         Ok(self.done_outcome(fields, change))
     }
 
-    /// Plain fields; only what differs counts as updated.
+    /// Sets the plain fields; returns the names of those that changed.
     fn set_fields(&mut self, task: &mut ListedTask) -> Vec<&'static str> {
         let mut fields = Vec::new();
         let mut note = |changed: bool, name| {
@@ -121,7 +121,7 @@ impl TaskChange {
         fields
     }
 
-    /// Both ends of a link are kept. Ids without a task, and the task itself, are passed over.
+    /// Stores a link in both tasks. Unknown ids and the task's own id are skipped.
     fn link(&self, list: &TaskListLock, task: &mut ListedTask, fields: &mut Vec<&'static str>) -> io::Result<()> {
         for (ids, forward) in [(&self.add_blocks, true), (&self.add_blocked_by, false)] {
             let mut added = false;
@@ -180,7 +180,7 @@ fn add(ids: &mut Vec<String>, id: &str) -> bool {
     new
 }
 
-/// Key by key; `null` removes one.
+/// Merges key by key; `null` removes a key. Returns whether anything changed.
 fn merge(slot: &mut Option<Map<String, Value>>, new: Map<String, Value>) -> bool {
     let before = slot.clone();
     let merged = slot.get_or_insert_default();

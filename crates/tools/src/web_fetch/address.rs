@@ -1,14 +1,14 @@
-//! Which addresses a fetched URL may lead to. Everything that is not plainly a public unicast address is refused;
-//! addresses that carry another one inside (mapped, NAT64, 6to4) are judged by what they carry.
+//! Which addresses a fetched URL may lead to. Everything that is not clearly a public unicast address is refused;
+//! an address that contains another one (mapped, NAT64, 6to4) is judged by the inner address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AddressClass {
     Public,
-    /// This machine or a private network: reachable only when the user says so.
+    /// This machine or a private network: reachable only when the user allows it.
     Local,
-    /// Link-local and metadata services, multicast, reserved ranges: never.
+    /// Link-local and metadata services, multicast, reserved ranges: never reachable.
     Forbidden,
 }
 
@@ -40,7 +40,7 @@ fn classify_v6(ip: Ipv6Addr) -> AddressClass {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             classify_v4(embedded_address(high, low))
         }
-        // Metadata of one large cloud; Teredo, benchmarking and ORCHID; documentation.
+        // Metadata service of a large cloud; Teredo, benchmarking and ORCHID; documentation.
         [0xfd00, 0xec2, ..] | [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => AddressClass::Forbidden,
         [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => AddressClass::Local,
         [0x2000..=0x3fff, ..] => AddressClass::Public,

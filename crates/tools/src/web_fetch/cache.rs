@@ -1,4 +1,4 @@
-//! Pages seen in the last minutes. Bounded in bytes; what is too old is removed, not merely passed over.
+//! Pages fetched in the last minutes. Limited in bytes; expired pages are removed, not only ignored.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ pub(super) fn time_to_live(env: &Env) -> Duration {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FetchedPage {
     pub(super) status: u16,
-    /// As received.
+    /// Size of the body as received, in bytes.
     pub(super) bytes: usize,
     pub(super) body: PageBody,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PageBody {
-    /// `markdown`: the server sent it as such.
+    /// `markdown`: the server sent Markdown.
     Text { text: String, markdown: bool },
-    /// Nothing to read: a sentence that says what it is and where it was saved.
+    /// Not readable as text: a sentence that names the type and the file it was saved to.
     Saved(String),
 }
 
@@ -44,7 +44,7 @@ struct CachedPage {
     page: Arc<FetchedPage>,
 }
 
-/// Oldest first.
+/// Pages, oldest first.
 #[derive(Debug)]
 pub(super) struct PageCache {
     entries: VecDeque<CachedPage>,

@@ -1,5 +1,5 @@
-//! One page over the network: hops within a site are followed and each is checked, a hop to another site is reported
-//! instead. Bodies are bounded; what is not text is saved and described.
+//! Fetches one page: redirects within a site are followed and each is checked, a redirect to another site is
+//! reported instead. Bodies are limited in size; a body that is not text is saved and described.
 
 use super::cache::{FetchedPage, PageBody};
 use super::page::{self, PageKind};
@@ -13,25 +13,25 @@ use url::Url;
 const MAX_HOPS: usize = 10;
 const MAX_BODY: usize = 10 << 20;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The prefix is what site owners know this kind of reader by; the product behind it follows.
+/// Site owners know this kind of reader by the prefix; the product name follows it.
 const USER_AGENT: &str = concat!("Claude-User (gimlet/", env!("CARGO_PKG_VERSION"), ")");
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5";
 
 pub(super) enum FetchResult {
     Page(FetchedPage),
-    /// Leads to another site.
+    /// The page redirects to another site.
     Moved {
         to: Url,
         status: u16,
     },
 }
 
-/// What a fetch needs to know.
+/// The parameters of a fetch.
 pub(super) struct PageFetch<'a> {
     pub(super) http: &'a Http,
     pub(super) scope: AddressScope,
     pub(super) resolves_locally: bool,
-    /// Where bodies that are not text go.
+    /// The folder for bodies that are not text.
     pub(super) save_dir: PathBuf,
 }
 
@@ -80,7 +80,7 @@ impl PageFetch<'_> {
     }
 }
 
-/// Where a 3xx answer leads, checked and upgraded like the first URL.
+/// The target of a redirect, checked and upgraded like the first URL.
 fn redirect(from: &Url, response: &HttpResponse) -> Result<Option<Url>, String> {
     if !matches!(response.status(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -119,7 +119,7 @@ fn save(content_type: &str, body: &[u8], clipped: bool, dir: &Path) -> Result<Pa
     )))
 }
 
-/// The words that go with a status.
+/// The reason phrase of a status.
 pub(super) fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,17 +1,17 @@
-//! From a response body to text: decoding, HTML to Markdown, and the part of a long page that is shown at a time.
+//! Turns a response body into text: decoding, HTML to Markdown, and the section of a long page that is shown at a time.
 
 use super::scan;
 use encoding_rs::Encoding;
 use std::borrow::Cow;
 
-/// HTML beyond this is cut before conversion.
+/// Most bytes of HTML; the rest is cut before conversion.
 const MAX_HTML: usize = 2 << 20;
-/// Deeper trees are not worth their structure, and converting them recurses.
+/// Deepest element tree that is converted, because the conversion is recursive; deeper pages become plain text.
 const MAX_DEPTH: usize = 200;
-/// Characters of a page handed on at a time.
+/// Characters of a page shown at a time.
 pub(super) const SECTION_CHARS: usize = 100_000;
 
-/// What a body is, by its declared type and its bytes.
+/// The kind of a body, from its declared type and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageKind {
     Html,
@@ -59,7 +59,7 @@ fn looks_html(body: &[u8]) -> bool {
     head.starts_with("<!doctype html") || head.starts_with("<html")
 }
 
-/// The body as text, by BOM, declared charset, or the page's own `<meta>`.
+/// The body as text, decoded by BOM, declared charset, or the `<meta>` of the page.
 pub(super) fn decode(content_type: &str, body: &[u8], kind: PageKind) -> String {
     let declared = charset(content_type).or_else(|| (kind == PageKind::Html).then(|| meta_charset(body)).flatten());
     let encoding = declared.unwrap_or(encoding_rs::UTF_8);
@@ -88,8 +88,8 @@ fn split_once_ignore_case<'a>(text: &'a str, needle: &str) -> Option<(&'a str, &
     Some((&text[..at], &text[at + needle.len()..]))
 }
 
-/// Markdown of an HTML page without scripts, styles and embedded data; its bare words when its structure is out of
-/// all proportion. Slow on large pages: not for the runtime.
+/// Markdown of an HTML page without scripts, styles and embedded data; plain text when its structure exceeds the
+/// limits. Slow on large pages: must not run on a runtime thread.
 pub(super) fn to_markdown(html: &str) -> String {
     let Some(clean) = scan::clean(html) else { return trimmed(scan::words(html)) };
     let document = dom_query::Document::from(trimmed(clean));
@@ -114,17 +114,17 @@ fn is_deep(document: &dom_query::Document) -> bool {
     false
 }
 
-/// One stretch of a page.
+/// One section of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PageSection<'a> {
     pub(super) text: &'a str,
-    /// Where the next one begins, in characters.
+    /// Start of the next section, in characters; `None` at the end of the page.
     pub(super) next: Option<usize>,
     /// Length of the whole page, in characters.
     pub(super) total: usize,
 }
 
-/// `None` when the page ends before `offset`.
+/// The section at `offset` (in characters); `None` when the page ends before it.
 pub(super) fn page_section(page: &str, offset: usize) -> Option<PageSection<'_>> {
     let total = page.chars().count();
     if offset > 0 && offset >= total {
@@ -135,7 +135,7 @@ pub(super) fn page_section(page: &str, offset: usize) -> Option<PageSection<'_>>
     Some(PageSection { text: &page[byte_at(offset)..byte_at(end)], next: (end < total).then_some(end), total })
 }
 
-/// A file name ending for saved bytes.
+/// The file name extension for saved bytes.
 pub(super) fn extension(media_type: &str) -> Cow<'_, str> {
     match media_type {
         "application/pdf" => "pdf".into(),

@@ -1,18 +1,18 @@
-//! A first, linear pass over HTML. It drops scripts, styles and comments, and measures what is left: the real parser
-//! takes quadratic time or space on some inputs (deep nesting, formatting that is never closed, tags with thousands of
-//! attributes), so pages beyond the limits are reduced to their words here and never reach it.
+//! A first, linear pass over HTML. It drops scripts, styles and comments, and measures the rest: the real parser
+//! takes quadratic time or space on some inputs (deep nesting, formatting that is never closed, tags with thousands
+//! of attributes), so pages beyond the limits are reduced to their text here and never reach it.
 
 use std::collections::HashMap;
 
 const MAX_DEPTH: usize = 256;
 const MAX_ATTRIBUTES: usize = 512;
 const MAX_TAGS: usize = 200_000;
-/// Formatting elements the parser may have to open again, over the whole page.
+/// Most formatting elements that the parser may have to reopen, over the whole page.
 const MAX_REOPENED: usize = 200_000;
 
 const VOID: [&str; 13] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
-/// Closed by their next sibling: they nest only together with other elements, which are counted.
+/// Elements closed by their next sibling: they nest only together with other elements, which are counted.
 const SELF_CLOSING: [&str; 14] =
     ["p", "li", "dt", "dd", "option", "tr", "td", "th", "thead", "tbody", "tfoot", "html", "head", "body"];
 const FORMATTING: [&str; 14] =
@@ -28,15 +28,15 @@ enum HtmlPiece<'a> {
 }
 
 struct HtmlTag<'a> {
-    /// As written, brackets included.
+    /// As written, including the brackets.
     raw: &'a str,
-    /// Lower case.
+    /// In lower case.
     name: String,
     closes: bool,
     attributes: usize,
 }
 
-/// `html` without what nobody reads, or `None` when it is not fit for the parser.
+/// `html` without scripts, styles and comments; `None` when it exceeds the limits of the parser.
 pub(super) fn clean(html: &str) -> Option<String> {
     let mut out = String::with_capacity(html.len());
     let mut measure = HtmlMeasure::default();
@@ -49,14 +49,14 @@ pub(super) fn clean(html: &str) -> Option<String> {
                     return None;
                 }
             }
-            // Without something in between, the ends could grow together into a tag.
+            // Without a separator, the text before and after could join to a tag.
             HtmlPiece::Dropped => out.push(' '),
         }
     }
     Some(out)
 }
 
-/// The words of a page, for pages that `clean` refuses.
+/// The text of a page, for pages that `clean` refuses.
 pub(super) fn words(html: &str) -> String {
     let mut out = String::new();
     for piece in pieces(html) {
@@ -136,7 +136,7 @@ fn next(rest: &str) -> Option<(HtmlPiece<'_>, &str)> {
     Some((HtmlPiece::Tag(tag), left))
 }
 
-/// Where the next tag, comment or declaration starts.
+/// The position of the next tag, comment or declaration.
 fn markup(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'<', bytes).find(|&i| match bytes.get(i + 1) {
@@ -147,7 +147,7 @@ fn markup(text: &str) -> Option<usize> {
     })
 }
 
-/// Past the end tag of `name`; an element that never ends takes the rest with it.
+/// The text after the end tag of `name`; empty when the element never ends.
 fn after_close<'a>(text: &'a str, name: &str) -> &'a str {
     let bytes = text.as_bytes();
     let closes = |i: &usize| {
@@ -158,7 +158,7 @@ fn after_close<'a>(text: &'a str, name: &str) -> &'a str {
     text[at..].find('>').map_or("", |end| &text[at + end + 1..])
 }
 
-/// `text` starts with `<x` or `</x`. Quotes count only where a value begins, as in the real tokenizer.
+/// Reads a tag; `text` starts with `<x` or `</x`. Quotes count only where a value begins, as in the real tokenizer.
 fn read_tag(text: &str) -> (HtmlTag<'_>, &str) {
     let bytes = text.as_bytes();
     let closes = bytes[1] == b'/';
@@ -210,7 +210,7 @@ mod tests {
         let fonts: Vec<String> = (0..100).map(|i| format!("<font size={i}>")).collect();
         let reopened = fonts.concat() + &"<p>x".repeat(10_000);
         assert!(clean(&reopened).is_none());
-        // Ordinary pages pass, unclosed paragraphs and items included.
+        // Ordinary pages pass, including unclosed paragraphs and list items.
         assert!(clean(&"<ul><li>a<li>b</ul><p>text<p>more <b>x</b>".repeat(5000)).is_some());
         let picture = format!("<img src=\"data:image/png;base64,{}\" alt=x>", "A A/".repeat(10_000));
         assert!(clean(&picture).is_some());

@@ -1,5 +1,5 @@
-//! The URL of a fetch: http and https only, no credentials inside, upgraded to https, and its host judged before any
-//! connection, at the first hop as at every later one.
+//! The URL of a fetch: http and https only, without credentials, upgraded to https. Its host is checked before any
+//! connection, at every hop.
 
 use super::address::{AddressClass, classify};
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 const MAX_URL: usize = 4000;
 
-/// Reads what the model wrote. The error completes "the field `url` ".
+/// Parses the URL the model wrote. The error completes "the field `url` ".
 pub(super) fn read(text: &str) -> Result<Url, String> {
     if text.len() > MAX_URL {
         return Err(format!("is longer than {MAX_URL} characters"));
@@ -30,10 +30,10 @@ pub(super) fn check_url(url: Url) -> Result<Url, String> {
     Ok(upgrade_to_https(url))
 }
 
-/// Plain http only ever to this machine.
+/// Plain http is used for this machine only.
 fn upgrade_to_https(mut url: Url) -> Url {
     if url.scheme() == "http" && !is_loopback(&url) {
-        // Cannot fail between these two schemes; if it did, the URL stays as it was and is fetched as such.
+        // Cannot fail between these two schemes; if it did, the URL would be fetched unchanged.
         url.set_scheme("https").ok();
     }
     url
@@ -52,18 +52,18 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// The host as rules name it: lower case, punycode, no final dot.
+/// The host in the form that rules use: lower case, punycode, no final dot.
 pub(super) fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
-/// Whether `to` may be followed without asking: same place, give or take `www.`.
+/// Whether a redirect to `to` may be followed without a question: same host, except for `www.`, and same port.
 pub(super) fn same_site(from: &Url, to: &Url) -> bool {
     let bare = |url: &Url| host(url).trim_start_matches("www.").to_owned();
     bare(from) == bare(to) && from.port_or_known_default() == to.port_or_known_default()
 }
 
-/// What may be reached besides public addresses.
+/// Which addresses may be reached besides public ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AddressScope {
     PublicOnly,
@@ -80,8 +80,8 @@ impl AddressScope {
     }
 }
 
-/// Resolves the host and refuses it unless every address may be reached. `resolves_locally` is false behind a proxy:
-/// a name unknown here is then the proxy's business.
+/// Resolves the host and refuses it unless every address may be reached. `resolves_here` is false behind a proxy: a
+/// name that cannot be resolved here is then left to the proxy.
 pub(super) async fn check(url: &Url, reach: AddressScope, resolves_here: bool) -> Result<(), String> {
     let name = host(url);
     let addresses: Vec<IpAddr> = match url.host() {

@@ -16,7 +16,7 @@ fn write(path: impl AsRef<Path>, content: &str) -> Value {
     json!({"file_path": path.as_ref(), "content": content})
 }
 
-/// Applies `structuredPatch` to `originalFile` the way a reader would.
+/// Applies `structuredPatch` to `originalFile` as a reader would.
 fn patched(result: &Value) -> String {
     let original = result["originalFile"].as_str().unwrap();
     let lines: Vec<&str> = original.split_inclusive('\n').collect();

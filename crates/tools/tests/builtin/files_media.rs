@@ -21,7 +21,7 @@ fn plain(width: u32, height: u32) -> DynamicImage {
     DynamicImage::ImageRgb8(RgbImage::from_fn(width, height, |x, y| image::Rgb([x as u8, y as u8, 7])))
 }
 
-/// Incompressible, so that the size rules apply.
+/// An image that cannot be compressed, so that the size rules apply.
 fn noise(width: u32, height: u32) -> DynamicImage {
     let mut seed = 1u32;
     DynamicImage::ImageRgba8(RgbaImage::from_fn(width, height, |_, _| {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use wire::block::{ContentBlock, MessageContent};
 
-/// Oddly spelled on purpose: numbers and escapes of untouched cells must survive.
+/// Has unusual formatting on purpose: numbers and escapes of untouched cells must be kept.
 const NOTEBOOK: &str = r##"{
  "cells": [
   {

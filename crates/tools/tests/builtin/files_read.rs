@@ -122,7 +122,7 @@ async fn empty_files_and_far_offsets_are_noticed_not_failed() {
 
 #[tokio::test]
 async fn a_second_read_shows_all_again_and_edits_still_work() {
-    // [TST-22], as observed: no stub.
+    // [TST-22], as observed in the reference: the second read returns the whole text again.
     let bench = Bench::new();
     let path = bench.file("a", "same");
     let first = bench.ok("Read", json!({"file_path": path})).await;

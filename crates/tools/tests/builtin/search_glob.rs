@@ -1,4 +1,4 @@
-//! Glob from outside: order, limits, ignore rules, refusals.
+//! Glob through the tool contract: order, limits, ignore rules, refusals.
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
@@ -20,7 +20,7 @@ fn lines(text: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn oldest_first_and_relative() {
-    // [TST-68] in the order seen in the reference: oldest first.
+    // [TST-68] in the order observed in the reference: oldest first.
     let bench = Bench::new();
     age(&bench.file("new.rs", ""), 1);
     age(&bench.file("a/old.rs", ""), 500);
@@ -145,7 +145,7 @@ async fn slow_trees_end_with_what_was_found() {
         bench.file(&format!("f{i}"), "");
     }
     bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "0.02")]);
-    // A slow file system: the walk alone takes far longer than it may.
+    // Simulates a slow file system: the walk takes far longer than the limit.
     bench.may_read = Arc::new(|_, _| {
         std::thread::sleep(Duration::from_millis(1));
         true

@@ -1,4 +1,4 @@
-//! Grep from outside: modes, limits, filters, order, refusals.
+//! Grep through the tool contract: modes, limits, filters, order, refusals.
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
@@ -246,7 +246,7 @@ async fn slow_trees_end_with_what_was_found() {
         bench.file(&format!("f{i}"), "needle");
     }
     bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "0.02")]);
-    // A slow file system: the walk alone takes far longer than it may.
+    // Simulates a slow file system: the walk takes far longer than the limit.
     bench.may_read = Arc::new(|_, _| {
         std::thread::sleep(Duration::from_millis(1));
         true

@@ -1,4 +1,4 @@
-//! TodoWrite and the task list tools from outside: literal texts, files on disk, concurrent writers.
+//! TodoWrite and the task list tools through the tool contract: literal texts, files on disk, concurrent writers.
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
@@ -90,7 +90,7 @@ async fn files_metadata_and_deletion() {
     });
     assert_eq!(read(1), expected);
 
-    // Fields of other writers survive.
+    // Fields of other writers are kept.
     let mut foreign = read(1);
     foreign["extra"] = json!([1]);
     std::fs::write(dir.join("1.json"), foreign.to_string()).unwrap();
@@ -125,7 +125,7 @@ async fn concurrent_calls_never_share_a_number() {
     assert!(ids.contains("1") && ids.contains("40"));
 }
 
-/// Run as a child of the test below: creates tasks in the list it is given.
+/// Runs as a child process of the test below: creates tasks in the list it is given.
 #[tokio::test]
 #[ignore = "the body of a child process"]
 async fn child_creates_tasks() {

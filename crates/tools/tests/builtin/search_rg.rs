@@ -1,11 +1,11 @@
-//! Grep and Glob against a real `rg`, where one is installed: same files, same lines, same counts.
+//! Compares Grep and Glob with a real `rg`, where one is installed: same files, same lines, same counts.
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
 use crate::common::Bench;
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// Output of `rg` in `dir`, or `None` where there is none.
+/// Output of `rg` in the bench directory; `None` when it is not installed.
 #[expect(clippy::disallowed_methods, reason = "the peer we compare with")]
 fn rg(bench: &Bench, args: &[&str]) -> Option<String> {
     let output = Command::new("rg").args(["--no-config", "--hidden"]).args(args).current_dir(&bench.dir).output();

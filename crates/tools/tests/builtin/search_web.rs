@@ -1,4 +1,4 @@
-//! WebFetch and WebSearch from outside: a real HTTP server on loopback, a scripted model.
+//! WebFetch and WebSearch through the tool contract: a real HTTP server on loopback, a scripted model.
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use tools::contract::{SidePurpose, Workspace};
 use tools::{SideModel, SideReply, SideRequest, ToolRegistry};
 
-/// Answers `GET <path>` with the bytes registered for it and keeps the request heads.
+/// Answers `GET <path>` with the bytes registered for it and records the request heads.
 struct Site {
     port: u16,
     seen: Arc<Mutex<Vec<String>>>,
@@ -63,7 +63,7 @@ fn redirect(to: &str) -> Vec<u8> {
     format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").into_bytes()
 }
 
-/// Gives the same reply every time and keeps what it was asked.
+/// Gives the same reply every time and records the requests.
 struct Script {
     reply: Result<SideReply, String>,
     asked: Mutex<Vec<SideRequest>>,
@@ -120,7 +120,7 @@ async fn a_page_is_read_by_the_small_model() {
     assert!(head.contains("\r\nuser-agent: claude-user (gimlet/"), "{head}");
     assert!(head.contains("\r\naccept: text/markdown"), "{head}");
 
-    // Again within 15 minutes: no second request, but the prompt is answered anew.
+    // A second call within 15 minutes sends no second request to the site, but the model answers the new prompt.
     bench.ok("WebFetch", json!({"url": site.url("/a"), "prompt": "Again?"})).await;
     assert_eq!((site.heads().len(), model.asked().len()), (1, 2));
 }

@@ -67,7 +67,7 @@ async fn the_directory_is_learnt_however_the_command_ends() {
     let failed = bench.fails("Bash", json!({"command": "cd a; exit 3"})).await;
     assert_eq!(failed, "Exit code 3");
     assert_eq!(text(&bench, "pwd").await, bench.dir.join("a").display().to_string());
-    // Nothing to learn from these; nothing breaks either.
+    // These commands do not report a directory; nothing breaks.
     text(&bench, "cd ..; exec true").await;
     bench.fails("Bash", json!({"command": "cd ..; kill -9 $$"})).await;
     assert_eq!(text(&bench, "pwd").await, bench.dir.join("a").display().to_string());
@@ -192,7 +192,7 @@ async fn the_inline_limit_can_be_set() {
     assert!(out.starts_with("<persisted-output>"), "{out}");
 }
 
-/// Whether any process has `needle` in its command line.
+/// Whether any `sleep` process has `needle` in its command line.
 fn alive(needle: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok()).any(|line| {
@@ -248,7 +248,7 @@ async fn a_server_left_running_does_not_hold_the_call() {
         ok(&bench, "(for i in $(seq 1 200); do echo line $i; sleep 0.02; done; touch survived) & echo started").await;
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert!(out.starts_with("started") || out.contains("\nstarted"), "{out}");
-    // It is not ended by a broken pipe, and lives on without us reading its output.
+    // The background process is not killed by a broken pipe, and continues although nobody uses its output.
     let survived = bench.dir.join("survived");
     let waiting = async {
         while !survived.exists() {
@@ -317,7 +317,7 @@ async fn git_operations_are_reported() {
     assert_eq!(result["gitOperation"]["commit"]["kind"], "committed");
     let sha = result["gitOperation"]["commit"]["sha"].as_str().unwrap().to_owned();
     assert!(text(&bench, "git rev-parse HEAD").await.starts_with(&sha));
-    // The editor never waits for anyone.
+    // The editor never waits for a person.
     bench.fails("Bash", json!({"command": "git commit --allow-empty"})).await;
 }
 
@@ -433,7 +433,7 @@ async fn the_directory_is_carried_over_when_no_file_can_be_written() {
         bench.file("sub/inner/a", "");
         assert_eq!(text(&bench, "cd sub && pwd").await, bench.dir.join("sub").display().to_string());
         assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub").display().to_string(), "{shell}");
-        // A command with a trap of its own, a failing one, and one that leaves something running.
+        // A command with an EXIT trap, a failing command, and one that leaves a process running.
         ok(&bench, "trap 'echo bye' EXIT; cd inner").await;
         assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub/inner").display().to_string(), "{shell}");
         bench.fails("Bash", json!({"command": "cd .. && exit 3"})).await;

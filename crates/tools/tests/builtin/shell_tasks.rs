@@ -1,4 +1,4 @@
-//! Background tasks: how they start, end and are asked about.
+//! Background tasks: how they start and end, and how they are queried.
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
 use crate::common::Bench;
@@ -77,7 +77,7 @@ async fn a_timeout_moves_the_command_to_the_background() {
     // [TST-51]
     let bench = with_env(&[]);
     std::fs::create_dir(bench.dir.join("sub")).unwrap();
-    // A loop is not fully parsed, so it has to be in a script.
+    // The command parser does not understand loops, so the loop is in a script.
     bench.file("wait.sh", "cd sub; echo before; while [ ! -e ../go ]; do sleep 0.01; done; echo after");
     let (text, result) = bench.ok("Bash", json!({"command": "cd . && sh wait.sh", "timeout": 200})).await;
     let id = result["backgroundTaskId"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The check of the `edit` fuzz target on mutated edits; the same inputs on every run.
+//! The check of the `edit` fuzz target on mutated edits, with the same inputs on every run.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 #[path = "../../../../fuzz/checks/edit.rs"]
@@ -6,7 +6,7 @@ mod check;
 #[path = "../../../../fuzz/checks/mutate.rs"]
 mod mutate;
 
-/// Scope, content, old and new text.
+/// Scope flag, content, old text and new text.
 const CORPUS: [(u8, &str, &str, &str); 5] = [
     (0, "fn main() {\n    run();\n}\n", "run()", "walk()"),
     (1, "a b a b a\n", "a", "aa"),

@@ -1,5 +1,5 @@
-//! A real temporary directory, a stub model and a `CallContext` over them, for tests that drive tools from outside.
-//! Each test binary uses its own part of this.
+//! A real temporary directory, a stub model and a `CallContext` with them, for tests that call tools through the
+//! contract. Each test binary uses a part of this.
 #![allow(dead_code, unreachable_pub, reason = "shared by several test binaries")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -16,10 +16,10 @@ use tools::{
     CallContext, InputError, MayRead, SideModel, SideReply, SideRequest, ToolOutcome, ToolRegistry, Workspace,
 };
 
-/// What stands behind a test's calls. Change the public fields before the first call.
+/// The environment of a test's calls. Change the public fields before the first call.
 pub struct Bench {
     temp: tempfile::TempDir,
-    /// The working directory, resolved.
+    /// The working directory, with symlinks resolved.
     pub dir: PathBuf,
     pub facts: SessionFacts,
     pub registry: ToolRegistry,
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    /// Parses and runs.
+    /// Parses the input and runs the call.
     pub async fn try_call(&self, tool: &str, input: Value) -> Result<ToolOutcome, InputError> {
         let raw = RawValue::from_string(input.to_string()).unwrap();
         let call = self.registry.find(tool).expect("tool exists").parse(&raw)?;
@@ -113,7 +113,7 @@ impl Bench {
         self.try_call(tool, input).await.expect("input is valid")
     }
 
-    /// Runs a call that must succeed: its text and its structured result.
+    /// Runs a call that must succeed; returns its text and its structured result.
     pub async fn ok(&self, tool: &str, input: Value) -> (String, Value) {
         let outcome = self.call(tool, input).await;
         assert!(!outcome.is_error, "unexpected failure: {}", outcome.content.text());
@@ -121,7 +121,7 @@ impl Bench {
         (outcome.content.text().into_owned(), structured)
     }
 
-    /// Runs a call that must fail: the text the model reads.
+    /// Runs a call that must fail; returns the text for the model.
     pub async fn fails(&self, tool: &str, input: Value) -> String {
         let outcome = self.call(tool, input).await;
         assert!(outcome.is_error, "unexpected success: {}", outcome.content.text());

@@ -1,6 +1,6 @@
-//! Agents that run: what is known of each, its row, and what a command of the person's own says in its place. That command
-//! is asked once per tick while agents run, never twice at once and never at rest; what it does not name keeps its row,
-//! and an empty answer hides it.
+//! Running agents: their state and their rows. A command configured by the user can replace the content of rows. It is
+//! asked once per second while agents run, never twice at the same time. Agents that its answer does not name keep
+//! their row; empty content hides the row.
 
 use super::spinner::{elapsed, faint, short_count};
 use super::{App, AppEffect, tools};
@@ -14,9 +14,9 @@ use wire::control::{AgentRow, AgentStatusLine, HostRequest};
 use wire::sdk::{TaskProgress, TaskStarted};
 
 const TICK: Duration = Duration::from_secs(1);
-/// Counts of tokens that are told, the newest ones.
+/// How many token counts are sent to the command; the newest are kept.
 const SAMPLES: usize = 30;
-/// Rows of agents below the prompt; more are counted.
+/// Rows of agents below the prompt; further agents are only counted.
 const ROWS: usize = 5;
 
 #[derive(Debug)]
@@ -24,9 +24,9 @@ struct RunningAgent {
     id: String,
     kind: String,
     description: String,
-    /// The call that started it.
+    /// The id of the call that started it.
     call: String,
-    /// The agent that did.
+    /// The id of the agent that started it; `None` for the main conversation.
     parent: Option<String>,
     since: Duration,
     tool_uses: u64,
@@ -36,7 +36,7 @@ struct RunningAgent {
 }
 
 impl RunningAgent {
-    /// What it has done so far.
+    /// Tool uses, tokens, elapsed time and the last tool.
     fn state(&self, now: Duration) -> String {
         let uses = self.tool_uses;
         let mut facts = vec![
@@ -56,20 +56,20 @@ impl RunningAgent {
 #[derive(Debug, Default)]
 pub struct AgentTracker {
     running: Vec<RunningAgent>,
-    /// What the command said: a row, or nothing for a hidden one.
+    /// The answer of the command by agent id; `None` hides the row.
     overrides: BTreeMap<String, Option<StyledLine>>,
     due: Option<Duration>,
     request_id: Option<String>,
 }
 
-/// A row as the person wants it.
+/// The row of an agent, after the command was asked.
 pub enum AgentRowContent {
     Shown(StyledLine),
     Hidden,
 }
 
 impl AgentTracker {
-    /// When the command is asked next, and when the seconds of the rows change.
+    /// When the command is asked next or the seconds in the rows change, whichever is earlier.
     pub fn next_change(&self, now: Duration) -> Option<Duration> {
         let second = (!self.running.is_empty()).then(|| super::next_multiple(now, TICK));
         self.due.into_iter().chain(second).min()
@@ -105,7 +105,7 @@ impl AgentTracker {
         agent.samples.drain(..over);
     }
 
-    /// The row of the agent that a call has started.
+    /// The row of the agent that this call started; `None` when the call started none.
     pub fn row_of_call(&self, call: &str, now: Duration) -> Option<AgentRowContent> {
         let agent = self.running.iter().find(|agent| agent.call == call)?;
         Some(self.row(agent, agent.state(now)))
@@ -120,7 +120,7 @@ impl AgentTracker {
     }
 }
 
-/// A line of the command's answer.
+/// One line of the command's answer.
 #[derive(Deserialize)]
 struct AgentRowOverride {
     id: String,
@@ -133,12 +133,12 @@ fn parse_agent_rows(output: &str) -> BTreeMap<String, Option<StyledLine>> {
 }
 
 impl App {
-    /// An agent has ended, by its id or its call.
+    /// Removes an agent that has ended; `name` is its id or the id of its call.
     pub(super) fn remove_agent(&mut self, name: &str) {
         self.keep_agents(|agent| agent.id != name && agent.call != name);
     }
 
-    /// No turn runs: only what is in the background, and what that has started, can still be there.
+    /// Drops agents when no turn runs, except background tasks and the agents these started.
     pub(super) fn keep_background_agents(&mut self) {
         if self.turn.is_some() {
             return;
@@ -159,7 +159,7 @@ impl App {
         }
     }
 
-    /// Asks the person's command when it is time.
+    /// Asks the user's command when it is due.
     pub(super) fn request_agent_rows(&mut self) {
         let now = self.now;
         if self.agents.due.take_if(|due| *due <= now).is_none() || self.agents.request_id.is_some() {
@@ -180,19 +180,19 @@ impl App {
         self.agents.request_id = Some(self.send_control_request(request));
     }
 
-    /// What the command said; `false` when this answers something else.
+    /// Applies the answer of the command; `false` when `request_id` is another request.
     pub(super) fn receive_agent_rows(&mut self, request_id: &str, body: &Value) -> bool {
         if self.agents.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
         self.agents.overrides = body.get("output").and_then(Value::as_str).map(parse_agent_rows).unwrap_or_default();
         let is_configured = body.get("configured").and_then(Value::as_bool) == Some(true);
-        // Where there is no command nothing is asked until agents start anew.
+        // Without a command nothing is asked until agents start again.
         self.agents.due = (is_configured && !self.agents.running.is_empty()).then(|| self.now + TICK);
         true
     }
 
-    /// Rows of the agents that no call in sight has started.
+    /// Rows of agents whose call is not among the open calls.
     pub(super) fn agent_rows(&self) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
         let apart = self.agents.running.iter().filter(|agent| self.calls.get(&agent.call).is_none());

@@ -1,11 +1,11 @@
-//! When the person is called: a question that nobody answers, a turn that ended a while ago. Typing puts it off; each is
-//! told once. There is a timer only while something waits.
+//! When the user is notified: a question is unanswered for some time, or a turn ended some time ago. Typing postpones
+//! it, and each event is notified once. A timer runs only while something is pending.
 
 use super::{App, AppEffect};
 use std::time::Duration;
 use wire::control::{HostRequest, NotifyRequest};
 
-/// How long something waits before the person is called.
+/// How long something waits before the user is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlertDelays {
     pub question: Duration,
@@ -20,19 +20,19 @@ impl Default for AlertDelays {
 
 #[derive(Debug, Default)]
 pub struct AlertTimers {
-    /// The question that was told.
+    /// The id of the question the user was notified about.
     alerted_question: Option<String>,
-    /// When the last turn ended, until that is told or something is typed.
+    /// When the last turn ended; `None` once the user was notified or has typed.
     idle_since: Option<Duration>,
 }
 
 impl AlertTimers {
-    /// A turn is over and nothing else runs.
+    /// Starts the idle timer: a turn has ended and nothing else runs.
     pub fn start_idle(&mut self, now: Duration) {
         self.idle_since = Some(now);
     }
 
-    /// Somebody is there.
+    /// Stops the idle timer: the user is active.
     pub fn clear_idle(&mut self) {
         self.idle_since = None;
     }

@@ -1,5 +1,5 @@
-//! Calls that run, and reads and searches that are held back to be told as one line. Finished calls are printed in the
-//! order in which they were asked for.
+//! Running calls, and finished reads, searches and MCP calls that are held back to be printed as one group. Finished
+//! calls are printed in the order in which they were requested.
 
 use super::agents::AgentRowContent;
 use super::spinner::elapsed;
@@ -16,12 +16,12 @@ pub struct OpenCall {
     pub input: Value,
     pub label: CallLabel,
     pub since: Duration,
-    /// What the person answered, where that is why it did not run.
+    /// The answer of the user, when that is why the call did not run.
     pub refusal_text: Option<String>,
 }
 
 impl OpenCall {
-    /// The call as it ended, with its result.
+    /// The lines of the finished call with its result.
     pub fn lines(&self, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
         let mood = if outcome.is_error { CallState::Failed } else { CallState::Done };
         let mut lines = tools::title(&self.label, mood, theme);
@@ -32,7 +32,7 @@ impl OpenCall {
         lines
     }
 
-    /// The turn ended before the call did.
+    /// The lines of a call that was cut off by the end of the turn.
     pub fn interrupted_lines(&self, theme: &Theme) -> Vec<StyledLine> {
         let mut lines = tools::title(&self.label, CallState::Failed, theme);
         lines.extend(tools::with_corner(
@@ -49,13 +49,13 @@ pub struct CallTracker {
     held: Option<HeldCalls>,
 }
 
-/// Finished calls of one kind in a row.
+/// Consecutive finished calls of one group.
 #[derive(Debug)]
 struct HeldCalls {
     group: CallGroup,
-    /// What each was about, and what came of it.
+    /// The label of each call and the summary of its result.
     names: Vec<(String, Option<String>)>,
-    /// The first one by itself, for when it stays the only one.
+    /// The lines of the first call, printed when it stays the only one.
     single_lines: Vec<StyledLine>,
 }
 
@@ -76,7 +76,7 @@ impl CallTracker {
         self.open.iter().find(|call| call.id == id)
     }
 
-    /// The tool whose call has run longest.
+    /// The tool of the call that has run longest.
     pub fn running(&self) -> Option<&str> {
         self.open.first().map(|call| call.tool.as_str())
     }
@@ -86,8 +86,8 @@ impl CallTracker {
         Some(self.open.remove(at))
     }
 
-    /// Holds a finished call back until it is known what follows it; `false` when it must be printed by itself. `alone`
-    /// are its lines if it stays the only one.
+    /// Holds a finished call back until the next one is known; `false` when it must be printed separately. `alone`
+    /// makes its lines for the case that it stays the only one.
     pub fn hold(&mut self, call: &OpenCall, outcome: &CallOutcome, alone: impl FnOnce() -> Vec<StyledLine>) -> bool {
         let Some(group) = tools::group(&call.tool).filter(|_| !outcome.is_error) else { return false };
         let name = match &group {
@@ -108,22 +108,22 @@ impl CallTracker {
         }
     }
 
-    /// Whether a call of this tool joins what is held.
+    /// Whether a call of this tool can join the held group. True when nothing is held.
     pub fn joins(&self, tool: &str) -> bool {
         self.held.as_ref().is_none_or(|held| tools::group(tool).as_ref() == Some(&held.group))
     }
 
-    /// What was held, as lines to print.
+    /// Takes the held calls as lines to print.
     pub fn take_held(&mut self, theme: &Theme) -> Vec<StyledLine> {
         self.held.take().map_or_else(Vec::new, |held| held.lines(theme))
     }
 
-    /// Everything that is still open, once the turn is over.
+    /// Takes all calls that are still open when the turn has ended.
     pub fn abandon(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.open)
     }
 
-    /// The live rows. Calls that wait for an answer do not run yet; an agent's row says what it does.
+    /// The live rows. A call that waits for permission shows no running time; the row of an agent shows its state.
     pub fn rows(
         &self,
         now: Duration,

@@ -1,6 +1,6 @@
-//! Questions of the interface itself: may this folder run things, is bypassing understood, which of a repository's servers
-//! may start, how a large conversation goes on, whether to leave although something runs. The harmless answer is
-//! chosen at first, Esc is never a yes, and keys that were on their way do not answer.
+//! Questions of the interface itself: trust in a folder, the warning about bypassing permissions, MCP servers of a
+//! repository, how to resume a large conversation, quitting while tasks run. A harmless answer is preselected, Esc
+//! never agrees, and keys typed before the question could be read do not answer it.
 
 use super::dialog::KEY_GUARD_TIME;
 use super::{App, AppEffect};
@@ -12,20 +12,20 @@ use terminal::surface::Caret;
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
-/// Rows of a question's text inside it; the whole stands above when it is longer.
+/// Rows of the question's text inside the dialog; a longer text is also printed in full above it.
 const BODY_ROWS: usize = 10;
 
-/// What was answered.
+/// The answer to a question asked before a session starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartAnswer {
     Trusted(Box<TrustQuestion>),
-    /// Go on, but without what was asked about.
+    /// Continue without what was asked about.
     Untrusted(Box<TrustQuestion>),
     Bypassed,
-    /// `None`: another time.
+    /// `None` postpones the decision.
     Server(ServerQuestion, Option<ServerAnswer>),
     Summary(SummaryChoice),
-    /// The session that was asked about does not start.
+    /// The session does not start.
     Declined,
 }
 
@@ -38,7 +38,7 @@ pub enum SummaryChoice {
 #[derive(Clone, Debug)]
 enum ConfirmSubject {
     Entry(PreflightQuestion),
-    /// Credentials would go to the host of this number.
+    /// Asks whether credentials may be sent to the host with this index in `hosts`.
     Host(Box<TrustQuestion>, usize),
     Leave,
 }
@@ -132,7 +132,7 @@ impl ConfirmDialog {
         }
     }
 
-    /// The cursor stands at the chosen answer, so that this is what a small screen shows.
+    /// The caret is at the chosen answer, so that a small screen shows that row.
     pub(super) fn rows(&self, background: usize, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
         let accent = theme.fg(ThemeToken::Permission);
         let faint = theme.fg(ThemeToken::Inactive);
@@ -178,7 +178,7 @@ fn trust_body(asked: &TrustQuestion) -> Vec<String> {
     lines
 }
 
-/// The difference to what was accepted before.
+/// The lines that were added to or removed from the settings since the folder was trusted.
 fn entries_body(asked: &TrustQuestion) -> Vec<String> {
     let one_line = |text: &String| text::clean(text).replace('\n', " ");
     let mut lines = vec!["They were added after you trusted the folder, and not by gimlet:".to_owned()];
@@ -191,7 +191,7 @@ fn entries_body(asked: &TrustQuestion) -> Vec<String> {
 }
 
 impl App {
-    /// Something has to be answered before a session starts.
+    /// Asks a question that must be answered before a session starts.
     pub fn ask_before_start(&mut self, question: PreflightQuestion) {
         self.open_confirm(ConfirmSubject::Entry(question));
     }
@@ -207,7 +207,7 @@ impl App {
         self.confirm = Some(gate);
     }
 
-    /// Leaves, unless something runs that would be lost.
+    /// Exits, or asks first when background tasks would be stopped.
     pub(super) fn request_exit(&mut self) {
         if self.session.background.is_empty() {
             self.effects.push(AppEffect::Exit);
@@ -216,7 +216,7 @@ impl App {
         }
     }
 
-    /// Whether the key was meant for the question.
+    /// Whether the question consumed the key.
     pub(super) fn confirm_dialog_key(&mut self, key: KeyPress) -> bool {
         let Some(gate) = &mut self.confirm else { return false };
         if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
@@ -228,7 +228,7 @@ impl App {
             return true;
         }
         if !rested(gate.shown_at) || !rested(self.typed_at) {
-            // Typed for something else, before the question could be read.
+            // The key was typed before the question could be read.
             self.typed_at = self.now;
             return true;
         }
@@ -247,7 +247,7 @@ impl App {
         true
     }
 
-    /// Esc and Ctrl+C: what changes nothing.
+    /// Esc and Ctrl+C: gives the answer that changes nothing.
     fn cancel_confirm(&mut self) {
         let Some(gate) = self.confirm.take() else { return };
         self.after_dialog();
@@ -268,7 +268,7 @@ impl App {
 
     fn answer_confirm(&mut self, choice: usize) {
         let Some(gate) = self.confirm.take() else { return };
-        // A question of the engine that waited behind it is seen only now.
+        // A question of the engine that waited behind this one becomes visible only now.
         self.after_dialog();
         let answer = match (gate.subject, choice) {
             (ConfirmSubject::Entry(PreflightQuestion::Trust(asked)), 0) => {
@@ -299,7 +299,7 @@ impl App {
         self.effects.push(AppEffect::Entry(answer));
     }
 
-    /// A place that would receive credentials is agreed to by itself.
+    /// Asks about every host that would receive credentials, one at a time, then sends the answer.
     fn confirm_hosts(&mut self, asked: Box<TrustQuestion>, at: usize) {
         if at < asked.hosts.len() {
             self.open_confirm(ConfirmSubject::Host(asked, at));

@@ -1,6 +1,6 @@
-//! Questions of the engine: may this call run? A dialog shows exactly what would run, part by part, why it is asked, and what
-//! an answer would save; the rule can be changed before it is saved, and a change to a file before it is accepted. Keys
-//! that were on their way before it appeared never answer it.
+//! Permission questions of the engine: may this call run? A dialog shows exactly what would run, part by part, why the
+//! engine asks, and what an answer would save. The user can edit the rule before it is saved, and a proposed change
+//! before it is accepted. Keys typed before the dialog could be read never answer it.
 
 mod layout;
 mod view;
@@ -19,7 +19,7 @@ use wire::control::{CanUseTool, CommandPart, HostReply, MatchedRule, PermissionV
 
 pub use layout::{DialogLayout, PREVIEW_ROWS};
 
-/// Keys within this time of the dialog's appearance, or of the last typed key, go on into the prompt.
+/// Keys within this time after the dialog appeared, or after the last typed key, go to the prompt.
 pub const KEY_GUARD_TIME: Duration = Duration::from_millis(250);
 
 /// What a dialog shows and changes of `can_use_tool`.
@@ -61,9 +61,9 @@ impl From<CanUseTool> for ToolPermissionRequest {
 pub enum DialogChoice {
     Yes,
     YesAlways,
-    /// A plan, in a conversation that begins anew with it.
+    /// Approves a plan and carries it out in a new conversation.
     PlanClearing,
-    /// A plan, with edits accepted from now on, or asked for one by one, or nothing asked at all.
+    /// Approves a plan: with edits accepted, with permissions bypassed, or with every edit asked about.
     PlanAccepting,
     PlanBypassing,
     PlanAsking,
@@ -71,26 +71,26 @@ pub enum DialogChoice {
 }
 
 pub const PLAN_TOOL: &str = "ExitPlanMode";
-/// What the model is told of a no without a word.
+/// Sent to the model when the user refuses without a comment.
 pub const REFUSED_MESSAGE: &str = "The user refused this call. Stop and wait for what they say.";
 pub const KEEP_PLANNING_MESSAGE: &str = "The user wants to keep planning.";
-/// The same for people.
+/// Shown to the user in these cases.
 pub const REFUSED_LABEL: &str = "You said no";
 pub const STILL_PLANNING_LABEL: &str = "Not yet: planning goes on";
 
-/// What a plan may be approved with.
+/// Optional ways to approve a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanOffers {
     pub clears: bool,
     pub bypasses: bool,
 }
 
-/// What is being typed in the dialog.
+/// The field being typed in the dialog.
 #[derive(Debug)]
 pub enum DialogField {
-    /// A remark that goes with the answer.
+    /// A comment sent with the answer.
     Comment(Editor),
-    /// The rule at this place among those that would be saved.
+    /// The rule with this index among those that would be saved.
     Rule(usize, Editor),
 }
 
@@ -102,29 +102,29 @@ pub struct Dialog {
     pub choices: Vec<DialogChoice>,
     pub chosen: usize,
     pub field: Option<DialogField>,
-    /// Questions of the model, in place of a choice.
+    /// Questions of the model, shown instead of the choices.
     pub questions: Option<QuestionTabs>,
-    /// A form of an MCP server, in place of a choice.
+    /// A form of an MCP server, shown instead of the choices.
     pub form: Option<ElicitationForm>,
-    /// The file as it is, for a change to it.
+    /// The current content of the file that would change; `None` until it was read.
     pub original: Option<String>,
-    /// The person changed the input.
+    /// The user edited the input.
     pub is_edited: bool,
     pub explains: bool,
-    /// The first row of the preview that is shown.
+    /// The first visible row of the preview.
     pub top: usize,
-    /// Why the call will not run, in a few words.
+    /// Why the call will not run, as a short label.
     pub refusal_text: Option<String>,
 }
 
-/// Where a dialog is drawn.
+/// Where and how large a dialog is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct DialogArea<'a> {
     pub session: &'a SessionDisplay,
     pub theme: &'a Theme,
     pub columns: usize,
     pub rows: usize,
-    /// Further questions that wait.
+    /// How many further questions are queued.
     pub waiting: usize,
 }
 
@@ -160,7 +160,7 @@ impl Dialog {
         }
     }
 
-    /// What an MCP server asks.
+    /// A dialog for the form of an MCP server.
     pub fn of_form(id: String, form: ElicitationForm, now: Duration) -> Self {
         let dialog = Self::new(id, ToolPermissionRequest::default(), now, PlanOffers::default());
         Self { form: Some(form), ..dialog }
@@ -212,7 +212,7 @@ impl Dialog {
         HostReply::success(self.id.clone(), &verdict)
     }
 
-    /// What its row will say when this choice keeps the call from running.
+    /// The label of the call's row when this choice prevents the call; `None` when the call runs.
     pub fn refusal(&self, choice: DialogChoice) -> Option<String> {
         let said = match choice {
             DialogChoice::No if self.request.tool_name == PLAN_TOOL => STILL_PLANNING_LABEL,
@@ -261,7 +261,7 @@ impl Dialog {
         }
     }
 
-    /// The text that can be changed before it is accepted, and the name of its field.
+    /// The field of the input that the user may edit before accepting, and its text.
     pub fn editable(&self) -> Option<(&'static str, &str)> {
         let name = match self.request.tool_name.as_str() {
             "Edit" => "new_string",
@@ -272,7 +272,7 @@ impl Dialog {
         Some((name, self.field_text(name)))
     }
 
-    /// What came back from the editor. A last line break stays as it was: editors add one.
+    /// Applies the text from the editor. A final line break is restored when the original had one.
     pub fn edit(&mut self, mut text: String) {
         let Some((name, before)) = self.editable() else { return };
         if before.ends_with('\n') && !text.ends_with('\n') {

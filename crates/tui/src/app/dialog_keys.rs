@@ -1,5 +1,5 @@
-//! Keys while a question is open, and what an answer sets off. What was typed for the prompt before the question could be
-//! read stays with the prompt.
+//! Keys while a permission dialog is open, and the effects of an answer. Text typed for the prompt before the question
+//! could be read stays in the prompt.
 
 use super::dialog::{
     Dialog, DialogChoice, DialogField, KEY_GUARD_TIME, PREVIEW_ROWS, PlanOffers, ToolPermissionRequest,
@@ -16,13 +16,13 @@ use terminal::keys::{KeyCode, KeyPress};
 use wire::control::{HostReply, HostRequest, ReadFile, SetPermissionMode};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
-/// Larger files are not read to show a change in them.
+/// Larger files are not read to show a change in context.
 const MAX_ORIGINAL_BYTES: usize = 1 << 20;
 
-/// What is in the person's editor, when it is not the prompt.
+/// What is open in the external editor, when it is not the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExternalEdit {
-    /// The proposal of the question with this id.
+    /// The proposed text of the dialog with this id.
     Proposal(String),
 }
 
@@ -31,7 +31,7 @@ impl App {
         let offers = PlanOffers { clears: self.preferences.clears_on_plan, bypasses: self.session.may_bypass };
         let dialog = Dialog::new(id, request, self.now, offers);
         self.print_held_calls();
-        // What is longer than the dialog stays readable above it; a change to a file is printed when it is made.
+        // A preview longer than the dialog is printed above it. A file change is printed when it is made.
         let changes = is_file_tool(&dialog.request.tool_name);
         let preview = dialog.preview(&self.session, &self.preferences.theme, self.size.columns);
         if preview.len() > PREVIEW_ROWS && !changes {
@@ -63,7 +63,7 @@ impl App {
             return self.interrupt();
         }
         if !(shown && rested) && dialog.field.is_none() {
-            // Typed for a screen or the prompt, before the question could be read.
+            // The key was typed for a panel or the prompt, before the question could be read.
             if self.panel_key(key) {
                 return;
             }
@@ -140,7 +140,7 @@ impl App {
         }
     }
 
-    /// Long previews and plans move.
+    /// Scrolls long previews and plans.
     fn scroll_key(&mut self, key: KeyPress) -> bool {
         let Some(dialog) = self.dialogs.front_mut() else { return false };
         let lines = dialog.preview(&self.session, &self.preferences.theme, self.size.columns).len();
@@ -155,7 +155,7 @@ impl App {
         true
     }
 
-    /// The rule that would be saved, and where.
+    /// Changes the rule that would be saved, or where it is saved.
     fn offer_key(&mut self, key: KeyPress) -> bool {
         let Some(dialog) = self.dialogs.front_mut() else { return false };
         let suggestions = &mut dialog.request.permission_suggestions;
@@ -196,7 +196,7 @@ impl App {
         }
     }
 
-    /// Whether a question took the paste.
+    /// Whether a dialog consumed the paste.
     pub(super) fn dialog_paste(&mut self, text: &str) -> bool {
         let Some(dialog) = self.dialogs.front_mut() else { return false };
         match &mut dialog.field {
@@ -213,7 +213,7 @@ impl App {
         true
     }
 
-    /// Ctrl+G: what is proposed can be changed before it is accepted.
+    /// Ctrl+G: opens the proposed text in the external editor.
     fn edit_proposal(&mut self) {
         let Some(dialog) = self.dialogs.front() else { return };
         let Some((_, text)) = dialog.editable() else { return };
@@ -221,14 +221,14 @@ impl App {
         self.external_edit = Some(ExternalEdit::Proposal(dialog.id.clone()));
     }
 
-    /// A text came back from the person's editor.
+    /// Applies the text from the external editor.
     pub(super) fn apply_external_edit(&mut self, text: String) {
         match self.external_edit.take() {
             None => self.editor.set(text),
             Some(ExternalEdit::Proposal(id)) => {
                 if let Some(dialog) = self.dialogs.iter_mut().find(|dialog| dialog.id == id) {
                     dialog.edit(text);
-                    // Keys typed in the editor are not answers.
+                    // Keys typed in the editor must not answer the question.
                     dialog.shown_at = self.now;
                 }
             }
@@ -240,7 +240,7 @@ impl App {
         self.effects.push(AppEffect::Reply(dialog.answer(choice)));
         dialog.refusal_text = dialog.refusal(choice);
         self.record_refusal_text(&mut dialog);
-        // A remark on a yes has no place in the answer: it is the next thing said.
+        // An approval has no field for a comment, so the comment becomes the next prompt.
         if choice != DialogChoice::No
             && let Some(comment) = dialog.comment()
         {
@@ -252,7 +252,7 @@ impl App {
         self.after_dialog();
     }
 
-    /// The plan goes into a conversation of its own, with edits accepted.
+    /// Starts a new conversation with the plan and accepts edits in it.
     fn start_conversation_with_plan(&mut self, dialog: &Dialog) {
         let plan = dialog.request.input.get("plan").and_then(Value::as_str).unwrap_or_default();
         self.send_control_request(HostRequest::SetPermissionMode(SetPermissionMode { mode: "acceptEdits".into() }));
@@ -268,14 +268,14 @@ impl App {
         self.after_dialog();
     }
 
-    /// The call's row says what the person said to it.
+    /// Records the refusal so that the row of the call shows it.
     fn record_refusal_text(&mut self, dialog: &mut Dialog) {
         if let Some(call) = self.calls.get_mut(&dialog.request.tool_use_id) {
             call.refusal_text = dialog.refusal_text.take();
         }
     }
 
-    /// Questions that nobody answers for long are answered with what is chosen.
+    /// Answers questions with the current choices once `question_timeout` has passed without a key.
     pub(super) fn expire_questions(&mut self) {
         let (now, limit) = (self.now, self.preferences.question_timeout);
         let Some(dialog) = self.dialogs.front_mut() else { return };
@@ -289,7 +289,7 @@ impl App {
         }
     }
 
-    /// When that will be.
+    /// When `expire_questions` will answer; `None` without questions or without a timeout.
     pub(super) fn questions_expire_at(&self) -> Option<Duration> {
         let questions = self.dialogs.front()?.questions.as_ref()?;
         Some(questions.touched_at() + self.preferences.question_timeout?)
@@ -305,7 +305,7 @@ impl Dialog {
         });
     }
 
-    /// Takes the rule as typed and goes to the next one; `false` when it is none.
+    /// Stores the typed rule and opens the next one; `false` when the text is not a rule.
     fn take_rule(&mut self) -> bool {
         let Some(DialogField::Rule(at, editor)) = &self.field else { return true };
         let (at, text) = (*at, editor.expanded());

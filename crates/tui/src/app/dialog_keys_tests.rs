@@ -74,7 +74,7 @@ fn the_focus_of_the_window_and_keys_of_the_next_question_answer_nothing() {
     for focus in [FocusChange::Gained, FocusChange::Lost] {
         assert!(app.update(AppInput::Focus(focus)).is_empty());
     }
-    // The second press came before the second question could be read.
+    // The second press comes before the second question could be read.
     let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('1')]);
     assert_eq!(answers(&effects).len(), 1);
     assert_eq!(app.editor.text(), "1");
@@ -121,7 +121,7 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
 fn questions_that_nobody_answers_send_what_is_chosen() {
     // [TST-241]
     let minute = Duration::from_mins(1);
-    // Nobody is called meanwhile.
+    // The notification must not interfere.
     let patience = crate::app::alerts::AlertDelays { question: minute * 60, idle: minute * 60 };
     let mut app = app(Preferences { question_timeout: Some(minute), alert_delays: patience, ..Preferences::default() });
     let question = |text: &str| json!({"question": text, "options": [{"label": "A"}, {"label": "B"}]});

@@ -155,7 +155,7 @@ fn a_change_is_shown_in_its_file_and_can_be_edited() {
         rows.iter().any(|row| row.ends_with("2 - two")) && rows.iter().any(|row| row.ends_with("  three")),
         "{rows:?}"
     );
-    // Editors end the last line, or ours took it off.
+    // The missing final line break is restored.
     dialog.edit("deux".into());
     assert!(dialog.is_edited);
     let answer = answer(&dialog, DialogChoice::Yes);

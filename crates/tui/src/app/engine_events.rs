@@ -1,5 +1,5 @@
-//! What the engine tells, turned into state and finished lines. The engine speaks to us as to any host: the typed
-//! messages of the protocol, and control lines as text.
+//! Turns events of the engine into state and finished lines. The interface uses the same protocol as any host: typed
+//! messages, and control lines as text.
 
 mod control;
 
@@ -24,10 +24,10 @@ use wire::control::{HostRequest, ReloadPlugins};
 use wire::mode::PermissionMode;
 use wire::sdk::{AssistantMessage, InitMessage, SdkMessage, StreamEvent, SystemBody, TurnResult, UserMessage};
 
-/// Lines of a prompt of a resumed conversation that are shown.
+/// How many lines of a long prompt of a resumed conversation are shown.
 const EARLIER_ROWS: usize = 8;
 
-/// The few fields of an API event that are shown.
+/// The fields of an API event that the interface uses.
 #[derive(Deserialize)]
 struct ApiEvent<'a> {
     #[serde(rename = "type", borrow)]
@@ -121,7 +121,7 @@ struct EventBlock {
     is_error: bool,
 }
 
-/// Text of a tool result: a string, or its text blocks.
+/// The text of a tool result: a string, or its blocks, with `[kind]` for blocks that are not text.
 fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -137,12 +137,12 @@ fn result_text(content: &Value) -> String {
     }
 }
 
-/// `App::look` on its own fields, so that others can be changed meanwhile.
+/// Like `App::markdown_options`, but borrows only the fields it needs, so that others can be changed meanwhile.
 macro_rules! look {
     ($app:expr) => {
         terminal::markdown::MarkdownOptions {
             theme: &$app.preferences.theme,
-            // Tables as `header: value`, no rules.
+            // Zero columns: tables become `header: value` lines, without rules.
             columns: if $app.preferences.screen_reader.is_some() { 0 } else { $app.size.columns },
             syntax: $app.preferences.syntax,
         }
@@ -180,7 +180,7 @@ impl App {
             }
             ScreenEvent::Done { id } => self.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.replacement_text = Some(text),
-            // Nothing is waited for while the screen is there.
+            // Only headless prints it; the screen shows what a turn waits for.
             ScreenEvent::Waiting(_) => {}
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
         }
@@ -205,7 +205,7 @@ impl App {
     fn init(&mut self, init: &InitMessage) {
         self.session.id = Some(init.session_id.clone());
         self.session.model = Some(init.model.clone());
-        // The first one tells the real name of the place; a later one, that it is another.
+        // The first `init` confirms the working directory; a later one with another directory is a move.
         let was_placed = std::mem::replace(&mut self.session.has_engine_cwd, true);
         if was_placed && self.session.cwd != init.cwd {
             self.effects.push(AppEffect::Moved { session: init.session_id.clone(), cwd: init.cwd.clone() });
@@ -222,14 +222,14 @@ impl App {
         }
     }
 
-    /// Commands, agents and settings are those of another place.
+    /// Asks for the commands, agents and settings of the new directory.
     fn refresh_after_move(&mut self) {
         self.request(HostRequest::ReloadPlugins(ReloadPlugins::default()), PendingResponse::Place);
         self.request_settings();
         self.status.schedule_if_configured(self.now);
     }
 
-    /// Another conversation begins behind the same pair of channels.
+    /// Another conversation begins in the same session channel.
     fn reset(&mut self) {
         self.transcript.clear();
         self.todos.clear();
@@ -286,7 +286,7 @@ impl App {
         let (Some(delta), Some(turn)) = (delta, &mut self.turn) else { return };
         let size =
             [&delta.text, &delta.thinking, &delta.partial_json].into_iter().flatten().map(|t| t.len()).sum::<usize>();
-        // An estimate until the provider counts.
+        // An estimate, four bytes per token, until the provider reports the count.
         turn.tokens_now += (size as u64).div_ceil(4);
         if let Some(text) = delta.text {
             turn.wait_for(TurnWait::Writing);
@@ -323,7 +323,7 @@ impl App {
         for block in blocks {
             match block.kind.as_str() {
                 "text" if message.is_api_error_message => self.note(&block.text, ThemeToken::Error),
-                // `/context` is Markdown, shown as an answer is.
+                // The output of `/context` is Markdown and is rendered like a reply.
                 "text" if message.local_command_run.is_some() && message.context_usage.is_none() => {
                     self.local_output(&block.text);
                 }
@@ -342,7 +342,7 @@ impl App {
         }
     }
 
-    /// One line stays of it; the detailed view has the text, where the provider sent one.
+    /// Prints one line for a thinking block. The transcript view has the full text, when the provider sent one.
     fn thought(&mut self, text: &str, took_ms: Option<u64>) {
         let text = text.trim();
         let first = text.lines().next().unwrap_or_default();
@@ -363,7 +363,7 @@ impl App {
         }
     }
 
-    /// What a command that ran here said.
+    /// Prints the output of a command that ran locally.
     fn local_output(&mut self, content: &str) {
         self.transcript.add(TranscriptItemKind::Result, content);
         let content = terminal::text::clean(content);
@@ -376,7 +376,7 @@ impl App {
         }
     }
 
-    /// What an agent says stands in the transcript only.
+    /// Adds the messages of an agent to the transcript view only.
     fn record_agent_message(&mut self, call: &str, blocks: &[EventBlock]) {
         for block in blocks {
             let (kind, text) = match block.kind.as_str() {
@@ -412,7 +412,7 @@ impl App {
         });
     }
 
-    /// Reads and searches that were waiting for company.
+    /// Prints the calls that were held back to be grouped.
     pub(super) fn print_held_calls(&mut self) {
         let lines = self.calls.take_held(&self.preferences.theme);
         self.print_labelled(SpeakerLabel::Tool, lines);
@@ -455,7 +455,7 @@ impl App {
         }
     }
 
-    /// A prompt of a resumed conversation. What programs put there begins with a tag.
+    /// Prints a prompt of a resumed conversation. Texts that begin with a tag come from programs and are skipped.
     fn earlier_prompt(&mut self, text: &str) {
         if text.starts_with("[Request interrupted") || text.starts_with('<') {
             return;
@@ -465,15 +465,15 @@ impl App {
         if lines <= EARLIER_ROWS + 1 {
             return self.print_prompt(text);
         }
-        // A paste: what was typed showed as a label, too.
+        // A long text is probably a paste, so only its beginning is shown.
         let first: Vec<&str> = text.lines().take(EARLIER_ROWS).collect();
         self.print_prompt_as(text, &format!("{}\n… +{} lines", first.join("\n"), lines - EARLIER_ROWS));
     }
 
-    /// Text the engine put into the conversation.
+    /// Prints a text that the engine inserted into the conversation.
     fn show_injected(&mut self, text: &str) {
         if text.starts_with("[Request interrupted") {
-            // A no ends the turn as well; its row has said so.
+            // A refusal ends the turn as well; the row of the call already shows it.
             let by_key = self.turn.as_ref().is_none_or(|turn| turn.waits == TurnWait::Interrupting);
             let said =
                 if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
@@ -489,7 +489,7 @@ impl App {
 
     fn finish_call(&mut self, id: &str, outcome: &CallOutcome) {
         let Some(call) = self.calls.close(id) else { return };
-        // One that goes on in the background has a row of its own.
+        // An agent that continues in the background keeps its row.
         if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
             self.remove_agent(id);
         }
@@ -504,7 +504,7 @@ impl App {
         if self.calls.hold(&call, outcome, lines) {
             return;
         }
-        // Shown as the list itself.
+        // The result is shown in the todo list.
         if !outcome.is_error && todos::apply_task_call(&mut self.todos, &call.tool, &call.input, outcome) {
             return;
         }
@@ -513,7 +513,7 @@ impl App {
         self.print_labelled(if outcome.is_error { SpeakerLabel::ToolError } else { SpeakerLabel::Tool }, lines);
     }
 
-    /// A call without a result was cut off with the turn.
+    /// Prints the calls that the end of the turn cut off.
     fn end_open_calls(&mut self) {
         self.print_held_calls();
         for call in self.calls.abandon() {
@@ -535,7 +535,7 @@ impl App {
         if let Some(usage) = self.session.model.as_ref().and_then(|model| result.model_usage.get(model)) {
             self.session.context_window = usage.context_window;
         }
-        // An interruption was told where it happened.
+        // An interruption was already shown where it happened.
         let was_told = matches!(result.terminal_reason, Some("aborted_streaming" | "aborted_tools"));
         for error in result.errors.iter().flatten().filter(|_| !was_told) {
             self.note(error, ThemeToken::Error);
@@ -618,7 +618,7 @@ impl App {
                     format!("The transcript cannot be written ({error_code}). What happens now is not recorded.");
                 self.note(&text, ThemeToken::Error);
             }
-            // Told by what follows them: a result, a state, a hook's own message.
+            // Shown by what follows them: a result, a state change or a hook's message.
             _ => {}
         }
     }

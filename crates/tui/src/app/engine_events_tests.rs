@@ -45,7 +45,7 @@ fn settles(app: &mut App, text: &str, is_error: bool, detail: &Value) {
     tell(app, SdkMessage::User(user));
 }
 
-/// What stands in the scrollback once nothing more can join.
+/// The printed lines once no further call can join a group.
 fn printed(app: &mut App) -> Vec<String> {
     app.print_held_calls();
     app.take_finished().iter().map(StyledLine::text).filter(|line| !line.is_empty()).collect()
@@ -117,7 +117,7 @@ fn every_tool_has_a_row_for_success() {
         settles(&mut app, row.text, false, &row.detail);
         let mut expected = vec![row.title];
         expected.extend(row.result);
-        // Its list is what it shows.
+        // Its result is shown in the todo list.
         let expected = if matches!(row.tool, "TodoWrite" | "TaskCreate") { Vec::new() } else { expected };
         assert_eq!(printed(&mut app), expected, "{}", row.tool);
     }

@@ -1,5 +1,6 @@
-//! What an MCP server asks of the person: a form of a few fields, one after the other, or an address to open. The server is
-//! named, its address is shown whole, nothing is sent unless the person sends it, and nothing is opened by itself.
+//! Requests of an MCP server to the user (elicitation): a form with one field after the other, or an address to open.
+//! The dialog names the server and shows the address in full. Nothing is sent unless the user sends it, and no address
+//! is opened automatically.
 
 mod field;
 
@@ -20,18 +21,18 @@ pub struct ElicitationForm {
     message: String,
     url: Option<String>,
     fields: Vec<FormField>,
-    /// After the last field comes the last look.
+    /// The index of the current field; `fields.len()` is the final review.
     at: usize,
     values: Map<String, Value>,
     editor: Editor,
     chosen: usize,
-    /// What is marked, where several may be.
+    /// The marked options, where several are allowed.
     marked: BTreeSet<usize>,
-    /// What is wrong with what was typed.
+    /// Why the typed value was rejected.
     problem: Option<String>,
 }
 
-/// What a key led to: the `response` object once there is one.
+/// The `response` object once a key has completed the form; `None` before.
 pub type FormAnswer = Option<Value>;
 
 impl ElicitationForm {
@@ -116,7 +117,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Takes the field as it stands and goes on, if it fits.
+    /// Stores the value of the current field and moves on, if the value is valid.
     fn take(&mut self) {
         let Some(field) = self.fields.get(self.at) else { return };
         let value = match &field.kind {
@@ -221,7 +222,7 @@ fn option(index: usize, label: &str, chosen: usize, accent: TextStyle) -> Styled
     StyledLine::styled(format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, text::clean(label)), style)
 }
 
-/// Where an address really leads.
+/// The host an address really leads to.
 fn host_label(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What the settings of all files say about the interface: asked of the engine once it stands, because only it knows which
-//! files count. What must be known before the first frame was read from the person's own file.
+//! Interface settings from all settings files. The engine is asked once the session is open, because only it knows
+//! which files apply. Settings needed before the first frame were read from the user's file.
 
 use super::spinner::{RunningTurn, TurnWait};
 use super::{App, MotionLevel};
@@ -10,14 +10,14 @@ use wire::control::HostRequest;
 #[derive(Debug, Default)]
 pub struct InterfaceSettings {
     request_id: Option<String>,
-    /// Words for the time a turn waits.
+    /// Verbs of the user for the spinner line.
     verbs: Vec<String>,
-    /// They stand beside our own, not in their place.
+    /// The verbs are added to the built-in ones instead of replacing them.
     adds_verbs: bool,
 }
 
 impl InterfaceSettings {
-    /// The word of this turn, when the person has some.
+    /// The user's verb for this turn; `None` when the built-in text applies.
     pub fn verb(&self, turn: &RunningTurn) -> Option<&str> {
         if self.verbs.is_empty() || !matches!(turn.waits, TurnWait::Model | TurnWait::Thinking | TurnWait::Writing) {
             return None;
@@ -44,7 +44,7 @@ impl App {
         self.interface_settings.request_id = Some(self.send_control_request(HostRequest::GetSettings));
     }
 
-    /// `false` when this answers something else.
+    /// Applies the answer of `get_settings`; `false` when `request_id` is another request.
     pub(super) fn receive_settings(&mut self, request_id: &str, body: &Value) -> bool {
         if self.interface_settings.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;

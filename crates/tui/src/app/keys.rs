@@ -1,5 +1,5 @@
-//! Keys: which one does what, where. What is open decides the contexts; the table of bindings names the action; what no
-//! binding names is editing.
+//! What each key does. The open parts of the interface decide the contexts, and the bindings map a key in a context to
+//! an action. Keys without a binding edit text.
 
 use super::menu::{self, Menu, MenuItem, SuggestionKind};
 use super::prompt_history::HistorySearch;
@@ -16,14 +16,14 @@ use wire::control::{BackgroundTasksRequest, HostRequest, SetPermissionMode, Task
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
-/// How long a mode that was chosen is the one the next press goes on from.
+/// How long the next press continues from the mode that was chosen last.
 const MODE_CHOICE_WINDOW: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT_DURATION: Duration = Duration::from_secs(4);
 
 impl App {
     pub(super) fn key(&mut self, key: KeyPress) {
-        // What is seen gets the keys.
+        // The visible part gets the keys.
         if self.overlay.is_none() && (self.confirm_dialog_key(key) || self.picker_key(key)) {
             return;
         }
@@ -47,7 +47,7 @@ impl App {
             BindingMatch::None => {
                 let broken = self.chord.len() > 1;
                 self.chord.clear();
-                // The second key of a chord that does not exist does nothing.
+                // An incomplete chord followed by an unbound key does nothing.
                 if !broken {
                     self.plain_key(key);
                 }
@@ -55,7 +55,7 @@ impl App {
         }
     }
 
-    /// Whether vim took the key: only where the prompt is edited, and never the keys that have their own meaning there.
+    /// Whether vim mode consumed the key: only while the prompt is edited, and not keys with a special meaning there.
     fn vim_key(&mut self, key: KeyPress) -> bool {
         let editing = self.search.is_none() && self.overlay.is_none() && self.chord.is_empty();
         let Some(vim) = self.vim.as_mut().filter(|_| editing && self.menu.is_none()) else { return false };
@@ -145,7 +145,7 @@ impl App {
             KeyAction::FastMode => self.fast_mode(),
             KeyAction::ThinkingToggle => self.toggle_thinking(),
             KeyAction::ImagePaste => self.paste_picture(),
-            // Bindings of screens that are not open.
+            // Actions of panels and dialogs that are not open.
             KeyAction::ConfirmYes
             | KeyAction::ConfirmNo
             | KeyAction::ConfirmPrevious
@@ -171,7 +171,7 @@ impl App {
         }
     }
 
-    /// A key without a binding: editing, or text for what is open.
+    /// Handles a key without a binding: editing, or text for the search or view that is open.
     fn plain_key(&mut self, key: KeyPress) {
         if let Some(search) = &mut self.search {
             match (key.text(), key.code) {
@@ -208,7 +208,7 @@ impl App {
         }
     }
 
-    /// Runs an edit and what follows from it.
+    /// Applies an edit and updates what depends on the text.
     pub(super) fn apply_edit(&mut self, change: impl FnOnce(&mut Editor)) {
         change(&mut self.editor);
         self.after_edit();
@@ -254,7 +254,7 @@ impl App {
             }
             SuggestionKind::File => {
                 self.effects.push(AppEffect::FindFiles(wanted.query.clone()));
-                // What is shown stays until the answer comes, so that nothing jumps.
+                // The current suggestions stay until the answer arrives, so that nothing jumps.
                 match self.menu.as_mut().filter(|menu| menu.kind == SuggestionKind::File) {
                     Some(menu) => menu.query = wanted.query,
                     None => self.menu = None,
@@ -283,7 +283,7 @@ impl App {
         let Some(menu) = self.menu.take() else { return };
         let Some(item) = menu.current() else { return };
         let mut text = item.text.clone();
-        // A directory is a step on the way; everything else is complete.
+        // Completion continues inside a directory; everything else is complete.
         let is_directory = menu.kind == SuggestionKind::File && text.trim_end_matches('"').ends_with('/');
         if !is_directory {
             text.push(' ');
@@ -304,7 +304,8 @@ impl App {
         if self.overlay.take().is_some() {
             return;
         }
-        // Once it is stopping the key means what it means at rest: nobody is kept in a turn that does not end.
+        // Once the turn is stopping, the key works as without a turn, so that the user can exit if the turn does not
+        // end.
         if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();
         }
@@ -373,7 +374,7 @@ impl App {
                 }
             }
         }
-        // A backslash before Enter is a line break.
+        // A backslash before Enter inserts a line break.
         if self.editor.text()[..self.editor.cursor()].ends_with('\\') {
             return self.apply_edit(|editor| {
                 editor.backspace();
@@ -406,7 +407,7 @@ impl App {
         if self.editor.up(self.editor_columns()) {
             return;
         }
-        // What is queued comes back first.
+        // Queued messages are taken back before earlier prompts are recalled.
         if !self.queue.is_empty() && self.editor.cursor() == 0 || !self.queue.is_empty() && self.editor.is_empty() {
             return self.take_queue_back();
         }
@@ -433,14 +434,14 @@ impl App {
     }
 
     fn cycle_mode(&mut self) {
-        // The engine's answers to earlier presses may be under way or just in: the last wish counts.
+        // Answers to earlier presses may be pending or have just arrived; the mode chosen last counts.
         if let Some((mode, until)) = self.pending_mode
             && self.now < until
         {
             self.session.mode = mode;
         }
         let mode = self.session.next_mode();
-        // Shown at once; the engine's answer corrects it.
+        // Shown immediately; the engine's answer corrects it.
         self.session.mode = mode;
         self.pending_mode = Some((mode, self.now + MODE_CHOICE_WINDOW));
         self.send_control_request(HostRequest::SetPermissionMode(SetPermissionMode { mode: mode.as_str().to_owned() }));
@@ -505,7 +506,7 @@ impl App {
     }
 }
 
-/// Editing keys. `false` when the key means nothing to an editor.
+/// Applies an editing key; `false` when the key is not one.
 pub(crate) fn edit(editor: &mut Editor, key: KeyPress) -> bool {
     let KeyMods { ctrl, alt, .. } = key.mods;
     let word = ctrl || alt;

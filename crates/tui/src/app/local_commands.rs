@@ -1,5 +1,5 @@
-//! Commands that the terminal carries out itself: they open a screen at once, also while a turn runs. One table feeds the
-//! dispatch, the menu, `/help` and the documentation; every other command goes to the engine.
+//! Commands that the terminal runs itself. They open a panel immediately, also while a turn runs. One table feeds the
+//! dispatch, the menu, `/help` and the documentation; every other command is sent to the engine.
 
 use super::App;
 use super::panel::{Panel, PanelJob, PanelSubject, PendingResponse};
@@ -8,7 +8,7 @@ use super::session::CommandSummary;
 use terminal::theme::ThemeToken;
 use wire::control::HostRequest;
 
-/// What a row opens.
+/// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LocalAction {
     Agents,
@@ -37,16 +37,16 @@ enum LocalAction {
     Theme,
     Usage,
     Vim,
-    /// Says why there is none, or what to use instead.
+    /// Shows why the command does not exist here, or what to use instead.
     Why(&'static str),
 }
 
-/// What arguments do to a command of the terminal.
+/// How arguments of a terminal command are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ArgumentHandling {
-    /// They are for the engine, which has a command of the same name.
+    /// A command with arguments is sent to the engine, which has a command of the same name.
     Engine,
-    /// They are for us.
+    /// The terminal handles the arguments.
     Ours,
 }
 
@@ -103,7 +103,7 @@ static LOCAL_COMMANDS: &[LocalCommand] = &[
     row("vim", "", "Switch vim keys on or off", LocalAction::Vim, ArgumentHandling::Ours),
 ];
 
-/// Answered here and in no list.
+/// Commands that are answered here but not listed.
 #[rustfmt::skip]
 static HIDDEN_COMMANDS: &[LocalCommand] = &[
     row("color", "", "", LocalAction::Why("the bar has the colour of the permission mode; /theme changes the colours"), ArgumentHandling::Ours),
@@ -121,10 +121,10 @@ impl LocalCommand {
     }
 }
 
-/// The engine's commands with those of the terminal, by name. Where both have one, the terminal's words are shown.
+/// The commands of the engine and of the terminal, by name. Where both have one, the terminal's description is shown.
 pub(super) fn merge_local_commands(mut commands: Vec<CommandSummary>) -> Vec<CommandSummary> {
     commands.retain(|command| !command.builtin || !LOCAL_COMMANDS.iter().any(|row| row.name == command.name));
-    // A skill of the same name goes before a command of ours that only the terminal has.
+    // A skill takes precedence over a terminal command of the same name.
     for row in LOCAL_COMMANDS {
         if !commands.iter().any(|command| command.name == row.name) {
             commands.push(CommandSummary {
@@ -141,7 +141,7 @@ pub(super) fn merge_local_commands(mut commands: Vec<CommandSummary>) -> Vec<Com
 }
 
 impl App {
-    /// Whether the line was a command of the terminal.
+    /// Runs the line when it is a terminal command; `false` when it is not.
     pub(super) fn local_command(&mut self, line: &str) -> bool {
         let Some(rest) = line.trim().strip_prefix('/') else { return false };
         let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// What the engine leaves to terminals is answered here, one way or the other.
+    /// Every command that the engine leaves to terminals is answered here.
     #[test]
     fn nothing_is_left_to_a_terminal_that_is_not_there() {
         // [CLI-213]

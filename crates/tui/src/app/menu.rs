@@ -1,5 +1,5 @@
-//! Suggestions under the input: commands after `/`, files after `@`. What is offered depends on the text and the cursor
-//! only; files come from an index outside and may arrive late, and an answer to an older question is not shown.
+//! Suggestions under the input: commands after `/`, files after `@`. They depend only on the text and the cursor. Files
+//! come from an external index and may arrive late; answers to an older query are ignored.
 
 use super::session::CommandSummary;
 use crate::completion::fuzzy;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Rows that are shown at once.
 pub const ROWS: usize = 6;
-/// What habit may add to a match.
+/// The most that earlier use can add to the score of a match.
 const HABIT_BONUS: i32 = 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +27,15 @@ pub struct MenuItem {
 pub struct Menu {
     pub kind: SuggestionKind,
     pub query: String,
-    /// Where the replaced text begins: at its prefix character.
+    /// The byte offset where the replaced text begins, at its prefix character.
     pub start: usize,
     pub items: Vec<MenuItem>,
     pub chosen: usize,
-    /// The person went through the list.
+    /// The user has moved in the list.
     has_moved: bool,
 }
 
-/// What is being typed at the cursor.
+/// The word being typed at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuggestionQuery {
     pub kind: SuggestionKind,
@@ -51,7 +51,7 @@ pub fn suggestion_query(text: &str, cursor: usize) -> Option<SuggestionQuery> {
     {
         return Some(SuggestionQuery { kind: SuggestionKind::Command, query: rest.to_owned(), start: 0 });
     }
-    // A quoted path may contain blanks.
+    // A quoted path may contain spaces.
     let at = before.rfind('@')?;
     let preceded = before[..at].chars().next_back();
     if preceded.is_some_and(|c| !c.is_whitespace() && c != '(' && c != '"') {
@@ -67,7 +67,7 @@ pub fn suggestion_query(text: &str, cursor: usize) -> Option<SuggestionQuery> {
     Some(SuggestionQuery { kind: SuggestionKind::File, query: query.to_owned(), start: at })
 }
 
-/// The commands that match by name or alias, best first; those used often and lately go before their equals.
+/// The commands that match by name or alias, best first; frequently and recently used ones come before equal matches.
 pub fn commands(query: &str, known: &[CommandSummary], used: &BTreeMap<String, i32>) -> Vec<MenuItem> {
     let score = |command: &CommandSummary| {
         let name = fuzzy::score(query, &command.name);
@@ -88,7 +88,7 @@ pub fn commands(query: &str, known: &[CommandSummary], used: &BTreeMap<String, i
     scored.iter().map(item).collect()
 }
 
-/// How a file is written in a prompt.
+/// How a file is mentioned in a prompt.
 pub fn mention(path: &str) -> String {
     if path.contains(char::is_whitespace) { format!("@\"{path}\"") } else { format!("@{path}") }
 }
@@ -108,8 +108,8 @@ impl Menu {
         self.chosen = self.chosen.checked_sub(1).unwrap_or(self.items.len().saturating_sub(1));
     }
 
-    /// Whether Enter means the chosen row, and not what was typed: letters that only occur somewhere in a name may as well
-    /// be another command, or a typing error.
+    /// Whether Enter accepts the chosen row instead of sending the typed text. Letters that only occur somewhere in a
+    /// name may mean another command or be a typing error.
     pub fn enter_accepts(&self) -> bool {
         let Some(item) = self.current() else { return false };
         let name = item.text.trim_start_matches('/');
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(names, ["/compact"]);
         assert_eq!(commands("", &known, &none).len(), 3);
         assert_eq!(commands("con", &known, &none)[0].text, "/context");
-        // Habit orders equals; an alias leads to its command.
+        // Earlier use orders equal matches; an alias leads to its command.
         let used = BTreeMap::from([("compact".to_owned(), 12)]);
         assert_eq!(commands("", &known, &used)[0].text, "/compact");
         assert_eq!(commands("co", &known, &used)[0].text, "/compact");

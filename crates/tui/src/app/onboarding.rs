@@ -1,5 +1,5 @@
-//! The first start without credentials: a short choice in place of the prompt. A key is typed unseen and handed out to be
-//! stored; nothing of it is kept or shown.
+//! The first start without credentials: a short choice in place of the prompt. An API key is typed without being shown
+//! and passed out to be stored; it is neither kept nor shown here.
 
 use super::panel::PanelJob;
 use super::{App, AppEffect};
@@ -16,7 +16,7 @@ const CHOICES: [&str; 3] =
 const NO_CREDENTIALS_TEXT: &str = "No credentials were found. How do you want to go on?";
 const ENDPOINT_ADVICE: &str = "Set ANTHROPIC_BASE_URL to the endpoint, and ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN if it wants one. \
                         Then start gimlet again.";
-/// How a stored key is called by the engine.
+/// How the engine names a stored key as a credential source.
 const STORED_KEY_SOURCE: &str = "/login managed key";
 const DEMO_ADVICE: &str = "Run: gimlet demo\nIt needs no key and no network. Then come back.";
 
@@ -65,7 +65,7 @@ impl App {
         self.onboarding = Some(Onboarding { is_from_login: true, ..Onboarding::default() });
     }
 
-    /// A key was stored while a conversation stands: its next request is sent with it, unless something else goes first.
+    /// Applies a key stored during a conversation: the next request uses it, unless other credentials take precedence.
     pub(super) fn receive_sign_in(&mut self, outcome: Result<String, String>) {
         let place = match outcome {
             Ok(place) => place,
@@ -96,7 +96,7 @@ impl App {
         }
     }
 
-    /// Whether the key was meant for the choice.
+    /// Whether the choice consumed the key.
     pub(super) fn onboarding_key(&mut self, key: KeyPress) -> bool {
         let Some(open) = &mut self.onboarding else { return false };
         if key == KeyPress::ctrl('c') || key == KeyPress::ctrl('d') || key == KeyPress::ctrl('z') {
@@ -109,7 +109,7 @@ impl App {
                     let secret = typed.take().expanded.trim().to_owned();
                     if !secret.is_empty() {
                         self.onboarding = None;
-                        // A conversation that has begun goes on as it is.
+                        // A conversation that has begun continues.
                         let effect = match self.session.id {
                             Some(_) => AppEffect::Errand(PanelJob::SignIn(secret)),
                             None => AppEffect::SignIn(secret),
@@ -151,14 +151,14 @@ impl App {
         self.note(advice, ThemeToken::Text);
     }
 
-    /// A pasted key; `false` when no key is being typed.
+    /// Inserts a pasted API key; `false` when none is being typed.
     pub(super) fn onboarding_paste(&mut self, pasted: &str) -> bool {
         let Some(typed) = self.onboarding.as_mut().and_then(|open| open.key.as_mut()) else { return false };
         typed.insert(text::clean(pasted).trim());
         true
     }
 
-    /// The engine has said which credentials it uses.
+    /// Opens the choice when the engine reports that it has no credentials.
     pub(super) fn receive_account(&mut self, account: &serde_json::Value) {
         let has = |name: &str| account.get(name).is_some_and(|value| !value.is_null());
         if !has("apiKeySource") && !has("tokenSource") && !self.is_busy() {

@@ -1,5 +1,5 @@
-//! The transcript view: moving, searching, whose part is shown, and the ways out of it (the scrollback, an editor). It
-//! follows what is new until somebody scrolls up.
+//! The transcript view: scrolling, searching, filtering by agent, and copying it to the scrollback or an editor. It
+//! follows new output until the user scrolls up.
 
 use super::spinner::faint;
 use super::transcript::TranscriptFilter;
@@ -11,12 +11,12 @@ use terminal::surface::{Caret, LiveFrame};
 use terminal::text;
 use terminal::theme::ThemeToken;
 
-/// Where the view is.
+/// The state of the transcript view.
 #[derive(Debug, Default)]
 pub struct Pager {
-    /// The first row shown; `None` follows what is new.
+    /// The first row shown; `None` follows new output.
     top: Option<usize>,
-    /// What is being typed after `/`.
+    /// The search text being typed after `/`; `None` when none is typed.
     typing: Option<String>,
     query: String,
     part: TranscriptFilter,
@@ -55,7 +55,7 @@ impl App {
         }
     }
 
-    /// The last row the window may begin at.
+    /// The last row at which the window may begin.
     fn last_top(&self) -> usize {
         let height = self.transcript.height(&self.part(), self.size.columns, &self.preferences.theme);
         height.saturating_sub(self.page())
@@ -78,12 +78,12 @@ impl App {
         pager.top = (to < last).then_some(to);
     }
 
-    /// Whether a text for the search is being typed, so that keys are letters.
+    /// Whether a search text is being typed, so that keys are letters.
     pub(super) fn is_typing_search(&self) -> bool {
         matches!(&self.overlay, Some(Overlay::Transcript(pager)) if pager.typing.is_some())
     }
 
-    /// A key without a binding in the view, or any key while a search is typed.
+    /// Handles a key without a binding in the view, or any key while a search text is typed.
     pub(super) fn pager_key(&mut self, key: KeyPress) {
         let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
         if let Some(typing) = &mut pager.typing {
@@ -142,13 +142,13 @@ impl App {
         self.go_to(&rows, towards);
     }
 
-    /// Shows the nearest of these rows on top, as far as the window reaches.
+    /// Scrolls so that the nearest of these rows is on top, where possible.
     fn go_to(&mut self, rows: &[usize], towards: JumpDirection) {
         let last = self.last_top();
         let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
         let top = pager.top.unwrap_or(last);
         let to = match towards {
-            // From where we are backwards: the newest is the likeliest.
+            // Search backwards from here: the newest match is the likeliest.
             JumpDirection::Here => rows.iter().rev().find(|row| **row <= top + 1).or(rows.last()),
             JumpDirection::End => rows.iter().find(|row| **row > top),
             JumpDirection::Beginning => rows.iter().rev().find(|row| **row < top),

@@ -1,6 +1,6 @@
-//! Screens in place of the prompt: lists to choose from, pages to read, a line to fill in. They stand on each other; Esc
-//! takes one away. A question of the engine goes before them, and what they know comes from control requests and errands:
-//! nothing here reads or writes.
+//! Panels in place of the prompt: lists to choose from, pages to read, a line to fill in. They form a stack, and Esc
+//! closes the top one. A question of the engine takes precedence. Panels get their data from control requests and panel
+//! jobs; this module does no I/O.
 
 pub mod memory;
 pub mod model;
@@ -26,7 +26,7 @@ use wire::control::{ControlResponse, HostRequest};
 /// Rows of a list that are shown at once, where there is room.
 const ROWS: usize = 14;
 
-/// What a list is about, with what its rows stand for.
+/// What a panel shows, with the data behind its rows.
 #[derive(Debug)]
 pub enum PanelSubject {
     Agents,
@@ -60,21 +60,21 @@ pub enum PanelSubject {
 
 #[derive(Debug)]
 pub enum PanelBody {
-    /// Asked for, not there yet.
+    /// The data was requested and has not arrived yet.
     Waiting,
     List(SelectList),
     Page(TextPage),
     Entry(InputLine),
 }
 
-/// A text that scrolls.
+/// A scrollable text.
 #[derive(Debug, Default)]
 pub struct TextPage {
     pub lines: Vec<StyledLine>,
     pub top: usize,
 }
 
-/// A line to fill in.
+/// A labelled input line.
 #[derive(Debug)]
 pub struct InputLine {
     pub label: String,
@@ -84,7 +84,7 @@ pub struct InputLine {
 #[derive(Debug)]
 pub struct Panel {
     pub title: String,
-    /// Keys that do something here.
+    /// The hint that lists the keys.
     pub keys: String,
     pub body: PanelBody,
     pub subject: PanelSubject,
@@ -119,33 +119,33 @@ impl Panel {
     }
 }
 
-/// What an answer of the engine is for.
+/// What the answer to a control request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PendingResponse {
-    /// The question on the side with this number.
+    /// The side question with this number.
     Aside(u64),
-    /// The file that the question with this id is about.
+    /// The original file for the dialog with this id.
     Before(String),
     Context,
     Hooks,
     Memory,
     Models,
-    /// What the place the session moved to brings along.
+    /// The commands and agents of the directory the session moved to.
     Place,
     Rules,
     Servers,
     Status,
     TaskOutput,
     Usage,
-    /// Nothing is told when it worked.
+    /// Success is not shown.
     Quiet,
-    /// Only whether it worked, told in these words.
+    /// Success is shown with this text.
     Done(String),
-    /// The same, and the servers are to be listed again.
+    /// Like `Done`, and the servers are listed again.
     ServersAgain(String),
 }
 
-/// Something to be looked up or changed outside, for a screen.
+/// Work outside the interface that a panel needs.
 #[derive(Debug, PartialEq)]
 pub enum PanelJob {
     Settings,
@@ -154,9 +154,9 @@ pub enum PanelJob {
         key: String,
         value: Option<Value>,
     },
-    /// Edit the settings file of that name.
+    /// Edit the settings file of this name.
     EditSettings(&'static str),
-    /// Edit the file of keys.
+    /// Edit the key bindings file.
     EditKeys,
     EditFile(String),
     Themes,
@@ -168,24 +168,24 @@ pub enum PanelJob {
 
 impl Eq for PanelJob {}
 
-/// What an errand brought.
+/// The result of a panel job.
 #[derive(Debug)]
 pub enum PanelJobResult {
     Settings(Result<Vec<engine::screens::SettingRow>, String>),
-    /// The key, its value, and the file or the reason.
+    /// `outcome` is the path of the file, or why it was not changed.
     Changed {
         key: String,
         value: Option<Value>,
         outcome: Result<String, String>,
     },
     Themes(Vec<(String, String)>),
-    /// Where the key is kept now.
+    /// Where the key is stored now.
     SignedIn(Result<String, String>),
-    /// Whether there was one.
+    /// Whether a stored key existed.
     SignedOut(Result<bool, String>),
     Doctor(String),
     Diff(Result<String, String>),
-    /// A remark.
+    /// A note to show.
     Note(Result<String, String>),
 }
 
@@ -200,7 +200,7 @@ impl App {
         !self.panels.is_empty()
     }
 
-    /// Takes the topmost away, undoing what was only tried.
+    /// Closes the top panel and reverts its preview.
     fn close_panel(&mut self) {
         if let Some(panel) = self.panels.pop() {
             self.revert_preview(&panel.subject);
@@ -223,7 +223,7 @@ impl App {
         self.effects.push(AppEffect::Errand(errand));
     }
 
-    /// Whether the key was meant for a screen.
+    /// Whether a panel consumed the key.
     pub(super) fn panel_key(&mut self, key: KeyPress) -> bool {
         let Some(panel) = self.panels.last_mut() else { return false };
         if key == KeyPress::ctrl('c') {
@@ -233,7 +233,7 @@ impl App {
         if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
             return false;
         }
-        // A question that comes up meanwhile is not answered by what is typed here.
+        // Keys typed here must not answer a question that appears meanwhile.
         self.typed_at = self.now;
         let bindings = &self.preferences.bindings;
         match &mut panel.body {
@@ -284,7 +284,7 @@ impl App {
         true
     }
 
-    /// The screen in rows, and the cursor in it.
+    /// The rows of the top panel, and its caret.
     pub(super) fn panel_rows(&self) -> Option<(Vec<StyledLine>, Option<Caret>)> {
         let panel = self.panels.last()?;
         let theme = &self.preferences.theme;
@@ -333,7 +333,7 @@ impl App {
         Some((rows, caret))
     }
 
-    /// A row was chosen with Enter or its digit.
+    /// Handles a row chosen with Enter or its digit.
     fn choose_row(&mut self, item: usize) {
         let Some(panel) = self.panels.last() else { return };
         match &panel.subject {
@@ -358,7 +358,7 @@ impl App {
             PanelSubject::Task(_) => self.perform_task_action(item),
             PanelSubject::Tasks(_) => self.task_chosen(item),
             PanelSubject::Themes(_) => self.theme_chosen(item),
-            // Only to be read.
+            // These panels have no rows to choose.
             PanelSubject::Agents
             | PanelSubject::Aside
             | PanelSubject::Context
@@ -372,14 +372,14 @@ impl App {
         }
     }
 
-    /// Another row is pointed at.
+    /// Previews the row the selection moved to.
     fn follow_selection(&mut self) {
         if let Some(Panel { subject: PanelSubject::Themes(_), .. }) = self.panels.last() {
             self.preview_theme();
         }
     }
 
-    /// A key that the list or page has no use for.
+    /// Handles a key that the list or page did not use.
     fn letter_key(&mut self, key: KeyPress) {
         match self.panels.last().map(|panel| &panel.subject) {
             Some(PanelSubject::Aside) => self.side_question_key(key),
@@ -390,7 +390,7 @@ impl App {
         }
     }
 
-    /// A line was filled in.
+    /// Handles a submitted input line.
     fn submit_line(&mut self, text: String) {
         match self.panels.last().map(|panel| &panel.subject) {
             Some(PanelSubject::RuleText(_)) => self.rule_written(text),
@@ -400,14 +400,14 @@ impl App {
         }
     }
 
-    /// What is only shown while a row is pointed at.
+    /// Reverts what was only shown as a preview.
     fn revert_preview(&mut self, subject: &PanelSubject) {
         if let PanelSubject::Themes(themes) = subject {
             self.preferences.theme = themes.before.clone();
         }
     }
 
-    /// More about the row that is pointed at.
+    /// Details about the selected row.
     fn row_details(&self, subject: &PanelSubject, item: Option<usize>) -> Vec<StyledLine> {
         match subject {
             PanelSubject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
@@ -448,7 +448,7 @@ impl App {
             PendingResponse::Models => self.models_arrived(body),
             PendingResponse::Place => {
                 self.session.apply_initialize(body);
-                // A command that is being typed may be one of them.
+                // The command being typed may be one of the new ones.
                 if self.editor.text().starts_with('/') {
                     self.suggest();
                 }
@@ -467,7 +467,7 @@ impl App {
         }
     }
 
-    /// What an errand brought.
+    /// Handles the result of a panel job.
     pub(super) fn receive_panel_job(&mut self, brought: PanelJobResult) {
         match brought {
             PanelJobResult::Settings(Ok(rows)) => self.settings_arrived(rows),
@@ -487,7 +487,7 @@ impl App {
         }
     }
 
-    /// Puts a page into the screen that waits for it, if it is still there.
+    /// Shows a page in the panel that waits for it, if it is still open.
     fn fill(&mut self, is_it: impl Fn(&PanelSubject) -> bool, lines: Vec<StyledLine>) {
         if let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) {
             panel.body = PanelBody::Page(TextPage { lines, top: 0 });
@@ -495,7 +495,7 @@ impl App {
         }
     }
 
-    /// Puts a list into the screen that waits for it, or renews the one that is there.
+    /// Shows a list in the panel that waits for it, or updates the existing list.
     fn fill_list(&mut self, is_it: impl Fn(&PanelSubject) -> bool, filled: Panel) {
         let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) else { return };
         match (&mut panel.body, filled.body) {

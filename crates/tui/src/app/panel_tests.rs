@@ -125,7 +125,7 @@ fn a_rule_is_added_and_removed_while_a_turn_runs() {
     assert_eq!(update["rules"][0], json!({"toolName": "Bash", "ruleContent": "rm *"}));
     assert_eq!((&update["behavior"], &update["destination"]), (&json!("deny"), &json!("session")));
     assert!(shown(&app).contains("deny  Bash(rm *)"));
-    // The one that may be removed, and the one that may not.
+    // The rule and the directory can both be removed.
     let effects: Vec<AppEffect> =
         "Bash(ls".chars().flat_map(|c| app.update(AppInput::Key(KeyPress::char(c)))).collect();
     assert!(effects.is_empty());

@@ -1,5 +1,5 @@
-//! Pictures in the prompt, and copies out of the conversation. Reading and writing happen outside; what is sent while a
-//! picture is still being read waits for it.
+//! Pictures in the prompt, and copying answers to the clipboard or a file. Reading and writing happen outside. A prompt
+//! sent while a picture is still being read waits for it.
 
 use super::{App, AppEffect};
 use crate::images::{self, PictureResult};
@@ -11,9 +11,9 @@ const HINT_DURATION: Duration = Duration::from_secs(6);
 
 #[derive(Debug, Default)]
 pub struct PendingImages {
-    /// Reads under way.
+    /// How many reads are pending.
     reading: usize,
-    /// Enter was pressed meanwhile.
+    /// Enter was pressed while a picture was being read.
     submits_after: bool,
 }
 
@@ -23,7 +23,7 @@ impl App {
         self.effects.push(AppEffect::ClipboardPicture);
     }
 
-    /// Whether the paste is pictures that were dropped here; they are read first.
+    /// Whether the paste is a list of paths of dropped pictures; these are then read first.
     pub(super) fn drop_pictures(&mut self, text: &str) -> bool {
         let home = self.preferences.home.as_deref();
         let Some(paths) = images::dropped_paths(text, home) else { return false };
@@ -32,14 +32,14 @@ impl App {
         true
     }
 
-    /// Whether sending has to wait for a picture.
+    /// Whether sending has to wait for a picture. If so, the prompt is sent once the picture was read.
     pub(super) fn waits_for_picture(&mut self) -> bool {
         let waits = self.pending_images.reading > 0;
         self.pending_images.submits_after |= waits;
         waits
     }
 
-    /// What was read; without pictures it was a text after all.
+    /// Inserts the pictures that were read; `None` means the paste was plain text.
     pub(super) fn receive_pictures(&mut self, pictures: Option<Vec<PictureResult>>, text: &str) {
         self.pending_images.reading = self.pending_images.reading.saturating_sub(1);
         match pictures {
@@ -64,7 +64,7 @@ impl App {
         }
     }
 
-    /// `/copy [N] [w]`: the latest answer, or an earlier one, into the clipboard or a file.
+    /// `/copy [N] [w]`: copies the N-th latest answer to the clipboard, or with `w` to a file.
     pub(super) fn copy(&mut self, arguments: &str) {
         let to_file = arguments.split_whitespace().any(|word| word == "w");
         let number = arguments.split_whitespace().find_map(|word| word.parse::<usize>().ok()).unwrap_or(1);
@@ -83,7 +83,7 @@ impl App {
     }
 }
 
-/// Where a copy goes that is written to a file.
+/// The path of the file an answer is copied to.
 pub fn copy_path(cwd: &std::path::Path, number: u32) -> PathBuf {
     let name = if number == 0 { "answer.md".to_owned() } else { format!("answer-{number}.md") };
     cwd.join(name)

@@ -1,5 +1,5 @@
-//! What is printed to stay: the welcome, prompts, remarks, the last words; and the title of the window. Each block is set
-//! off from the one before it.
+//! Lines for the scrollback: the welcome, prompts, notes and the resume hint. Also the title of the window. Each block
+//! is separated from the one before it.
 
 use super::App;
 use crate::screen_reader::SpeakerLabel;
@@ -7,7 +7,7 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::ThemeToken;
 
 impl App {
-    /// A welcome, printed once.
+    /// Prints the welcome.
     pub fn welcome(&mut self, version: &str) {
         let theme = &self.preferences.theme;
         let mut title = StyledLine::styled("gimlet ", theme.fg(ThemeToken::Accent).bold());
@@ -16,7 +16,7 @@ impl App {
         let mut tips =
             StyledLine::styled("/ for commands · @ for files · ! for a shell command", theme.fg(ThemeToken::Inactive));
         if self.has_screen_reader() {
-            // Others read it below the prompt.
+            // Without a screen reader this hint is below the prompt.
             tips.push(" · ? for shortcuts", theme.fg(ThemeToken::Inactive));
         }
         if let Some(via) = self.preferences.screen_reader {
@@ -32,7 +32,7 @@ impl App {
         format!("{mark}gimlet · {place}")
     }
 
-    /// The last words: how to come back.
+    /// Prints how to resume the session.
     pub fn print_resume_hint(&mut self) {
         if let Some(id) = self.session.id.clone() {
             let faint = self.preferences.theme.fg(ThemeToken::Inactive);
@@ -52,7 +52,7 @@ impl App {
         }
     }
 
-    /// Adds a block of lines to the scrollback, set off from what stands there.
+    /// Adds a block of lines to the scrollback, separated by a blank line from earlier ones.
     pub(crate) fn print_block(&mut self, lines: Vec<StyledLine>) {
         if lines.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl App {
         self.finished.extend(lines);
     }
 
-    /// Lines that belong to the block before them.
+    /// Adds lines to the scrollback without a blank line before them.
     pub(crate) fn continue_block(&mut self, lines: Vec<StyledLine>) {
         self.printed |= !lines.is_empty();
         self.finished.extend(lines);
@@ -74,7 +74,7 @@ impl App {
         self.print_prompt_as(text, text);
     }
 
-    /// `shown` is printed; the transcript view has the whole.
+    /// Prints `shown`; the transcript view gets the full `text`.
     pub(super) fn print_prompt_as(&mut self, text: &str, shown: &str) {
         let theme = &self.preferences.theme;
         let fill = theme.colour(ThemeToken::UserMessageBackground);
@@ -93,7 +93,7 @@ impl App {
         self.print_labelled(SpeakerLabel::You, lines);
     }
 
-    /// A remark of ours in the scrollback.
+    /// Prints a note of the interface in the scrollback.
     pub(crate) fn note(&mut self, text: &str, token: ThemeToken) {
         let style = self.preferences.theme.fg(token);
         let text = terminal::text::clean(text);
@@ -106,7 +106,7 @@ impl App {
         self.print_labelled(label, terminal::style::lines_of(text.trim_end(), style));
     }
 
-    /// What is wrong with a file of the person's, the first few things.
+    /// Prints the first warnings about the user's files.
     pub fn warn(&mut self, warnings: &[String]) {
         const MOST: usize = 5;
         for warning in warnings.iter().take(MOST) {

@@ -1,9 +1,9 @@
-//! Earlier prompts: walking through them with what was being written kept, and searching in them.
+//! Earlier prompts: recalling them without losing the text being written, and searching in them.
 
 use std::collections::BTreeMap;
 use terminal::editor::Editor;
 
-/// Beyond this the oldest are forgotten.
+/// The oldest prompts are dropped beyond this number.
 const LIMIT: usize = 100_000;
 
 #[derive(Debug, Default)]
@@ -11,17 +11,17 @@ pub struct PromptHistory {
     /// Newest first.
     prompts: Vec<String>,
     has_loaded: bool,
-    /// An older prompt was asked for before there were any.
+    /// An older prompt was requested before the history was loaded.
     is_awaited: bool,
-    /// Which one is shown.
+    /// The index of the prompt that is shown; `None` shows the draft.
     at: Option<usize>,
-    /// What stood in the editor, and changes made to recalled prompts, by position.
+    /// The text in the editor before the first recall; `edited` holds changed recalled prompts by index.
     draft: String,
     edited: BTreeMap<usize, String>,
 }
 
 impl PromptHistory {
-    /// Whether earlier sessions have been asked for.
+    /// Whether the prompts of earlier sessions were loaded.
     pub fn is_loaded(&self) -> bool {
         self.has_loaded
     }
@@ -35,7 +35,7 @@ impl PromptHistory {
         }
     }
 
-    /// Shows what was asked for before it was there, unless something else was written meanwhile.
+    /// Shows the prompt that was requested before loading, unless something was typed meanwhile.
     pub fn show_awaited(&mut self, editor: &mut Editor) {
         if std::mem::take(&mut self.is_awaited) && editor.is_empty() {
             self.older(editor);
@@ -49,7 +49,7 @@ impl PromptHistory {
         }
     }
 
-    /// Commands among the newest prompts, by how often and how lately they were used.
+    /// A score for each command among the newest prompts, by how often and how recently it was used.
     pub fn commands(&self) -> BTreeMap<String, i32> {
         let mut used = BTreeMap::new();
         for (age, prompt) in self.prompts.iter().take(500).enumerate() {
@@ -86,7 +86,7 @@ impl PromptHistory {
         }
     }
 
-    /// The prompt before the one shown; `false` when there is none.
+    /// Shows the next older prompt; `false` when there is none.
     pub fn older(&mut self, editor: &mut Editor) -> bool {
         let next = self.at.map_or(0, |at| at + 1);
         if next >= self.prompts.len() {
@@ -108,19 +108,19 @@ impl PromptHistory {
         true
     }
 
-    /// The newest prompt at or after position `from` that contains `query`, whatever its case.
+    /// The newest prompt at or after index `from` that contains `query`, ignoring case.
     fn find(&self, query: &str, from: usize) -> Option<usize> {
         let query = query.to_lowercase();
         (from..self.prompts.len()).find(|at| self.prompts[*at].to_lowercase().contains(&query))
     }
 }
 
-/// A search under way.
+/// A running search in the history.
 #[derive(Debug)]
 pub struct HistorySearch {
     pub query: String,
     pub found: Option<usize>,
-    /// What to go back to.
+    /// Text and cursor to restore when the search is cancelled.
     before: (String, usize),
 }
 

@@ -1,5 +1,5 @@
-//! Questions the model asks the person: a tab for each, one or several options with previews, a text of one's own, a note,
-//! and a last look when it is needed. The answers go back as part of the call's input, by the text of each question.
+//! Questions of the model to the user: a tab for each, with one or several options, previews, a custom answer, a note,
+//! and a final review when needed. The answers are added to the call's input, keyed by the text of each question.
 
 use super::dialog::{DialogArea, DialogLayout};
 use serde::Deserialize;
@@ -32,19 +32,19 @@ struct QuestionOption {
     preview: String,
 }
 
-/// A question and what was said to it so far.
+/// A question and its answer so far.
 #[derive(Debug)]
 struct QuestionTab {
     question: ModelQuestion,
-    /// The row pointed at; one more than the options is the text of one's own.
+    /// The selected row; the row after the options is the custom answer.
     at: usize,
-    /// Options that hold: at most one where only one may be chosen.
+    /// The marked options; at most one for a single choice.
     marked: BTreeSet<usize>,
     own_answer: String,
     note: String,
 }
 
-/// What is being typed.
+/// The text field being edited.
 #[derive(Debug)]
 enum QuestionField {
     Own(Editor),
@@ -54,19 +54,19 @@ enum QuestionField {
 #[derive(Debug)]
 pub struct QuestionTabs {
     tabs: Vec<QuestionTab>,
-    /// The last look comes after all tabs.
+    /// The index of the current tab; `tabs.len()` is the final review.
     at: usize,
     field: Option<QuestionField>,
-    /// The last look: send, or go back.
+    /// In the final review: send is selected, not going back.
     sends: bool,
     touched_at: Duration,
 }
 
-/// What a key led to.
+/// The effect of a key.
 #[derive(Debug, PartialEq)]
 pub enum QuestionProgress {
     Goes,
-    /// The fields to be added to the call's input.
+    /// The fields to add to the call's input.
     Done(Map<String, Value>),
     Refused,
 }
@@ -107,7 +107,7 @@ impl QuestionTab {
 }
 
 impl QuestionTabs {
-    /// `None` when the input is not of that kind.
+    /// `None` when the call is not a valid `AskUserQuestion`.
     pub fn read(tool: &str, input: &Value, now: Duration) -> Option<Self> {
         if tool != "AskUserQuestion" {
             return None;
@@ -118,12 +118,12 @@ impl QuestionTabs {
         asks.then_some(Self { tabs, at: 0, field: None, sends: true, touched_at: now })
     }
 
-    /// When a key last came.
+    /// When the last key was pressed.
     pub fn touched_at(&self) -> Duration {
         self.touched_at
     }
 
-    /// Nobody is there: what was chosen so far is the answer.
+    /// Answers with the current choices, because the user is away; `after` is the timeout that passed.
     pub fn answer_unattended(&mut self, after: Duration) -> QuestionProgress {
         self.store_field();
         let mut fields = self.fields();
@@ -259,7 +259,7 @@ impl QuestionTabs {
         self.advance()
     }
 
-    /// To the next question; after the last one to the end, with a last look where something could have been missed.
+    /// Moves to the next question. After the last one, finishes or shows the final review if an answer may be missing.
     fn advance(&mut self) -> QuestionProgress {
         let last = self.at + 1 == self.tabs.len();
         let complete = self.tabs.iter().all(|tab| tab.answer().is_some());
@@ -285,7 +285,7 @@ impl QuestionTabs {
         fields
     }
 
-    /// The questions in at most `place.rows` rows, and where the cursor is while a text is typed.
+    /// The questions in at most `place.rows` rows, and the caret while a text is typed.
     pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         let accent = place.theme.fg(ThemeToken::Permission);
         let mut head = Vec::new();
@@ -321,7 +321,7 @@ impl QuestionTabs {
         sheet.rows(place, 0, caret)
     }
 
-    /// `☒ Database   ☐ Tests   Send`
+    /// The row of tabs: `☒ Database   ☐ Tests   Send`.
     fn chips(&self, place: &DialogArea<'_>) -> StyledLine {
         let (accent, faint) = (place.theme.fg(ThemeToken::Permission), place.theme.fg(ThemeToken::Inactive));
         let mut line = StyledLine::new();
@@ -406,7 +406,7 @@ impl QuestionTabs {
     }
 }
 
-/// What the option that is pointed at would look like.
+/// The preview of the selected option.
 fn preview(tab: &QuestionTab, place: &DialogArea<'_>) -> Vec<StyledLine> {
     let option = tab.question.options.get(tab.at).filter(|option| !option.preview.trim().is_empty());
     let Some(option) = option else { return Vec::new() };
@@ -416,7 +416,7 @@ fn preview(tab: &QuestionTab, place: &DialogArea<'_>) -> Vec<StyledLine> {
         columns: place.columns.saturating_sub(4).max(1),
         syntax: terminal::markdown::SyntaxColouring::Coloured,
     };
-    // A drawing keeps its lines; a text in Markdown is rendered.
+    // Previews with a code fence are rendered as Markdown; others keep their lines, such as drawings.
     let lines = if option.preview.contains("```") {
         terminal::markdown::render(&option.preview, &look)
     } else {

@@ -62,7 +62,7 @@ fn tabs_show_what_is_answered_and_a_last_look_what_is_missing() {
     press(&mut asked, &[KeyPress::char('1'), KeyPress::plain(KeyCode::Right)]);
     let rows = texts(&asked, 60, 24);
     assert_eq!(rows[1], "☒ One   ☐ Many   ☐ Why   Send", "{rows:?}");
-    // The last one alone does not send while one is open.
+    // Answering the last question does not send while another one is open.
     assert_eq!(press(&mut asked, &[KeyPress::char('2')]), QuestionProgress::Goes);
     let rows = texts(&asked, 60, 24);
     assert!(rows.contains(&"    (left open)".to_owned()) && rows.contains(&"❯ 1. Send them".to_owned()), "{rows:?}");
@@ -78,7 +78,7 @@ fn previews_are_shown_and_notes_go_along() {
     assert!(rows.contains(&"  │ |A |".to_owned()), "{rows:?}");
     press(&mut asked, &[KeyPress::char('n')]);
     write(&mut asked, "not sure");
-    // Escape leaves the note alone and the question open.
+    // Escape closes the note field without saving, and the question stays open.
     assert_eq!(press(&mut asked, &[KeyPress::plain(KeyCode::Escape)]), QuestionProgress::Goes);
     press(&mut asked, &[KeyPress::char('n')]);
     write(&mut asked, "maybe");

@@ -1,6 +1,6 @@
-//! Messages that were sent while a turn runs. Plain messages are with the engine, which tells them to the model after the
-//! calls under way; commands wait here for the end of the turn and go one by one. All of them can be taken back while
-//! they wait: the engine says which still did.
+//! Messages sent while a turn runs. Plain messages go to the engine, which passes them to the model after the current
+//! calls. Commands wait here for the end of the turn and are sent one at a time. Waiting messages can be taken back;
+//! the engine reports which of its messages were still waiting.
 
 use super::spinner::{RunningTurn, faint};
 use super::{App, AppEffect, PromptMessage};
@@ -16,14 +16,14 @@ use wire::control::{CancelAsyncMessage, HostRequest};
 #[derive(Debug)]
 pub struct QueuedMessage {
     submission: Submission,
-    /// The engine knows it by this.
+    /// Identifies the message to the engine; `None` when it waits here.
     uuid: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub struct MessageQueue {
     waiting: VecDeque<QueuedMessage>,
-    /// The request that takes everything back.
+    /// The id of the pending request that takes all messages back.
     recall_request: Option<String>,
 }
 
@@ -32,12 +32,12 @@ impl MessageQueue {
         self.waiting.is_empty()
     }
 
-    /// Until the session stands, or the turn is over.
+    /// Queues a message until the session is ready or the turn has ended.
     pub fn hold(&mut self, submission: Submission) {
         self.waiting.push_back(QueuedMessage { submission, uuid: None });
     }
 
-    /// Before everything that waits.
+    /// Queues a message before all others.
     pub fn hold_first(&mut self, submission: Submission) {
         self.waiting.push_front(QueuedMessage { submission, uuid: None });
     }
@@ -51,13 +51,13 @@ impl MessageQueue {
         self.waiting.remove(at).map(|waiting| waiting.submission)
     }
 
-    /// The next command that has waited for the end of the turn.
+    /// The next message that waits here.
     fn next_held(&mut self) -> Option<Submission> {
         let at = self.waiting.iter().position(|waiting| waiting.uuid.is_none())?;
         self.waiting.remove(at).map(|waiting| waiting.submission)
     }
 
-    /// Commands that only wait here. Shell commands come back only when nothing else does.
+    /// Takes the messages that wait here. Shell commands are taken only when nothing else is queued.
     fn take_held(&mut self) -> Vec<Submission> {
         let only_shell = self.waiting.iter().all(|waiting| is_shell(&waiting.submission));
         let goes = |waiting: &QueuedMessage| waiting.uuid.is_none() && (only_shell || !is_shell(&waiting.submission));
@@ -71,7 +71,7 @@ fn is_shell(submission: &Submission) -> bool {
     submission.expanded.trim_start().starts_with('!')
 }
 
-/// Whether it may be told in the middle of a turn.
+/// Whether the message may join a running turn.
 fn may_join(submission: &Submission) -> bool {
     !submission.expanded.trim_start().starts_with(['!', '/'])
 }
@@ -86,7 +86,7 @@ fn image_ids(submission: &Submission) -> Vec<u64> {
 }
 
 impl App {
-    /// A turn runs: the message waits.
+    /// Queues a message while a turn runs.
     pub(super) fn enqueue(&mut self, submission: Submission) {
         let uuid = may_join(&submission).then(sys::id::uuid);
         if let Some(uuid) = &uuid {
@@ -101,7 +101,7 @@ impl App {
         self.queue.waiting.push_back(QueuedMessage { submission, uuid });
     }
 
-    /// The engine has taken this message up; `false` when it is none of those that waited.
+    /// Prints a message that the engine has started to process; `false` when it is not a queued one.
     pub(super) fn receive_delivered(&mut self, uuid: &str) -> bool {
         let Some(submission) = self.queue.remove(uuid) else { return false };
         self.print_held_calls();
@@ -115,10 +115,10 @@ impl App {
         true
     }
 
-    /// A turn is over: what waits comes next.
+    /// Continues with the next queued message after a turn has ended.
     pub(super) fn continue_queue(&mut self, ended: Option<&str>) {
         if let Some(uuid) = ended {
-            // A hook refused it: it was never taken up.
+            // A hook refused the message, so it was never delivered.
             self.queue.remove(uuid);
         }
         if self.queue.is_with_engine() {
@@ -147,7 +147,7 @@ impl App {
         }
     }
 
-    /// The engine says what it gave back; `false` when this answers something else.
+    /// Takes the messages that the engine returned; `false` when `request_id` is another request.
     pub(super) fn receive_recalled(&mut self, request_id: &str, body: &Value) -> bool {
         if self.queue.recall_request.take_if(|id| id == request_id).is_none() {
             return false;
@@ -158,7 +158,7 @@ impl App {
         true
     }
 
-    /// Into the prompt: one per line, before what is being typed.
+    /// Puts the messages into the prompt, one per line, before the text being typed.
     fn restore_to_prompt(&mut self, mut back: Vec<Submission>) {
         back.extend(self.queue.take_held());
         if back.is_empty() {
@@ -176,7 +176,7 @@ impl App {
         self.menu = None;
     }
 
-    /// A turn was stopped before it said anything: what was asked comes back to be changed.
+    /// Puts the prompt of a turn back into the editor when the turn was interrupted before any output.
     pub(super) fn return_prompt(&mut self, turn: &mut RunningTurn) {
         let Some(prompt) = turn.prompt.take() else { return };
         if turn.has_output || !self.editor.is_empty() || !self.queue.is_empty() {

@@ -1,6 +1,6 @@
-//! The text of a reply while it streams. Blocks that are complete are handed out once, to be printed; the open end is
-//! shown in the live region. What the engine says at the end counts: a reply that differs from what was streamed is
-//! printed as a whole.
+//! The text of a reply while it streams. Complete blocks are returned once, to be printed; the incomplete end is shown
+//! in the live region. The final text of the engine decides: a reply that differs from the streamed text is printed
+//! again in full.
 
 use terminal::markdown::{self, MarkdownOptions};
 use terminal::style::{StyledLine, TextStyle};
@@ -10,14 +10,14 @@ use terminal::theme::ThemeToken;
 pub struct StreamingReply {
     /// Everything streamed of the current text block.
     source: String,
-    /// Up to here it was handed out.
+    /// How many bytes of `source` were returned for printing.
     done: usize,
     has_begun: bool,
-    /// A line has ended since complete blocks were looked for.
+    /// A line break arrived since the last search for complete blocks.
     line_ended: bool,
 }
 
-/// Lines of a reply: whether they begin it.
+/// Lines of a reply; says whether they are its first ones.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplyPart {
     Begins(Vec<StyledLine>),
@@ -34,7 +34,7 @@ impl StreamingReply {
         self.source.len() == self.done
     }
 
-    /// What has become complete since the last call.
+    /// The blocks that became complete since the last call.
     pub fn take_closed(&mut self, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         if !std::mem::take(&mut self.line_ended) {
             return None;
@@ -48,7 +48,7 @@ impl StreamingReply {
         self.part(lines, look)
     }
 
-    /// The block has ended and its text is this.
+    /// Ends the block with its final text and returns the lines not printed yet.
     pub fn finish(&mut self, text: &str, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         let same = text.starts_with(&self.source[..self.done]);
         let rest = if same { &text[self.done..] } else { text };
@@ -61,7 +61,7 @@ impl StreamingReply {
         part
     }
 
-    /// The block will never end: what there is of it.
+    /// Ends a block that was cut off and returns the rest of its streamed text.
     pub fn abandon(&mut self, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
         let text = std::mem::take(&mut self.source);
         self.source.clone_from(&text);
@@ -80,7 +80,7 @@ impl StreamingReply {
         Some(ReplyPart::Begins(lines))
     }
 
-    /// The open end, wrapped; at most `rows`, the last ones.
+    /// The last `rows` rows of the incomplete end, wrapped.
     pub fn tail(&self, look: &MarkdownOptions<'_>, rows: usize) -> Vec<StyledLine> {
         if self.is_empty() || rows == 0 {
             return Vec::new();
@@ -89,7 +89,7 @@ impl StreamingReply {
         if let Some(first) = lines.first_mut().filter(|_| !self.has_begun) {
             *first = bulleted(std::mem::take(first), look);
         }
-        // Only what can be seen is wrapped.
+        // Only the lines that can be visible are wrapped.
         let from = lines.len().saturating_sub(rows);
         let mut shown: Vec<StyledLine> = lines[from..].iter().flat_map(|line| line.wrapped(look.columns, 0)).collect();
         shown.drain(..shown.len().saturating_sub(rows));

@@ -1,14 +1,14 @@
-//! What "do not ask again" would save: told in words that say everything, and changed before it is saved. A scope that
-//! cannot be told completely is not offered.
+//! What "do not ask again" would save: described completely, and editable before it is saved. A scope that cannot be
+//! described completely is not offered.
 
 use super::panel::rules::split;
 use serde_json::{Value, json};
 use terminal::text;
 
-/// Where a rule can be kept, in the order in which it is offered.
+/// Where a rule can be saved, in the order offered.
 const PLACES: [&str; 4] = ["session", "localSettings", "projectSettings", "userSettings"];
 
-/// What the suggestions would change, in words; `None` when that cannot be said completely.
+/// Describes what the suggestions would change; `None` when they cannot be described completely.
 pub fn describe_scope(suggestions: &[Value]) -> Option<String> {
     if suggestions.is_empty() {
         return None;
@@ -58,17 +58,17 @@ fn rules_of(suggestions: &[Value]) -> impl Iterator<Item = &Value> {
     adding.filter_map(|value| value.get("rules")?.as_array()).flatten()
 }
 
-/// How many rules would be saved.
+/// How many rules the suggestions would save.
 pub fn count(suggestions: &[Value]) -> usize {
     rules_of(suggestions).count()
 }
 
-/// The rule at this place.
+/// The rule with this index.
 pub fn rule_at(suggestions: &[Value], at: usize) -> Option<String> {
     rules_of(suggestions).nth(at).and_then(describe_rule)
 }
 
-/// Puts another rule there; `false` when the text is none.
+/// Replaces the rule with this index; `false` when `text` is not a rule.
 pub fn set_rule(suggestions: &mut [Value], at: usize, text: &str) -> bool {
     let (tool, content) = split(text.trim());
     let named = !tool.is_empty() && tool.chars().all(|c| c.is_alphanumeric() || "_-*".contains(c));
@@ -85,7 +85,7 @@ pub fn set_rule(suggestions: &mut [Value], at: usize, text: &str) -> bool {
     true
 }
 
-/// Moves the rules to the next or the previous place.
+/// Moves the rules `by` steps in `PLACES`.
 pub fn shift_place(suggestions: &mut [Value], by: isize) {
     for value in suggestions.iter_mut().filter(|value| value.get("type").and_then(Value::as_str) == Some("addRules")) {
         let now = value.get("destination").and_then(Value::as_str).unwrap_or("session");

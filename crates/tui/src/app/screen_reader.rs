@@ -1,5 +1,5 @@
-//! The view for screen readers: the same state, flat. Finished content carries labels; below it stands only what changes:
-//! what the turn waits for, a question with numbered answers, suggestions, the prompt.
+//! The view for screen readers: the same state without layout. Finished content has labels. The live region has only
+//! what changes: what the turn waits for, a question with numbered answers, suggestions, the prompt.
 
 use super::menu::Menu;
 use super::spinner::TurnWait;
@@ -11,7 +11,7 @@ use terminal::surface::{Caret, LiveFrame};
 use terminal::text;
 use wire::mode::PermissionMode;
 
-/// A call that took this long is worth a bell.
+/// A bell is rung after calls that took longer than this.
 const LONG_CALL: Duration = Duration::from_secs(5);
 
 impl App {
@@ -19,7 +19,7 @@ impl App {
         self.preferences.screen_reader.is_some()
     }
 
-    /// Adds a block that somebody said.
+    /// Adds a block, with its label when a screen reader is used.
     pub(super) fn print_labelled(&mut self, label: SpeakerLabel, lines: Vec<StyledLine>) {
         if self.has_screen_reader() {
             let lines = screen_reader::labelled_lines(label, &lines);
@@ -47,7 +47,7 @@ impl App {
         }
     }
 
-    /// What changed without a word of its own.
+    /// Announces a changed mode and deleted text, which would not be read out otherwise.
     pub(super) fn announce_change(&mut self, mode_before: PermissionMode, text_before: Option<&str>) {
         if !self.has_screen_reader() {
             return;
@@ -89,7 +89,7 @@ impl App {
         LiveFrame { lines, caret: Some(caret) }
     }
 
-    /// A question, or the prompt with what is suggested for it.
+    /// A question, or the prompt with its suggestions.
     fn screen_reader_bottom(&self) -> (Vec<StyledLine>, Caret) {
         if self.dialogs.front().is_some() || self.has_panel() || self.onboarding.is_some() || self.search.is_some() {
             let (rows, caret) = self.bottom();

@@ -1,5 +1,5 @@
-//! A list to choose from: a filter that is typed, rows that scroll, digits, and what a key meant. It draws itself into the
-//! rows it is given, however few, and always shows the chosen row. What a choice does is not its business.
+//! A list to choose from: a typed filter, scrolling, digits, and the outcome of a key. It draws itself into any number
+//! of rows and always shows the selected one. The owner of the list decides what a choice does.
 
 use crate::completion::fuzzy;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyBindings, KeyContext};
@@ -12,9 +12,9 @@ use terminal::theme::{Theme, ThemeToken};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelectItem {
     pub label: String,
-    /// Fainter, behind the label.
+    /// Shown dimmed after the label.
     pub detail: String,
-    /// What holds now.
+    /// Marks the value that applies now.
     pub current: bool,
 }
 
@@ -30,31 +30,31 @@ impl SelectItem {
     }
 }
 
-/// How letters and digits are taken.
+/// How letters and digits are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypingMode {
-    /// Letters narrow the list.
+    /// Letters filter the list.
     Filters,
-    /// Digits choose; letters are for whoever owns the list.
+    /// Digits choose a row; letters are returned as unused.
     Digits,
 }
 
-/// What a key led to.
+/// The outcome of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelectOutcome {
-    /// Taken: another row, another filter.
+    /// The selection or the filter changed.
     Moved,
-    /// This item, by its place in the whole list.
+    /// An item was chosen, by its index in the whole list.
     Chose(usize),
     Cancelled,
-    /// Not ours.
+    /// The list did not use the key.
     Unused,
 }
 
 #[derive(Clone, Debug)]
 pub struct SelectList {
     items: Vec<SelectItem>,
-    /// Items that match, best first.
+    /// Indices of the items that match the filter, best first.
     shown: Vec<usize>,
     at: usize,
     filter: String,
@@ -68,7 +68,7 @@ impl SelectList {
         Self { items, shown, at, filter: String::new(), typing }
     }
 
-    /// Other items in the same list: filter and place are kept as far as they can be.
+    /// Replaces the items; keeps the filter and, where possible, the position.
     pub fn renew(&mut self, other: Self) {
         let at = self.at;
         self.items = other.items;
@@ -76,7 +76,7 @@ impl SelectList {
         self.at = at.min(self.shown.len().saturating_sub(1));
     }
 
-    /// The chosen item, by its place in the whole list.
+    /// The selected item, by its index in the whole list.
     pub fn chosen(&self) -> Option<usize> {
         self.shown.get(self.at).copied()
     }
@@ -173,7 +173,7 @@ impl SelectList {
         self.at = 0;
     }
 
-    /// At most `room` rows of at most `columns`, and where the cursor is while a filter can be typed.
+    /// At most `room` rows of at most `columns` columns, and the caret while a filter can be typed.
     pub fn rows(&self, theme: &Theme, columns: usize, room: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
@@ -216,7 +216,7 @@ impl SelectList {
                 .and(tick, theme.fg(ThemeToken::Success));
         }
         let label = text::truncate(&label, widest);
-        // The tick has its place in every row, so that details stand below each other.
+        // Every row reserves space for the tick, so that the details are aligned.
         let gap = widest.saturating_sub(text::width(&label)) + if item.current { 2 } else { 4 };
         let mut line =
             StyledLine::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(ThemeToken::Success));

@@ -1,4 +1,4 @@
-//! What is known about the session that is driven.
+//! What the interface knows about the session.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ pub struct CommandSummary {
     pub description: String,
     pub argument_hint: String,
     pub aliases: Vec<String>,
-    /// Not a skill or a command of the user's.
+    /// Built into gimlet: neither a skill nor a custom command.
     pub builtin: bool,
 }
 
@@ -35,12 +35,12 @@ impl CommandSummary {
     }
 }
 
-/// A task that goes on beside the conversation.
+/// A background task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackgroundTaskRow {
     pub id: String,
     pub is_agent: bool,
-    /// In one word.
+    /// One word, such as `agent` or `shell`.
     pub kind: &'static str,
     pub description: String,
 }
@@ -66,45 +66,45 @@ pub struct SessionDisplay {
     pub id: Option<String>,
     pub model: Option<String>,
     pub mode: PermissionMode,
-    /// Bypassing was permitted at the start, so it can be chosen.
+    /// Bypassing permissions was allowed at the start, so the mode can be chosen.
     pub may_bypass: bool,
     /// The working directory as shown.
     pub shown_cwd: String,
-    /// The working directory as it is.
+    /// The working directory as an unshortened path.
     pub cwd: String,
-    /// The engine has said where it works.
+    /// The engine has reported its working directory.
     pub has_engine_cwd: bool,
     pub commands: Vec<CommandSummary>,
     pub cost_usd: f64,
-    /// Nothing of it is on disk, so there is nothing to come back to.
+    /// The session was not written to disk, so it cannot be resumed.
     pub is_unsaved: bool,
-    /// Tokens of the last request, all kinds.
+    /// Input tokens of the last request, including those written to and read from the cache.
     pub context_used: u64,
     pub context_window: u64,
-    /// Nothing can be asked of the model without them.
+    /// False when replies come from a recording.
     pub needs_credentials: bool,
-    /// What runs in the background.
+    /// Running background tasks.
     pub background: Vec<BackgroundTaskRow>,
-    /// Agents by id, as they called themselves when they started.
+    /// Names of agents by id, as given when they started.
     pub agent_names: BTreeMap<String, String>,
-    /// Agents that can be started, with what they are for.
+    /// Agents that can be started: name and description.
     pub agents: Vec<(String, String)>,
     pub style: String,
     pub styles: Vec<String>,
     /// Where the credentials come from.
     pub account: String,
-    /// Thinking was switched off here.
+    /// The user switched thinking off.
     pub thinking_off: bool,
 }
 
 impl SessionDisplay {
-    /// The commands are others now.
+    /// Replaces the commands of the engine.
     pub fn learn_commands(&mut self, commands: Vec<wire::control::SlashCommand>) {
         self.commands =
             super::local_commands::merge_local_commands(commands.into_iter().map(CommandSummary::from).collect());
     }
 
-    /// What an answer to `initialize` tells.
+    /// Applies the answer to `initialize`.
     pub fn apply_initialize(&mut self, body: &Value) {
         if let Some(commands) = body.get("commands").and_then(Value::as_array) {
             self.commands =
@@ -126,25 +126,25 @@ impl SessionDisplay {
         }
     }
 
-    /// How an agent is named to people.
+    /// The name of an agent as shown; the id when no name is known.
     pub fn agent_name<'a>(&'a self, id: &'a str) -> &'a str {
         let running = || self.background.iter().find(|task| task.id == id).map(|task| task.description.as_str());
         self.agent_names.get(id).map(String::as_str).or_else(running).unwrap_or(id)
     }
 
-    /// Part of the context that is still free, once something is known.
+    /// The free part of the context in percent; `None` until the usage is known.
     pub fn context_left(&self) -> Option<u64> {
         let window = self.context_window;
         (window > 0 && self.context_used > 0).then(|| 100 - (self.context_used.min(window) * 100 / window))
     }
 
-    /// Shorter inside the working directory.
+    /// The path relative to the working directory, when it is inside.
     pub fn short_path<'a>(&self, path: &'a str) -> &'a str {
         let inside = path.strip_prefix(&self.cwd).and_then(|rest| rest.strip_prefix('/'));
         inside.filter(|rest| !rest.is_empty()).unwrap_or(path)
     }
 
-    /// The mode after this one, in the order people know.
+    /// The permission mode after this one in the cycle.
     pub fn next_mode(&self) -> PermissionMode {
         match self.mode {
             PermissionMode::Default => PermissionMode::AcceptEdits,

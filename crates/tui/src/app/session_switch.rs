@@ -1,4 +1,4 @@
-//! Going from one conversation to another: the picker, and what changes when the session behind the interface does.
+//! Switching between conversations: the session picker, and what changes in the interface with the session.
 
 use super::session::SessionDisplay;
 use super::{App, AppEffect};
@@ -9,7 +9,7 @@ use terminal::keys::KeyPress;
 use terminal::theme::ThemeToken;
 
 impl App {
-    /// Opens the picker with `query` typed.
+    /// Opens the picker with `query` typed into its search.
     pub fn open_picker(&mut self, query: &str) {
         self.menu = None;
         self.picker = Some(SessionPicker::new(query, self.session.id.clone()));
@@ -21,7 +21,7 @@ impl App {
         self.effects.extend(requests.into_iter().map(AppEffect::Picker));
     }
 
-    /// Whether the key was meant for the picker.
+    /// Whether the picker consumed the key.
     pub(super) fn picker_key(&mut self, key: KeyPress) -> bool {
         if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
             return false;
@@ -40,13 +40,13 @@ impl App {
             PickerOutcome::Chosen(session) => Some(session),
         };
         self.picker = None;
-        // A question of the engine that waited behind it is seen only now.
+        // A question of the engine that waited behind the picker becomes visible only now.
         self.after_dialog();
         self.effects.push(AppEffect::Chosen(chosen));
         true
     }
 
-    /// Whether the text was pasted into the picker.
+    /// Whether the picker consumed the paste.
     pub(super) fn picker_paste(&mut self, text: &str) -> bool {
         let Some(picker) = &mut self.picker else { return false };
         picker.paste(text);
@@ -64,7 +64,7 @@ impl App {
         }
     }
 
-    /// A message of an earlier run was told: there may be more before it.
+    /// Records that a message of an earlier run was received; there may be more before it.
     pub(super) fn record_resumed(&mut self, session_id: &str) {
         if self.session.id.is_none() {
             self.session.id = Some(session_id.to_owned());
@@ -72,7 +72,7 @@ impl App {
         }
     }
 
-    /// The whole conversation is wanted: what was not told is read from its file, once.
+    /// Requests the messages that the engine did not send from the session file, once.
     pub(super) fn load_earlier(&mut self) {
         if std::mem::take(&mut self.has_earlier_messages)
             && let Some(id) = self.session.id.clone()
@@ -81,7 +81,7 @@ impl App {
         }
     }
 
-    /// `/resume`
+    /// `/resume`: opens the picker, unless a turn runs.
     pub(super) fn resume(&mut self, query: &str) {
         if self.is_busy() {
             self.hint("Wait for the end of this turn, or stop it with esc", Duration::from_secs(4));
@@ -90,12 +90,12 @@ impl App {
         }
     }
 
-    /// Said before everything that waits.
+    /// Queues a prompt before all others.
     pub fn submit_first(&mut self, text: &str) {
         self.queue.hold_first(Submission::plain(text));
     }
 
-    /// Another session has taken the place of the one before.
+    /// Resets the interface for a session that replaced the previous one.
     pub fn replace_session(&mut self, session: SessionDisplay) {
         self.transcript.clear();
         self.todos.clear();

@@ -1,5 +1,5 @@
-//! `/btw`: questions on the side. They are asked at once, also while a turn runs, and shown in a screen of their own with those
-//! before them; nothing of them is printed or kept beyond the session.
+//! `/btw`: side questions. They are asked immediately, also while a turn runs, and shown in a panel with the earlier
+//! ones. They are not printed and not kept after the session.
 
 use super::panel::{Panel, PanelBody, PanelSubject, PendingResponse, TextPage};
 use super::spinner::faint;
@@ -13,7 +13,7 @@ use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::control::{HostRequest, SideQuestion};
 
-/// Exchanges that can be looked at again.
+/// How many exchanges are kept.
 const MAX_EXCHANGES: usize = 20;
 const KEYS: &str = "↑↓ to move · ←→ others · c copy · f go on in a fork · x forget · esc to close";
 
@@ -21,7 +21,7 @@ const KEYS: &str = "↑↓ to move · ←→ others · c copy · f go on in a fo
 pub struct SideQuestionLog {
     /// Oldest first.
     exchanges: VecDeque<SideExchange>,
-    /// The one that is shown.
+    /// The index of the exchange that is shown.
     current: usize,
     count: u64,
 }
@@ -30,12 +30,12 @@ pub struct SideQuestionLog {
 struct SideExchange {
     number: u64,
     question: String,
-    /// `None` while it is waited for.
+    /// `None` while the answer is pending.
     answer: Option<Result<String, String>>,
 }
 
 impl App {
-    /// Asks; without a question, shows what was asked before.
+    /// Asks a side question; an empty `question` shows the earlier ones.
     pub(super) fn open_side_question(&mut self, question: &str) {
         if question.is_empty() {
             if self.side_questions.exchanges.is_empty() {
@@ -71,7 +71,7 @@ impl App {
         }
     }
 
-    /// The keys of the screen that are not for moving in it.
+    /// Handles the keys of the panel that do not scroll.
     pub(super) fn side_question_key(&mut self, key: KeyPress) {
         let asides = &mut self.side_questions;
         match (key.code, key.text()) {
@@ -99,7 +99,7 @@ impl App {
         }
     }
 
-    /// A copy of the conversation, in which the question is asked.
+    /// Forks the session and asks the question there.
     fn fork_side_question(&mut self) {
         if self.is_busy() {
             return self.hint("Wait for the end of this turn, or stop it with esc", Duration::from_secs(4));
@@ -118,7 +118,7 @@ impl App {
         }
     }
 
-    /// Shows what has changed, from its beginning.
+    /// Updates the panel and scrolls it to the top.
     fn refresh_side_question(&mut self) {
         let renewed = self.side_question_panel();
         if let Some(panel) = self.panels.iter_mut().find(|panel| matches!(panel.subject, PanelSubject::Aside)) {

@@ -1,4 +1,4 @@
-//! The line that says what a running turn does and how long it has been doing it.
+//! The line that shows what a running turn does, and for how long.
 
 use std::time::Duration;
 use terminal::editor::Submission;
@@ -7,9 +7,9 @@ use terminal::theme::{Theme, ThemeToken};
 
 /// How often the glyph changes.
 pub const STEP: Duration = Duration::from_millis(120);
-/// So much of what is being done is shown that the rest of the line fits beside it.
+/// Columns of the current activity, so that the rest of the line fits beside it.
 const ACTIVE_WIDTH: usize = 40;
-/// Silence longer than this is worth a word.
+/// The line mentions a silence longer than this.
 const STALL: Duration = Duration::from_secs(20);
 const GLYPHS: [&str; 6] = ["·", "✢", "✳", "✶", "✳", "✢"];
 
@@ -29,22 +29,22 @@ pub enum TurnWait {
 #[derive(Clone, Debug)]
 pub struct RunningTurn {
     pub started: Duration,
-    /// Output tokens of finished requests, and of the one under way.
+    /// Output tokens of finished requests; `tokens_now` counts those of the current request.
     pub tokens: u64,
     pub tokens_now: u64,
     pub thinking_time: Duration,
     pub thinking_since: Option<Duration>,
     pub waits: TurnWait,
-    /// When the engine last said something.
+    /// When the last event of the engine arrived.
     pub last_event_at: Duration,
-    /// What was asked.
+    /// The prompt that started the turn; restored when the turn is interrupted before any output.
     pub prompt: Option<Submission>,
     /// The model has begun to answer.
     pub has_output: bool,
 }
 
 impl RunningTurn {
-    /// What is still on its way does not undo an interrupt.
+    /// Sets what the turn waits for. Late events do not undo an interrupt.
     pub fn wait_for(&mut self, waits: TurnWait) {
         if self.waits != TurnWait::Interrupting {
             self.waits = waits;
@@ -91,7 +91,7 @@ impl RunningTurn {
         }
     }
 
-    /// The line. `active` is what the todo list says is being done.
+    /// The line. `active` is the current activity from a hook, the todo list or the user's verbs.
     pub fn line(&self, now: Duration, active: Option<&str>, theme: &Theme) -> StyledLine {
         let glyph = GLYPHS[(now.as_millis() / STEP.as_millis()) as usize % GLYPHS.len()];
         let tone = match self.waits {
@@ -107,8 +107,8 @@ impl RunningTurn {
         let mut line = StyledLine::styled(format!("{glyph} "), theme.fg(tone));
         line.push(self.verb(now, active), theme.fg(tone));
         let mut facts = vec![elapsed(now.saturating_sub(self.started))];
-        // Programs that watch the screen know by these words that a turn runs: they stand where nothing cuts them off. A
-        // question has words of its own.
+        // Programs that watch the screen recognise a running turn by these words, so they are placed where nothing cuts
+        // them off. A permission question has a different text.
         if !matches!(self.waits, TurnWait::Permission) {
             facts.push("esc to interrupt".into());
         }
@@ -143,7 +143,7 @@ pub fn short_count(n: u64) -> String {
     }
 }
 
-/// A line of facts in the style of hints.
+/// A dimmed line, as used for hints.
 pub fn faint(text: impl Into<String>, theme: &Theme) -> StyledLine {
     StyledLine::styled(text, TextStyle::PLAIN.with(theme.fg(ThemeToken::Inactive)))
 }

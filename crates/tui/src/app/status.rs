@@ -1,6 +1,6 @@
-//! The user's own status line: when it is asked for, and what it last said. Asked for when something changed, a moment
-//! later, so that a burst is one question; a newer question takes the older one back. Nothing is asked while no command
-//! is configured, except at the end of a turn, when it may have been.
+//! The status line of the user: when its command is run and what it printed last. A change schedules a request after a
+//! short delay, so that a burst of changes causes one request; a new request cancels the pending one. Without a
+//! configured command nothing is requested, except at the end of a turn, when one may have been configured.
 
 use super::{App, AppEffect};
 use crate::status_line;
@@ -13,7 +13,7 @@ use wire::mode::PermissionMode;
 
 const DEBOUNCE: Duration = Duration::from_millis(300);
 
-/// What it depends on besides the conversation.
+/// What the status line depends on besides the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusInputs {
     mode: PermissionMode,
@@ -27,7 +27,7 @@ pub struct StatusLineState {
     padding: usize,
     refresh: Option<Duration>,
     pub(super) hides_vim: bool,
-    /// When it is asked for next.
+    /// When it is requested next; `None` when nothing is scheduled.
     due: Option<Duration>,
     request_id: Option<String>,
 }
@@ -37,24 +37,24 @@ impl StatusLineState {
         self.due
     }
 
-    /// Something happened that it may show.
+    /// Schedules a request after a change, if a command is configured.
     pub fn schedule_if_configured(&mut self, now: Duration) {
         if self.is_configured {
             self.due = Some(now + DEBOUNCE);
         }
     }
 
-    /// There is a command: what it prints is wanted at once.
+    /// Schedules a request without delay, because a command is configured.
     pub fn schedule_now(&mut self, now: Duration) {
         self.due = Some(now);
     }
 
-    /// As `changed`; the settings may also be others.
+    /// Schedules a request even without a known command, because the settings may have changed.
     pub fn schedule_always(&mut self, now: Duration) {
         self.due = Some(now + DEBOUNCE);
     }
 
-    /// Clipped to the window.
+    /// The rows, cut to the width of the window.
     pub fn rows(&self, columns: usize) -> Vec<StyledLine> {
         let row = |line: &StyledLine| {
             let mut row = StyledLine::styled(" ".repeat(self.padding), TextStyle::PLAIN);
@@ -70,7 +70,7 @@ impl App {
         StatusInputs { mode: self.session.mode, vim: self.vim.as_ref().map(terminal::editor::vim::Vim::mode) }
     }
 
-    /// Asks when it is time.
+    /// Sends the request when it is due.
     pub(super) fn request_status(&mut self) {
         if self.status.due.take_if(|due| *due <= self.now).is_none() {
             return;
@@ -84,7 +84,7 @@ impl App {
         self.status.request_id = Some(self.send_control_request(request));
     }
 
-    /// What the command printed; `false` when this answers something else.
+    /// Applies the output of the command; `false` when `request_id` is another request.
     pub(super) fn receive_status(&mut self, request_id: &str, body: &Value) -> bool {
         let status = &mut self.status;
         if status.request_id.take_if(|asked| asked == request_id).is_none() {

@@ -1,4 +1,4 @@
-//! The todo list of the session: as TodoWrite last set it, or as the task tools have made it.
+//! The todo list of the session, as TodoWrite or the task tools set it.
 
 use super::tools::CallOutcome;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::{Theme, ThemeToken};
 
-/// More rows are counted, not shown.
+/// How many rows are shown; the rest is counted.
 const ROWS: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -19,7 +19,7 @@ pub enum TodoStatus {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TodoRow {
-    /// Of the task tools.
+    /// The id from the task tools; empty for TodoWrite.
     #[serde(default)]
     pub id: String,
     #[serde(default, alias = "subject")]
@@ -44,7 +44,7 @@ struct TaskListResult {
     tasks: Vec<TodoRow>,
 }
 
-/// Follows a call of a list that went well; `false` when it was none that shows in the list alone.
+/// Applies a successful call of TodoWrite or a task tool. Returns `true` when the call is shown only by the list.
 pub fn apply_task_call(todos: &mut Vec<TodoRow>, tool: &str, input: &Value, outcome: &CallOutcome) -> bool {
     match tool {
         "TodoWrite" => {
@@ -87,19 +87,19 @@ pub fn apply_task_call(todos: &mut Vec<TodoRow>, tool: &str, input: &Value, outc
     true
 }
 
-/// `Task #3 created …`
+/// The id in a text such as `Task #3 created …`.
 fn id_in(text: &str) -> Option<&str> {
     let rest = text.split_once('#')?.1;
     rest.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|id| !id.is_empty())
 }
 
-/// What is being done now, in its active form.
+/// The active form of the task in progress.
 pub fn active(todos: &[TodoRow]) -> Option<&str> {
     let doing = todos.iter().find(|todo| todo.status == TodoStatus::InProgress)?;
     Some(doing.active_form.as_str()).filter(|form| !form.is_empty())
 }
 
-/// At most five rows around what is being done. Nothing once all is done.
+/// At most `ROWS` rows around the first open task; none once all are completed.
 pub fn rows(todos: &[TodoRow], theme: &Theme) -> Vec<StyledLine> {
     if todos.iter().all(|todo| todo.status == TodoStatus::Completed) {
         return Vec::new();
@@ -151,7 +151,7 @@ mod tests {
         let create = json(r#"{"subject": "Build", "description": "d", "activeForm": "Building"}"#);
         let told = outcome("", json(r#"{"task": {"id": "1", "subject": "Build"}}"#));
         assert!(apply_task_call(&mut todos, "TaskCreate", &create, &told));
-        // Of a resumed conversation only the text is known.
+        // For a resumed conversation only the text of the result is known.
         let resumed = outcome("Task #2 created successfully: Test", Value::Null);
         assert!(apply_task_call(&mut todos, "TaskCreate", &json(r#"{"subject": "Test"}"#), &resumed));
         let done = outcome("", Value::Null);

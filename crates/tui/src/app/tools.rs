@@ -1,4 +1,4 @@
-//! How calls are named. Pure text work: nothing here knows whether a call runs.
+//! How calls are labelled. Pure text functions: nothing here knows whether a call runs.
 
 mod results;
 
@@ -11,10 +11,10 @@ use terminal::theme::{Theme, ThemeToken};
 
 pub use results::{CallOutcome, INTERRUPTED, hunks_of, result, summary, with_corner};
 
-/// Arguments are cut here; the whole input stands in the transcript view.
+/// Arguments are cut at this many characters; the transcript view has the whole input.
 const ARGUMENT: usize = 400;
 
-/// What a call is called in the list: `Bash(cargo test)`.
+/// The label of a call in the list, such as `Bash(cargo test)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLabel {
     pub name: String,
@@ -22,13 +22,13 @@ pub struct CallLabel {
 }
 
 impl CallLabel {
-    /// Name and argument in one.
+    /// Name and argument combined.
     pub fn full_name(&self) -> String {
         if self.argument.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.argument) }
     }
 }
 
-/// Calls of one kind in a row are shown as one line.
+/// Groups of tools whose consecutive calls are shown as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallGroup {
     Read,
@@ -139,7 +139,7 @@ fn shorten(argument: &str) -> String {
     }
 }
 
-/// How far a call is, by its dot.
+/// The state of a call, shown by the colour of its dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
     Running,
@@ -147,7 +147,7 @@ pub enum CallState {
     Failed,
 }
 
-/// The lines that name a call; a command of several lines is shown whole.
+/// The lines with the label of a call; all lines of a multi-line command are shown.
 pub fn title(label: &CallLabel, mood: CallState, theme: &Theme) -> Vec<StyledLine> {
     let dot = match mood {
         CallState::Running => theme.fg(ThemeToken::Inactive),

@@ -1,6 +1,6 @@
-//! Everything that was said in this session, in full, for the transcript view. Bounded: the oldest entries go first. Rows
-//! are counted once for a width and made only where they are seen: a long conversation scrolls as a short one and takes no more
-//! memory to look at.
+//! The full content of this session for the transcript view. Its size is limited; the oldest entries are dropped first.
+//! The height of an entry is computed once per width, and rows are rendered only where they are visible, so that long
+//! conversations scroll as fast as short ones.
 
 use engine::query::Speaker;
 use std::cell::Cell;
@@ -10,9 +10,9 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
-/// Bytes that are kept.
+/// The most bytes kept in total.
 const LIMIT: usize = 8 * 1024 * 1024;
-/// Of one entry.
+/// The most bytes kept of one entry.
 const ENTRY_LIMIT: usize = 256 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,11 @@ pub enum TranscriptItemKind {
 struct TranscriptItem {
     kind: TranscriptItemKind,
     text: String,
-    /// When it was said and by whom, as shown.
+    /// When the entry was written and by which model, as shown.
     stamp: String,
-    /// The call of the agent that said it.
+    /// The call that started the agent that wrote the entry; `None` for the main conversation.
     agent: Option<String>,
-    /// Columns, and how many rows it has at that width.
+    /// The number of rows (second) at a width in columns (first).
     height: Cell<(usize, usize)>,
 }
 
@@ -44,12 +44,12 @@ pub struct TranscriptView {
     bytes: usize,
 }
 
-/// Whose part of the conversation is shown.
+/// Which part of the conversation is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TranscriptFilter {
     #[default]
     All,
-    /// Of the agent that this call started.
+    /// Only the agent that this call started.
     Agent(String),
 }
 
@@ -91,7 +91,7 @@ impl TranscriptView {
         self.add(TranscriptItemKind::Note, text);
     }
 
-    /// Adds what was said before the first prompt that is here. What does not fit is left out, oldest first.
+    /// Adds the messages before the first prompt that is present. If there are too many, the oldest are dropped.
     pub fn prepend(&mut self, said: &[(Speaker, String)]) {
         let first =
             self.entries.iter().find(|entry| entry.kind == TranscriptItemKind::Prompt).map(|entry| entry.text.clone());
@@ -115,7 +115,7 @@ impl TranscriptView {
         }
     }
 
-    /// The latest answer is the first.
+    /// The reply with this number; 1 is the latest.
     pub fn reply(&self, number: usize) -> Option<String> {
         let own = |entry: &&TranscriptItem| entry.kind == TranscriptItemKind::Reply && entry.agent.is_none();
         self.entries.iter().rev().filter(own).nth(number.saturating_sub(1)).map(|entry| entry.text.clone())
@@ -126,7 +126,7 @@ impl TranscriptView {
         self.bytes = 0;
     }
 
-    /// The calls of the agents that said something, in order.
+    /// The calls whose agents have entries, in order.
     pub fn agents(&self) -> Vec<String> {
         let mut calls: Vec<String> = Vec::new();
         for call in self.entries.iter().filter_map(|entry| entry.agent.as_ref()) {
@@ -137,12 +137,12 @@ impl TranscriptView {
         calls
     }
 
-    /// How many rows a part has at this width.
+    /// How many rows the part has at this width.
     pub fn height(&self, part: &TranscriptFilter, columns: usize, theme: &Theme) -> usize {
         self.entries.iter().filter(|entry| part.shows(entry)).map(|entry| entry.height(columns, theme)).sum()
     }
 
-    /// Some of the rows.
+    /// The rows in `range`.
     pub fn window(
         &self,
         part: &TranscriptFilter,
@@ -163,7 +163,7 @@ impl TranscriptView {
         shown
     }
 
-    /// The rows that contain a text, in any case.
+    /// The rows that contain `query`, ignoring case.
     pub fn find(&self, part: &TranscriptFilter, query: &str, columns: usize, theme: &Theme) -> Vec<usize> {
         let query = query.to_lowercase();
         let mut found = Vec::new();
@@ -189,7 +189,7 @@ impl TranscriptView {
         found
     }
 
-    /// All of it as logical lines, for the scrollback or an editor.
+    /// The whole part as unwrapped lines, for the scrollback or an editor.
     pub fn lines(&self, part: &TranscriptFilter, theme: &Theme) -> Vec<StyledLine> {
         let shown = self.entries.iter().filter(|entry| part.shows(entry));
         shown.flat_map(|entry| entry.render(usize::MAX, theme)).collect()

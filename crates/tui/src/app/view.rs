@@ -1,5 +1,5 @@
-//! The live region as a frame: what streams, what runs, the list of todos, queued messages, the prompt or a question, and
-//! the line below. Built from the bottom up, so that the prompt is always there and the rest gets what is left.
+//! The frame of the live region: streaming text, running calls, todos, queued messages, the prompt or a dialog, and the
+//! footer. It is built from the bottom up, so that the prompt is always visible and the rest gets the remaining rows.
 
 use super::menu::{Menu, SuggestionKind};
 use super::spinner::faint;
@@ -12,11 +12,11 @@ use terminal::text;
 use terminal::theme::ThemeToken;
 use wire::mode::PermissionMode;
 
-/// Rows of a long prompt that are shown at once, at least.
+/// The minimum for the number of prompt rows that can be shown.
 const PROMPT_ROWS: usize = 3;
 
 impl App {
-    /// What is to be seen below the finished lines.
+    /// The live region below the finished lines.
     pub fn view(&self) -> LiveFrame {
         if self.has_screen_reader() {
             return self.screen_reader_view();
@@ -34,7 +34,7 @@ impl App {
         let rows = self.size.rows;
         let (mut bottom, caret) = self.bottom();
         let mut caret = caret;
-        // The end of what is too tall matters least: hints, then suggestions.
+        // When the bottom part is too tall, its end is cut first: hints, then suggestions.
         if bottom.len() > rows {
             let over = bottom.len() - rows;
             let above = caret.map_or(0, |caret| caret.row.saturating_sub(rows / 2)).min(over);
@@ -48,7 +48,7 @@ impl App {
         LiveFrame { lines, caret: caret.map(|caret| Caret { row: caret.row + offset, ..caret }) }
     }
 
-    /// What covers the screen, when something does.
+    /// The frame that covers the whole screen; `None` when nothing does.
     pub fn cover(&self) -> Option<LiveFrame> {
         match &self.overlay {
             Some(Overlay::Transcript(pager)) => Some(self.pager_frame(pager)),
@@ -94,14 +94,14 @@ impl App {
         }
         lines.extend(calls);
         lines.extend(lower);
-        // Finished text and the prompt are set apart.
+        // A blank row separates finished text from the prompt.
         if lines.is_empty() && room > 3 {
             lines.push(StyledLine::new());
         }
         lines
     }
 
-    /// The prompt or a question, and what stands below it.
+    /// The prompt or a dialog, and the rows below it.
     pub(super) fn bottom(&self) -> (Vec<StyledLine>, Option<Caret>) {
         if let Some(gate) = &self.confirm {
             let background = self.session.background.len();
@@ -165,7 +165,7 @@ impl App {
         }
     }
 
-    /// The rows of the prompt that are shown, and the place of the cursor in them.
+    /// The visible rows of the prompt, and the position of the caret in them.
     pub(super) fn prompt_rows(&self) -> (Vec<StyledLine>, (usize, usize)) {
         let theme = &self.preferences.theme;
         let text = self.editor.text();
@@ -184,7 +184,7 @@ impl App {
         (lines, (row - start, column))
     }
 
-    /// Chips and a leading command stand out.
+    /// Adds a part of the prompt with chips and a leading command coloured.
     fn push_prompt_text(&self, line: &mut StyledLine, range: std::ops::Range<usize>) {
         let text = self.editor.text();
         let chips = self.editor.chips.find(text);
@@ -243,7 +243,7 @@ impl App {
         menu.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
     }
 
-    /// The keys that do something here, as they are bound now.
+    /// The keys that work here, as currently bound.
     fn help_rows(&self) -> Vec<StyledLine> {
         use terminal::keys::bindings::KeyContext;
         let theme = &self.preferences.theme;
@@ -270,7 +270,7 @@ impl App {
         rows
     }
 
-    /// Left: a remark or the mode; right: context and cost.
+    /// Left: a hint or the mode; right: the number of background tasks, context and cost.
     fn footer(&self) -> StyledLine {
         let theme = &self.preferences.theme;
         let left = match (&self.hint, mode_text(self.session.mode)) {
@@ -299,7 +299,7 @@ impl App {
             1 => facts.push("1 background task".to_owned()),
             n => facts.push(format!("{n} background tasks")),
         }
-        // A line of the person's own shows what they want to know of these.
+        // The user's status line replaces these.
         let own = self.status.is_configured;
         if let Some(left) = self.session.context_left().filter(|left| *left < 60 && !own) {
             facts.push(format!("{left}% context left"));
@@ -319,7 +319,7 @@ impl App {
     }
 }
 
-/// As people know them.
+/// The text for a mode in the footer; `None` for the default mode.
 fn mode_text(mode: PermissionMode) -> Option<&'static str> {
     match mode {
         PermissionMode::Default => None,

@@ -1,14 +1,15 @@
 //! Fuzzy matching: the letters of the query in order, anywhere in the candidate. Matches at the start of words, in runs
 //! and in the file name count more; shorter candidates win among equals.
 
-/// `None` when the query is not contained. Higher is better. An upper-case letter in the query matches only itself.
+/// The score of a match, higher is better; `None` when the candidate does not match. An upper-case letter in the query
+/// matches only itself.
 pub fn score(query: &str, candidate: &str) -> Option<i32> {
     if query.is_empty() {
         return Some(0);
     }
     let bytes = candidate.as_bytes();
     let name_start = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-    // In the name alone when it is there, else over the whole path.
+    // A match in the file name is preferred to one in the whole path.
     let in_name = walk(query.as_bytes(), bytes, name_start).map(|score| score + 15);
     let score = in_name.or_else(|| walk(query.as_bytes(), bytes, 0))?;
     Some(score - (bytes.len() / 8) as i32)
@@ -18,7 +19,7 @@ fn same(query: u8, candidate: u8) -> bool {
     query == candidate || (query.is_ascii_lowercase() && query == candidate.to_ascii_lowercase())
 }
 
-/// The first place each letter fits, counting bonuses.
+/// Matches each letter at its first possible position and adds up the bonuses.
 fn walk(query: &[u8], candidate: &[u8], from: usize) -> Option<i32> {
     let mut total = 0;
     let mut at = from;

@@ -1,6 +1,6 @@
-//! The file index behind `@`: built on a thread of its own while questions are already answered from what is there.
-//! Ignore files are respected. A key never waits: a newer question replaces one that was not begun, and answers to
-//! outdated ones are dropped where they arrive.
+//! The file index for `@` suggestions. A separate thread builds it and meanwhile answers queries from the files found
+//! so far. Ignore files are respected. Typing never waits: a newer query replaces one that was not started, and the
+//! receiver drops answers to outdated queries.
 
 use super::fuzzy;
 use ignore::WalkBuilder;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
-/// Most suggestions are useless.
+/// The most files in an answer.
 const MAX_ANSWERS: usize = 20;
-/// Larger trees are indexed up to here.
+/// The most files that are indexed.
 const LIMIT: usize = 1_000_000;
-/// Files read between two looks at the questions.
+/// How many files are read before queries are checked.
 const BATCH: usize = 2_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +21,14 @@ pub enum IgnoreFiles {
     Disregarded,
 }
 
-/// A handle to the index; the thread ends with it.
+/// A handle to the index; dropping it ends the thread.
 #[derive(Debug)]
 pub struct FileIndex {
     questions: Sender<String>,
 }
 
 impl FileIndex {
-    /// Begins to index `root`; `answer` is called on the index's thread.
+    /// Starts to index `root`; `answer` is called on the thread of the index.
     pub fn start(
         root: PathBuf,
         ignores: IgnoreFiles,
@@ -54,7 +54,7 @@ struct FileIndexer<A> {
     last: Option<String>,
 }
 
-/// Whether anyone still wants answers.
+/// Whether the handle still exists.
 enum IndexerStatus {
     GoOn,
     End,
@@ -84,14 +84,14 @@ impl<A: Fn(String, Vec<String>)> FileIndexer<A> {
                 break;
             }
         }
-        // What was asked before the end of the walk gets a complete answer.
+        // The last query gets a complete answer once the walk has finished.
         if let Some(query) = self.last.clone() {
             self.reply(query);
         }
         self.serve();
     }
 
-    /// Answers the newest question without waiting for one.
+    /// Answers the newest waiting query, without blocking.
     fn serve_waiting(&mut self) -> IndexerStatus {
         let mut newest = None;
         loop {
@@ -109,7 +109,7 @@ impl<A: Fn(String, Vec<String>)> FileIndexer<A> {
 
     fn serve(&mut self) {
         while let Ok(mut query) = self.questions.recv() {
-            // Keys come in bursts: only the last question matters.
+            // Keys come in bursts, so only the last query is answered.
             loop {
                 match self.questions.recv_timeout(Duration::from_millis(1)) {
                     Ok(newer) => query = newer,
@@ -128,7 +128,7 @@ impl<A: Fn(String, Vec<String>)> FileIndexer<A> {
     }
 }
 
-/// Directories end in a slash.
+/// The path relative to `root`; directories end in a slash. `None` for names with control characters or invalid UTF-8.
 fn relative(root: &Path, path: &Path, is_dir: bool) -> Option<Box<str>> {
     let text = path.strip_prefix(root).ok()?.to_str()?;
     let hostile = |c: char| c.is_control();

@@ -1,4 +1,4 @@
-//! Answers the picker's questions on threads that may wait. A new question of a kind ends the one before.
+//! Answers the requests of the picker on blocking threads. A new list or search request cancels the previous one.
 
 use super::{PickerRequest, PickerUpdate};
 use crate::app::AppInput;
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sys::Env;
 use tokio::sync::mpsc;
 
-/// Sessions told first, and then at once.
+/// Sessions in the first update; later updates have `BATCH` each.
 const PAGE: usize = 40;
 const BATCH: usize = 500;
-/// Sessions a search tells.
+/// The most sessions in a search result.
 const MAX_HITS: usize = 200;
-/// Things said that a preview is made of.
+/// Messages in a preview.
 const PREVIEW_MESSAGES: usize = 40;
 
-/// And what the view of a resumed conversation has before its end.
+/// Earlier messages loaded into the transcript view of a resumed conversation.
 const EARLIER_MESSAGES: usize = 5_000;
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl PickerFetcher {
         }
     }
 
-    /// The picker has gone.
+    /// Cancels the running list and search.
     pub(crate) fn stop(&mut self) {
         cancel_previous(&mut self.list_cancelled);
         cancel_previous(&mut self.search_cancelled);

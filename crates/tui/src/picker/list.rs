@@ -1,11 +1,11 @@
-//! The sessions of a picker and which of them are shown: newest first, forks below what they came from, and while something
-//! is typed those whose title, prompt, branch, folder or pull request holds it, then those in which it was said.
+//! The sessions of a picker and which of them are shown: newest first, with the forks of one session grouped. With a
+//! query, first those whose title, prompt, branch, folder or pull request contains it, then those whose content does.
 
 use engine::query::{self, SessionInfo};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// Words around a hit.
+/// The text around a search hit.
 #[derive(Clone, Debug)]
 pub(super) struct Snippet {
     pub(super) text: String,
@@ -15,7 +15,7 @@ pub(super) struct Snippet {
 #[derive(Debug)]
 struct PickerEntry {
     info: SessionInfo,
-    /// What typing is compared with, in lower case.
+    /// The text that the query is compared with, in lower case.
     key: String,
     hit: Option<Snippet>,
 }
@@ -36,11 +36,11 @@ impl PickerEntry {
     }
 }
 
-/// How a session hangs together with the one above it.
+/// How a session is related to the one above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ForkRelation {
     Alone,
-    /// Forked from one above, or its origin.
+    /// Of the same fork family as the row above.
     Fork,
 }
 
@@ -136,7 +136,7 @@ impl PickerList {
         };
     }
 
-    /// Families stand where their newest member is.
+    /// Groups forks of one session at the position of their newest member.
     fn grouped(&self, newest_first: &[usize]) -> Vec<(usize, ForkRelation)> {
         let mut families: HashMap<&str, Vec<usize>> = HashMap::new();
         for at in newest_first {
@@ -151,7 +151,7 @@ impl PickerList {
         rows
     }
 
-    /// The oldest ancestor that is known by name.
+    /// The id of the oldest recorded ancestor, which may not be in the list.
     fn root(&self, at: usize) -> &str {
         let mut info = &self.entries[at].info;
         let mut seen = HashSet::new();
@@ -169,12 +169,12 @@ impl PickerList {
         self.shown.len()
     }
 
-    /// How many there are, shown or not, and whether that is all.
+    /// The number of sessions, shown or not, and whether the list is complete.
     pub(super) fn total(&self) -> (usize, bool) {
         (self.entries.len(), self.is_all)
     }
 
-    /// The branch the rows are restricted to.
+    /// The branch to which the rows are restricted; `None` shows all.
     pub(super) fn only_branch(&self) -> Option<&str> {
         self.branch.as_deref().filter(|_| self.only_branch)
     }

@@ -1,4 +1,4 @@
-//! The picker in rows, for any size: what is typed and at least one session are always there.
+//! Draws the picker for any terminal size: the query and at least one session are always visible.
 
 use super::SessionPicker;
 use super::list::{ForkRelation, PickerRow};
@@ -8,10 +8,10 @@ use terminal::surface::{Caret, TerminalSize};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
-/// From here on a session has a second row with its facts.
+/// Terminal rows from which a rule, a title and the keys are shown too.
 const ROOMY: usize = 10;
 const NARROW: usize = 32;
-/// What the keys do, and which of them are left out first where there is no room.
+/// The keys with a rank; where there is no room, those with the highest rank are left out first.
 const KEYS: [(&str, u8); 7] = [
     ("enter resume", 0),
     ("space preview", 2),
@@ -108,7 +108,7 @@ impl SessionPicker {
         rows
     }
 
-    /// The end of the conversation, as much as there is room for.
+    /// The last messages of the conversation that fit.
     fn preview_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<StyledLine> {
         let faint = theme.fg(ThemeToken::Inactive);
         let Some(row) = self.list.row(self.chosen) else { return Vec::new() };
@@ -141,7 +141,7 @@ impl SessionPicker {
 
 /// The title with the age at the right end.
 fn title_row(row: &PickerRow<'_>, mark: &str, style: TextStyle, columns: usize) -> StyledLine {
-    // On a narrow screen the title needs the room.
+    // A narrow screen has room for the title only.
     let age = if columns >= NARROW { query::age(row.info.modified_at) } else { String::new() };
     let kin = if row.relation == ForkRelation::Fork { "└ " } else { "" };
     let current = if row.is_current { "(open) " } else { "" };
@@ -162,7 +162,7 @@ fn facts_of(row: &PickerRow<'_>) -> String {
     format!("    {}", facts.join(" · "))
 }
 
-/// The words around a hit; on a narrow screen they begin later, so that the word itself is seen.
+/// The text around a hit; on a narrow screen it begins later, so that the hit itself is visible.
 fn snippet_row(hit: &super::list::Snippet, theme: &Theme, columns: usize) -> StyledLine {
     let faint = theme.fg(ThemeToken::Inactive);
     let (before, rest) = hit.text.split_at(hit.place.start);

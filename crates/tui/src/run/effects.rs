@@ -1,5 +1,5 @@
-//! Effects that reach outside the terminal: the engine, files, the history, the external editor. What takes time runs
-//! beside the loop and comes back as an input.
+//! Effects outside the terminal: the engine, files, the history, the external editor. Slow work runs outside the loop,
+//! and its result arrives as an input.
 
 use super::TuiStart;
 use crate::app::{AppEffect, AppInput, PromptMessage, pictures};
@@ -16,14 +16,14 @@ use sys::Env;
 use tokio::sync::mpsc;
 use wire::raw::to_raw;
 
-/// Prompts of earlier sessions that are offered.
+/// The most prompts of earlier sessions that are loaded.
 const HISTORY_LIMIT: usize = 2_000;
 
 pub(super) struct EffectRunner {
     env: Env,
     cwd: PathBuf,
     commands: Option<CommandSender>,
-    /// Commands that came before there was a session.
+    /// Commands sent before there was a session.
     queued_commands: Vec<Command>,
     inputs: mpsc::Receiver<AppInput>,
     sender: mpsc::Sender<AppInput>,
@@ -32,12 +32,12 @@ pub(super) struct EffectRunner {
     fetch: PickerFetcher,
     pub(super) boot: StartRequest,
     pub(super) doctor: fn(&Env) -> String,
-    /// Bytes for the terminal that took a while to make.
+    /// Sends bytes for the terminal from background work.
     sequences: mpsc::Sender<Vec<u8>>,
 }
 
 impl EffectRunner {
-    /// With the bytes for the terminal that its work ends in.
+    /// Also returns the receiver of the bytes that background work wants written to the terminal.
     pub(super) fn new(start: &TuiStart, shell: ShellOutputUse) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (sender, inputs) = mpsc::channel(16);
         let (sequences, bytes) = mpsc::channel(4);
@@ -64,7 +64,7 @@ impl EffectRunner {
         self.sender.clone()
     }
 
-    /// The person's editor on a file that stays where it is.
+    /// Opens an existing file in the user's editor; creates its directory when needed.
     pub(super) async fn edit_file(&self, path: &std::path::Path) -> Result<(), String> {
         let (editor, cwd, path) = (self.editor(), self.cwd.clone(), path.to_path_buf());
         let worked = tokio::task::spawn_blocking(move || {
@@ -85,13 +85,13 @@ impl EffectRunner {
         ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.non_empty(name)).unwrap_or("vi").to_owned()
     }
 
-    /// From now on commands are sent; returns those that came before.
+    /// Sends commands to this session from now on; returns those that were queued.
     pub(super) fn connect(&mut self, commands: CommandSender) -> Vec<Command> {
         self.commands = Some(commands);
         std::mem::take(&mut self.queued_commands)
     }
 
-    /// Works in another directory from now on.
+    /// Changes the working directory.
     pub(super) fn relocate(&mut self, cwd: &std::path::Path) {
         if cwd != self.cwd {
             self.cwd = cwd.to_path_buf();
@@ -105,7 +105,7 @@ impl EffectRunner {
         self.fetch.stop();
     }
 
-    /// The last command of a session.
+    /// Sends the last command and disconnects from the session.
     pub(super) async fn close(&mut self, last: Command) {
         if let Some(commands) = self.commands.take() {
             commands.send(last).await.ok();
@@ -118,7 +118,7 @@ impl EffectRunner {
         }
     }
 
-    /// What has come back. Cancel safe.
+    /// The next result of background work. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<AppInput> {
         self.inputs.recv().await
     }
@@ -184,7 +184,7 @@ impl EffectRunner {
                 tokio::task::spawn_blocking(move || engine::prompt_history::remember(&env, &cwd, &session_id, &typed));
             }
             AppEffect::Picker(request) => self.fetch.serve(request),
-            // The loop's own.
+            // The loop handles these.
             AppEffect::Chosen(_)
             | AppEffect::Fork { .. }
             | AppEffect::Moved { .. }
@@ -203,7 +203,7 @@ impl EffectRunner {
         }
     }
 
-    /// Work that blocks; its outcome comes back as an input.
+    /// Runs blocking work; its result arrives as an input.
     fn run_blocking(&self, work: impl FnOnce() -> AppInput + Send + 'static) {
         let sender = self.sender.clone();
         tokio::task::spawn_blocking(move || sender.blocking_send(work()).ok());
@@ -218,7 +218,7 @@ impl EffectRunner {
         }
     }
 
-    /// The index is built when the first file is asked for.
+    /// Searches files. The first call starts the index.
     fn find_files(&mut self, query: String) {
         if self.index.is_none() {
             let sender = self.sender.clone();
@@ -232,14 +232,14 @@ impl EffectRunner {
         }
     }
 
-    /// Stores an API key; says where.
+    /// Stores an API key; returns where.
     pub(super) async fn sign_in(&self, key: String) -> Result<String, String> {
         let env = self.env.clone();
         let stored = tokio::task::spawn_blocking(move || engine::prompt_history::store_key(&env, &key)).await;
         stored.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// Has `text` edited in the person's editor; the text as it was when that fails. The terminal must be free.
+    /// Edits `text` in the user's editor; returns it unchanged when that fails. The terminal must be released.
     pub(super) async fn edit(&self, text: String) -> String {
         let editor = self.editor();
         let cwd = self.cwd.clone();
@@ -256,7 +256,7 @@ impl EffectRunner {
     }
 }
 
-/// A new file beside the project's own; nothing is overwritten.
+/// Writes a new file into the working directory without overwriting any.
 fn save_copy(cwd: &Path, text: &str) -> Result<String, String> {
     for number in 0..1_000 {
         let path = pictures::copy_path(cwd, number);
@@ -272,7 +272,7 @@ fn save_copy(cwd: &Path, text: &str) -> Result<String, String> {
     Err("There are too many answer files here already".into())
 }
 
-/// A plain string, or blocks when there are images.
+/// The content of a prompt: a string, or blocks when there are images.
 fn content(prompt: &PromptMessage) -> Option<Box<RawValue>> {
     if prompt.images.is_empty() {
         return to_raw(&prompt.text).ok();

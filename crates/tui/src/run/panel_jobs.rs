@@ -1,4 +1,4 @@
-//! Errands for screens: files and git are looked at beside the loop, the answer comes back as an input.
+//! Panel jobs: files and git are read outside the loop, and the result arrives as an input.
 
 use super::effects::EffectRunner;
 use crate::app::AppInput;
@@ -7,7 +7,7 @@ use engine::screens;
 use std::path::PathBuf;
 
 impl EffectRunner {
-    /// The file an errand wants edited: that needs the terminal.
+    /// The file that the job edits, which needs the terminal; `None` for other jobs.
     pub(super) fn file_of(&self, errand: &PanelJob) -> Option<PathBuf> {
         match errand {
             PanelJob::EditSettings(name) => screens::file(&self.boot, name).ok(),

@@ -1,5 +1,5 @@
-//! The terminal as the loop uses it: the surface on the main screen, the other screen for what covers everything, and the
-//! modes that are switched on while we have it.
+//! The terminal as the loop uses it: the surface on the main screen, the alternate screen for views that cover
+//! everything, and the terminal modes that are switched on meanwhile.
 
 use crate::app::App;
 use crate::notify::{AlertChannel, TerminalIdentity};
@@ -10,10 +10,10 @@ use terminal::style::{BackgroundFill, StyledLine, encode};
 use terminal::surface::{LiveFrame, Surface, TerminalProfile, TerminalSize};
 use tokio::sync::mpsc;
 
-/// Bracketed paste, the kitty keyboard protocol and its older relative; terminals ignore what they do not know.
+/// Switches on bracketed paste, the kitty keyboard protocol and modifyOtherKeys; terminals ignore unknown ones.
 const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u\x1b[>4;2m";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l";
-/// The same, from the other screen.
+/// Like `LEAVE`, and leaves the alternate screen.
 const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[?1049l";
 
 pub(super) struct TerminalScreen {
@@ -21,7 +21,7 @@ pub(super) struct TerminalScreen {
     tty: Tty,
     reader: Option<TtyReader>,
     sender: Option<mpsc::Sender<Vec<u8>>>,
-    /// What covers the main screen was drawn like this.
+    /// The encoded rows on the alternate screen; `None` while it is not shown.
     cover: Option<Vec<Vec<u8>>>,
     titles: bool,
     title: String,
@@ -66,7 +66,7 @@ impl TerminalScreen {
         self.surface.send(b"\x1b]11;?\x1b\\")
     }
 
-    /// Brings the terminal in line with the application. The size is asked for each time: a resize cannot be missed.
+    /// Draws the application. The size is measured each time, so that no resize is missed.
     pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
         let size = measure(&self.tty);
         self.surface.resize(size);
@@ -120,7 +120,7 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// Written only when it changes.
+    /// Sets the title of the window when it changed.
     fn show_title(&mut self, app: &App) -> io::Result<()> {
         let title = app.title();
         if !self.titles || title == self.title {
@@ -129,7 +129,7 @@ impl TerminalScreen {
         let first = self.title.is_empty();
         self.title = title;
         let clean: String = self.title.chars().filter(|c| !c.is_control()).collect();
-        // The title that was there comes back at the end.
+        // Saves the title on the terminal's stack; it is restored at the end.
         let save = if first { "\x1b[22;2t" } else { "" };
         self.surface.send(format!("{save}\x1b]2;{clean}\x07").as_bytes())
     }
@@ -141,12 +141,12 @@ impl TerminalScreen {
         self.surface.send(&self.terminal.progress(shows))
     }
 
-    /// Bytes that show nothing. A terminal that is gone is noticed by the next frame.
+    /// Sends bytes that draw nothing. If the terminal is gone, drawing the next frame reports it.
     pub(super) fn send(&mut self, bytes: &[u8]) {
         self.surface.send(bytes).ok();
     }
 
-    /// Calls the person. A terminal that is gone is noticed by the next frame.
+    /// Notifies the user. If the terminal is gone, drawing the next frame reports it.
     pub(super) fn alert(&mut self, channel: AlertChannel, text: &str) {
         self.surface.send(&self.terminal.alert(channel, "gimlet", text)).ok();
     }
@@ -164,14 +164,14 @@ impl TerminalScreen {
         self.cover = self.cover.take().map(|_| Vec::new());
     }
 
-    /// Ctrl+Z: the shell gets the terminal, we get it back when we are continued.
+    /// Ctrl+Z: gives the terminal to the shell and takes it back when the process is continued.
     pub(super) fn suspend(&mut self, app: &mut App) -> io::Result<()> {
         let sender = self.release(app)?;
         sys::tty::suspend();
         self.take_back(sender)
     }
 
-    /// Gives the terminal to another program. Hand the result to `take_back`.
+    /// Releases the terminal for another program. Pass the result to `take_back`.
     pub(super) fn release(&mut self, app: &mut App) -> io::Result<Option<mpsc::Sender<Vec<u8>>>> {
         self.reader = None;
         self.uncover()?;
@@ -191,7 +191,7 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// We were stopped and continued from outside: the modes may be gone.
+    /// The process was stopped and continued from outside, so the terminal modes may be lost.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         self.tty.leave();
         self.tty.enter(ENTER, if self.cover.is_some() { LEAVE_COVER } else { LEAVE })?;
@@ -199,7 +199,7 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// Prints what is left, takes the live region away and puts the terminal back.
+    /// Prints the remaining lines, removes the live region and restores the terminal.
     pub(super) fn leave(&mut self, app: &mut App) -> io::Result<()> {
         self.reader = None;
         let uncovered = self.uncover();

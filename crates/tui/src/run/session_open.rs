@@ -1,5 +1,5 @@
-//! From the start to a session, and from one session to another: what has to be asked is asked first, one thing after the
-//! other, and only then something is opened, beside the loop. The session before goes on until the next one stands.
+//! Opening a session, and switching from one to another. The questions before a start are asked one at a time; then the
+//! session is opened outside the loop. The previous session continues until the next one is open.
 
 use super::{LoopEnd, TuiLoop, session_of};
 use crate::app::AppInput;
@@ -12,36 +12,36 @@ use std::time::Duration;
 use terminal::theme::ThemeToken;
 use tokio::task::JoinHandle;
 
-/// How long a session that was left may take to put itself away.
+/// How long a session that was left may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How the session behind the interface changes.
+/// How the session of the interface changes.
 pub(super) enum SessionSwitch {
-    /// The same one, with what has changed outside.
+    /// Open the same session again with a new API key.
     Again,
     To(Box<SessionInfo>),
-    /// A copy of this session, which is told something first.
+    /// Open a fork of this session and send `prompt` there first.
     Fork {
         session: String,
         prompt: String,
     },
-    /// The session went to another directory by itself.
+    /// The session moved to another directory.
     Moved {
         session: String,
         cwd: String,
     },
-    /// None was chosen.
+    /// The picker was cancelled.
     Stay,
     Answered(StartAnswer),
 }
 
-/// What is behind the interface, and what is to be.
+/// The state of opening and switching sessions.
 pub(super) struct SessionOpener {
     boot: StartRequest,
-    /// How it was before a move that has not succeeded yet.
+    /// The request before a switch that has not succeeded yet.
     previous_boot: Option<StartRequest>,
     answers: PreflightAnswers,
-    /// The session behind the interface is a copy that was made here: what is chosen next is not to be copied.
+    /// The session is a fork made here; the session chosen next must not be forked.
     is_copy: bool,
     pub(super) events: Option<EventReceiver>,
 }
@@ -49,9 +49,9 @@ pub(super) struct SessionOpener {
 /// A session that is being opened.
 pub(super) type OpenTask = JoinHandle<OpenResult>;
 
-/// What came of it.
+/// The result of opening a session.
 pub(super) struct OpenResult {
-    /// With the conversation settled.
+    /// The request after preflight.
     boot: StartRequest,
     outcome: Result<OpenOutcome, StartError>,
 }
@@ -67,17 +67,18 @@ impl SessionOpener {
         Self { boot, previous_boot: None, answers: PreflightAnswers::default(), is_copy: false, events: None }
     }
 
-    /// The same person goes on with something else; how it was is kept.
+    /// Prepares a switch to `session`; keeps the previous request.
     fn switch_to(&mut self, session: SessionChoice) {
         self.previous_boot = Some(self.boot.clone());
         self.answers = PreflightAnswers { summary: true, ..PreflightAnswers::default() };
         self.boot.options.session = session;
     }
 
-    /// The session works in `cwd` now. Whether something has to be asked about that folder: then it is taken up anew there.
+    /// Updates the request after the session moved to `cwd`. Returns `true` when preflight has a question about that
+    /// folder; then the session must be opened again there.
     fn follow_cwd(&mut self, session: String, cwd: String) -> bool {
         self.boot.cwd = cwd.into();
-        // What was said about the folder before does not hold for this one.
+        // The trust decision for the previous folder does not apply to this one.
         self.boot.options.trust = engine::SessionOptions::default().trust;
         self.boot.options.session = SessionChoice::Resume { target: session, fork: None };
         let answered = PreflightAnswers { summary: true, ..PreflightAnswers::default() };
@@ -89,8 +90,8 @@ impl SessionOpener {
         asks
     }
 
-    /// Finds the next question, or opens the session when there is none. Reading settings and a long conversation takes
-    /// its time: not on the thread that serves keys.
+    /// Finds the next question, or opens the session when there is none. Reading settings and a long conversation is
+    /// slow, so it runs on a blocking thread.
     pub(super) fn open(&self) -> OpenTask {
         let (mut boot, answered) = (self.boot.clone(), self.answers.clone());
         let runtime = tokio::runtime::Handle::current();
@@ -112,7 +113,7 @@ impl SessionOpener {
     }
 }
 
-/// Never, when nothing is being opened. Cancel safe.
+/// Waits for ever when nothing is being opened. Cancel safe.
 pub(super) async fn wait_for_open(opening: &mut Option<OpenTask>) -> Result<OpenResult, StartError> {
     match opening {
         Some(opening) => opening.await.map_err(|error| StartError::new(error.to_string())),
@@ -121,7 +122,7 @@ pub(super) async fn wait_for_open(opening: &mut Option<OpenTask>) -> Result<Open
 }
 
 impl TuiLoop {
-    /// The session stands, or something has to be asked first, or there is none.
+    /// Handles the result: attaches the session, asks a question, opens the picker or reports an error.
     pub(super) async fn finish_open(
         &mut self,
         arrived: Result<OpenResult, StartError>,
@@ -158,7 +159,7 @@ impl TuiLoop {
             }
         }
         self.effects.relocate(&door.boot.cwd);
-        // What was asked for meanwhile comes after the greeting.
+        // Commands that were queued meanwhile are sent after `initialize`.
         self.app.initialize();
         let greeting = self.app.update(AppInput::Tick);
         let held = self.effects.connect(commands);
@@ -171,18 +172,18 @@ impl TuiLoop {
         self.needs_redraw = true;
         match to {
             SessionSwitch::Again => {
-                // The one before has had no turn yet: nothing is lost with it.
+                // The previous session has had no turn yet, so nothing is lost.
                 self.effects.close(Command::Close).await;
                 door.events = None;
             }
             SessionSwitch::Stay => {
                 self.effects.stop_fetching();
-                // Without a session there is nowhere to stay.
+                // Without a session the interface ends.
                 return door.events.is_none().then_some(LoopEnd::Asked);
             }
             SessionSwitch::To(session) => {
                 self.effects.stop_fetching();
-                // What is typed from now on is meant for the other one.
+                // Prompts typed from now on are for the other session.
                 self.app.is_ready = false;
                 door.previous_boot = Some(door.boot.clone());
                 door.answers = PreflightAnswers::default();
@@ -211,7 +212,7 @@ impl TuiLoop {
             }
             SessionSwitch::Answered(answer) => {
                 if let Err(why) = self.record(door, answer) {
-                    // An answer that cannot be kept counts for nothing.
+                    // An answer that cannot be saved is not used.
                     return self.report_open_failure(door, format!("The answer could not be recorded: {why}"));
                 }
             }
@@ -241,7 +242,7 @@ impl TuiLoop {
         Ok(())
     }
 
-    /// The conversation before goes on; without one it is the end, and the reason stays on the screen.
+    /// Continues with the previous session; without one the loop ends, and the reason stays on the screen.
     fn report_open_failure(&mut self, door: &mut SessionOpener, why: String) -> Option<LoopEnd> {
         let Some(before) = door.previous_boot.take().filter(|_| door.events.is_some()) else {
             self.app.update(AppInput::Gone(why));
@@ -254,7 +255,7 @@ impl TuiLoop {
     }
 }
 
-/// The chosen conversation, in its own directory when that is still there.
+/// Resumes the chosen session, in its directory when that still exists.
 fn point_to_session(boot: &mut StartRequest, session: &SessionInfo) {
     boot.options.session =
         SessionChoice::Resume { target: session.path.display().to_string(), fork: fork_of(&boot.options.session) };
@@ -263,7 +264,7 @@ fn point_to_session(boot: &mut StartRequest, session: &SessionInfo) {
     }
 }
 
-/// `--fork-session` holds for what is chosen at the start.
+/// `--fork-session` applies only to the session chosen at the start.
 fn fork_of(choice: &SessionChoice) -> Option<engine::ForkTarget> {
     match choice {
         SessionChoice::Resume { target, fork } if Path::new(target).extension().is_none_or(|end| end != "jsonl") => {
@@ -273,7 +274,7 @@ fn fork_of(choice: &SessionChoice) -> Option<engine::ForkTarget> {
     }
 }
 
-/// The session ends by itself; what it still says is nobody's business.
+/// Discards the events of a session until it has closed.
 fn drain(mut events: EventReceiver) {
     tokio::spawn(async move {
         let drained = async { while events.recv().await.is_some() {} };

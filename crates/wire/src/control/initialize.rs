@@ -1,5 +1,5 @@
-//! What a host says about itself and the session before the first prompt. Unknown keys are ignored; `null` is the same as
-//! absent everywhere.
+//! What a host declares about itself and the session before the first prompt. Unknown keys are ignored; `null` means
+//! the same as a missing key.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -67,7 +67,7 @@ pub enum SystemPromptTexts {
     Many(Vec<String>),
 }
 
-/// Splits what stays the same from what changes; never sent.
+/// Separates the constant part of a system prompt from the changing part. It is never sent to the API.
 const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
 
 impl SystemPromptTexts {

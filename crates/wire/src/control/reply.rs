@@ -1,14 +1,14 @@
-//! Shapes inside answers to the host.
+//! Objects inside responses to the host.
 
 use serde::Serialize;
 
-/// Something that can be typed after a slash.
+/// A command that can be typed after a slash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SlashCommand {
     pub name: String,
     pub description: String,
-    /// Empty when it takes none.
+    /// Empty when the command takes no arguments.
     pub argument_hint: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
@@ -24,7 +24,7 @@ pub struct AgentInfo {
     pub model: Option<String>,
 }
 
-/// A model as hosts list it.
+/// A model as it is listed to hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
@@ -38,7 +38,7 @@ pub struct ModelInfo {
     pub supports_adaptive_thinking: bool,
 }
 
-/// Who pays. Nothing secret.
+/// The account that requests are billed to. Contains no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Account {

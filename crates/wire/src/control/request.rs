@@ -1,4 +1,4 @@
-//! Requests of the host, typed. One that is not known keeps its name, so that it can be refused by it.
+//! Typed requests of the host. An unknown request keeps its name, so that the refusal can name it.
 
 use super::initialize::InitializeRequest;
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ pub enum HostRequest {
     SetColor,
     SetHasSubscribers,
     ListPermissionRules,
-    /// Rules, modes and directories the person changed in a screen.
+    /// Rules, modes and directories that the user changed in a screen of the terminal interface.
     UpdatePermissions(UpdatePermissions),
     GetHooksListing,
     /// Ours: what the user's status line prints now.
@@ -93,7 +93,7 @@ pub enum McpRequest {
     SetPermissionModeOverride(McpModeOverride),
 }
 
-/// A request whose name is known and whose fields are not as they should be.
+/// A request with a known name whose fields are missing or malformed.
 #[derive(Debug)]
 pub struct UnreadableRequest {
     pub subtype: String,
@@ -201,7 +201,7 @@ pub struct SideQuestion {
     pub question: String,
 }
 
-/// A field that may be absent (nothing changes), null (back to the default) or set.
+/// The change to a field: missing (no change), null (back to the default) or set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FieldChange<T> {
     #[default]
@@ -264,7 +264,7 @@ pub struct UpdatePermissions {
 
 #[derive(Debug, Deserialize, Serialize)]
 pub struct FlagSettings {
-    /// Top-level keys; null takes one back.
+    /// Top-level keys; null removes a value that was set before.
     pub settings: Map<String, Value>,
 }
 
@@ -322,11 +322,11 @@ pub struct AgentRow {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// What its row says otherwise.
+    /// The text of its row when the command prints none.
     pub label: String,
     pub elapsed_ms: u64,
     pub token_count: u64,
-    /// The counts before, oldest first.
+    /// Earlier token counts, oldest first.
     pub token_samples: Vec<u64>,
 }
 

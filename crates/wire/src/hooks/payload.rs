@@ -1,4 +1,4 @@
-//! What each event says besides the fields common to all.
+//! The fields of each event besides the common ones.
 
 use super::{HookEvent, HookEventName};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ macro_rules! payloads {
     )*};
 }
 
-/// Options that are `None` are left out; everything else is written.
+/// Lets the macro skip fields that are `None`; all other fields are written.
 trait OptionalField {
     fn is_absent(&self) -> bool {
         false
@@ -41,7 +41,7 @@ impl OptionalField for Box<RawValue> {}
 impl<T> OptionalField for Vec<T> {}
 impl OptionalField for NullableText {}
 
-/// Written as `null` when there is nothing.
+/// Written as `null` when it is `None`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct NullableText(pub Option<String>);
@@ -116,12 +116,12 @@ payloads! {
         error_details: Option<String>,
         last_assistant_message: Option<String>,
     }
-    /// The base fields carry the agent's id and type.
+    /// The agent's id and type are in the base fields.
     SubagentStart by kind {
         #[serde(skip)]
         kind: String,
     }
-    /// The base fields carry the agent's id and type.
+    /// The agent's id and type are in the base fields.
     SubagentStop by kind {
         #[serde(skip)]
         kind: String,
@@ -161,7 +161,7 @@ payloads! {
         task_subject: String,
         task_description: Option<String>,
     }
-    /// An MCP server asks the user.
+    /// An MCP server asks the user for input.
     Elicitation by mcp_server_name {
         mcp_server_name: String,
         message: String,
@@ -214,7 +214,7 @@ payloads! {
 /// A switch from one model to another.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelSwitch {
-    /// What matchers are compared with.
+    /// The text that matchers are compared with.
     #[serde(skip)]
     pub canonical: String,
     pub from_model: String,
@@ -251,7 +251,7 @@ impl HookEvent for PostModelSwitch {
     }
 }
 
-/// Which call of one message this is (an extension).
+/// Position of a call among the calls of one message (an extension of gimlet).
 #[derive(Clone, Debug, Serialize)]
 pub struct BatchPlace {
     pub size: usize,
@@ -288,10 +288,10 @@ pub struct CronTask {
     pub prompt: String,
 }
 
-/// The longest description or command in a list of tasks.
+/// Longest description or command in a list of tasks, in characters.
 const CLIPPED: usize = 1000;
 
-/// Long texts in lists end in how much was left out.
+/// Cuts a text after `CLIPPED` characters and appends how many were cut.
 pub fn clip(text: &str) -> String {
     let count = text.chars().count();
     if count <= CLIPPED {
@@ -301,7 +301,7 @@ pub fn clip(text: &str) -> String {
     format!("{kept}… [+{} chars]", count - CLIPPED)
 }
 
-/// What a `prompt` or `agent` handler's model answers.
+/// The answer of the model that runs a `prompt` or `agent` handler.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Judgement {
     pub ok: bool,

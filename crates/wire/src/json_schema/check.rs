@@ -1,4 +1,4 @@
-//! Holds a value against the nodes of a schema.
+//! Checks a value against the nodes of a schema.
 
 use super::compile::{Keyword, NodeId, NumberBound, Pattern, SchemaNode, SizeLimit};
 use super::{Schema, SchemaFault, escaped, evaluated, number};
@@ -7,12 +7,12 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
-/// How many schemas deep one value is followed. Values are at most 128 deep themselves.
+/// Maximum number of nested schema nodes for one value. Values are at most 128 levels deep.
 const DEEPEST: usize = 640;
-/// Longest text of a value in a fault.
+/// Longest text of a value in a fault message, in characters.
 const SHOWN: usize = 200;
 
-/// Where in the value a check is. Written out only for a fault.
+/// The position in the value that is checked. It becomes text only when a fault is recorded.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root,
@@ -40,7 +40,7 @@ pub(super) fn is_valid(schema: &Schema, value: &Value) -> bool {
     fits(schema, schema.root, value, 0)
 }
 
-/// Whether a value fits one node. `depth` counts the nodes above it.
+/// True when a value matches one node. `depth` counts the nodes above it.
 pub(super) fn fits(schema: &Schema, node: NodeId, value: &Value, depth: usize) -> bool {
     let mut check = InstanceCheck { schema, faults: Vec::new(), most: 0, depth };
     check.node(node, value, Path::Root)
@@ -55,7 +55,7 @@ pub(super) fn faults(schema: &Schema, value: &Value, most: usize) -> Vec<SchemaF
 struct InstanceCheck<'s> {
     schema: &'s Schema,
     faults: Vec<SchemaFault>,
-    /// Faults to collect; none: the first one ends the check.
+    /// Number of faults to collect. With 0, the first fault ends the check.
     most: usize,
     depth: usize,
 }
@@ -65,7 +65,7 @@ impl InstanceCheck<'_> {
         self.faults.len() >= self.most
     }
 
-    /// Notes a fault; always false.
+    /// Records a fault unless enough are recorded. Always returns false.
     fn fault(&mut self, path: Path<'_>, why: impl FnOnce() -> String) -> bool {
         if !self.is_over() {
             let mut at = String::new();
@@ -141,7 +141,7 @@ impl InstanceCheck<'_> {
         }
     }
 
-    /// Holds all, and goes on after a fault only while more are wanted.
+    /// Checks all items. After a fault it continues only while more faults are to be collected.
     fn every<T>(&mut self, items: impl Iterator<Item = T>, mut holds: impl FnMut(&mut Self, T) -> bool) -> bool {
         let mut is_valid = true;
         for item in items {
@@ -291,7 +291,7 @@ impl InstanceCheck<'_> {
         })
     }
 
-    /// A member that no other keyword knows.
+    /// Checks a member that no other keyword covers.
     fn member(&mut self, node: NodeId, name: &str, value: &Value, path: Path<'_>) -> bool {
         if let SchemaNode::Bool(false) = self.schema.nodes[node] {
             return self.fault(path, || format!("the additional property {name:?} is not allowed"));
@@ -333,7 +333,7 @@ fn listed(values: &[Value]) -> String {
     values.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// A value as text, cut where it is long.
+/// A value as text, cut after `SHOWN` characters.
 fn shown(value: &Value) -> String {
     let mut text = value.to_string();
     if let Some((end, _)) = text.char_indices().nth(SHOWN) {

@@ -1,11 +1,12 @@
-//! Reads a schema document into nodes. Every keyword is looked at here, so that a mistake is found before it is used.
+//! Compiles a schema document into nodes. Every keyword is read here, so that mistakes are found before the schema is
+//! used.
 
 use super::resolve::{Draft, SchemaIndex, SchemaPlace};
 use super::{Schema, SchemaError, escaped};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 
-/// Deepest nesting of a schema.
+/// Deepest nesting of a schema, in levels.
 const DEEPEST: usize = 128;
 pub(super) const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
@@ -13,7 +14,7 @@ pub(super) type NodeId = usize;
 
 #[derive(Debug)]
 pub(super) enum SchemaNode {
-    /// Fits everything, or nothing.
+    /// Matches everything (`true`) or nothing (`false`).
     Bool(bool),
     Keywords(Vec<Keyword>),
 }
@@ -63,7 +64,7 @@ pub(super) enum SizeLimit {
     MaxProperties,
 }
 
-/// A regular expression of ECMAScript, as the standard wants it.
+/// An ECMAScript regular expression, as the standard requires.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
@@ -72,7 +73,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     fn new(text: &str) -> Result<Self, String> {
-        // The strict reading first; many patterns carry escapes that only the lenient one takes.
+        // Strict Unicode mode first; many patterns contain escapes that only the lenient mode accepts.
         let regex = regress::Regex::with_flags(text, "u").or_else(|_| regress::Regex::new(text));
         let regex = regex.map_err(|error| format!("{text:?} is not a regular expression: {error}"))?;
         Ok(Self { text: text.to_owned(), regex })
@@ -98,7 +99,7 @@ pub(super) fn compile(document: &Value) -> Result<Schema, SchemaError> {
 struct Compiler<'a> {
     index: SchemaIndex<'a>,
     nodes: Vec<SchemaNode>,
-    /// Schemas that are compiled or being compiled, by pointer.
+    /// Schemas that are compiled or being compiled, by JSON pointer.
     known: BTreeMap<String, NodeId>,
     depth: usize,
 }
@@ -140,7 +141,7 @@ impl<'a> Compiler<'a> {
         self.array(place, &reader, &mut keywords)?;
         self.object(place, &reader, &mut keywords)?;
         self.logic(place, &mut keywords)?;
-        // Last: they look at what the others have evaluated.
+        // These come last because they depend on what the other keywords have evaluated.
         if self.index.draft >= Draft::Of2019 {
             keywords.extend(self.one(place, "unevaluatedItems")?.map(Keyword::UnevaluatedItems));
             keywords.extend(self.one(place, "unevaluatedProperties")?.map(Keyword::UnevaluatedProperties));
@@ -232,7 +233,8 @@ impl<'a> Compiler<'a> {
         self.dependencies(place, reader, out)
     }
 
-    /// `dependencies` of the older drafts: names or a schema. The newer ones name them apart and still meet it.
+    /// `dependentRequired`, and `dependencies` of the older drafts, whose entries are names or a schema. `dependencies`
+    /// is still accepted in newer drafts.
     fn dependencies(
         &mut self,
         place: &SchemaPlace<'a>,
@@ -312,7 +314,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Keywords that look at one value alone.
+/// Compiles the keywords that contain no subschemas.
 fn values(reader: &SchemaReader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Result<(), SchemaError> {
     if let Some(value) = reader.members.get("type") {
         let names = value.as_str().map_or_else(|| reader.names_in("type", value), |name| Ok(vec![name.to_owned()]))?;
@@ -365,7 +367,7 @@ fn bounds(reader: &SchemaReader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Re
         ("minimum", NumberBound::Minimum, "exclusiveMinimum", NumberBound::ExclusiveMinimum),
         ("maximum", NumberBound::Maximum, "exclusiveMaximum", NumberBound::ExclusiveMaximum),
     ] {
-        // In draft 4 the exclusive key is a flag beside the other one.
+        // In draft 4 the exclusive key is a flag that modifies the other key.
         let is_exclusive = draft == Draft::Four && reader.flag(exclusive_key)?;
         let bound = if is_exclusive { exclusive } else { bound };
         out.extend(reader.number(key)?.map(|limit| Keyword::Bound { bound, limit }));
@@ -376,7 +378,7 @@ fn bounds(reader: &SchemaReader<'_>, draft: Draft, out: &mut Vec<Keyword>) -> Re
     Ok(())
 }
 
-/// The members of one schema, read with a type in mind.
+/// Typed access to the members of one schema.
 struct SchemaReader<'a> {
     members: &'a SchemaMembers,
     pointer: &'a str,
@@ -395,7 +397,7 @@ impl SchemaReader<'_> {
         }
     }
 
-    /// A whole number from zero upwards; `2.0` is one.
+    /// An integer from 0 upwards; `2.0` is accepted.
     fn count(&self, key: &str) -> Result<Option<u64>, SchemaError> {
         let Some(number) = self.number(key)? else { return Ok(None) };
         let whole =

@@ -1,12 +1,12 @@
-//! Which items and members other keywords have looked at: what `unevaluatedItems` and `unevaluatedProperties` leave out.
-//! Schemas that apply to the same value count when the value fits them.
+//! Which items and members other keywords have evaluated, and which `unevaluatedItems` and `unevaluatedProperties`
+//! therefore skip. Subschemas that apply to the same value are counted only when the value matches them.
 
 use super::compile::{Keyword, NodeId, SchemaNode};
 use super::{Schema, check};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Names of the members of `value` that the keywords of `node` evaluate, the unevaluated one aside.
+/// Names of the members that the keywords of `node` evaluate, without `unevaluatedProperties` itself.
 pub(super) fn properties<'v>(
     schema: &Schema,
     node: NodeId,
@@ -27,7 +27,7 @@ pub(super) fn properties<'v>(
     walk.names
 }
 
-/// Positions of the items that the keywords of `node` evaluate.
+/// Indices of the items that the keywords of `node` evaluate.
 pub(super) fn items(schema: &Schema, node: NodeId, items: &[Value], depth: usize) -> BTreeSet<usize> {
     let value = Value::Array(items.to_vec());
     let mut walk = EvaluationWalk {
@@ -58,7 +58,7 @@ impl EvaluationWalk<'_, '_> {
         check::fits(self.schema, node, self.value, self.depth)
     }
 
-    /// Counts a schema that applies to the same value.
+    /// Counts a subschema that applies to the same value, if the value matches it.
     fn subschema(&mut self, node: NodeId) {
         if self.fits(node) {
             self.depth += 1;
@@ -99,7 +99,7 @@ impl EvaluationWalk<'_, '_> {
         }
     }
 
-    /// What a keyword evaluates by itself.
+    /// Adds the items and members that one keyword evaluates.
     fn own(&mut self, keyword: &Keyword) {
         match keyword {
             Keyword::Items { prefix, rest } => {

@@ -1,4 +1,4 @@
-//! Numbers and equality as JSON Schema means them: `1` and `1.0` are one value, decimals are compared exactly.
+//! Numbers and equality as JSON Schema defines them: `1` and `1.0` are equal, and decimals are compared exactly.
 
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
@@ -22,7 +22,7 @@ impl Decimal {
         let negative = text.starts_with('-');
         let text = text.trim_start_matches('-');
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        // Both parts together never exceed the 20 digits of the largest integer or the 17 of a float, except for zeros.
+        // Apart from zeros, both parts together have at most the 20 digits of the largest integer or the 17 of a float.
         let significant = format!("{whole}{fraction}");
         let trimmed = significant.trim_end_matches('0');
         let zeros = significant.len() - trimmed.len();
@@ -39,7 +39,8 @@ impl Decimal {
         }
     }
 
-    /// Compares without the signs, both above zero or both zero: first where the digits begin, then digit by digit.
+    /// Compares absolute values, both above zero or both zero: first by the position of the leading digit, then digit
+    /// by digit.
     fn compare_size(self, other: Self) -> Ordering {
         let (mut ours, mut theirs) = (self.digits.to_string(), other.digits.to_string());
         let top = |digits: &str, exponent: i32| small(digits.len()) + exponent;
@@ -73,7 +74,7 @@ pub(super) fn compare(a: &Number, b: &Number) -> Ordering {
     }
 }
 
-/// True when `number` divided by `divisor` (above zero) leaves nothing, in decimal arithmetic.
+/// True when `number` is a multiple of `divisor` (above zero) in decimal arithmetic.
 pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     let (number, divisor) = (Decimal::of(number), Decimal::of(divisor));
     if number.digits == 0 {
@@ -87,12 +88,12 @@ pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
         return (number.digits % divisor.digits * power_modulo(shift.unsigned_abs(), divisor.digits))
             .is_multiple_of(divisor.digits);
     }
-    // The divisor has the larger exponent: it must be scaled up, and soon exceeds the digits of any number.
+    // The divisor has the larger exponent and must be scaled up; it soon exceeds every possible number.
     let scaled = 10_u128.checked_pow(shift.unsigned_abs()).and_then(|power| power.checked_mul(divisor.digits));
     scaled.is_some_and(|divisor| number.digits.is_multiple_of(divisor))
 }
 
-/// `10^exponent % modulus`. Moduli have at most 20 digits, so a product of two remainders may overflow only above 2^64.
+/// `10^exponent % modulus`. Moduli are below 2^64, so a product of two remainders fits in a `u128`.
 fn power_modulo(exponent: u32, modulus: u128) -> u128 {
     (0..exponent).fold(1 % modulus, |power, _| power * 10 % modulus)
 }
@@ -108,7 +109,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A text that is the same for equal values and different for others.
+/// Writes a text that is the same for equal values and different for unequal ones.
 pub(super) fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::Number(number) => {

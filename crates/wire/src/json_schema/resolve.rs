@@ -1,4 +1,4 @@
-//! References: which schema of the document an identifier, an anchor or a pointer means.
+//! References: finds the schema in the document that an identifier, an anchor or a pointer names.
 
 use super::{SchemaError, escaped};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ pub(super) enum Draft {
 }
 
 impl Draft {
-    /// The draft that `$schema` names; the newest without one, `None` for another dialect.
+    /// The draft that `$schema` names. Without `$schema` it is the newest; `None` means an unknown dialect.
     pub(super) fn of(document: &Value) -> Option<Self> {
         let Some(name) = document.get("$schema").and_then(Value::as_str) else { return Some(Self::Of2020) };
         let name = name.trim_end_matches('#').trim_start_matches("https://").trim_start_matches("http://");
@@ -29,7 +29,7 @@ impl Draft {
         })
     }
 
-    /// Up to draft 7 a `$ref` hides everything beside it.
+    /// True for drafts in which `$ref` disables all keywords next to it (up to draft 7).
     pub(super) fn is_ref_alone(self) -> bool {
         self <= Self::Seven
     }
@@ -54,7 +54,8 @@ const LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 const NAMED: [&str; 6] =
     ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// A schema with its place: the pointer from the document's root, and the identifier that references inside start from.
+/// A schema with its position: the JSON pointer from the document's root, and the base identifier for references inside
+/// it.
 #[derive(Clone, Debug)]
 pub(super) struct SchemaPlace<'a> {
     pub(super) value: &'a Value,
@@ -62,15 +63,15 @@ pub(super) struct SchemaPlace<'a> {
     pub(super) base: String,
 }
 
-/// Everything in a document that can be referred to.
+/// All schemas in a document that references can name.
 pub(super) struct SchemaIndex<'a> {
     pub(super) draft: Draft,
     document: &'a Value,
-    /// By identifier without fragment.
+    /// Schemas by identifier without fragment.
     resources: BTreeMap<String, SchemaPlace<'a>>,
-    /// By identifier with the anchor as fragment.
+    /// Schemas by identifier with the anchor as fragment.
     anchors: BTreeMap<String, SchemaPlace<'a>>,
-    /// How many schemas carry a dynamic anchor of this name; `$recursiveAnchor` counts under the empty name.
+    /// Number of schemas with a dynamic anchor of this name; `$recursiveAnchor` is counted under the empty name.
     dynamic: BTreeMap<String, usize>,
 }
 
@@ -88,7 +89,7 @@ impl<'a> SchemaIndex<'a> {
         SchemaPlace { value: self.document, pointer: String::new(), base: self.base_of(self.document, "") }
     }
 
-    /// Every schema below this one, itself included.
+    /// Collects this schema and every schema below it.
     fn collect(&mut self, outer: &SchemaPlace<'a>) -> Result<(), SchemaError> {
         let Some(members) = outer.value.as_object() else { return Ok(()) };
         let place = SchemaPlace { base: self.base_of(outer.value, &outer.base), ..outer.clone() };
@@ -135,7 +136,7 @@ impl<'a> SchemaIndex<'a> {
         schema.get(key)?.as_str()
     }
 
-    /// What references inside `schema` start from.
+    /// The base identifier for references inside `schema`.
     pub(super) fn base_of(&self, schema: &Value, outer: &str) -> String {
         match self.id(schema) {
             Some(id) if !id.starts_with('#') => without_fragment(&join(outer, id)).to_owned(),
@@ -143,7 +144,7 @@ impl<'a> SchemaIndex<'a> {
         }
     }
 
-    /// The schema that `reference` means when it stands in a schema with this base.
+    /// The schema that `reference` names when it is used in a schema with this base.
     pub(super) fn find(&self, base: &str, reference: &str) -> Result<SchemaPlace<'a>, String> {
         let whole = join(base, reference);
         let (resource, fragment) = whole.split_once('#').unwrap_or((&whole, ""));
@@ -172,7 +173,7 @@ impl<'a> SchemaIndex<'a> {
         Some(SchemaPlace { value, pointer: format!("{}/{}", place.pointer, escaped(name)), base })
     }
 
-    /// A dynamic reference means what a plain one would as long as nothing could take the place of its target.
+    /// True when a dynamic reference can be resolved like a plain one, because at most one schema has this anchor.
     pub(super) fn is_static(&self, anchor: &str) -> bool {
         self.dynamic.get(anchor).copied().unwrap_or(0) <= 1
     }
@@ -184,7 +185,7 @@ impl<'a> SchemaIndex<'a> {
     }
 }
 
-/// The schemas directly inside one, with the base of the schema around them.
+/// The schemas directly inside one, with the base of the enclosing schema.
 fn children<'a>(place: &SchemaPlace<'a>) -> Vec<SchemaPlace<'a>> {
     let mut found = Vec::new();
     let mut add =
@@ -209,7 +210,7 @@ fn without_fragment(uri: &str) -> &str {
     uri.split_once('#').map_or(uri, |(resource, _)| resource)
 }
 
-/// `reference` seen from `base`: as much of RFC 3986 as identifiers of schemas use.
+/// Resolves `reference` against `base`, with the part of RFC 3986 that schema identifiers use.
 fn join(base: &str, reference: &str) -> String {
     if reference.starts_with('#') {
         return format!("{}{reference}", without_fragment(base));
@@ -246,7 +247,7 @@ fn join(base: &str, reference: &str) -> String {
     fragment.map_or(joined.clone(), |fragment| format!("{joined}#{fragment}"))
 }
 
-/// Percent escapes of a fragment.
+/// Decodes the percent escapes of a fragment.
 fn decoded(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();

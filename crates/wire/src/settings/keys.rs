@@ -1,4 +1,4 @@
-//! Every settings key, once. Adding a key is adding a line here; validation, merging, schema and documentation follow.
+//! All settings keys. A new key is one line here; validation, merging, schema and documentation are derived from it.
 
 use super::SandboxSettings;
 use super::shape::BrokenValue::{EmptyList, True};
@@ -6,7 +6,7 @@ use super::shape::{TextOrOff, keys};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Moments a hook can be attached to.
+/// Events a hook can be attached to.
 #[rustfmt::skip]
 pub const HOOK_EVENTS: &[&str] = &[
     "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "PermissionRequest", "PermissionDenied",
@@ -398,7 +398,7 @@ keys! {
 }
 
 impl Settings {
-    /// Names without public meaning: accepted and kept.
+    /// Keys without a documented meaning: accepted and kept.
     #[rustfmt::skip]
     pub const KNOWN_ELSEWHERE: &'static [&'static str] = &[
         "$schema", "skippedMarketplaces", "skippedPlugins", "managedMcpServers", "requireCoworkFullVmSandbox",
@@ -407,7 +407,7 @@ impl Settings {
         "prStatusFooterEnabled",
     ];
 
-    /// Keys of the global state file; they do nothing in settings files.
+    /// Keys of the global state file; they have no effect in settings files.
     #[rustfmt::skip]
     pub const STATE_KEYS: &'static [&'static str] = &[
         "autoConnectIde", "autoInstallIdeExtension", "diffTool", "externalEditorContext", "permissionExplainerEnabled",

@@ -1,5 +1,5 @@
-//! The `sandbox` block. A repository may tighten it; what loosens it waits for trust, and helper programs are never taken
-//! from a repository.
+//! The `sandbox` object. A repository may tighten it; values that loosen it apply only once the folder is trusted, and
+//! helper programs are never taken from a repository.
 
 use super::shape::keys;
 use serde_json::Value;

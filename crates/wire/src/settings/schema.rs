@@ -1,10 +1,10 @@
-//! The JSON schema of a settings file, made from the key tables.
+//! The JSON schema of a settings file, generated from the key tables.
 
 use super::shape::{KeyScope, KeyShape, SettingKey};
 use super::{HOOK_EVENTS, Settings};
 use serde_json::{Map, Value, json};
 
-/// A draft 2020-12 schema. Unknown keys are allowed, as they are when files are read.
+/// A draft 2020-12 schema. It allows unknown keys, as reading a settings file does.
 pub fn schema() -> Value {
     let mut root = object(Settings::KEYS);
     if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {

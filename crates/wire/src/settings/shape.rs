@@ -1,10 +1,10 @@
-//! How a settings key looks, who may set it and how layers join. The tables are made by `keys!` from the same lines as
-//! the typed structures, so validation, schema and documentation cannot drift from the types.
+//! The shape of a settings key, which files may set it and how layers are merged. `keys!` generates the tables from the
+//! same lines as the typed structures, so validation, schema and documentation always agree with the types.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The JSON a key takes.
+/// The JSON that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyShape {
     Bool,
@@ -20,30 +20,30 @@ pub enum KeyShape {
         min: f64,
         max: f64,
     },
-    /// A single value counts as a list of one.
+    /// A single value is accepted as a list of one.
     List(&'static KeyShape),
-    /// An object with free names.
+    /// An object with arbitrary member names.
     Map(&'static KeyShape),
     Object(&'static [SettingKey]),
     Any,
 }
 
-/// How values of several layers become one. Highest layer first.
+/// How the values of several layers are merged. Layers are ordered highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeRule {
-    /// The highest layer that sets the key.
+    /// The highest layer that sets the key wins.
     Replace,
-    /// All entries, each once.
+    /// All entries of all layers, each once.
     Append,
-    /// Member by member.
+    /// Objects are merged recursively.
     Deep,
-    /// Member by member, but each member whole.
+    /// Objects are merged by member name; each member is taken whole.
     PerEntry,
-    /// This value wins wherever it is set.
+    /// This value wins if any layer sets it.
     Sticky(bool),
 }
 
-/// Which files may set a key. `--settings` may set whatever the user's file may.
+/// Which files may set a key. `--settings` may set every key that the user's file may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
     Any,
@@ -52,24 +52,24 @@ pub enum KeyScope {
     Managed,
 }
 
-/// What a repository needs before its value counts.
+/// What is required before a value from a repository has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustGate {
-    /// Nothing.
+    /// Nothing is required.
     Open,
-    /// Trust: the value grants something.
+    /// Trust, because the value grants something.
     Grant,
-    /// Trust: the value is a command that runs or decides where credentials go.
+    /// Trust, because the value is a command that runs or that decides where credentials are sent.
     Helper,
-    /// Trust, where project code of untrusted folders is refused: scripts rely on it otherwise.
+    /// Trust, but only where project code of untrusted folders is refused, because scripts rely on the value otherwise.
     Code,
-    /// Trust, unless it is the stricter value.
+    /// Trust, unless the value is the stricter one.
     Loosens { strict: bool },
-    /// Never: only the user can decide this.
+    /// The value never has an effect: only the user can decide this.
     Own,
 }
 
-/// What a managed source means when its value cannot be read.
+/// The value used when a managed source contains one that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrokenValue {
     Drop,
@@ -87,11 +87,12 @@ pub struct SettingKey {
     pub scope: KeyScope,
     pub gate: TrustGate,
     pub when_broken: BrokenValue,
-    /// Member names that have a meaning, for maps that know theirs.
+    /// The valid member names, for maps with a fixed set of them.
     pub names: &'static [&'static str],
     /// Still read, no longer recommended.
     pub deprecated: bool,
-    /// Why the key does nothing here, though files of the compatible product may hold it. `None`: it has its effect.
+    /// Why the key has no effect in gimlet although files of the compatible product may contain it. `None`: it has an
+    /// effect.
     pub no_effect: Option<&'static str>,
 }
 
@@ -197,7 +198,8 @@ impl SettingKey {
         self
     }
 
-    /// Whether a single word may stand where a list is expected. Never where entries grant or run something.
+    /// True when a single word is accepted in place of a list. Never true for keys whose entries grant or run
+    /// something.
     pub fn takes_single_word(&self) -> bool {
         matches!(self.shape, KeyShape::List(KeyShape::Text))
             && matches!(self.gate, TrustGate::Open | TrustGate::Loosens { .. })
@@ -209,7 +211,7 @@ impl SettingKey {
     }
 }
 
-/// A text that can be switched off: `false` and the empty string are none.
+/// A text that can be switched off: `false` and the empty string mean no text.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(untagged)]
 pub enum TextOrOff {
@@ -218,7 +220,7 @@ pub enum TextOrOff {
 }
 
 impl TextOrOff {
-    /// `None` when it is switched off.
+    /// `None` when the text is switched off.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
@@ -227,7 +229,7 @@ impl TextOrOff {
     }
 }
 
-/// A type that knows its JSON shape.
+/// A type with a known JSON shape.
 pub trait HasShape {
     const SHAPE: KeyShape;
 }
@@ -260,7 +262,7 @@ impl<T: HasShape + 'static> HasShape for BTreeMap<String, T> {
     const SHAPE: KeyShape = KeyShape::Map(&T::SHAPE);
 }
 
-/// Declares a settings structure and its key table in one place.
+/// Declares a settings structure together with its key table.
 macro_rules! keys {
     ($(#[$outer:meta])* pub struct $name:ident { $(
         $(#[doc = $doc:literal])+

@@ -1,5 +1,6 @@
-//! The parts of a repository that a git command may lose. Git itself is asked only what it answers from its own files, with
-//! everything turned off by which a repository could make it run a program; changed files are found by reading the index.
+//! The parts of a repository that a git command may destroy. Git is only asked for what it reads from its own files,
+//! with every option disabled by which a repository could start a program; changed files are found by reading the
+//! index.
 
 use super::{index, places};
 use permission::destruction::{GitLoss, GitWork};
@@ -13,10 +14,10 @@ use sys::Env;
 use sys::git::neutral::NeutralConfig;
 
 const GIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Commits one command may name.
+/// Maximum number of commits considered per command.
 const MAX_COMMITS: usize = 8;
 
-/// Small files and folders that say where everything stands.
+/// Small files and folders with the state of the repository.
 #[rustfmt::skip]
 const WORKTREE_FILES: &[&str] = &[
     "HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG", "CHERRY_PICK_HEAD",
@@ -29,14 +30,14 @@ struct CapturedRepository {
     git_dir: PathBuf,
 }
 
-/// Everything to save; nothing outside a repository.
+/// Everything to save; empty outside a repository.
 pub(super) async fn places(loss: &GitLoss, env: &Env) -> Vec<(PathBuf, SaveExtent)> {
     let Some(root) = sys::git::root(&loss.dir) else { return Vec::new() };
     let Some(git_dir) = sys::git::git_dir(&root) else { return Vec::new() };
     let repository = CapturedRepository { root, git_dir };
     let mut found = repository.state();
     match &loss.work {
-        // Among them the removal of a linked worktree.
+        // Covers the removal of a linked worktree.
         GitWork::None => found.push((repository.git_dir.join("worktrees"), SaveExtent::Below)),
         GitWork::Tracked { commits } => found.extend(repository.tracked(commits, env).await),
         GitWork::Untracked { ignored } => found.extend(repository.untracked(*ignored, env).await),
@@ -52,7 +53,7 @@ impl CapturedRepository {
         own.chain(shared).map(|path| (path, SaveExtent::Below)).collect()
     }
 
-    /// Tracked files that differ from the index, and those in which the index differs from any of the commits.
+    /// Tracked files that differ from the index, and files in which the index differs from one of the commits.
     async fn tracked(&self, commits: &[String], env: &Env) -> Vec<(PathBuf, SaveExtent)> {
         let mut names: BTreeSet<OsString> = BTreeSet::new();
         let (root, file) = (self.root.clone(), self.git_dir.join("index"));
@@ -64,7 +65,7 @@ impl CapturedRepository {
             let args = ["diff-index", "--cached", "--no-renames", "--no-ext-diff", "--name-only", "-z", &tree, "--"];
             match self.ask(&args, env).await {
                 Some(differing) => names.extend(split(&differing)),
-                // Before the first commit everything in the index is at stake.
+                // Before the first commit, every file in the index may be lost.
                 None if commit == "HEAD" => {
                     names.extend(split(&self.ask(&["ls-files", "-z"], env).await.unwrap_or_default()));
                 }
@@ -97,7 +98,7 @@ impl CapturedRepository {
         }
         all.extend([option("--git-dir=", &self.git_dir), option("--work-tree=", &self.root)]);
         all.extend(args.iter().map(OsString::from));
-        // What is asked here starts nothing else: where a key cannot be overridden, the options above are enough.
+        // These git commands start no other program: where a key cannot be overridden, the options above suffice.
         let powerless = NeutralConfig::of([self.root.as_path()], env).and_then(|found| found.variables(env));
         let env = env.with(powerless.unwrap_or_default());
         places::output("git".into(), all, self.root.clone(), &env, GIT_TIMEOUT).await

@@ -1,5 +1,5 @@
-//! Git's index, read for one question: which tracked files may differ from it. Answered from file times and sizes, so that
-//! no filter a repository configures is run. What cannot be read gives no answer, never a wrong one.
+//! Reads git's index to find tracked files that may differ from it, by times and sizes, so that no filter of the
+//! repository runs. An index that cannot be read gives an empty result, never a wrong one.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const MAX_INDEX: usize = 256 << 20;
-/// Two hashes: SHA-1 names of 20 bytes, SHA-256 names of 32.
+/// Sizes of object names in bytes: 20 for SHA-1, 32 for SHA-256.
 const NAME_SIZES: [usize; 2] = [20, 32];
 
 struct GitIndexEntry {
@@ -18,7 +18,7 @@ struct GitIndexEntry {
     path: Vec<u8>,
 }
 
-/// Paths, relative to `root`, of tracked files that are gone or look changed.
+/// Paths, relative to `root`, of tracked files that are missing or look changed.
 pub(super) fn changed(index: &Path, root: &Path) -> Vec<OsString> {
     let Ok(bytes) = sys::fs::read_limited(index, MAX_INDEX) else { return Vec::new() };
     let written = std::fs::metadata(index).map_or((0, 0), |meta| time(&meta));
@@ -26,7 +26,7 @@ pub(super) fn changed(index: &Path, root: &Path) -> Vec<OsString> {
     let differs = |entry: &GitIndexEntry| {
         let path = root.join(OsStr::from_bytes(&entry.path));
         let Ok(meta) = std::fs::symlink_metadata(path) else { return !entry.skipped };
-        // A file as young as the index may have changed after git looked at it.
+        // A file as new as the index may have changed after git last checked it.
         let racy = entry.modified >= written;
         racy || time(&meta) != entry.modified || meta.size() as u32 != entry.size || kind(&meta) != entry.mode
     };
@@ -46,7 +46,7 @@ fn kind(meta: &std::fs::Metadata) -> u32 {
     }
 }
 
-/// All entries, when `hash` is the size of the names in this index.
+/// All entries; `None` when `hash` is not the size of the object names in this index.
 fn read(bytes: &[u8], hash: usize) -> Option<Vec<GitIndexEntry>> {
     if bytes.get(..4)? != b"DIRC" {
         return None;
@@ -57,11 +57,11 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<GitIndexEntry>> {
     for _ in 0..count {
         let (entry, next) = entry(bytes, at, hash, version, &last)?;
         last.clone_from(&entry.path);
-        // Other stages of a conflict have the same path.
+        // The stages of a conflict share a path.
         entries.push(entry);
         at = next;
     }
-    // Whatever follows is extensions and a checksum: at least the latter must fit.
+    // Extensions and a checksum follow; at least the checksum must fit.
     (bytes.len() >= at + hash && plausible(&entries)).then_some(entries)
 }
 

@@ -1,4 +1,4 @@
-//! From what may be lost to paths on this disk: patterns, targets of copies, patches, archives.
+//! Resolves possible losses to paths on this disk: patterns, targets of copies, patches, archives.
 
 use permission::destruction::{FileLoss, LossExtent};
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use store::snapshots::{SaveExtent, SnapshotDraft};
 use sys::Env;
 use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 
-/// Paths one pattern may stand for.
+/// Maximum number of paths one pattern expands to.
 const MAX_MATCHES: usize = 50_000;
 const MAX_PATCH: usize = 8 << 20;
 const LISTING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub(super) fn capture_loss(draft: &mut SnapshotDraft, loss: &FileLoss) {
     }
 }
 
-/// The path, and where a write through it would land.
+/// Saves the path and, for a symlink, the file that a write would change.
 fn capture_file(draft: &mut SnapshotDraft, path: &Path) {
     draft.save(path, SaveExtent::Itself);
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
@@ -49,7 +49,7 @@ fn capture_targets(draft: &mut SnapshotDraft, target: &Path, sources: &[PathBuf]
     }
 }
 
-/// Files below `root` whose names fit. Repositories' own files are never meant.
+/// Saves files below `root` whose names match `pattern`. Skips `.git` folders.
 fn capture_named(draft: &mut SnapshotDraft, root: &Path, pattern: Option<&str>) {
     let fits = |name: &OsStr| pattern.is_none_or(|pattern| matches(pattern.as_bytes(), name.as_bytes()));
     let mut folders = vec![root.to_path_buf()];
@@ -73,7 +73,7 @@ fn capture_named(draft: &mut SnapshotDraft, root: &Path, pattern: Option<&str>) 
     }
 }
 
-/// The files a patch names, with and without the first component of their names.
+/// Saves the files a patch names, with up to two leading components of their names removed.
 fn capture_patched(draft: &mut SnapshotDraft, folder: &Path, patch: &Path) {
     let Ok(text) = sys::fs::read_limited(patch, MAX_PATCH) else { return };
     for line in text.bytes.split(|byte| *byte == b'\n') {
@@ -94,7 +94,7 @@ fn is_inner(path: &Path) -> bool {
     path.file_name().is_some() && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// The names in an archive; none when it cannot be listed.
+/// The names in an archive; empty when it cannot be listed.
 pub(super) async fn archive_names(archive: &Path, env: &Env) -> Vec<OsString> {
     let zip = archive.extension().is_some_and(|e| e.eq_ignore_ascii_case("zip") || e.eq_ignore_ascii_case("jar"));
     let (program, args): (&str, &[&str]) = if zip { ("unzip", &["-Z1"]) } else { ("tar", &["-tf"]) };
@@ -115,7 +115,8 @@ pub(super) fn capture_unpacked(draft: &mut SnapshotDraft, folder: &Path, names: 
     }
 }
 
-/// What a program prints, when it succeeds in time. It gets no more of the environment than it needs.
+/// The standard output of a program; `None` when it fails, times out or prints too much. It gets only the environment
+/// variables it needs.
 pub(super) async fn output(
     program: OsString,
     args: Vec<OsString>,
@@ -135,7 +136,7 @@ pub(super) async fn output(
     (done.exit.code == Some(0) && done.stdout.omitted() == 0).then(|| done.stdout.to_bytes())
 }
 
-/// The paths a pattern stands for now, the pattern itself included when it names nothing else: a name may hold a star.
+/// The existing paths that match a pattern. A path that exists under this exact name is not treated as a pattern.
 fn expand(pattern: &Path) -> Vec<PathBuf> {
     let is_pattern = |part: &OsStr| part.as_bytes().iter().any(|byte| matches!(byte, b'*' | b'?' | b'['));
     if !is_pattern(pattern.as_os_str()) || std::fs::symlink_metadata(pattern).is_ok() {
@@ -156,7 +157,7 @@ fn expand(pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Entries that fit; hidden ones only when the pattern says so.
+/// Entries that match; hidden ones only when the pattern starts with a dot.
 fn entries(folder: &Path, pattern: &OsStr) -> Vec<PathBuf> {
     let pattern = pattern.as_bytes();
     let fits = |name: &OsStr| {
@@ -180,7 +181,8 @@ fn folders_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Shell patterns within one component. A bracket that is not closed is taken to fit anything: saving more is harmless.
+/// Matches a shell pattern within one component. A bracket that is not closed matches anything: saving too much is
+/// harmless.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match pattern {
         [] => name.is_empty(),
@@ -201,7 +203,7 @@ fn in_set(set: &[u8], byte: u8) -> bool {
         [b'!' | b'^', rest @ ..] => (true, rest),
         set => (false, set),
     };
-    // Named classes fit everything.
+    // Sets with named classes match everything.
     let named = set.contains(&b':');
     let ranges = set.windows(3).any(|range| range[1] == b'-' && (range[0]..=range[2]).contains(&byte));
     named || ((set.contains(&byte) || ranges) != negated)

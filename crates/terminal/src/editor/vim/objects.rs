@@ -1,4 +1,4 @@
-//! Words, lines, brackets and quotes as vim counts them. Pure functions over a text.
+//! Words, lines, brackets and quotes as Vim defines them. Pure functions over a text.
 
 use crate::editor::motion;
 use std::ops::Range;
@@ -74,7 +74,7 @@ pub(super) fn first_non_blank(text: &str, from: usize) -> usize {
     start + line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
-/// The same column, counted in clusters, one line further.
+/// The same column in the next line, counted in grapheme clusters.
 pub(super) fn line_below(text: &str, from: usize) -> usize {
     let end = motion::line_end(text, from);
     if end == text.len() { from } else { same_column(text, from, end + 1) }
@@ -132,7 +132,7 @@ impl CharFind {
         Self { kind, ..self }
     }
 
-    /// Only within the line.
+    /// The position of the `count`th match; searches only the current line.
     pub(super) fn go(self, text: &str, from: usize, count: usize) -> Option<usize> {
         let (start, end) = (motion::line_start(text, from), motion::line_end(text, from));
         let nth = count.saturating_sub(1);
@@ -152,7 +152,7 @@ impl CharFind {
     }
 }
 
-/// `iw`, `a"`, `i(` and the like around a place.
+/// The range of a text object such as `iw`, `a"` or `i(` at a position.
 pub(super) fn object(text: &str, at: usize, reach: char, kind: char) -> Option<Range<usize>> {
     let around = reach == 'a';
     match kind {
@@ -182,7 +182,7 @@ fn word_object(text: &str, at: usize, around: bool, word: WordSize) -> Option<Ra
     if wide > end {
         return Some(start..wide);
     }
-    // Without a blank behind, the one before goes.
+    // Without a blank after the word, the blanks before it are included.
     let before = text[..start].trim_end_matches([' ', '\t']).len();
     Some(before..end)
 }
@@ -228,7 +228,7 @@ fn bracketed(text: &str, at: usize, around: bool, (open, close): (char, char)) -
     None
 }
 
-/// Upper case becomes lower case and the other way round.
+/// Swaps upper and lower case.
 pub(super) fn flipped(text: &str) -> String {
     let flip =
         |c: char| -> String { if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() } };

@@ -1,27 +1,27 @@
-//! The parts of a dialog fitted into a height.
+//! Fits the parts of a dialog into a height.
 
 use super::DialogArea;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::ThemeToken;
 
-/// Rows of a preview inside the dialog, where there is room; the rest scrolls.
+/// Rows of a preview inside the dialog, where there is room; the rest can be scrolled to.
 pub const PREVIEW_ROWS: usize = 12;
-/// From this height on the parts are set apart.
+/// Terminal rows from which blank rows separate the parts.
 const ROOMY: usize = 16;
 
-/// The parts of a dialog, to be fitted into a height: the choices matter most, then the title, then the preview.
+/// The parts of a dialog. When there is too little room, the choices matter most, then the title, then the preview.
 pub struct DialogLayout {
     pub head: Vec<StyledLine>,
     pub middle: Vec<StyledLine>,
     pub info: Vec<StyledLine>,
     pub choices: Vec<StyledLine>,
-    /// The row of the choices that must be seen.
+    /// The row of the choices that must be visible.
     pub chosen: usize,
     pub hint: String,
 }
 
 impl DialogLayout {
-    /// `top` is the first row of the middle; `caret` counts in the choices.
+    /// `top` is the first visible row of the middle; `caret` is relative to the choices, the result to the dialog.
     pub fn rows(
         self,
         place: &DialogArea<'_>,
@@ -41,7 +41,7 @@ impl DialogLayout {
         head.truncate((rows / 6).max(1));
         let mut choices = self.choices;
         let most = rows - rule.len() - head.len() - hint.len();
-        // With nothing in between the answers are set apart from the question itself.
+        // With nothing in between, the gap separates the choices from the question.
         let is_bare = self.middle.is_empty() && self.info.is_empty();
         let parts = (usize::from(!self.middle.is_empty()) + usize::from(!self.info.is_empty())).max(1);
         let gaps = if rows >= ROOMY && choices.len() + parts < most { parts } else { 0 };
@@ -70,7 +70,7 @@ impl DialogLayout {
     }
 }
 
-/// A part of the lines, with what is hidden counted.
+/// The lines that fit, with a count of the hidden ones.
 fn window(lines: Vec<StyledLine>, top: usize, room: usize, faint: TextStyle) -> Vec<StyledLine> {
     if lines.len() <= room {
         return lines;

@@ -1,4 +1,4 @@
-//! A question as it is seen: its title, exactly what would run, why it is asked, and the answers with what each would save.
+//! Draws a permission dialog: the title, exactly what would run, why the engine asks, and what each choice would save.
 
 use super::{Dialog, DialogArea, DialogChoice, DialogField, DialogLayout, PLAN_TOOL};
 use crate::app::panel::rules;
@@ -12,11 +12,11 @@ use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
 impl Dialog {
-    /// What would run, in full.
+    /// The full content of what would run.
     pub fn preview(&self, session: &SessionDisplay, theme: &Theme, columns: usize) -> Vec<StyledLine> {
         let look = |path| diff::DiffOptions { theme, columns, path, limit: usize::MAX };
         match self.request.tool_name.as_str() {
-            // Spelled out by the engine: hidden characters are visible there.
+            // The engine's description makes hidden characters visible.
             "Bash" => {
                 let command = self.request.description.as_deref().unwrap_or_else(|| self.field_text("command"));
                 text::clean(command).split('\n').map(StyledLine::plain).collect()
@@ -54,7 +54,7 @@ impl Dialog {
         }
     }
 
-    /// With the file's own lines around it, when the file is known and has the text.
+    /// The change with the surrounding lines of the file, when the file is known and contains the old text.
     fn edit_hunks(&self) -> Vec<diff::DiffRowHunk> {
         let (old, new) = (self.field_text("old_string"), self.field_text("new_string"));
         match self.original.as_deref().filter(|before| !old.is_empty() && before.contains(old)) {
@@ -96,7 +96,7 @@ impl Dialog {
         facts.join(" · ")
     }
 
-    /// The dialog in at most `place.rows` rows, and where the cursor is, when something is typed.
+    /// The dialog in at most `place.rows` rows, and the caret while a text is typed.
     pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         if let Some(questions) = &self.questions {
             return questions.rows(place);
@@ -137,7 +137,7 @@ impl Dialog {
         sheet.rows(place, self.top, caret)
     }
 
-    /// The preview, and what belongs to it.
+    /// The preview, indented and wrapped.
     fn middle(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
         let columns = place.columns.saturating_sub(2).max(1);
         let preview = self.preview(place.session, place.theme, columns);
@@ -151,7 +151,7 @@ impl Dialog {
         indented.collect()
     }
 
-    /// Parts, reasons, places: what a person needs to decide.
+    /// The parts of the command, reasons and places that the user needs to decide.
     fn info(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
         let (theme, columns) = (place.theme, place.columns);
         let faint = theme.fg(ThemeToken::Inactive);
@@ -194,7 +194,7 @@ impl Dialog {
         rows
     }
 
-    /// Commands that a yes to a plan lets run without further questions.
+    /// Commands that an approved plan may run without further questions.
     fn requested_commands(&self) -> Vec<String> {
         if self.request.tool_name != PLAN_TOOL {
             return Vec::new();
@@ -203,7 +203,7 @@ impl Dialog {
         wished.iter().map(wire::control::UpdatedRule::text).collect()
     }
 
-    /// Why it is asked. That a plan wants an answer goes without saying.
+    /// Why the engine asks. A plan always needs an answer, so it gives no reason.
     fn reason(&self) -> Option<String> {
         match (self.request.requires_user_interaction, self.request.tool_name.as_str()) {
             (true, PLAN_TOOL) => None,
@@ -212,7 +212,7 @@ impl Dialog {
         }
     }
 
-    /// What Ctrl+E adds: only what the permission engine knows, nobody is asked.
+    /// What Ctrl+E adds: only what the request contains; no model is asked.
     fn explanation(&self, place: &DialogArea<'_>) -> Vec<String> {
         let mut lines = vec![format!("Works in {}", text::clean(&place.session.cwd))];
         if let Some(rule) = &self.request.matched_ask_rule {
@@ -235,7 +235,7 @@ impl Dialog {
         lines
     }
 
-    /// Programs that watch the screen look for its "esc to cancel", so it comes early enough not to be cut.
+    /// Programs that watch the screen look for "esc to cancel", so it is placed early enough not to be cut off.
     fn hint(&self) -> String {
         let mut keys = vec!["enter to choose", "esc to cancel"];
         match &self.field {

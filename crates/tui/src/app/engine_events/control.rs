@@ -33,7 +33,7 @@ impl App {
         }
     }
 
-    /// A dialog has gone: the turn goes on, or the next question comes up.
+    /// A dialog was closed: shows the next one, or what the turn waits for.
     pub(in crate::app) fn after_dialog(&mut self) {
         if let Some(next) = self.dialogs.front_mut() {
             next.shown_at = self.now;

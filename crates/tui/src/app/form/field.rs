@@ -1,5 +1,5 @@
-//! The fields of a form: how each is filled in, and whether a value fits. Only what the schema says is checked; what it
-//! says in ways not known here is left to the server.
+//! The fields of a form: how each is filled in, and whether a value is valid. Only constraints of the schema that are
+//! known here are checked; the server checks the rest.
 
 use serde_json::{Value, json};
 use terminal::text;
@@ -12,7 +12,7 @@ pub(super) enum FormFieldKind {
     Whole,
     /// One of these values, each with its label.
     OneOf(Vec<(Value, String)>),
-    /// Any of these.
+    /// Any number of these values.
     AnyOf(Vec<(Value, String)>),
 }
 
@@ -56,7 +56,7 @@ impl FormField {
         }
     }
 
-    /// What can be chosen, if anything. What may be left out has a row for that.
+    /// The options to choose from, if any. An optional single choice has a row for leaving it out.
     pub(super) fn options(&self) -> Vec<String> {
         match &self.kind {
             FormFieldKind::OneOf(values) | FormFieldKind::AnyOf(values) => {
@@ -68,7 +68,7 @@ impl FormField {
         }
     }
 
-    /// What was typed, as the value it stands for; `None` when it was left out.
+    /// Parses the typed text; `None` when the field was left empty.
     pub(super) fn parse_typed(&self, typed: &str) -> Result<Option<Value>, String> {
         let typed = typed.trim();
         if typed.is_empty() {
@@ -109,7 +109,7 @@ impl FormField {
         }
     }
 
-    /// Whether as many are marked as the schema wants.
+    /// Whether the number of marked options is within the limits of the schema.
     pub(super) fn check_count(&self, count: usize) -> Result<(), String> {
         let limit = |name: &str| self.schema.get(name).and_then(Value::as_u64).map(|limit| limit as usize);
         let least = limit("minItems").unwrap_or(0).max(usize::from(self.required));

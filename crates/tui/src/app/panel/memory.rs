@@ -1,4 +1,4 @@
-//! The instruction files in force: opened in the editor from here. Notes of earlier sessions are switched here too.
+//! The instruction files that apply, opened in the editor from here. Notes of earlier sessions are switched here too.
 
 use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::App;

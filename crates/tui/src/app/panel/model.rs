@@ -1,6 +1,6 @@
-//! The model picker, effort and thinking. Enter keeps the choice for later sessions, `s` takes it for this one only; an id
-//! that is not listed can be typed. What is shown as current follows the choice at once: the engine obeys before its next
-//! request, or says why not.
+//! The model picker, effort and thinking. Enter saves the choice for later sessions, `s` uses it for this session only.
+//! A model id that is not listed can be typed. The shown model changes immediately; the engine applies it before its
+//! next request or reports why not.
 
 use super::{Panel, PanelBody, PanelJob, PanelSubject, PendingResponse};
 use crate::app::App;
@@ -35,11 +35,11 @@ pub struct ModelOption {
 #[derive(Debug, Default)]
 pub struct ModelList {
     all: Vec<ModelOption>,
-    /// As chosen here; `None` leaves it as it is.
+    /// The effort chosen here; `None` keeps the current one.
     effort: Option<String>,
 }
 
-/// How long a choice holds.
+/// How long a choice applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceScope {
     Saved,
@@ -56,7 +56,7 @@ impl App {
         let all =
             body.get("models").and_then(|models| Vec::<ModelOption>::deserialize(models).ok()).unwrap_or_default();
         let now = self.session.model.clone().unwrap_or_default();
-        // The default stands for whatever it leads to, so a row of its own is preferred.
+        // The default resolves to a listed model, so the row of that model is marked instead when there is one.
         let named = all.iter().any(|model| model.value != "default" && model.resolved_model == now);
         let item = |model: &ModelOption| {
             let is_default = model.value == "default";
@@ -198,7 +198,7 @@ impl App {
         }
     }
 
-    /// Alt+T.
+    /// Alt+T: switches thinking on or off.
     pub(in crate::app) fn toggle_thinking(&mut self) {
         self.session.thinking_off = !self.session.thinking_off;
         let tokens = if self.session.thinking_off { FieldChange::Set(0) } else { FieldChange::Reset };
@@ -208,7 +208,7 @@ impl App {
         self.hint(format!("Thinking is {state} from the next request on"), HINT_DURATION);
     }
 
-    /// Alt+O.
+    /// Alt+O: explains that there is no fast mode.
     pub(in crate::app) fn fast_mode(&mut self) {
         self.hint(
             "There is no fast mode here: it is a service of one provider that gimlet does not use",

@@ -1,4 +1,4 @@
-//! Pages to read: context as a grid with numbers, cost, status, uncommitted changes. Numbers are those of the engine.
+//! Pages to read: context usage as a grid, cost, status, uncommitted changes. All numbers come from the engine.
 
 use super::{Panel, PanelJob, PanelSubject, PendingResponse};
 use crate::app::spinner::{faint, short_count};
@@ -10,7 +10,7 @@ use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 use wire::control::{GetContextUsage, HostRequest};
 
-/// Rows of a large diff; the rest is counted.
+/// Rows of a diff that are shown; the rest is counted.
 const DIFF_ROWS: usize = 5_000;
 
 pub(super) fn plain(text: &str) -> Vec<StyledLine> {
@@ -25,7 +25,7 @@ struct ContextUsageRow {
     kind: String,
 }
 
-/// A colour and a sign each, so that they can be told apart without colours too.
+/// A colour and a sign for each category, so that they can be distinguished without colours.
 const MARKS: [(ThemeToken, &str); 7] = [
     (ThemeToken::PromptBorder, "⛁"),
     (ThemeToken::Inactive, "⛁"),
@@ -184,7 +184,7 @@ impl App {
         self.fill(|subject| matches!(subject, PanelSubject::Diff), lines);
     }
 
-    /// `/keybindings` and `?`: every key with what it does, the user's own first.
+    /// `/keybindings`: every action with its keys.
     pub(in crate::app) fn open_keys(&mut self) {
         use terminal::keys::bindings::{KeyAction, KeyContext};
         let mut lines = Vec::new();
@@ -205,7 +205,7 @@ impl App {
     }
 }
 
-/// Ten rows of ten squares, one percent each.
+/// Ten rows of ten squares, one percent of the context window each.
 fn grid(categories: &[ContextUsageRow], window: u64, theme: &Theme) -> Vec<StyledLine> {
     let mut cells: Vec<(ThemeToken, &str)> = Vec::with_capacity(100);
     for (index, category) in categories.iter().enumerate() {
@@ -256,7 +256,7 @@ fn section(lines: &mut Vec<StyledLine>, rows: Option<&Value>, title: &'static st
     }
 }
 
-/// `12,345`
+/// Formats a number with separators: `12,345`.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let parts: Vec<&str> =
@@ -264,7 +264,7 @@ fn thousands(number: u64) -> String {
     parts.join(",")
 }
 
-/// A unified diff with its colours.
+/// Colours a unified diff.
 fn diff_lines(text: &str, theme: &Theme) -> Vec<StyledLine> {
     let clean = text::clean(text);
     let all: Vec<&str> = clean.trim_end().split('\n').collect();

@@ -1,5 +1,5 @@
-//! The permission rules in force, with where they come from; adding and removing. A change is sent to the engine, which
-//! puts it in force for the next call of the turn that runs and saves it where it was meant to be.
+//! The permission rules that apply, with their sources; adding and removing rules. A change is sent to the engine,
+//! which applies it from the next call on and saves it in the chosen place.
 
 use super::{Panel, PanelSubject, PendingResponse};
 use crate::app::App;
@@ -20,7 +20,7 @@ pub struct RuleRow {
     editability: String,
 }
 
-/// A rule that is being made.
+/// A rule being added.
 #[derive(Clone, Debug, Default)]
 pub struct NewRule {
     behaviour: &'static str,
@@ -29,7 +29,7 @@ pub struct NewRule {
 
 const BEHAVIOURS: [(&str, &str); 3] =
     [("allow", "runs without a question"), ("ask", "always asks"), ("deny", "never runs")];
-/// A working directory besides the first one.
+/// The behaviour shown for a row that is a working directory besides the main one.
 const DIRECTORY: &str = "dir";
 const PLACES: [(&str, &str); 4] = [
     ("session", "this session"),
@@ -43,7 +43,7 @@ pub(super) fn examples(theme: &Theme) -> Vec<StyledLine> {
     vec![faint(text, theme)]
 }
 
-/// As people know the places.
+/// The name of a rule source, as shown.
 pub(in crate::app) fn place_name(source: &str) -> &str {
     match source {
         "session" => "this session",
@@ -67,7 +67,7 @@ impl App {
         let mut rules =
             state.get("rules").and_then(|rules| Vec::<RuleRow>::deserialize(rules).ok()).unwrap_or_default();
         rules.sort_by_key(|rule| BEHAVIOURS.iter().rev().position(|(name, _)| *name == rule.behavior));
-        // Directories stand among the rules: they grant as much.
+        // Directories are listed with the rules, because they grant access too.
         for directory in state.get("workspaceDirectories").and_then(Value::as_array).into_iter().flatten() {
             let text = |name: &str| directory.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             let behavior = DIRECTORY.to_owned();
@@ -162,7 +162,7 @@ impl App {
         self.request(request, PendingResponse::Done(words));
     }
 
-    /// The list follows at once.
+    /// Changes the rules and updates the list.
     fn with_rules(&mut self, change: impl FnOnce(&mut Vec<RuleRow>)) {
         let Some(panel) = self.panels.last_mut() else { return };
         let PanelSubject::Rules(rules) = &mut panel.subject else { return };
@@ -179,7 +179,7 @@ fn rule_list(title: String, rules: Vec<RuleRow>) -> Panel {
         .keys("enter to add or remove · esc to close")
 }
 
-/// `Bash(git *)` as the protocol has it.
+/// Splits a rule such as `Bash(git *)` into tool name and content.
 pub(in crate::app) fn split(rule: &str) -> (&str, Option<&str>) {
     match rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?))) {
         Some((tool, content)) => (tool, Some(content)),

@@ -1,4 +1,4 @@
-//! MCP servers and what can be done with them, hooks and agents: what the engine says about its extensions.
+//! MCP servers and their actions, hooks and agents, as the engine reports them.
 
 use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
@@ -32,7 +32,7 @@ struct McpToolRow {
     description: Option<String>,
 }
 
-/// The longest part of a hook's command that is shown.
+/// Characters of a command of a hook that are shown.
 const HOOK_COMMAND_WIDTH: usize = 120;
 
 const ACTIONS: [&str; 4] = ["Its tools", "Connect again", "Switch on", "Switch off"];
@@ -162,7 +162,7 @@ impl App {
         self.fill(|subject| matches!(subject, PanelSubject::Hooks), lines);
     }
 
-    /// ← on an empty prompt, `/agents`: what runs, then what can be started.
+    /// `/agents`, or ← on an empty prompt: running agents, then those that can be started.
     pub(in crate::app) fn open_agents(&mut self) {
         let theme = &self.preferences.theme;
         let faint = theme.fg(ThemeToken::Inactive);

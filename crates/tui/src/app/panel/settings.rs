@@ -1,5 +1,5 @@
-//! The settings editor, and the two settings with a screen of their own: theme and output style. Values are checked and
-//! written by `config`; a file that a session must not trust blindly takes effect as the engine says.
+//! The settings editor, and two settings with panels of their own: theme and output style. `config` checks and writes
+//! the values; the engine decides when a settings file takes effect.
 
 use super::{Panel, PanelJob, PanelSubject, rules};
 use crate::app::select::{SelectItem, TypingMode};
@@ -21,18 +21,18 @@ const HINT_DURATION: Duration = Duration::from_secs(6);
 const LOCAL_SETTINGS: &str = "localSettings";
 const USER_SETTINGS: &str = "userSettings";
 
-/// A setting that is being changed.
+/// A setting being changed.
 #[derive(Clone, Debug)]
 pub struct SettingEdit {
     pub setting: SettingRow,
-    /// What its rows stand for; `None` takes the key out.
+    /// The value of each row; `None` removes the key.
     values: Vec<Option<Value>>,
 }
 
 #[derive(Debug)]
 pub struct ThemeList {
     pub before: Theme,
-    /// Setting value and colours.
+    /// The value of the setting and its colours.
     all: Vec<(String, Theme)>,
 }
 
@@ -122,7 +122,7 @@ impl App {
         self.choose_setting_file(chosen, Some(value));
     }
 
-    /// In which file?
+    /// Asks which file the value is written to.
     fn choose_setting_file(&mut self, chosen: SettingEdit, value: Option<Value>) {
         let files = &chosen.setting.files;
         let item =
@@ -152,7 +152,7 @@ impl App {
         }
     }
 
-    /// `/config key=value …`: into the user's file.
+    /// `/config key=value …`: writes to the user's file.
     pub(in crate::app) fn set_directly(&mut self, arguments: &str) {
         for pair in arguments.split_whitespace() {
             let Some((key, text)) = pair.split_once('=') else {
@@ -177,7 +177,7 @@ impl App {
         }
     }
 
-    /// What changes in what is seen here and now.
+    /// Applies a changed setting to the interface.
     fn apply_setting(&mut self, key: &str, value: Option<&Value>) {
         match (key, value) {
             ("theme", value) => self.apply_theme(value.and_then(Value::as_str)),
@@ -193,7 +193,7 @@ impl App {
         }
     }
 
-    /// A theme of the person's own was put on when it was chosen.
+    /// Applies a theme setting. A custom theme was already applied when it was chosen.
     fn apply_theme(&mut self, name: Option<&str>) {
         self.follows_background = matches!(name, None | Some("auto"));
         if self.follows_background {
@@ -203,7 +203,7 @@ impl App {
         }
     }
 
-    /// `/vim`
+    /// `/vim`: switches the editor mode.
     pub(in crate::app) fn toggle_vim(&mut self) {
         let mode = if self.preferences.vim { "normal" } else { "vim" };
         self.start_panel_job(PanelJob::Change {
@@ -239,7 +239,7 @@ impl App {
         self.fill_list(|subject| matches!(subject, PanelSubject::Themes(_)), panel);
     }
 
-    /// The row that is pointed at is seen at once.
+    /// Shows the theme of the selected row.
     pub(super) fn preview_theme(&mut self) {
         let Some(panel) = self.panels.last() else { return };
         let (PanelSubject::Themes(themes), super::PanelBody::List(list)) = (&panel.subject, &panel.body) else {
@@ -301,7 +301,7 @@ impl App {
         });
     }
 
-    /// A row of a list is chosen from outside: for commands that name it.
+    /// `/theme NAME`: sets the theme without opening the list.
     pub(in crate::app) fn theme_named(&mut self, name: &str) {
         if name != "auto" && BaseTheme::parse(name).is_none() {
             return self.note(&format!("There is no theme {name}. /theme lists them."), ThemeToken::Error);

@@ -1,4 +1,4 @@
-//! What runs in the background: seen, looked into, stopped.
+//! Background tasks: listing them, reading their output, stopping them.
 
 use super::{Panel, PanelSubject, PendingResponse, pages};
 use crate::app::App;
@@ -30,7 +30,7 @@ impl App {
             .keys("enter to look · x to stop · esc to close")
     }
 
-    /// The list follows what runs.
+    /// Updates the list when the background tasks changed.
     pub(in crate::app) fn tasks_changed(&mut self) {
         if self.panels.iter().any(|panel| matches!(panel.subject, PanelSubject::Tasks(_))) {
             let panel = self.task_list();

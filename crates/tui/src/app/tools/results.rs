@@ -1,5 +1,5 @@
-//! What of a call's result is shown: one line where one says it, the change where a file changed, else the first lines. The
-//! whole result stands in the transcript view. A resumed conversation has the text of a result only.
+//! How much of a result is shown: a one-line summary where that is enough, the diff where a file changed, otherwise the
+//! first lines. The transcript view has the whole result. Resumed conversations only have the text of a result.
 
 use super::{field, plural, shorten};
 use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_LABEL, REFUSED_MESSAGE, STILL_PLANNING_LABEL};
@@ -13,14 +13,14 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
-/// Lines of a result that are shown at once.
+/// Lines of a result that are shown.
 const PREVIEW_LINES: usize = 4;
 const DIFF_ROWS: usize = 60;
-/// What the model is told of a call that an interrupt kept from running, and what the person is.
+/// The result the model receives for a call that an interrupt prevented; `INTERRUPTED` is shown to the user instead.
 const NOT_RUN: &str = "Not run: the user interrupted the turn.";
 pub const INTERRUPTED: &str = "Interrupted";
 
-/// A result as the engine tells it.
+/// A result as the engine sends it.
 #[derive(Clone, Debug)]
 pub struct CallOutcome {
     pub text: String,
@@ -44,7 +44,7 @@ pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, c
     if outcome.is_error {
         let (text, token) = match strip_tags(&outcome.text) {
             NOT_RUN => (INTERRUPTED, ThemeToken::Error),
-            // Of a resumed conversation: the model's words are all that is left.
+            // For a resumed conversation only the message to the model is known.
             REFUSED_MESSAGE => (REFUSED_LABEL, ThemeToken::Inactive),
             KEEP_PLANNING_MESSAGE => (STILL_PLANNING_LABEL, ThemeToken::Inactive),
             text => (text, ThemeToken::Error),
@@ -72,7 +72,7 @@ pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, c
     }
 }
 
-/// The result in a few words, for the tools where these say it.
+/// A short summary of the result; `None` for tools whose result is shown in another way.
 pub fn summary(tool: &str, outcome: &CallOutcome) -> Option<String> {
     match tool {
         "Read" => Some(read_summary(outcome)),
@@ -96,7 +96,7 @@ fn counted(count: usize, word: &str) -> String {
     format!("{count} {}", plural(count, word))
 }
 
-/// Errors of validation come wrapped in a tag meant for the model.
+/// Removes the tag for the model that wraps validation errors.
 fn strip_tags(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("<tool_use_error>").and_then(|rest| rest.strip_suffix("</tool_use_error>"));
@@ -104,7 +104,7 @@ fn strip_tags(text: &str) -> &str {
 }
 
 fn read_summary(outcome: &CallOutcome) -> String {
-    // The end of the last line is numbered as well, for the model.
+    // The result counts the empty line after a final line break as well.
     let over = u64::from(outcome.text_at("/file/content").ends_with('\n'));
     let told = |pointer| outcome.number_at(pointer).map(|lines: u64| lines.saturating_sub(over));
     let shown = told("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
@@ -131,7 +131,7 @@ fn search_summary(outcome: &CallOutcome) -> String {
     }
 }
 
-/// What the person answered, question by question.
+/// The questions with the answers of the user.
 fn answers(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
     let answers = outcome.detail.get("answers").and_then(Value::as_object).filter(|answers| !answers.is_empty());
     let Some(answers) = answers else { return preview(&outcome.text, TextStyle::PLAIN, theme) };
@@ -144,7 +144,7 @@ fn answers(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
     answers.iter().map(row).collect()
 }
 
-/// What an agent did, and the beginning of what it says.
+/// The statistics of an agent and the beginning of its report.
 fn agent_report(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
     let report = outcome.detail.pointer("/content/0/text").and_then(Value::as_str).unwrap_or(&outcome.text);
     let mut lines = Vec::new();
@@ -158,7 +158,7 @@ fn agent_report(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
     lines
 }
 
-/// A plan that was approved stays readable: the question that showed it is gone. A long one was printed above it.
+/// An approved plan, because the dialog that showed it is closed. A long plan was already printed above the dialog.
 fn approved_plan(input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     let plan = Some(outcome.text_at("/plan")).filter(|plan| !plan.is_empty()).unwrap_or_else(|| field(input, "plan"));
     let look = |columns| markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
@@ -169,7 +169,7 @@ fn approved_plan(input: &Value, outcome: &CallOutcome, theme: &Theme, columns: u
     with_corner(lines, theme)
 }
 
-/// The first lines, and how many more there are.
+/// The first lines, and the number of further ones.
 fn preview(text: &str, style: TextStyle, theme: &Theme) -> Vec<StyledLine> {
     let clean = text::clean(text);
     let all: Vec<&str> = clean.trim_end().split('\n').collect();
@@ -185,7 +185,7 @@ fn preview(text: &str, style: TextStyle, theme: &Theme) -> Vec<StyledLine> {
     lines
 }
 
-/// Puts the corner before the first line and aligns the others.
+/// Puts the corner glyph before the first line and indents the others.
 pub fn with_corner(lines: Vec<StyledLine>, theme: &Theme) -> Vec<StyledLine> {
     let hang = |(index, line): (usize, StyledLine)| {
         let mut out = StyledLine::styled(if index == 0 { "  ⎿ " } else { "    " }, theme.fg(ThemeToken::Inactive));
