@@ -537,7 +537,7 @@ pub(super) async fn apply_reply(
         io.grant(updates).await;
     }
     io.apply_chosen_mode().await;
-    let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
+    let is_changed = input.as_ref().is_some_and(|input| !wire::raw::is_same_value(input, &draft.input));
     if let Some(input) = input.filter(|_| is_changed) {
         draft = match draft.with_input(used, input, io).await {
             Ok(draft) => CallDraft { changed: true, ..draft },
