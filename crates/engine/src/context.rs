@@ -40,6 +40,8 @@ pub(crate) struct ModelContext {
     /// A skill asked for this effort for the rest of the turn.
     turn_effort: Option<String>,
     pub last_prompt: String,
+    /// What the last turn said.
+    pub last_answer: String,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
@@ -177,6 +179,7 @@ impl ModelContext {
             reminders: parts.reminders,
             turn_effort: None,
             last_prompt: String::new(),
+            last_answer: String::new(),
             max_turns: parts.limits.max_turns,
             max_budget_usd: parts.limits.max_budget_usd,
             output_retries: parts.limits.output_retries,

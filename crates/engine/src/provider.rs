@@ -69,8 +69,8 @@ impl ProviderConnection {
         if let Some(client) = self.client.as_ref().filter(|_| !self.is_stale()) {
             return Ok(client.clone());
         }
-        self.made_at = Instant::now();
         let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
+        self.made_at = Instant::now();
         let timeouts = ModelTimeouts::from_env(&self.env, &endpoint);
         let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
         self.client = Some(client.clone());

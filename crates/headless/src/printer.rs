@@ -112,6 +112,7 @@ impl EventPrinter {
                 return;
             }
             Event::Aside(ScreenEvent::Waiting(text)) => {
+                self.turns.wait();
                 if std::io::stderr().is_terminal() {
                     print_to_stderr(&text);
                 }
@@ -200,12 +201,18 @@ impl EventPrinter {
         let Some(mut result) = self.last.take() else { return String::new() };
         // There is no result before it.
         result.model_usage_since_last_result = None;
+        let interrupted = is_interrupted(&result);
         let mut out = String::new();
         match self.output {
             OutputFormat::StreamJson => {}
             OutputFormat::Json => push_line(&mut out, &render(&SdkMessage::Result(result)).unwrap_or_default()),
             OutputFormat::JsonArray => push_line(&mut out, &format!("[{}]", self.lines.join(","))),
-            OutputFormat::Text => push_line(&mut out, &text_of(&result, &self.partial)),
+            OutputFormat::Text => {
+                push_line(&mut out, &text_of(&result, &self.partial));
+                if let Some(errors) = result.errors.filter(|_| !self.partial.text.trim().is_empty() && interrupted) {
+                    print_to_stderr(&format!("{}.", errors.join(". ").trim_end_matches('.')));
+                }
+            }
         }
         out
     }
@@ -270,12 +277,16 @@ fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
         (None, Some(errors)) if !errors.is_empty() => format!("Error: {}", errors.join("\n")),
         (None, _) => format!("Error: the turn ended early ({})", result.subtype),
     };
-    let interrupted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
+    let interrupted = is_interrupted(result);
     match partial.text.trim() {
         "" => reason,
         text if interrupted => text.to_owned(),
         text => format!("{text}\n{reason}"),
     }
+}
+
+fn is_interrupted(result: &TurnResult) -> bool {
+    result.terminal_reason.is_some_and(|reason| reason.starts_with("aborted"))
 }
 
 /// Text of the message under way: what is still worth printing when its turn dies. A new message replaces it.
