@@ -398,7 +398,6 @@ fn the_question_about_a_file_shows_hidden_characters() {
             "Edit",
             json!({"file_path": "note.txt", "old_string": "one\u{1b}[31mtwo\n", "new_string": "x\u{2066}y\n"}),
         ),
-        ScriptedReply::text("Written."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 30));
@@ -408,7 +407,18 @@ fn the_question_about_a_file_shows_hidden_characters() {
     rest();
     terminal.send("1");
     terminal.wait_for("x\\u{2066}y");
-    rest();
-    terminal.send("3");
-    terminal.wait_for("● Written.");
+}
+
+#[test]
+fn a_mistyped_command_is_answered_here_and_not_by_the_model() {
+    // [F-B4]
+    let server = ModelServer::script([ScriptedReply::text("from the model")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, (80, 24));
+    command(&mut terminal, "/contxt");
+    terminal.wait_for("Unknown command: /contxt. Did you mean /context?");
+    assert!(server.requests().is_empty());
+    // A path is no command.
+    terminal.send("/tmp is full\r");
+    terminal.wait_for("from the model");
 }
