@@ -112,6 +112,22 @@ impl ProviderConnection {
         matches!(self.credential, Ok(Credential::Helper { .. }))
     }
 
+    /// The variable that the credential was read from.
+    pub(crate) fn credential_variable(&self) -> Option<&'static str> {
+        match &self.credential {
+            Ok(Credential::ApiKey(_)) => Some("ANTHROPIC_API_KEY"),
+            Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN"),
+            Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN"),
+            Ok(
+                Credential::Login { .. }
+                | Credential::StoredKey(_)
+                | Credential::OlderKey { .. }
+                | Credential::Helper { .. },
+            )
+            | Err(_) => None,
+        }
+    }
+
     /// What the refused credential is, and how to get another.
     pub(crate) fn refused_advice(&self) -> &'static str {
         match &self.credential {
