@@ -277,6 +277,8 @@ fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
         (None, Some(errors)) if !errors.is_empty() => format!("Error: {}", errors.join("\n")),
         (None, _) => format!("Error: the turn ended early ({})", result.subtype),
     };
+    // Servers wrote parts of it.
+    let reason = reason.split('\n').map(engine::escape_invisible).collect::<Vec<_>>().join("\n");
     let interrupted = is_interrupted(result);
     match partial.text.trim() {
         "" => reason,
@@ -298,7 +300,10 @@ struct PartialReply {
 
 impl PartialReply {
     fn add_message(&mut self, assistant: &AssistantMessage) {
-        if assistant.is_api_error_message || assistant.error.is_some() || assistant.parent_tool_use_id.is_some() {
+        let is_answer = !assistant.is_api_error_message && assistant.error.is_none();
+        // What a command said is the result itself.
+        let is_command = assistant.local_command_source.is_some();
+        if !is_answer || is_command || assistant.parent_tool_use_id.is_some() {
             return;
         }
         let fields: MessageFields<'_> = serde_json::from_str(assistant.message.get()).unwrap_or_default();

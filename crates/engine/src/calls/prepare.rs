@@ -73,9 +73,11 @@ pub(super) fn parse(used: &ToolUse, io: &SessionIo) -> Result<Box<dyn ToolCall>,
 /// What a model is told whose call could not be read: more with every failure in a row.
 fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     let shown: String = text.chars().take(200).collect();
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let fault = if is_json { "no JSON object" } else { "not valid JSON" };
     let mut told = format!(
-        "The input of {} was not valid JSON and nothing was run. It began: {shown}\nSend the call again with a complete \
-         JSON object.",
+        "The input of {} was {fault} and nothing was run. It began: {shown}\nSend the call again with a complete JSON \
+         object.",
         used.name
     );
     let failures = used.unreadable_before + 1;
