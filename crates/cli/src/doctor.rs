@@ -36,8 +36,18 @@ struct DoctorContext<'a> {
 type DoctorCheck = fn(&DoctorContext<'_>, &mut Vec<DoctorFinding>);
 
 /// Every check that needs settings, in the order of the report.
-const CHECKS: &[DoctorCheck] =
-    &[settings, trust, credentials, places::base_url, commands::hooks, commands::servers, definitions];
+const CHECKS: &[DoctorCheck] = &[
+    settings,
+    trust,
+    credentials,
+    commands::helpers,
+    places::base_url,
+    places::proxy,
+    places::directories,
+    commands::hooks,
+    commands::servers,
+    definitions,
+];
 
 /// The report and the exit code: 1 when something needs attention.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
@@ -157,6 +167,12 @@ fn definitions(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
         good("agents", format!("{}:{}: no agent: {}", file.path.display(), file.line, file.reason))
     };
     findings.extend(agents.skipped.iter().map(skipped));
+    let named = loaded.settings.agent.as_deref().filter(|name| !name.is_empty());
+    if let Some(name) = named.filter(|name| agents.find(name).is_none()) {
+        let fix =
+            format!("write the agent {name}, or correct the setting agent; `gimlet agents` lists those there are");
+        findings.push(bad("agents", format!("the setting agent names {name:?}, which is no agent here"), fix));
+    }
 }
 
 fn trust(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {

@@ -4,6 +4,7 @@ use crate::args::{Args, FormatFlag};
 use engine::options::ForkTarget;
 use engine::{SessionChoice, SessionOptions, StartRequest};
 use headless::{HeadlessJob, OutputFormat, RunInput};
+use std::io::Read;
 use std::path::Path;
 use sys::Env;
 use wire::mode::PermissionMode;
@@ -171,8 +172,12 @@ fn options(args: Args, around: &LaunchEnvironment, cwd: &Path) -> Result<Session
         options.allow_bypass = true;
     }
     refuse_bypass_as_root(&options, around)?;
-    if let Some(settings) = &options.settings {
+    if let Some(settings) = &mut options.settings {
+        read_pipe(settings, "--settings")?;
         check_settings(settings, cwd)?;
+    }
+    for config in &mut options.mcp_config {
+        read_pipe(config, "--mcp-config")?;
     }
     if let Some(text) = args.json_schema {
         options.json_schema = Some(schema(&text)?);
@@ -215,6 +220,28 @@ fn refuse_bypass_as_root(options: &SessionOptions, around: &LaunchEnvironment) -
         return Ok(());
     }
     Err(LaunchRefusal::Startup { message: engine::options::BYPASS_ROOT.into(), reason: Some("bypass_root") })
+}
+
+/// Puts what the shell hands over as `<(…)` in the place of its path: it can be read only once.
+fn read_pipe(given: &mut String, flag: &str) -> Result<(), LaunchRefusal> {
+    let is_handed_over = ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| given.starts_with(start));
+    if !is_handed_over || std::fs::metadata(&*given).is_ok_and(|meta| meta.is_file()) {
+        return Ok(());
+    }
+    let refuse = |why: &str| LaunchRefusal::startup(format!("Error: {flag}: {given} {why}"));
+    let mut text = String::new();
+    let file = std::fs::File::open(&*given).map_err(|error| refuse(&format!("cannot be read: {error}")))?;
+    file.take(SETTINGS_LIMIT + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| refuse(&format!("cannot be read: {error}")))?;
+    if text.len() as u64 > SETTINGS_LIMIT {
+        return Err(refuse("is larger than 2 MiB"));
+    }
+    if !text.trim_start().starts_with('{') {
+        return Err(refuse("holds no JSON object: it must begin with {"));
+    }
+    *given = text;
+    Ok(())
 }
 
 fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {

@@ -41,6 +41,9 @@ pub fn config_home(env: &Env) -> Option<PathBuf> {
     }
 }
 
+/// No state file is larger; a FIFO or device in its place is never waited for.
+const MAX_BYTES: usize = 256 * 1024 * 1024;
+
 /// `$CLAUDE_CONFIG_DIR/.claude.json` or `~/.claude.json`.
 pub fn state_file(env: &Env) -> Option<PathBuf> {
     match env.non_empty("CLAUDE_CONFIG_DIR") {
@@ -52,7 +55,7 @@ pub fn state_file(env: &Env) -> Option<PathBuf> {
 impl GlobalState {
     pub fn read(env: &Env) -> Self {
         let Some(path) = state_file(env) else { return Self::default() };
-        match std::fs::read(&path) {
+        match sys::fs::read_whole(&path, MAX_BYTES) {
             Ok(bytes) => Self::parse(&path, &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
             Err(error) => Self { raw: Map::new(), problem: Some(format!("{}: {error}", path.display())) },
@@ -177,7 +180,7 @@ type StateRead = (Map<String, Value>, Option<Vec<u8>>);
 fn read_for_change(env: &Env) -> Result<StateRead, StateError> {
     let path = state_file(env).ok_or(StateError::NoHome)?;
     let shown = path.display().to_string();
-    let bytes = match std::fs::read(&path) {
+    let bytes = match sys::fs::read_whole(&path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Map::new(), None)),
         Err(error) => return Err(StateError::Io { path: shown, error }),

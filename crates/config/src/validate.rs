@@ -3,7 +3,7 @@
 
 use crate::layer::{Diagnostic, LayerOrigin, locate};
 use serde_json::{Map, Value};
-use wire::settings::{BrokenValue, KeyScope, KeyShape, SettingKey, Settings, SettingsSource};
+use wire::settings::{BrokenValue, KeyScope, KeyShape, SettingKey, Settings, SettingsSource, ValueProblem};
 
 pub(crate) fn drop_invalid(
     origin: &LayerOrigin,
@@ -56,7 +56,10 @@ impl SettingsCheck<'_> {
     fn object(&mut self, keys: &'static [SettingKey], raw: &Map<String, Value>) -> Map<String, Value> {
         let mut out = Map::new();
         for (name, value) in raw {
-            let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
+            let Some(key) = keys.iter().find(|key| key.name == name) else {
+                self.suggest(keys, name);
+                continue;
+            };
             if value.is_null() {
                 continue;
             }
@@ -67,6 +70,16 @@ impl SettingsCheck<'_> {
             self.path.pop();
         }
         out
+    }
+
+    /// Keys that nobody knows may belong to another program; one that is nearly ours is a slip of the finger.
+    fn suggest(&mut self, keys: &'static [SettingKey], name: &str) {
+        let is_near = |key: &&SettingKey| is_slip(name, key.name);
+        if let Some(meant) = keys.iter().find(is_near) {
+            self.path.push(name.to_owned());
+            self.complain(&format!("is not a known key; was {} meant? It is ignored", meant.name));
+            self.path.pop();
+        }
     }
 
     fn key(&mut self, key: &SettingKey, value: &Value) -> Option<Value> {
@@ -85,6 +98,17 @@ impl SettingsCheck<'_> {
     }
 
     fn value(&mut self, shape: &KeyShape, value: &Value, key: &SettingKey) -> Option<Value> {
+        // Lists and maps are asked about entry by entry.
+        if let (Some(check), false) = (key.check, matches!(shape, KeyShape::List(_) | KeyShape::Map(_))) {
+            match check(value) {
+                Some(ValueProblem::Ignored(problem)) if fits_loosely(shape, value) => {
+                    self.complain(problem);
+                    return None;
+                }
+                Some(ValueProblem::Kept(problem)) => self.complain(problem),
+                Some(ValueProblem::Ignored(_)) | None => {}
+            }
+        }
         match (shape, value) {
             (KeyShape::Bool, Value::Bool(_))
             | (KeyShape::Text, Value::String(_))
@@ -99,7 +123,7 @@ impl SettingsCheck<'_> {
             (KeyShape::Number { min, max }, Value::Number(n)) if n.as_f64().is_some_and(|n| *min <= n && n <= *max) => {
                 Some(value.clone())
             }
-            (KeyShape::List(item), Value::Array(entries)) => Some(self.list(item, entries)),
+            (KeyShape::List(item), Value::Array(entries)) => Some(self.list(item, entries, key)),
             // A single word where a list belongs is taken as meant, except where it would grant something.
             (KeyShape::List(KeyShape::Text), Value::String(_)) if key.takes_single_word() => {
                 Some(Value::Array(vec![value.clone()]))
@@ -113,9 +137,17 @@ impl SettingsCheck<'_> {
         }
     }
 
-    fn list(&mut self, item: &KeyShape, entries: &[Value]) -> Value {
+    fn list(&mut self, item: &KeyShape, entries: &[Value], key: &SettingKey) -> Value {
         let mut kept = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
+            match key.check.and_then(|check| check(entry)) {
+                Some(ValueProblem::Ignored(problem)) => {
+                    self.complain_at(Some(index), problem);
+                    continue;
+                }
+                Some(ValueProblem::Kept(problem)) => self.complain_at(Some(index), problem),
+                None => {}
+            }
             if matches!((item, entry), (KeyShape::Text, Value::String(_)) | (KeyShape::Any, _)) {
                 kept.push(entry.clone());
             } else {
@@ -144,6 +176,36 @@ impl SettingsCheck<'_> {
             }
         }
         Value::Object(kept)
+    }
+}
+
+/// Checks of a value speak only of values that have the shape; the others are told by it.
+fn fits_loosely(shape: &KeyShape, value: &Value) -> bool {
+    match shape {
+        KeyShape::Text => value.is_string(),
+        KeyShape::Any => true,
+        KeyShape::Bool
+        | KeyShape::TextOrOff
+        | KeyShape::OneOf(_)
+        | KeyShape::Integer { .. }
+        | KeyShape::Number { .. }
+        | KeyShape::List(_)
+        | KeyShape::Map(_)
+        | KeyShape::Object(_) => false,
+    }
+}
+
+/// One letter too many, too few or another one, two neighbours swapped, or other capitals.
+fn is_slip(typed: &str, known: &str) -> bool {
+    let (typed, known): (Vec<char>, Vec<char>) =
+        (typed.to_ascii_lowercase().chars().collect(), known.to_ascii_lowercase().chars().collect());
+    let head = typed.iter().zip(&known).take_while(|(a, b)| a == b).count();
+    let (typed, known) = (&typed[head..], &known[head..]);
+    let tail = typed.iter().rev().zip(known.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (typed, known) = (&typed[..typed.len() - tail], &known[..known.len() - tail]);
+    match (typed, known) {
+        ([a, b], [c, d]) => a == d && b == c,
+        (typed, known) => typed.len().max(known.len()) <= 1,
     }
 }
 

@@ -174,6 +174,9 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     }
     let typed = if prompt.verbatim { None } else { find_typed(&plain_text(&prompt.content), &session.io) };
     let Some(typed) = typed else {
+        if let Some(answer) = unknown_at_screen(session, &prompt).await {
+            return answer_unknown(session, &prompt, answer).await;
+        }
         Box::pin(turn::run(session, TurnOpener::Prompt(prompt))).await;
         return;
     };
@@ -189,7 +192,39 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     }
 }
 
-/// Runs a command as a turn without a request to the model.
+/// What a person at a screen is told who typed a command that nobody knows.
+async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<String> {
+    if !session.io.flags.has_screen || prompt.verbatim {
+        return None;
+    }
+    let text = plain_text(&prompt.content);
+    session.io.skills.refresh().await;
+    let is_skill = crate::skills::slash::parse_skills(&session.io.skills.skills(), &prompt.content).is_some();
+    if is_skill || session.io.mcp.keep_typed(&text).is_some() {
+        return None;
+    }
+    suggest::unknown_answer(&text, &session.io)
+}
+
+/// The model hears nothing of it, and nothing is recorded.
+async fn answer_unknown(session: &mut Session, prompt: &Prompt, answer: String) {
+    let mut turn = begin(session, "unknown", prompt).await;
+    session.announce().await;
+    let (session_id, uuid) = (session.io.host.session_id.clone(), sys::id::uuid());
+    let typed = plain_text(&prompt.content).trim().to_owned();
+    let (command, args) = typed.trim_start_matches('/').split_once(char::is_whitespace).unwrap_or((&typed[1..], ""));
+    let frame = AssistantMessage {
+        local_command_run: Some(LocalCommandRun { command: command.to_owned(), args: args.trim().to_owned() }),
+        local_command_source: Some(typed.clone()),
+        ..AssistantMessage::new(result::command_message(&answer), session_id, uuid, sys::clock::now_iso())
+    };
+    session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
+    turn.text = answer;
+    turn.command_failed = true;
+    result::conclude(session, turn, EndReason::Completed).await;
+}
+
+/// A turn that asks the model nothing.
 async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     let turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();

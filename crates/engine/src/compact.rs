@@ -117,7 +117,11 @@ async fn summarise(
     let mut policy = RetryPolicy::from_env(&io.env);
     let mut shrinks = 0;
     loop {
-        let client = io.provider.client().await?;
+        let client = tokio::select! {
+            biased;
+            () = token.cancelled() => return Err(CompactionError::Interrupted),
+            client = io.connect() => client?,
+        };
         let request = context.summary_request(&instruction, drop)?;
         let sent_at = Instant::now();
         let answered = tokio::select! {

@@ -41,6 +41,8 @@ pub(crate) struct ModelContext {
     /// The effort a skill asked for, for the rest of the turn.
     turn_effort: Option<String>,
     pub last_prompt: String,
+    /// What the last turn said.
+    pub last_answer: String,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
@@ -178,6 +180,7 @@ impl ModelContext {
             reminders: parts.reminders,
             turn_effort: None,
             last_prompt: String::new(),
+            last_answer: String::new(),
             max_turns: parts.limits.max_turns,
             max_budget_usd: parts.limits.max_budget_usd,
             output_retries: parts.limits.output_retries,

@@ -179,7 +179,24 @@ impl SessionControl {
         self.turn.clone()
     }
 
-    /// Marks the turn as ended, after its result was sent.
+    /// A wait between two turns begins: an interrupt from now on ends it.
+    pub(crate) fn begin_wait(&mut self) {
+        self.interrupted = false;
+        self.turn = self.scope.child_token();
+    }
+
+    /// The hooks of the start are done. An interrupt of theirs was meant for the prompt that waits behind them.
+    pub(crate) fn end_start(&mut self) {
+        self.running = false;
+        self.interrupts_first_turn = self.interrupted && self.queue.backlog() > 0;
+    }
+
+    /// The run ends when the turn that runs now is interrupted: no more prompts come, and none waits.
+    pub(crate) fn is_last_turn(&self) -> bool {
+        self.closed && self.queue.backlog() == 0
+    }
+
+    /// The turn's result is told.
     pub(crate) fn end_turn(&mut self) {
         self.running = false;
     }
@@ -242,6 +259,19 @@ impl SessionControl {
                 Some(response) = self.jobs.next() => self.send(response).await,
             }
         }
+    }
+
+    /// The same for a wait that an interrupt of the turn ends too: then, as when the process must stop, there is no output.
+    pub(crate) async fn until_interrupted<F: Future>(&mut self, wait: F) -> Option<F::Output> {
+        let turn = self.turn.clone();
+        let wait = async {
+            tokio::select! {
+                biased;
+                () = turn.cancelled() => None,
+                output = wait => Some(output),
+            }
+        };
+        self.during(wait).await.flatten()
     }
 
     fn close(&mut self) {

@@ -140,7 +140,9 @@ pub(crate) enum EndReason {
     Unrecorded,
     AbortedStreaming,
     AbortedTools,
-    /// A hook returned `continue: false` or refused the prompt.
+    /// The turn was over; the wait for what it left in the background was interrupted.
+    AbortedWait,
+    /// A hook said `continue: false`, or refused the prompt.
     HookStopped,
     /// A Stop hook returned `continue: false`.
     StopHookPrevented,
@@ -276,6 +278,11 @@ fn within_turn_limit(facts: &TurnFacts, next: NextAction) -> NextAction {
 }
 
 impl EndReason {
+    /// The user interrupted it.
+    pub(crate) fn is_interrupt(self) -> bool {
+        matches!(self, Self::AbortedStreaming | Self::AbortedTools | Self::AbortedWait)
+    }
+
     /// `terminal_reason` of the result.
     pub(crate) fn terminal(self) -> &'static str {
         match self {
@@ -290,7 +297,7 @@ impl EndReason {
             Self::RapidRefill => "rapid_refill_breaker",
             Self::MalformedCalls => "malformed_tool_use_exhausted",
             Self::AbortedStreaming => "aborted_streaming",
-            Self::AbortedTools => "aborted_tools",
+            Self::AbortedTools | Self::AbortedWait => "aborted_tools",
             Self::HookStopped => "hook_stopped",
             Self::StopHookPrevented => "stop_hook_prevented",
             Self::ToolDeferred => "tool_deferred",
@@ -315,9 +322,11 @@ impl EndReason {
             Self::MaxTurns => "error_max_turns",
             Self::Budget => "error_max_budget_usd",
             Self::StructuredRetries => "error_max_structured_output_retries",
-            Self::MalformedCalls | Self::Unrecorded | Self::AbortedStreaming | Self::AbortedTools => {
-                "error_during_execution"
-            }
+            Self::MalformedCalls
+            | Self::Unrecorded
+            | Self::AbortedStreaming
+            | Self::AbortedTools
+            | Self::AbortedWait => "error_during_execution",
         }
     }
 }

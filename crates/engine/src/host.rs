@@ -2,13 +2,18 @@
 //! forwarded here, marked with the agent.
 
 use crate::agents::output::AgentOutput;
-use crate::command::Event;
+use crate::command::{Event, ScreenEvent};
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use sys::sync::Mutex;
 use tokio::sync::mpsc;
 use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
-/// Sends messages with the session's id. Does nothing once the host is gone.
+/// Longer waits are explained.
+const SILENT_WAIT: Duration = Duration::from_secs(3);
+
+/// Sends messages that carry the session's id. Once the host is gone, sends do nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct HostSender {
     events: mpsc::Sender<Event>,
@@ -62,6 +67,18 @@ impl HostSender {
         if self.events.send(event).await.is_err() {
             tracing::debug!("the host is gone; its event was dropped");
         }
+    }
+
+    /// Runs `work`. When it takes long, a person at a terminal is told what is waited for.
+    pub(crate) async fn explain_wait<F: Future>(&self, text: impl FnOnce() -> String, work: F) -> F::Output {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            output = &mut work => return output,
+            () = tokio::time::sleep(SILENT_WAIT) => {}
+        }
+        self.event(Event::Aside(ScreenEvent::Waiting(text()))).await;
+        work.await
     }
 
     /// For threads outside the runtime.

@@ -61,6 +61,8 @@ pub use open::{awaits_call, open};
 pub use options::{
     ForkTarget, SessionChoice, SessionOptions, SettingSource, StartError, StartRequest, ThinkingOption, WorktreeChoice,
 };
+/// Text as a person must see it, for frontends that ask questions.
+pub use permission::escape_invisible;
 pub use provider::NOT_LOGGED_IN;
 /// The diff of two texts, for frontends that draw it.
 pub use tools::compare;

@@ -69,8 +69,8 @@ impl ProviderConnection {
         if let Some(client) = self.client.as_ref().filter(|_| !self.is_stale()) {
             return Ok(client.clone());
         }
-        self.made_at = Instant::now();
         let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
+        self.made_at = Instant::now();
         let timeouts = ModelTimeouts::from_env(&self.env, &endpoint);
         let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
         self.client = Some(client.clone());
@@ -112,7 +112,23 @@ impl ProviderConnection {
         matches!(self.credential, Ok(Credential::Helper { .. }))
     }
 
-    /// Which credential was refused, and how to get another.
+    /// The variable that the credential was read from.
+    pub(crate) fn credential_variable(&self) -> Option<&'static str> {
+        match &self.credential {
+            Ok(Credential::ApiKey(_)) => Some("ANTHROPIC_API_KEY"),
+            Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN"),
+            Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN"),
+            Ok(
+                Credential::Login { .. }
+                | Credential::StoredKey(_)
+                | Credential::OlderKey { .. }
+                | Credential::Helper { .. },
+            )
+            | Err(_) => None,
+        }
+    }
+
+    /// What the refused credential is, and how to get another.
     pub(crate) fn refused_advice(&self) -> &'static str {
         match &self.credential {
             Ok(Credential::ApiKey(_)) => "The key in ANTHROPIC_API_KEY was not accepted",

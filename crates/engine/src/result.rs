@@ -188,7 +188,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
         tracing::warn!(%error, "the turn is not on disk");
     }
     session.report_disk().await;
-    let stopped = if session.io.flags.ends_after_turn { tasks::stop_rest(&mut session.io).await } else { Vec::new() };
+    let stopped = if ends_run(session, reason) { tasks::stop_rest(&mut session.io).await } else { Vec::new() };
     let result = build(session, turn, reason, stopped);
     session.io.results += 1;
     session.io.host.send(SdkMessage::Result(Box::new(result))).await;
@@ -203,7 +203,13 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
     session.publish_view().await;
 }
 
-/// An agent's turn has no result message: its parent reads the returned `TurnEnd`.
+/// Nothing may go on behind the result of this turn. Who interrupts the last turn of a run wants its end.
+fn ends_run(session: &Session, reason: EndReason) -> bool {
+    let flags = &session.io.flags;
+    flags.ends_after_turn || (reason.is_interrupt() && session.control.is_last_turn() && !flags.has_screen)
+}
+
+/// An agent's turn has no result: whoever started it reads its end.
 async fn conclude_agent(session: &mut Session) {
     if let Err(error) = session.io.transcript.flush().await {
         tracing::warn!(%error, "the agent's turn is not on disk");
@@ -234,11 +240,13 @@ fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec
     let said = match (&structured_output, failed) {
         (_, Some(error)) => error.text.clone(),
         (Some(value), None) => value.get().to_owned(),
+        (None, None) if reason == EndReason::AbortedWait => turn.text.clone(),
         (None, None) => with_stopped(turn.text.clone(), &stopped),
     };
-    let result = is_success.then_some(said);
+    // The answer was finished before the interrupt.
+    let result = (is_success || reason == EndReason::AbortedWait).then_some(said);
     let mut errors = vec![explain(&turn, reason)];
-    errors.extend(stopped_notice(&stopped));
+    errors.extend(if reason.is_interrupt() { stopped_with_run(&stopped) } else { stopped_notice(&stopped) });
     let mut permission_denials = std::mem::take(&mut io.denials);
     permission_denials.extend(io.spawner.agents.take_denials());
     TurnResult {
@@ -296,15 +304,15 @@ fn with_stopped(text: String, stopped: &[StoppedTask]) -> String {
 }
 
 fn stopped_notice(stopped: &[StoppedTask]) -> Option<String> {
+    stopped_with_run(stopped)
+        .map(|words| format!("{words} CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS sets how long a run waits."))
+}
+
+fn stopped_with_run(stopped: &[StoppedTask]) -> Option<String> {
     let named: Vec<String> =
         stopped.iter().map(|task| format!("\"{}\" ({})", task.description, task.task_id)).collect();
-    (!named.is_empty()).then(|| {
-        format!(
-            "Stopped because the run ended while it was still going: {}. CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS sets how \
-             long a run waits.",
-            named.join(", ")
-        )
-    })
+    (!named.is_empty())
+        .then(|| format!("Stopped because the run ended while it was still going: {}.", named.join(", ")))
 }
 
 fn explain(turn: &TurnState, reason: EndReason) -> String {
@@ -318,6 +326,7 @@ fn explain(turn: &TurnState, reason: EndReason) -> String {
         }
         EndReason::MalformedCalls => "The model sent unreadable tool calls several times in a row".into(),
         EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
+        EndReason::AbortedWait => "Interrupted by the user while work in the background was waited for".into(),
         EndReason::Completed
         | EndReason::HookStopped
         | EndReason::StopHookPrevented

@@ -21,6 +21,7 @@ use crate::housekeeping;
 use crate::ledger::Ledger;
 use crate::permission_prompt::PermissionChannel;
 use crate::prompts;
+use crate::provider::ProviderConnectionError;
 use crate::result;
 use crate::side_requests::SideClient;
 use crate::skills::slash::{self, SkillRequest};
@@ -279,10 +280,12 @@ impl Session {
                     None => Some(state.tasks.next_event(None).await),
                 }
             };
-            match self.control.during(next).await {
+            self.control.begin_wait();
+            match self.control.until_interrupted(next).await {
                 Some(Some(event)) => self.handle_task_event(event).await,
                 Some(None) => return self.run_last_turn().await,
-                None => return,
+                None if self.control.is_shut_down() || self.io.flags.has_screen => return,
+                None => return turn::conclude_wait(self).await,
             }
         }
     }
@@ -674,8 +677,22 @@ impl Session {
     }
 }
 
+impl Session {
+    /// A client with a credential. `None` when the turn is interrupted or the process must stop.
+    pub(crate) async fn connect(&mut self) -> Option<Result<model::ModelClient, ProviderConnectionError>> {
+        let Self { control, io, .. } = self;
+        control.until_interrupted(io.connect()).await
+    }
+}
+
 impl SessionIo {
-    /// Sends `idle`, `running` or `requires_action` to hosts that asked for it.
+    /// A client with a credential. The helper that prints one may take its time.
+    pub(crate) async fn connect(&mut self) -> Result<model::ModelClient, ProviderConnectionError> {
+        let waiting = || "Waiting for your apiKeyHelper to print a key. Ctrl+C ends the run.".to_owned();
+        self.host.explain_wait(waiting, self.provider.client()).await
+    }
+
+    /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
     pub(crate) async fn send_state(&self, state: &'static str) {
         if let Some(frames) = self.flags.session_state {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };

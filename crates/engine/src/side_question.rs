@@ -4,7 +4,6 @@
 
 use crate::control::RequestRefusal;
 use crate::prompts;
-use crate::provider::ProviderConnectionError;
 use crate::session::Session;
 use crate::side_requests::SideClient;
 use model::{Message, ModelClient, ModelRequest};
@@ -12,7 +11,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A side question with its request.
+const TAKEN_BACK: &str = "The question was taken back.";
+
+/// A question that is ready to be asked.
 pub(crate) struct SideQuestionRequest {
     pub side: Arc<SideClient>,
     pub client: ModelClient,
@@ -39,12 +40,11 @@ pub(crate) fn beside_turn(side: &Arc<SideClient>, question: &str) -> Option<Side
 }
 
 impl Session {
-    /// Between turns: uses the whole conversation.
-    pub(crate) async fn side_question(&mut self, question: &str) -> Result<SideQuestionRequest, String> {
+    /// With everything that was said.
+    fn side_question(&mut self, client: ModelClient, question: &str) -> Result<SideQuestionRequest, String> {
         if self.is_over_budget() {
             return Err("The budget of this session is used up.".into());
         }
-        let client = self.io.provider.client().await.map_err(|error: ProviderConnectionError| error.to_string())?;
         let request = self.context.summary_request(&prompts::side_question(question), 0);
         let request = request.map_err(|error| error.to_string())?;
         Ok(SideQuestionRequest { side: Arc::clone(&self.io.side), client, request })
@@ -52,7 +52,10 @@ impl Session {
 
     /// Answers a side question of the host between two turns.
     pub(crate) async fn start_side_question(&mut self, request_id: String, question: &str) {
-        let asked = self.side_question(question).await;
+        let Self { control, io, .. } = self;
+        let Some(connected) = control.during(io.connect()).await else { return };
+        let connected = connected.map_err(|error| error.to_string());
+        let asked = connected.and_then(|client| self.side_question(client, question));
         self.control.start_reply(request_id, async move {
             match asked {
                 Ok(asked) => asked.reply().await,
@@ -70,14 +73,18 @@ impl Session {
         if question.is_empty() {
             return Some(Err("Which question? Usage: /btw <question>".into()));
         }
-        let asked = match self.side_question(question).await {
+        let Some(connected) = self.connect().await else {
+            return (!self.control.is_shut_down()).then(|| Err(TAKEN_BACK.to_owned()));
+        };
+        let connected = connected.map_err(|error| error.to_string());
+        let asked = match connected.and_then(|client| self.side_question(client, question)) {
             Ok(asked) => asked,
             Err(why) => return Some(Err(why)),
         };
         let token = token.clone();
         let answered = async move {
             tokio::select! {
-                () = token.cancelled() => Err("The question was taken back.".to_owned()),
+                () = token.cancelled() => Err(TAKEN_BACK.to_owned()),
                 answer = asked.answer() => answer,
             }
         };

@@ -48,7 +48,14 @@ pub(crate) async fn run(
     io: &mut SessionIo,
     turn: &mut TurnState,
 ) -> Result<PhaseResult, StoreError> {
-    let client = match io.provider.client().await {
+    let token = turn.token.clone();
+    let connected = tokio::select! {
+        biased;
+        // As a request that was interrupted before its answer.
+        () = token.cancelled() => return Ok(PhaseResult::Prompt),
+        connected = io.connect() => connected,
+    };
+    let client = match connected {
         Ok(client) => client,
         Err(error) => return Ok(no_credential(turn, &error)),
     };

@@ -401,16 +401,25 @@ async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -
     if let Err(error) = close_open_calls(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
     }
-    let interrupted = matches!(reason, EndReason::AbortedStreaming | EndReason::AbortedTools);
-    if interrupted && session.io.host.agent_id().is_none() && !session.control.keeps_agents_on_interrupt() {
+    if reason.is_interrupt() && session.io.host.agent_id().is_none() && !session.control.keeps_agents_on_interrupt() {
         session.io.spawner.agents.stop_all_for_user().await;
     }
+    session.context.last_answer.clone_from(&turn.text);
     let (text, error) = (turn.text.clone(), turn.error.as_ref().map(|error| error.text.clone()));
     result::conclude(session, turn, reason).await;
     TurnEnd { reason: Some(reason), text, error }
 }
 
-/// Answers open calls and writes the closing lines of an interrupted or failed turn.
+/// An interrupt ended the wait for background work: its result repeats the answer and names what was stopped.
+pub(crate) async fn conclude_wait(session: &mut Session) {
+    let mut turn = TurnState::new(session, None);
+    turn.text = std::mem::take(&mut session.context.last_answer);
+    session.io.ledger.start_turn();
+    session.io.denials.clear();
+    result::conclude(session, turn, EndReason::AbortedWait).await;
+}
+
+/// Answers what is still open and writes the closing lines of an interrupted or failed turn.
 async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: EndReason) -> Result<(), StoreError> {
     match reason {
         EndReason::AbortedStreaming => {
@@ -447,6 +456,7 @@ async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: E
             session.io.transcript.attachment(line).map(drop)
         }
         EndReason::Completed
+        | EndReason::AbortedWait
         | EndReason::HookStopped
         | EndReason::StopHookPrevented
         | EndReason::ToolDeferred

@@ -112,6 +112,7 @@ impl EventPrinter {
             Event::Response(response) => return self.print_control(codec::response_line(&response), batch),
             Event::Mirror(line) => return self.print_control(Ok(line), batch),
             Event::Aside(ScreenEvent::Waiting(text)) => {
+                self.turns.wait();
                 if std::io::stderr().is_terminal() {
                     print_to_stderr(&text);
                 }
@@ -209,12 +210,18 @@ impl EventPrinter {
         let Some(mut result) = self.last.take() else { return String::new() };
         // There is no earlier result in these formats.
         result.model_usage_since_last_result = None;
+        let interrupted = is_interrupted(&result);
         let mut out = String::new();
         match self.output {
             OutputFormat::StreamJson => {}
             OutputFormat::Json => push_line(&mut out, &render(&SdkMessage::Result(result)).unwrap_or_default()),
             OutputFormat::JsonArray => push_line(&mut out, &format!("[{}]", self.lines.join(","))),
-            OutputFormat::Text => push_line(&mut out, &text_of(&result, &self.partial)),
+            OutputFormat::Text => {
+                push_line(&mut out, &text_of(&result, &self.partial));
+                if let Some(errors) = result.errors.filter(|_| !self.partial.text.trim().is_empty() && interrupted) {
+                    print_to_stderr(&format!("{}.", errors.join(". ").trim_end_matches('.')));
+                }
+            }
         }
         out
     }
@@ -280,7 +287,9 @@ fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
         (None, Some(errors)) if !errors.is_empty() => format!("Error: {}", errors.join("\n")),
         (None, _) => format!("Error: the turn ended early ({})", result.subtype),
     };
-    let interrupted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
+    // Servers wrote parts of it.
+    let reason = reason.split('\n').map(engine::escape_invisible).collect::<Vec<_>>().join("\n");
+    let interrupted = is_interrupted(result);
     match partial.text.trim() {
         "" => reason,
         text if interrupted => text.to_owned(),
@@ -288,7 +297,11 @@ fn text_of(result: &TurnResult, partial: &PartialReply) -> String {
     }
 }
 
-/// Text of the newest main-thread message, printed when its turn fails. The next message replaces it.
+fn is_interrupted(result: &TurnResult) -> bool {
+    result.terminal_reason.is_some_and(|reason| reason.starts_with("aborted"))
+}
+
+/// Text of the message under way: what is still worth printing when its turn dies. A new message replaces it.
 #[derive(Debug, Default)]
 struct PartialReply {
     id: String,
@@ -297,7 +310,10 @@ struct PartialReply {
 
 impl PartialReply {
     fn add_message(&mut self, assistant: &AssistantMessage) {
-        if assistant.is_api_error_message || assistant.error.is_some() || assistant.parent_tool_use_id.is_some() {
+        let is_answer = !assistant.is_api_error_message && assistant.error.is_none();
+        // What a command said is the result itself.
+        let is_command = assistant.local_command_source.is_some();
+        if !is_answer || is_command || assistant.parent_tool_use_id.is_some() {
             return;
         }
         let fields: MessageFields<'_> = serde_json::from_str(assistant.message.get()).unwrap_or_default();

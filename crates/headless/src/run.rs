@@ -100,7 +100,10 @@ pub async fn run(job: HeadlessJob) -> u8 {
         }
     }
     let is_stream = job.output == OutputFormat::StreamJson;
-    RunWatcher { commands, turns, signals, interrupted: false, is_stream }.until_done(printing, failed).await
+    let is_one_turn = matches!(job.input, RunInput::Text { .. });
+    RunWatcher { commands, turns, signals, interrupted: false, is_stream, is_one_turn }
+        .until_done(printing, failed)
+        .await
 }
 
 /// The prompt to submit before frames are read. The error is a message ready to print.
@@ -146,6 +149,8 @@ struct RunWatcher {
     interrupted: bool,
     /// Output is stream-json; the run stops when nobody reads stdout any more.
     is_stream: bool,
+    /// The session is never idle: it works on the one prompt, waits for what that left behind, or puts itself away.
+    is_one_turn: bool,
 }
 
 impl RunWatcher {
@@ -156,7 +161,8 @@ impl RunWatcher {
             tokio::select! {
                 ended = &mut printing => return self.exit_code(ended.unwrap_or_default()),
                 caught = self.signals.next() => {
-                    if caught == Signal::Interrupt && !self.interrupted && self.turns.is_busy() {
+                    let can_interrupt = self.is_one_turn || self.turns.is_interruptible();
+                    if caught == Signal::Interrupt && !self.interrupted && can_interrupt {
                         self.interrupted = true;
                         self.commands.send(Command::Interrupt).await.ok();
                         continue;

@@ -8,6 +8,8 @@ pub(crate) struct TurnCounter {
     submitted: AtomicU64,
     finished: AtomicU64,
     opened: AtomicBool,
+    /// No turn runs, but work in the background is waited for.
+    waiting: AtomicBool,
     muted: AtomicBool,
 }
 
@@ -29,6 +31,15 @@ impl TurnCounter {
     pub(crate) fn finish(&self) {
         self.opened.store(false, Ordering::Relaxed);
         self.finished.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wait(&self) {
+        self.waiting.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an interrupt has something to end.
+    pub(crate) fn is_interruptible(&self) -> bool {
+        self.is_busy() || self.waiting.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_busy(&self) -> bool {

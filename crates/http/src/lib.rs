@@ -97,6 +97,7 @@ impl Http {
     async fn exchange(&self, request: HttpRequest, purpose: RequestPurpose) -> Result<HttpResponse, HttpError> {
         let url = parse(&request.url)?;
         let origin = origin(&url);
+        let proxy = self.clients.proxy_of(&url);
         let timeout = request.timeout;
         let exchange = async {
             let client = match purpose {
@@ -116,7 +117,13 @@ impl Http {
             if !request.body.is_empty() {
                 builder = builder.body(body::from_parts(request.body));
             }
-            builder.send().await.map_err(|source| error::classify(&source, &origin))
+            builder.send().await.map_err(|source| match &proxy {
+                // Only the proxy was spoken to.
+                Some(proxy) if source.is_connect() => {
+                    error::classify(&source, &format!("the proxy {proxy}, on the way to {origin}"))
+                }
+                Some(_) | None => error::classify(&source, &origin),
+            })
         };
         match tokio::time::timeout(timeout, exchange).await {
             Ok(result) => Ok(HttpResponse { inner: result?, origin }),

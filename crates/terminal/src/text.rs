@@ -53,7 +53,37 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Skips the rest of an escape sequence, so that its letters do not appear as text.
+/// Spells out what would hide or reorder text: controls, invisible characters and direction overrides. Tabs and line breaks stay,
+/// and so does what only joins or colours emoji.
+pub fn reveal(text: &str) -> String {
+    if text.chars().all(|c| matches!(c, ' '..='~' | '\t' | '\n')) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let joins = match c {
+            '\u{200d}' => is_symbol(before) && rest.peek().copied().is_some_and(is_symbol),
+            '\u{fe0e}' | '\u{fe0f}' => is_symbol(before),
+            _ => matches!(c, '\t' | '\n'),
+        };
+        if joins {
+            out.push(c);
+        } else {
+            out.push_str(&engine::escape_invisible(c.encode_utf8(&mut [0; 4])));
+        }
+        before = if matches!(c, '\u{fe0f}') { before } else { c };
+    }
+    out
+}
+
+/// Emoji and signs that may be shown as one.
+fn is_symbol(c: char) -> bool {
+    matches!(c, '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}' | '©' | '®')
+}
+
+/// Drops the rest of an escape sequence, so that its letters do not show up as text.
 fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match rest.peek() {
         Some('[') => {

@@ -316,7 +316,9 @@ pub struct App {
     chord: Vec<KeyPress>,
     first_press: Option<(DoublePress, Duration)>,
     hint: Option<(String, Duration)>,
-    /// When the last key was typed.
+    /// When the list of servers on the screen is asked for again.
+    servers_due: Option<Duration>,
+    /// When a key last went into the editor.
     typed_at: Duration,
     /// The permission mode last chosen by key, and until when the next press continues from it.
     pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
@@ -371,6 +373,7 @@ impl App {
             chord: Vec::new(),
             first_press: None,
             hint: None,
+            servers_due: None,
             typed_at: Duration::ZERO,
             pending_mode: None,
             finished: Vec::new(),
@@ -424,6 +427,7 @@ impl App {
         }
         self.request_status();
         self.request_agent_rows();
+        self.refresh_servers();
         self.alert_when_due();
         std::mem::take(&mut self.effects)
     }
@@ -448,7 +452,7 @@ impl App {
             self.first_press.map(|(_, until)| until),
             self.questions_expire_at(),
         ];
-        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), self.servers_due];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 

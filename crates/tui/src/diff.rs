@@ -37,7 +37,7 @@ pub type DiffRowHunk = Vec<DiffRow>;
 pub fn diff_texts(old: &str, new: &str, first_line: usize) -> Vec<DiffRowHunk> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let row = |sign, lines: &[&str], at: usize| {
-        let text = lines[at].trim_end_matches(['\n', '\r']).to_owned();
+        let text = text::reveal(lines[at].trim_end_matches('\n').trim_end_matches('\r'));
         DiffRow { sign, number: at + first_line, text, marks: Vec::new() }
     };
     let ops = compare(&old, &new, Some(Instant::now() + DEADLINE));

@@ -1,6 +1,7 @@
 //! Raw JSON fragments: serialised once, then passed along byte for byte.
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Compact JSON text of `value` with U+2028/U+2029 escaped, so that line-oriented readers never split it.
@@ -20,6 +21,30 @@ pub fn compact(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
     let squeezed = strip_whitespace(checked.get());
     // Most servers send compact JSON: unchanged text need not be checked again.
     if squeezed == checked.get() { Ok(checked.to_owned()) } else { RawValue::from_string(squeezed) }
+}
+
+/// Whether both fragments say the same: escapes, white space and the order of keys do not count, nor whether a whole number is
+/// written with a fraction.
+pub fn is_same_value(one: &RawValue, other: &RawValue) -> bool {
+    let read = |raw: &RawValue| serde_json::from_str::<Value>(raw.get());
+    match (read(one), read(other)) {
+        (Ok(one), Ok(other)) => is_equal(&one, &other),
+        (Err(_), _) | (_, Err(_)) => one.get() == other.get(),
+    }
+}
+
+fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| is_equal(value, other)))
+        }
+        (one, other) => one == other,
+    }
 }
 
 fn escape_separators(text: String) -> String {

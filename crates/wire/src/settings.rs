@@ -1,6 +1,7 @@
 //! Settings files. Every key is declared once, in `settings/keys.rs`: its type, its meaning, which files may set it,
 //! how layers are merged. Unknown keys are kept separately and reported; they are not an error.
 
+mod checks;
 mod keys;
 mod sandbox;
 mod schema;
@@ -9,7 +10,9 @@ mod shape;
 pub use keys::{AttributionSettings, HOOK_EVENTS, PermissionSettings, Settings, WorktreeSettings};
 pub use sandbox::{SandboxCredentials, SandboxFilesystem, SandboxNetwork, SandboxSettings};
 pub use schema::schema;
-pub use shape::{BrokenValue, HasShape, KeyScope, KeyShape, MergeRule, SettingKey, TextOrOff, TrustGate};
+pub use shape::{
+    BrokenValue, HasShape, KeyScope, KeyShape, MergeRule, SettingKey, TextOrOff, TrustGate, ValueCheck, ValueProblem,
+};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -42,6 +42,26 @@ pub(super) fn hooks(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>
     }
 }
 
+/// Programs that settings name beside hooks.
+pub(super) fn helpers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let settings = &scene.loaded.settings;
+    let line = |declared: &Option<serde_json::Value>| {
+        declared.as_ref().and_then(|line| line.get("command")?.as_str().map(str::to_owned))
+    };
+    for (key, command) in [
+        ("apiKeyHelper", settings.api_key_helper.clone()),
+        ("statusLine", line(&settings.status_line)),
+        ("subagentStatusLine", line(&settings.subagent_status_line)),
+    ] {
+        let Some(missing) = command.and_then(|command| missing_in_line(first_words(&command, scene), true, scene))
+        else {
+            continue;
+        };
+        let fix = format!("put the program of {key} in its place, or correct the setting {key}");
+        findings.push(bad("settings", format!("{key}: {missing}"), fix));
+    }
+}
+
 pub(super) fn servers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let request = McpQuery {
         cwd: scene.cwd,
@@ -113,9 +133,14 @@ fn missing_program(command: &CommandHandler, scene: &DoctorContext<'_>) -> Optio
         Some(args) => std::iter::once(&command.command).chain(args).map(|word| expand(word, scene)).collect(),
         None => first_words(&command.command, scene),
     };
+    missing_in_line(words, command.args.is_none(), scene)
+}
+
+/// `for_shell`: words of the shell itself are programs too.
+fn missing_in_line(words: Vec<Option<String>>, for_shell: bool, scene: &DoctorContext<'_>) -> Option<String> {
     let mut words = words.into_iter();
     let program = words.next()??;
-    let is_shell_word = command.args.is_none() && SHELL_WORDS.contains(&program.as_str());
+    let is_shell_word = for_shell && SHELL_WORDS.contains(&program.as_str());
     if !is_shell_word && resolve(&program, scene.cwd, &scene.loaded.env).is_none() {
         return Some(format!("there is no program {program:?}"));
     }

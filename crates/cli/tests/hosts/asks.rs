@@ -348,3 +348,23 @@ fn the_reason_of_a_hook_reaches_the_host() {
     answer(&mut running, &question, &json!({"behavior": "allow"}));
     assert_eq!(running.wait_for("result")["permission_denials"], json!([]));
 }
+
+#[test]
+fn an_answer_that_repeats_the_input_in_another_spelling_changes_nothing() {
+    // [F-B2] [SDK-100]
+    let input = r#"{"file_path":"note.txt", "content":"caf\u00e9\n"}"#;
+    let call = ScriptedBlock::Tool { id: None, name: "Write".into(), input: input.into() };
+    let server = ModelServer::script([ScriptedReply::message(vec![call]), ScriptedReply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &[]);
+    let question = running.wait_for("control_request");
+    let id = &question["request_id"];
+    // Another order of keys, another spelling of the letter.
+    running.send(&format!(
+        r#"{{"type":"control_response","response":{{"subtype":"success","request_id":{id},"response":{{"behavior":"allow","updatedInput":{{"content":"café\n","file_path":"note.txt"}}}}}}}}"#
+    ));
+    running.wait_for("result");
+    assert_eq!(sandbox.read("note.txt"), "café\n");
+    let told = last_result(&server).to_string();
+    assert!(!told.contains("changed your proposal"), "{told}");
+}

@@ -191,3 +191,154 @@ fn bad_rules_on_the_command_line_are_told() {
     let done = sandbox.gimlet(&["-p", "hi", "--allowedTools", "Bash()"]).run().expect_code(0);
     assert!(done.stderr.contains("the permission rule Bash(): its parentheses are empty"), "{}", done.stderr);
 }
+
+// [F-B3]
+#[test]
+fn a_denied_server_stays_out_also_when_the_entry_is_a_bare_name() {
+    let server = ModelServer::script([ScriptedReply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write_config("settings.json", "{\n \"deniedMcpServers\": [\n  \"x\",\n  {\"serverNam\": \"y\"}\n ]\n}");
+    let config = json!({"mcpServers": {"x": crate::common::mcp::server(&[])}}).to_string();
+    let done = sandbox.gimlet(&["-p", "go", "--mcp-config", &config]).run().expect_code(0);
+    let offered = server.request(0).tool_names();
+    assert!(!offered.iter().any(|name| name.starts_with("mcp__x")), "{offered:?}");
+    assert!(done.stderr.contains("settings.json:3: deniedMcpServers[0] must be an object"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("settings.json:4: deniedMcpServers[1] must be an object with serverName"),
+        "{}",
+        done.stderr
+    );
+}
+
+// [F-B3]
+#[test]
+fn values_inside_free_shapes_are_checked_with_file_and_line() {
+    for (settings, said) in [
+        (r#""statusLine": 5"#, "statusLine must be an object like"),
+        (r#""statusLine": {"type": "command"}"#, "statusLine must be an object like"),
+        (r#""statusLine": {"type": "foo", "command": "x"}"#, "statusLine must be an object like"),
+        (r#""statusLine": {"type": "command", "command": 5}"#, "statusLine must be an object like"),
+        (r#""subagentStatusLine": "x""#, "subagentStatusLine must be an object like"),
+        (r#""spinnerVerbs": 5"#, "spinnerVerbs must be an object with verbs"),
+        (r#""allowedMcpServers": [5]"#, "allowedMcpServers[0] must be an object with serverName"),
+        (r#""skillOverrides": {"x": "foo"}"#, "skillOverrides.x must be one of on,"),
+        (r#""sandbox": {"credentials": {"files": [5]}}"#, "sandbox.credentials.files[0] must be an object like"),
+        (
+            r#""sandbox": {"credentials": {"files": [{"path": "/x", "mode": "zzz"}]}}"#,
+            "sandbox.credentials.files[0] has a mode that is neither deny nor mask",
+        ),
+        (r#""sandbox": {"credentials": {"envVars": ["X"]}}"#, "sandbox.credentials.envVars[0] must be an object like"),
+        (r#""model": "  ""#, "model must name a model"),
+        (r#""permissions": {"alow": ["Bash"]}"#, "permissions.alow is not a known key; was allow meant?"),
+    ] {
+        let server = ModelServer::script([ScriptedReply::text("done")]);
+        let sandbox = Sandbox::with_server(EXE, &server);
+        sandbox.write_config("settings.json", format!("{{\n {settings}\n}}"));
+        let done = sandbox.gimlet(&["-p", "go"]).run().expect_code(0);
+        let said = format!("settings.json:2: {said}");
+        assert!(done.stderr.contains(&said), "{settings}: {}", done.stderr);
+        assert_ne!(server.request(0).model().trim(), "", "{settings}");
+        let doctor = sandbox.gimlet(&["doctor"]).run().expect_code(1);
+        assert!(doctor.stdout.contains(&said), "{settings}: {}", doctor.stdout);
+    }
+}
+
+// [F-C8]
+#[test]
+fn doctor_names_what_runs_would_stumble_over() {
+    for (settings, variable, said) in [
+        ("{}", ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/?key=x"), "has a query or a fragment"),
+        ("{}", ("HTTPS_PROXY", "nonsense:::x"), "HTTPS_PROXY is not a usable proxy URL"),
+        (r#"{"apiKeyHelper": "/no/such/helper"}"#, ("X", "y"), "apiKeyHelper: there is no program \"/no/such/helper\""),
+        (r#"{"agent": "nobody"}"#, ("X", "y"), "the setting agent names \"nobody\""),
+        (
+            r#"{"permissions": {"additionalDirectories": ["/no/such/dir"]}}"#,
+            ("X", "y"),
+            "/no/such/dir, which is no directory",
+        ),
+        (
+            r#"{"statusLine": {"type": "command", "command": "/no/such/line"}}"#,
+            ("X", "y"),
+            "statusLine: there is no program",
+        ),
+    ] {
+        let mut sandbox = Sandbox::new(EXE);
+        sandbox.set("ANTHROPIC_API_KEY", "sk-ant-test");
+        sandbox.write_config("settings.json", settings);
+        sandbox.set(variable.0, variable.1);
+        let doctor = sandbox.gimlet(&["doctor"]).run().expect_code(1);
+        assert!(doctor.stdout.contains(said), "{settings} {variable:?}: {}", doctor.stdout);
+    }
+}
+
+// [F-C7]
+#[test]
+fn a_refused_connection_behind_a_proxy_names_the_proxy() {
+    let server = ModelServer::script([]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("HTTP_PROXY", "http://127.0.0.1:1");
+    sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
+    let done = sandbox.gimlet(&["-p", "go"]).run().expect_code(1);
+    assert!(done.stdout.contains("the proxy http://127.0.0.1:1"), "{}", done.stdout);
+}
+
+// [F-C7]
+#[test]
+fn a_page_in_place_of_an_error_is_not_blamed_on_the_model() {
+    let page =
+        ScriptedReply::status(404).header("Via", "1.1 corp-proxy").body("text/html", "<html><h1>nope</h1></html>");
+    let server = ModelServer::script([page.clone(), page]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
+    let done = sandbox.gimlet(&["-p", "go"]).run().expect_code(1);
+    assert!(done.stdout.contains("came through 1.1 corp-proxy"), "{}", done.stdout);
+    assert!(!done.stdout.contains("may not exist"), "{}", done.stdout);
+}
+
+// [F-C7]
+#[test]
+fn words_of_a_server_cannot_steer_the_terminal() {
+    let server = ModelServer::script([ScriptedReply::error(400, "invalid_request_error", "bad \u{1b}[31mred\u{7}")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let done = sandbox.gimlet(&["-p", "go"]).run().expect_code(1);
+    assert!(!done.stdout.contains('\u{1b}') && done.stdout.contains("\\u{1b}[31mred"), "{}", done.stdout);
+}
+
+// [F-B4]
+#[test]
+fn the_error_of_a_command_is_printed_once() {
+    let sandbox = Sandbox::new(EXE);
+    let done = sandbox.gimlet(&["-p", "/rename"]).run().expect_code(1);
+    assert_eq!(done.stdout.trim_end().lines().count(), 1, "{}", done.stdout);
+}
+
+// [F-C9]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the shell makes the pipes")]
+fn settings_and_servers_come_from_pipes_of_the_shell() {
+    let server = ModelServer::script([ScriptedReply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let line = r#""$0" -p go --settings <(echo '{"model":"from-a-pipe"}') --mcp-config <(echo '{"mcpServers":{}}')"#;
+    let plain = sandbox.gimlet::<&str>(&[]).command();
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", line, EXE]).env_clear().current_dir(sandbox.project()).stdin(std::process::Stdio::null());
+    shell.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = shell.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(server.request(0).model(), "from-a-pipe");
+}
+
+// [F-C10]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "there is no other way to make a pipe here")]
+fn a_fifo_in_the_place_of_the_state_file_hangs_nothing() {
+    let server = ModelServer::script([ScriptedReply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let state = sandbox.config_dir().join(".claude.json");
+    std::fs::remove_file(&state).ok();
+    assert!(std::process::Command::new("mkfifo").arg(&state).status().unwrap().success());
+    let doctor = sandbox.gimlet(&["doctor"]).run().expect_code(1);
+    assert!(doctor.stdout.contains("is not a regular file"), "{}", doctor.stdout);
+    let done = sandbox.gimlet(&["-p", "go"]).run();
+    assert!(done.stderr.contains("is not a regular file") || done.code() == 0, "{done:?}");
+}

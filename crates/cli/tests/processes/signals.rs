@@ -62,6 +62,8 @@ fn sigint_in_text_mode_prints_what_there_is() {
     running.interrupt();
     let done = running.finish().expect_code(1);
     assert!(done.stdout == "so far\n" || done.stdout.starts_with("Error:"), "{done:?}");
+    let told = format!("{}{}", done.stdout, done.stderr);
+    assert!(told.contains("Interrupted by the user"), "{done:?}");
 }
 
 #[test]
@@ -138,6 +140,108 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(registry_is_empty(&sandbox));
+}
+
+/// A run whose answer is finished and whose command still goes on in the background.
+fn waiting(server: &ModelServer, sandbox: &Sandbox, args: &[&str]) -> RunningGimlet {
+    let args = [&["-p", "hi", "--allowedTools", "Bash"], args].concat();
+    let running = sandbox.gimlet(&args).spawn();
+    server.wait_for_requests(2);
+    let told = || sandbox.transcript_paths().first().and_then(|path| std::fs::read_to_string(path).ok());
+    wait_until(|| told()?.contains("cost-state").then_some(()));
+    running
+}
+
+fn background() -> ModelServer {
+    let call = json!({"command": "sleep 300", "run_in_background": true, "description": "Sleep long"});
+    ModelServer::script([ScriptedReply::tool("Bash", call), ScriptedReply::text("the answer")])
+}
+
+#[test]
+fn sigint_while_background_work_is_waited_for_keeps_the_answer() {
+    // [F-B2]
+    let server = background();
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let running = waiting(&server, &sandbox, &[]);
+    running.interrupt();
+    let done = running.finish().expect_code(1);
+    assert_eq!(done.stdout, "the answer\n");
+    assert!(done.stderr.contains("Interrupted by the user") && done.stderr.contains("\"Sleep long\""), "{done:?}");
+
+    for format in [&["--output-format", "json"][..], &STREAM] {
+        let server = background();
+        let sandbox = Sandbox::with_server(GIMLET, &server);
+        let running = waiting(&server, &sandbox, format);
+        running.interrupt();
+        let done = running.finish().expect_code(1);
+        let result = serde_json::from_str::<serde_json::Value>(done.stdout.lines().last().unwrap()).unwrap();
+        assert_eq!((&result["is_error"], &result["result"]), (&json!(true), &json!("the answer")), "{result}");
+        assert_eq!(result["background_tasks_stopped"][0]["description"], "Sleep long", "{result}");
+        assert!(result["errors"].to_string().contains("Sleep long"), "{result}");
+    }
+}
+
+#[test]
+fn sigint_of_the_last_turn_ends_the_run_with_its_background_work() {
+    // [F-B2]
+    let call = json!({"command": "sleep 300", "run_in_background": true, "description": "Sleep long"});
+    let server = ModelServer::script([ScriptedReply::tool("Bash", call), ScriptedReply::hang()]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let args = [&["-p", "hi", "--allowedTools", "Bash"], &STREAM[..]].concat();
+    let running = sandbox.gimlet(&args).spawn();
+    server.wait_for_requests(2);
+    running.interrupt();
+    let done = running.finish().expect_code(1);
+    let result = done.result();
+    assert_eq!(result["background_tasks_stopped"][0]["description"], "Sleep long", "{result}");
+    assert_eq!(server.requests().len(), 2, "nothing is asked behind the interrupt");
+}
+
+#[test]
+fn sigint_ends_waits_before_the_request() {
+    // [F-B2]
+    let hang = json!({"mcpServers": {"slow": crate::common::mcp::server(&["hang"])}}).to_string();
+    let helper = json!({"apiKeyHelper": "echo $$ > started; exec sleep 300"}).to_string();
+    for args in [["--mcp-config", hang.as_str()], ["--settings", helper.as_str()]] {
+        let server = ModelServer::script([ScriptedReply::text("never")]);
+        let mut sandbox = Sandbox::with_server(GIMLET, &server);
+        if args[0] == "--settings" {
+            sandbox.unset("ANTHROPIC_API_KEY");
+        }
+        let running = sandbox.gimlet(&[&["-p", "hi"], &args[..], &STREAM].concat()).spawn();
+        wait_until(|| is_waiting(&running, &sandbox).then_some(()));
+        let sent = Instant::now();
+        running.interrupt();
+        let done = running.finish().expect_code(1);
+        assert!(sent.elapsed() < Duration::from_secs(4), "{:?}: {:?}", args[0], sent.elapsed());
+        assert_eq!(done.result()["terminal_reason"], "aborted_streaming", "{done:?}");
+        assert!(server.requests().is_empty());
+    }
+}
+
+/// The helper runs, or the server does.
+fn is_waiting(running: &RunningGimlet, sandbox: &Sandbox) -> bool {
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    let is_server = |pid: &str| {
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("mcp_server.py"))
+    };
+    sandbox.project().join("started").exists() || children.split_whitespace().any(is_server)
+}
+
+#[test]
+fn sigint_during_a_start_hook_ends_the_run() {
+    // [F-B2]
+    let server = ModelServer::script([ScriptedReply::text("never")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let hook = json!([{"hooks": [{"type": "command", "command": "touch started; sleep 300"}]}]);
+    sandbox.write_config("settings.json", json!({"hooks": {"SessionStart": hook}}).to_string());
+    let running = sandbox.gimlet(&[&["-p", "hi"], &STREAM[..]].concat()).spawn();
+    wait_until(|| sandbox.project().join("started").exists().then_some(()));
+    running.interrupt();
+    let done = running.finish().expect_code(1);
+    assert_eq!(done.result()["is_error"], true, "{done:?}");
+    assert!(server.requests().is_empty(), "the prompt is not sent");
 }
 
 /// Waits for a condition of the file system or the process table, which have no events to wait on.

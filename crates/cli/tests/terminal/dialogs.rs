@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
+use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const DOWN: &str = "\x1b[B";
@@ -369,4 +369,56 @@ fn pictures_and_links_of_the_model_are_never_fetched() {
     terminal.finish();
     let asked: Vec<String> = server.all_requests().iter().map(|request| request.path.clone()).collect();
     assert!(!asked.iter().any(|path| path.contains("leak")), "{asked:?}");
+}
+
+#[test]
+fn a_plain_yes_does_not_count_as_a_change() {
+    // [F-B2]
+    let input = r#"{"file_path":"note.txt", "content":"caf\u00e9\n"}"#;
+    let call = ScriptedBlock::Tool { id: None, name: "Write".into(), input: input.into() };
+    let server = ModelServer::script([ScriptedReply::message(vec![call]), ScriptedReply::text("Written.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, (80, 30));
+    terminal.send("write it\r");
+    terminal.wait_for("+ café");
+    rest();
+    terminal.send("1");
+    terminal.wait_for("● Written.");
+    let told = server.request(1).tool_results()[0]["content"].to_string();
+    assert!(!told.contains("changed your proposal"), "{told}");
+}
+
+#[test]
+fn the_question_about_a_file_shows_hidden_characters() {
+    // [F-B3] SC-E11
+    let content = "if admin\u{202e}\u{200b} two\none\u{1b}[31mtwo\n";
+    let server = ModelServer::script([
+        ScriptedReply::tool("Write", json!({"file_path": "note.txt", "content": content})),
+        ScriptedReply::tool(
+            "Edit",
+            json!({"file_path": "note.txt", "old_string": "one\u{1b}[31mtwo\n", "new_string": "x\u{2066}y\n"}),
+        ),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, (100, 30));
+    terminal.send("write it\r");
+    let screen = terminal.wait_for("+ if admin\\u{202e}\\u{200b} two");
+    assert!(screen.contains("+ one\\u{1b}[31mtwo"), "{screen}");
+    rest();
+    terminal.send("1");
+    terminal.wait_for("x\\u{2066}y");
+}
+
+#[test]
+fn a_mistyped_command_is_answered_here_and_not_by_the_model() {
+    // [F-B4]
+    let server = ModelServer::script([ScriptedReply::text("from the model")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, (80, 24));
+    command(&mut terminal, "/contxt");
+    terminal.wait_for("Unknown command: /contxt. Did you mean /context?");
+    assert!(server.requests().is_empty());
+    // A path is no command.
+    terminal.send("/tmp is full\r");
+    terminal.wait_for("from the model");
 }

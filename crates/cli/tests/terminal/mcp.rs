@@ -110,3 +110,18 @@ fn an_address_is_shown_whole_and_opened_by_nobody_but_the_person() {
         assert_eq!(answer(&model, &terminal)["action"], action);
     }
 }
+
+#[test]
+fn the_list_of_servers_follows_one_that_connects_late() {
+    // [F-B8]
+    let (_model, sandbox) = scene([]);
+    let go = sandbox.project().join("go");
+    let late = server(&[&format!("wait={}", go.display())]);
+    let flags = ["--mcp-config", &json!({"mcpServers": {"late": late}}).to_string()];
+    let mut terminal = sandbox.gimlet(&flags).terminal(80, 30);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("/mcp\r");
+    terminal.wait_for("pending");
+    std::fs::write(&go, "").unwrap();
+    terminal.wait_for("connected");
+}

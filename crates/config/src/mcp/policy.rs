@@ -32,8 +32,16 @@ impl McpPolicy {
         } else {
             settings.allowed_mcp_servers.clone()
         };
-        let read = |entries: Vec<Value>| entries.iter().filter_map(|entry| McpPolicyEntry::read(entry, env)).collect();
-        Self { allowed: allowed.map(read), denied: read(settings.denied_mcp_servers.clone()) }
+        let read = |entry: &Value| McpPolicyEntry::read(entry, env);
+        // A bare word denies the server of that name; it allows nothing.
+        let refused = |entry: &Value| match entry {
+            Value::String(name) => Some(McpPolicyEntry::Name(name.clone())),
+            _ => read(entry),
+        };
+        Self {
+            allowed: allowed.map(|entries| entries.iter().filter_map(read).collect()),
+            denied: settings.denied_mcp_servers.iter().filter_map(refused).collect(),
+        }
     }
 
     /// An error says what forbids the server.

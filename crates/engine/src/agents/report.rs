@@ -46,7 +46,7 @@ pub(super) fn judge(ended: &TurnEnd, max_turns: Option<u32>) -> AgentVerdict {
         Some(EndReason::HookStopped | EndReason::ToolDeferred | EndReason::DeferredUnavailable) => {
             good(with_note(text, "A hook stopped the agent before it was done."))
         }
-        Some(EndReason::AbortedStreaming | EndReason::AbortedTools) | None => AgentVerdict {
+        Some(EndReason::AbortedStreaming | EndReason::AbortedTools | EndReason::AbortedWait) | None => AgentVerdict {
             status: TaskStatus::Killed,
             report: with_note(text, "The agent was stopped before it was done."),
             is_error: true,

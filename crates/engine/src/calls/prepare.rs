@@ -73,9 +73,11 @@ pub(super) fn parse(used: &ToolUse, io: &SessionIo) -> Result<Box<dyn ToolCall>,
 /// The error for a call with unreadable input; it gets more detailed with every failure in a row.
 fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     let shown: String = text.chars().take(200).collect();
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let fault = if is_json { "no JSON object" } else { "not valid JSON" };
     let mut told = format!(
-        "The input of {} was not valid JSON and nothing was run. It began: {shown}\nSend the call again with a complete \
-         JSON object.",
+        "The input of {} was {fault} and nothing was run. It began: {shown}\nSend the call again with a complete JSON \
+         object.",
         used.name
     );
     let failures = used.unreadable_before + 1;
@@ -537,7 +539,7 @@ pub(super) async fn apply_reply(
         io.grant(updates).await;
     }
     io.apply_chosen_mode().await;
-    let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
+    let is_changed = input.as_ref().is_some_and(|input| !wire::raw::is_same_value(input, &draft.input));
     if let Some(input) = input.filter(|_| is_changed) {
         draft = match draft.with_input(used, input, io).await {
             Ok(draft) => CallDraft { changed: true, ..draft },

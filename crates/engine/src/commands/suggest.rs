@@ -1,9 +1,11 @@
-//! Suggestions for an unknown command. The prompt itself is sent to the model unchanged.
+//! A command nobody knows: which ones may have been meant. A person at a screen is told so; from elsewhere the prompt goes to the
+//! model as it is.
 
 use super::listing;
 use crate::prompts;
 use crate::session::{Attachment, SessionIo};
 use serde_json::json;
+use std::path::Path;
 
 const MAX_SUGGESTIONS: usize = 5;
 
@@ -13,8 +15,7 @@ pub(crate) fn suggest(text: &str, io: &SessionIo) -> Option<Attachment> {
     if !io.facts.has_commands {
         return None;
     }
-    let names: Vec<String> = listing(io).into_iter().flat_map(|c| std::iter::once(c.name).chain(c.aliases)).collect();
-    let near = nearest(name, &names);
+    let near = nearest(name, &known_names(io));
     let meant = if near.is_empty() {
         "no command is near to it".to_owned()
     } else {
@@ -31,7 +32,27 @@ pub(crate) fn suggest(text: &str, io: &SessionIo) -> Option<Attachment> {
     Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
 }
 
-/// The first word of `text` when it could be a command name: no path, no number.
+/// The answer to a person who typed it. `None` for text that is no command: a path, or the prompt of a server that may still come.
+pub(super) fn unknown_answer(text: &str, io: &SessionIo) -> Option<String> {
+    let name = unknown_name(text)?;
+    if !io.facts.has_commands || name.starts_with("mcp__") || Path::new("/").join(name).exists() {
+        return None;
+    }
+    let near: Vec<String> = nearest(name, &known_names(io)).iter().map(|near| format!("/{near}")).collect();
+    Some(match near.as_slice() {
+        [] => format!("Unknown command: /{name}. /help lists the commands."),
+        [first, others @ ..] => {
+            let others = if others.is_empty() { String::new() } else { format!(" Similar: {}.", others.join(", ")) };
+            format!("Unknown command: /{name}. Did you mean {first}?{others}")
+        }
+    })
+}
+
+fn known_names(io: &SessionIo) -> Vec<String> {
+    listing(io).into_iter().flat_map(|command| std::iter::once(command.name).chain(command.aliases)).collect()
+}
+
+/// A first word that could be a command's name: no path, no number.
 fn unknown_name(text: &str) -> Option<&str> {
     let word = text.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');

@@ -62,8 +62,11 @@ impl Session {
                 SessionStart { source: source.to_owned(), model: Some(model), agent_type: None, session_title: None };
             io.fire(&event, HookScope::new(&token)).await
         };
-        let Some(merged) = control.during(phase).await else { return };
-        self.apply_start(merged);
+        let merged = control.during(phase).await;
+        control.end_start();
+        if let Some(merged) = merged {
+            self.apply_start(merged);
+        }
     }
 
     fn apply_start(&mut self, mut merged: MergedAnswer) {
@@ -127,7 +130,7 @@ impl Session {
         let asks =
             |entry: &std::sync::Arc<hooks::HookEntry>| matches!(entry.handler.kind, hooks::HandlerKind::Prompt(_));
         if self.io.hooks.current.catalogue().of(event).iter().any(asks)
-            && let Ok(client) = self.io.provider.client().await
+            && let Some(Ok(client)) = self.connect().await
         {
             self.io.side.set(client, self.context.model());
         }

@@ -31,7 +31,7 @@ impl Session {
         Ok(())
     }
 
-    /// `None` when the process is being stopped or no connection has the server.
+    /// `None` when the turn is interrupted or the process is being stopped.
     async fn read_mentioned(&mut self, server: &str, uri: &str) -> Option<String> {
         let common = std::sync::Arc::clone(&self.io.mcp.shared);
         if !common.may_read(server) {
@@ -45,7 +45,7 @@ impl Session {
             tokio::time::timeout(limit, host.read_resource(server, uri)).await
         };
         let session_dir = self.io.state.facts.session_dir.clone();
-        Some(match self.control.during(read).await? {
+        Some(match self.control.until_interrupted(read).await? {
             Ok(Ok(parts)) => {
                 let body = resources::readable(parts, &session_dir);
                 let body = outcome::shortened(&body, tools::spill::GENERIC_LIMIT, &session_dir);

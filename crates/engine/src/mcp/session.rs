@@ -50,7 +50,9 @@ impl Session {
         if self.io.host.agent_id().is_none() {
             let servers = Arc::clone(self.io.mcp.servers());
             self.send_roots(&servers).await;
-            let late = self.control.during(servers.wait_for_required()).await.unwrap_or_default();
+            let host = self.io.host.clone();
+            let waiting = host.explain_wait(|| servers.waiting_message(), servers.wait_for_required());
+            let late = self.control.until_interrupted(waiting).await.unwrap_or_default();
             for name in late {
                 self.io.host.notice(late_notice(&name, servers.brief_wait())).await;
             }
@@ -61,7 +63,7 @@ impl Session {
                     host.wait_until_connected(host.connect_limit(), |_| true).await;
                 }
             };
-            self.control.during(own).await;
+            self.control.until_interrupted(own).await;
         }
         self.refresh_tools();
     }
@@ -71,7 +73,7 @@ impl Session {
         let mut roots = vec![self.io.directories.project.clone()];
         roots.extend(self.io.watch.additional());
         if servers.owner.set_roots(roots) {
-            self.control.during(servers.host.roots_changed()).await;
+            self.control.until_interrupted(servers.host.roots_changed()).await;
         }
     }
 
@@ -104,7 +106,7 @@ impl Session {
         let Some(typed) = self.io.mcp.typed_prompt.take() else { return Ok(Ok(())) };
         let arguments: Map<String, Value> = typed.arguments.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
         let asked = typed.host.prompt(&typed.server, &typed.name, arguments);
-        let messages = match self.control.during(asked).await {
+        let messages = match self.control.until_interrupted(asked).await {
             Some(Ok(messages)) => messages,
             Some(Err(error)) => {
                 let text = format!("<local-command-stderr>{error}</local-command-stderr>");

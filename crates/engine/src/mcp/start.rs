@@ -71,7 +71,14 @@ impl SessionServers {
         late
     }
 
-    /// Starts the remaining servers, without waiting for them.
+    /// The line for a person who wonders why no request goes out.
+    pub(super) fn waiting_message(&self) -> String {
+        let pending = self.host.views().into_iter().filter(|view| view.status == McpStatus::Pending);
+        let named: Vec<String> = pending.map(|view| view.name).collect();
+        format!("Waiting for MCP servers to connect: {}. Ctrl+C ends the run.", named.join(", "))
+    }
+
+    /// Begins with the others; nobody waits for them.
     pub(crate) fn begin_rest(&self) {
         let rest = std::mem::take(&mut *self.unstarted());
         self.begin(rest);

@@ -26,10 +26,17 @@ fn advice(error: &ModelError, context: &ModelContext, link: &ProviderConnection)
              keys are for.",
             link.refused_advice()
         )),
-        ErrorKind::Authentication => Some(format!(
-            "{}. Store another key with `gimlet auth login`, or check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.",
-            link.refused_advice()
-        )),
+        ErrorKind::Authentication => Some(match link.credential_variable() {
+            Some(name) => format!(
+                "{}. Set {name} to another one, or unset it and store a key with `gimlet auth login` (the variable goes \
+                 before a stored key); check ANTHROPIC_BASE_URL too.",
+                link.refused_advice()
+            ),
+            None => format!(
+                "{}. Store another key with `gimlet auth login`, or check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.",
+                link.refused_advice()
+            ),
+        }),
         ErrorKind::ModelNotFound => Some(format!(
             "The model {} may not exist at {}, or your key has no access to it. Choose another with --model, /model or \
              ANTHROPIC_MODEL; if every model fails so, check ANTHROPIC_BASE_URL.",

@@ -107,6 +107,10 @@ impl ModelReply {
         if tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await.is_err() {
             tracing::debug!("an error response did not end; its beginning is used");
         }
+        // A page about a missing address says nothing about a model.
+        if self.status == 404 && body.trim_ascii_start().starts_with(b"<") {
+            return self.mask_secrets(self.foreign(&body));
+        }
         let error = ModelError::from_response(self.facts(), &body);
         self.mask_secrets(error)
     }
@@ -121,7 +125,11 @@ impl ModelReply {
         } else {
             format!("status {} and {kind} (it begins: {shown})", self.status)
         };
+        let via = self.header("via").map(|via| via.chars().filter(|c| !c.is_control()).take(80).collect::<String>());
         let way = match &self.proxy {
+            None if via.is_some() => {
+                format!("The answer came through {}, which", via.unwrap_or_default())
+            }
             Some(proxy) => format!("The request went through the proxy {proxy}. That proxy, or a sign-in page,"),
             None => "A proxy, a sign-in page or another server".to_owned(),
         };

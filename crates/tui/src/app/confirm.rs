@@ -169,7 +169,11 @@ fn trust_body(asked: &TrustQuestion) -> Vec<String> {
     }
     let mut lines = vec!["If you say yes, this happens without further questions:".to_owned()];
     for (title, items) in &asked.groups {
-        lines.push(format!("{title}:"));
+        // Trust alone starts none of them.
+        let asked_later = title.starts_with("MCP servers");
+        let aside =
+            if asked_later { " (each is asked about before it starts, unless settings approve it)" } else { "" };
+        lines.push(format!("{title}{aside}:"));
         lines.extend(items.iter().map(|item| {
             let is_new = asked.changes.iter().any(|change| item.starts_with(change.as_str()));
             format!("  {}{}", text::clean(item).replace('\n', " "), if is_new { "  ← new" } else { "" })

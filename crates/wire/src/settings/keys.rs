@@ -1,6 +1,7 @@
 //! All settings keys. A new key is one line here; validation, merging, schema and documentation are derived from it.
 
 use super::SandboxSettings;
+use super::checks;
 use super::shape::BrokenValue::{EmptyList, True};
 use super::shape::{TextOrOff, keys};
 use serde_json::Value;
@@ -75,7 +76,7 @@ keys! {
     /// A settings file.
     pub struct Settings {
         /// Model alias or id for the main conversation.
-        "model" model: Option<String>;
+        "model" model: Option<String> => check(checks::model);
         /// Models that may be chosen; empty means only the default.
         "availableModels" available_models: Option<Vec<String>> => fail_closed(EmptyList);
         /// Makes the default model obey `availableModels`.
@@ -170,9 +171,9 @@ keys! {
         /// What Ctrl+W deletes.
         "keybindingFlavor" keybinding_flavor: Option<String> => one_of(&["classic", "readline"]), no_effect("the terminal interface has no such choice");
         /// Command that prints the status line.
-        "statusLine" status_line: Option<Value> => helper;
+        "statusLine" status_line: Option<Value> => helper, check(checks::status_line);
         /// Command that prints the status line of subagents.
-        "subagentStatusLine" subagent_status_line: Option<Value> => helper;
+        "subagentStatusLine" subagent_status_line: Option<Value> => helper, check(checks::status_line);
         /// Command that suggests files.
         "fileSuggestion" file_suggestion: Option<Value> => helper, no_effect("the file picker has no such choice");
         /// Badges made from matches in the output.
@@ -210,7 +211,7 @@ keys! {
         /// Tips of your own.
         "spinnerTipsOverride" spinner_tips_override: Option<Value> => no_effect("the terminal interface has no such choice");
         /// Words shown while waiting.
-        "spinnerVerbs" spinner_verbs: Option<Value>;
+        "spinnerVerbs" spinner_verbs: Option<Value> => check(checks::spinner_verbs);
         /// No colours in code.
         "syntaxHighlightingDisabled" syntax_highlighting_disabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Progress in the terminal's own bar.
@@ -283,13 +284,13 @@ keys! {
         /// Skills run no shell commands while they load.
         "disableSkillShellExecution" disable_skill_shell_execution: Option<bool>;
         /// Skills by name: on, name-only, user-invocable-only, off.
-        "skillOverrides" skill_overrides: BTreeMap<String, String>;
+        "skillOverrides" skill_overrides: BTreeMap<String, String> => check(checks::skill_override);
         /// `false` keeps hosted skills away.
         "syncClaudeAiSkills" sync_claude_ai_skills: Option<bool> => user_local_managed, sticky(false), no_effect("gimlet uses no hosted services");
         /// MCP servers that may be used; empty for none.
-        "allowedMcpServers" allowed_mcp_servers: Option<Vec<Value>> => fail_closed(EmptyList);
+        "allowedMcpServers" allowed_mcp_servers: Option<Vec<Value>> => fail_closed(EmptyList), check(checks::allowed_server);
         /// MCP servers that are refused; these win.
-        "deniedMcpServers" denied_mcp_servers: Vec<Value>;
+        "deniedMcpServers" denied_mcp_servers: Vec<Value> => check(checks::denied_server);
         /// Only the administrator's list of servers counts.
         "allowManagedMcpServersOnly" allow_managed_mcp_servers_only: Option<bool> => managed, fail_closed(True);
         /// Hosted connectors need no listing.

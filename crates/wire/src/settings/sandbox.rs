@@ -1,6 +1,7 @@
 //! The `sandbox` object. A repository may tighten it; values that loosen it apply only once the folder is trusted, and
 //! helper programs are never taken from a repository.
 
+use super::checks;
 use super::shape::keys;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -91,9 +92,9 @@ keys! {
     /// `sandbox.credentials`.
     pub struct SandboxCredentials {
         /// Files to deny or mask: `path`, `mode` and options.
-        "files" files: Vec<Value>;
+        "files" files: Vec<Value> => check(checks::credential_file);
         /// Variables to deny or mask: `name`, `mode` and options.
-        "envVars" env_vars: Vec<Value>;
+        "envVars" env_vars: Vec<Value> => check(checks::credential_variable);
         /// Allow masked values over plain HTTP.
         "allowPlaintextInject" allow_plaintext_inject: Option<bool> => user_managed, no_effect("credentials are hidden, never injected");
         /// Names of key pairs to sign requests with.

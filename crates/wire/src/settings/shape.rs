@@ -77,6 +77,17 @@ pub enum BrokenValue {
     EmptyList,
 }
 
+/// What is wrong with a value that has the right shape; the text continues the key's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueProblem {
+    /// It does not count.
+    Ignored(&'static str),
+    /// It counts, as the text says: leaving it out would loosen something.
+    Kept(&'static str),
+}
+
+pub type ValueCheck = fn(&Value) -> Option<ValueProblem>;
+
 /// One key of a settings object.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingKey {
@@ -91,8 +102,9 @@ pub struct SettingKey {
     pub names: &'static [&'static str],
     /// Still read, no longer recommended.
     pub deprecated: bool,
-    /// Why the key has no effect in gimlet although files of the compatible product may contain it. `None`: it has an
-    /// effect.
+    /// What the shape alone does not say: asked about the value, each entry of a list, each member of a map.
+    pub check: Option<ValueCheck>,
+    /// Why the key does nothing here, though files of the compatible product may hold it. `None`: it has its effect.
     pub no_effect: Option<&'static str>,
 }
 
@@ -110,7 +122,19 @@ impl SettingKey {
             | KeyShape::Any => MergeRule::Replace,
         };
         let (scope, gate, when_broken) = (KeyScope::Any, TrustGate::Open, BrokenValue::Drop);
-        Self { name, doc, shape, merge, scope, gate, when_broken, names: &[], deprecated: false, no_effect: None }
+        Self {
+            name,
+            doc,
+            shape,
+            merge,
+            scope,
+            gate,
+            when_broken,
+            names: &[],
+            deprecated: false,
+            check: None,
+            no_effect: None,
+        }
     }
 
     pub(super) const fn one_of(mut self, choices: &'static [&'static str]) -> Self {
@@ -190,6 +214,11 @@ impl SettingKey {
 
     pub(super) const fn named(mut self, names: &'static [&'static str]) -> Self {
         self.names = names;
+        self
+    }
+
+    pub(super) const fn check(mut self, check: ValueCheck) -> Self {
+        self.check = Some(check);
         self
     }
 

@@ -44,7 +44,7 @@ impl Dialog {
             }
             tool => {
                 let label = tools::label(tool, &self.request.input, session);
-                let mut lines = vec![StyledLine::plain(text::clean(&label.argument))];
+                let mut lines = vec![StyledLine::plain(text::clean(&text::reveal(&label.argument)))];
                 if let Some(description) = &self.request.description {
                     lines.extend(text::clean(description).split('\n').map(StyledLine::plain));
                 }
@@ -67,7 +67,7 @@ impl Dialog {
     }
 
     fn title(&self, place: &DialogArea<'_>) -> String {
-        let path = |name: &str| text::clean(place.session.short_path(self.field_text(name)));
+        let path = |name: &str| text::clean(&text::reveal(place.session.short_path(self.field_text(name))));
         let title = match self.request.tool_name.as_str() {
             PLAN_TOOL => "The plan is ready. Do you want to go on with it?".to_owned(),
             "Bash" => "Do you want to run this command?".to_owned(),

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::app::select::{SelectItem, TypingMode};
 use serde::Deserialize;
 use serde_json::Value;
+use std::time::Duration;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::ThemeToken;
@@ -35,6 +36,9 @@ struct McpToolRow {
 /// Characters of a command of a hook that are shown.
 const HOOK_COMMAND_WIDTH: usize = 120;
 
+/// How often the list is asked for while a server is being connected.
+const REFRESH: Duration = Duration::from_millis(500);
+
 const ACTIONS: [&str; 4] = ["Its tools", "Connect again", "Switch on", "Switch off"];
 
 impl App {
@@ -47,6 +51,17 @@ impl App {
         self.request(HostRequest::Mcp(McpRequest::Status), PendingResponse::Servers);
     }
 
+    /// The list follows servers that are still being connected.
+    pub(in crate::app) fn refresh_servers(&mut self) {
+        if self.servers_due.take_if(|due| *due <= self.now).is_some() && self.shows_servers() {
+            self.request_servers();
+        }
+    }
+
+    fn shows_servers(&self) -> bool {
+        self.panels.iter().any(|panel| matches!(panel.subject, PanelSubject::Servers(_)))
+    }
+
     pub(super) fn servers_arrived(&mut self, body: &Value) {
         let servers =
             body.get("mcpServers").and_then(|all| Vec::<McpServerRow>::deserialize(all).ok()).unwrap_or_default();
@@ -55,6 +70,8 @@ impl App {
                         those of a project.";
             return self.fill(|subject| matches!(subject, PanelSubject::Servers(_)), pages::plain(text));
         }
+        let is_connecting = servers.iter().any(|server| server.status == "pending");
+        self.servers_due = (is_connecting && self.shows_servers()).then(|| self.now + REFRESH);
         let row = |server: &McpServerRow| {
             let mut detail = format!("{} · {}", server.status, server.scope);
             if server.status == "connected" {

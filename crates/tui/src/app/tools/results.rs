@@ -222,7 +222,7 @@ pub fn hunks_of(detail: &Value) -> Vec<DiffRowHunk> {
             rows.push(diff::DiffRow {
                 sign,
                 number,
-                text: line.get(1..).unwrap_or_default().to_owned(),
+                text: text::reveal(line.get(1..).unwrap_or_default().trim_end_matches('\r')),
                 marks: Vec::new(),
             });
         }
