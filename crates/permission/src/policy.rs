@@ -114,8 +114,12 @@ pub struct PathFacts {
     /// Where the shell stands.
     pub cwd: PathBuf,
     real: BTreeMap<PathBuf, PathBuf>,
+    /// Paths that lead somewhere else in every process (through `/proc/self` or a descriptor): not resolved.
+    process_bound: BTreeSet<PathBuf>,
     /// Files that have other names, perhaps elsewhere.
     hard_linked: BTreeSet<PathBuf>,
+    /// Folders of `Policy::copied_trees` with protected names in them; `None` when nobody looked.
+    protected_trees: Option<BTreeSet<PathBuf>>,
     /// Paths at which there is a file.
     present: BTreeSet<PathBuf>,
     /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
@@ -136,11 +140,25 @@ impl PathFacts {
         Self { cwd, real, ..Self::default() }
     }
 
+    /// Takes back what was found about paths of which `is_bound` says that they depend on the process that opens them.
+    #[must_use]
+    pub fn with_process_paths(mut self, is_bound: impl Fn(&Path) -> bool) -> Self {
+        self.process_bound = self.real.keys().filter(|path| is_bound(path)).cloned().collect();
+        self.real.retain(|path, _| !self.process_bound.contains(path));
+        self
+    }
+
     /// Marks the files that `is_shared` says have several names (hard links).
     #[must_use]
     pub fn with_shared_files(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
         self.hard_linked = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
         self
+    }
+
+    /// The folders among `Policy::copied_trees` that hold protected names.
+    #[must_use]
+    pub fn with_protected_trees(self, trees: BTreeSet<PathBuf>) -> Self {
+        Self { protected_trees: Some(trees), ..self }
     }
 
     /// Marks the paths of the request at which `is_file` finds a file.
@@ -174,6 +192,10 @@ impl PathFacts {
     #[must_use]
     pub fn with_reads(self, reads: ReadFindings) -> Self {
         Self { reads: Some(reads), ..self }
+    }
+
+    fn is_process_bound(&self, path: &Path) -> bool {
+        self.process_bound.contains(path)
     }
 
     fn is_shared(&self, path: &Path) -> bool {
@@ -339,8 +361,8 @@ impl Policy {
         }
         let removals = self.removals(asked);
         if removals == RemovalVerdict::Refuse {
-            let message = "Permission was denied: the command would remove the folder in which gimlet keeps what `gimlet \
-                           undo` brings back. No mode and no rule allows that.";
+            let message = "Permission was denied: the command would remove or change the folder in which gimlet keeps what \
+                           `gimlet undo` brings back. No mode and no rule allows that.";
             return PermissionDecision::Deny(
                 asked.refusal(message.into(), DecisionReason::SafetyCheck("a removal of the data for undo")),
             );

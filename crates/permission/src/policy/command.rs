@@ -129,9 +129,21 @@ impl Policy {
         let targets = files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         let protected = targets.iter().any(|open| {
             let given = normalise(open);
-            ResolvedPath { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
+            facts.is_process_bound(open)
+                || ResolvedPath { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
         });
-        protected.then_some("the shell would write to a protected path: what is written there may run later")
+        let in_tree = facts.protected_trees.as_ref().is_some_and(|trees| !trees.is_empty());
+        (protected || in_tree).then_some("the shell would write to a protected path: what is written there may run later")
+    }
+
+    /// The folders that the commands of the request copy or move with all that is in them.
+    pub fn copied_trees(&self, request: &super::PermissionQuery<'_>, cwd: &Path) -> Vec<PathBuf> {
+        let commands = request.accesses.iter().filter_map(|access| match access {
+            super::Access::Run(command) => Some(command),
+            _ => None,
+        });
+        let home = self.directories.home.as_deref();
+        commands.flat_map(|command| files::copied_trees(&CommandReading::of(command).suspects, cwd, home)).collect()
     }
 
     /// Whether the command is read-only as a whole.
