@@ -110,8 +110,9 @@ impl PossibleLosses {
         let feeders: Vec<&PossibleCommand> = reading.suspects.iter().collect();
         let mut see = |suspect: &PossibleCommand, dirs: &[PathBuf]| {
             let entered = runners::entered(&suspect.words).into_iter();
-            let inner: Vec<PathBuf> =
-                entered.flat_map(|word| dirs.iter().flat_map(|dir| variables.paths(word, dir)).collect::<Vec<_>>()).collect();
+            let inner: Vec<PathBuf> = entered
+                .flat_map(|word| dirs.iter().flat_map(|dir| variables.paths(word, dir)).collect::<Vec<_>>())
+                .collect();
             for dir in dirs.iter().chain(&inner) {
                 self.add_part(suspect, &LossContext { dir, variables: &variables, feeders: &feeders, text: command });
             }

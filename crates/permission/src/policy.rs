@@ -18,6 +18,7 @@ use crate::rule::{self, PermissionRule, RuleContext, RuleTarget, RuleWarning, Sc
 use crate::sensitive;
 use crate::shell::reading::CommandReading;
 use crate::shell::removal_targets::RemovalVerdict;
+use crate::shell::zsh;
 use repository::RepositoryFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -96,6 +97,8 @@ pub struct SessionDirectories {
     pub variables: ShellEnvironment,
     /// Where the data for undo is kept.
     pub undo_store: Option<PathBuf>,
+    /// Commands are run by zsh, not by bash.
+    pub runs_zsh: bool,
 }
 
 /// Environment variables by name. Their values are not shown in debug output: they may be secrets.
@@ -510,6 +513,9 @@ impl Policy {
                 "rules forbid some commands, and which program this starts is known only when it runs",
             ));
         }
+        if self.means_something_else(asked) {
+            return Some(DecisionReason::NotUnderstood("zsh, which runs it, may read it differently"));
+        }
         if *asked.access == Access::Interact && !asked.is_answered {
             return Some(DecisionReason::Interaction);
         }
@@ -534,6 +540,18 @@ impl Policy {
             }
             Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         }
+    }
+
+    /// Whether zsh may make something of a command that the rules, or the checks of removals, would have to know.
+    fn means_something_else(&self, asked: &AccessRequest<'_>) -> bool {
+        let (Access::Run(command), Some(reading)) = (asked.access, &asked.reading) else { return false };
+        self.directories.runs_zsh
+            && asked.confinement != CommandConfinement::Sandboxed
+            && zsh::is_peculiar(command, reading)
+            && (self.mode != PermissionMode::BypassPermissions
+                || self.restricts_commands()
+                || self.restricts_reading()
+                || removing::mentions_removal(reading))
     }
 
     fn allowed_by_mode(&self, asked: &AccessRequest<'_>) -> Option<DecisionReason> {

@@ -30,3 +30,4 @@ mod second_opinion;
 pub(crate) mod suspects;
 mod variables;
 pub(crate) mod wrapper;
+pub(crate) mod zsh;

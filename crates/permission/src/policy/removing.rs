@@ -85,8 +85,19 @@ fn may_change(reading: &CommandReading) -> bool {
 
 fn takes_away(arguments: &[String]) -> bool {
     arguments.iter().any(|word| {
-        word.starts_with("--rem") || word == "--move" || word == "-sdel" || (word.starts_with('-') && word.contains('m'))
+        word.starts_with("--rem")
+            || word == "--move"
+            || word == "-sdel"
+            || (word.starts_with('-') && word.contains('m'))
     })
+}
+
+/// Whether any word of the command names a program that removes.
+pub(super) fn mentions_removal(reading: &CommandReading) -> bool {
+    reading
+        .suspects
+        .iter()
+        .any(|suspect| suspect.words.iter().any(|word| removes_by_name(word) || word.contains("rm ")))
 }
 
 /// Whether a word names a program that removes.

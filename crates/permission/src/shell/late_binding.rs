@@ -241,7 +241,16 @@ pub(super) fn holds_programs(name: &str) -> bool {
     let name = name.split('[').next().unwrap_or(name);
     matches!(
         name,
-        "BASH_ALIASES" | "BASH_CMDS" | "aliases" | "galiases" | "saliases" | "dis_aliases" | "functions" | "dis_functions" | "commands" | "builtins"
+        "BASH_ALIASES"
+            | "BASH_CMDS"
+            | "aliases"
+            | "galiases"
+            | "saliases"
+            | "dis_aliases"
+            | "functions"
+            | "dis_functions"
+            | "commands"
+            | "builtins"
     )
 }
 

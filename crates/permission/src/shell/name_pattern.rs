@@ -163,7 +163,7 @@ fn bracket(rest: &[char]) -> Option<(PatternToken, usize)> {
 
 /// `[:lower:]` and `[=s=]`.
 fn named(rest: &[char]) -> Option<(SetMember, usize)> {
-    let [ '[', mark @ (':' | '='), inner @ ..] = rest else { return None };
+    let ['[', mark @ (':' | '='), inner @ ..] = rest else { return None };
     let end = inner.windows(2).position(|pair| pair[0] == *mark && pair[1] == ']')?;
     let name: String = inner[..end].iter().filter(|c| **c != '\\').collect();
     let member = match (mark, name.chars().next()) {

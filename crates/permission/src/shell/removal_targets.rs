@@ -72,7 +72,17 @@ fn add_other_names(flow: &CommandFlow, found: &mut Vec<RemovalTarget>) {
 pub(crate) fn removes(program: &str) -> bool {
     matches!(
         program,
-        "rm" | "rmdir" | "unlink" | "shred" | "srm" | "grm" | "wipe" | "trash" | "trash-put" | "rimraf" | "safe-rm" | "del"
+        "rm" | "rmdir"
+            | "unlink"
+            | "shred"
+            | "srm"
+            | "grm"
+            | "wipe"
+            | "trash"
+            | "trash-put"
+            | "rimraf"
+            | "safe-rm"
+            | "del"
     )
 }
 
@@ -109,7 +119,10 @@ fn of_program(
             let (moved, _) = copied(arguments);
             let fields = moved.iter().filter_map(FlowArgument::known);
             let places = fields.flat_map(|field| {
-                unit.places(field).into_iter().map(|place| known_target(place, field.follows_last())).collect::<Vec<_>>()
+                unit.places(field)
+                    .into_iter()
+                    .map(|place| known_target(place, field.follows_last()))
+                    .collect::<Vec<_>>()
             });
             found.extend(places);
         }
@@ -126,7 +139,8 @@ fn of_program(
                 }
             }
             for dir in texts().filter_map(|text| Some(text.strip_prefix("--directory=")?.to_owned())) {
-                found.extend(unit.places(&ShellField::literal(&dir)).into_iter().map(|place| known_target(place, true)));
+                found
+                    .extend(unit.places(&ShellField::literal(&dir)).into_iter().map(|place| known_target(place, true)));
             }
         }
         "fd" | "fdfind" if texts().any(|text| removes(wrapper::base_name(&text))) => {
@@ -181,7 +195,9 @@ fn known_target(place: Option<ShellField>, follows: bool) -> RemovalTarget {
 fn takes_sources_away(program: &str, arguments: &[FlowArgument]) -> bool {
     arguments.iter().filter_map(FlowArgument::text).any(|text| match program {
         "zip" => text == "--move" || (text.starts_with('-') && !text.starts_with("--") && text.contains('m')),
-        "rsync" => text.len() > 9 && "--remove-source-files".starts_with(text.as_str()) || text == "--remove-sent-files",
+        "rsync" => {
+            text.len() > 9 && "--remove-source-files".starts_with(text.as_str()) || text == "--remove-sent-files"
+        }
         "7z" => text == "-sdel",
         _ => text.len() > 5 && "--remove-files".starts_with(text.as_str()),
     })
@@ -197,7 +213,8 @@ fn git_clean(arguments: &[FlowArgument], unit: &ProgramInvocation, found: &mut V
         globals::SubcommandPosition::Missing => false,
     };
     let is_dry = words.iter().any(|word| {
-        *word == "--dry-run" || (word.starts_with('-') && !word.starts_with("--") && word.contains('n') && !word.contains('e'))
+        *word == "--dry-run"
+            || (word.starts_with('-') && !word.starts_with("--") && word.contains('n') && !word.contains('e'))
     });
     if !cleans || is_dry {
         return;
@@ -255,9 +272,9 @@ fn from_names(flow: &CommandFlow, unit: &ProgramInvocation) -> Vec<RemovalTarget
         let Some(flat) = field.seen_from(&root, &root) else { return vec![RemovalTarget::Unknown] };
         match name.extent {
             ReadExtent::Tree(_) => vec![RemovalTarget::Below { root: flat, selects: true }],
-            ReadExtent::File | ReadExtent::Listing => {
-                std::iter::once(known_target(Some(flat), field.follows_last())).chain(target_through_links(&field)).collect()
-            }
+            ReadExtent::File | ReadExtent::Listing => std::iter::once(known_target(Some(flat), field.follows_last()))
+                .chain(target_through_links(&field))
+                .collect(),
         }
     };
     names.into_iter().flat_map(target).collect()
@@ -337,7 +354,19 @@ pub(crate) fn judge(
 pub(crate) fn changes(program: &str) -> bool {
     matches!(
         program,
-        "ln" | "cp" | "install" | "rsync" | "tee" | "sponge" | "truncate" | "dd" | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "link"
+        "ln" | "cp"
+            | "install"
+            | "rsync"
+            | "tee"
+            | "sponge"
+            | "truncate"
+            | "dd"
+            | "chmod"
+            | "chown"
+            | "chgrp"
+            | "chattr"
+            | "setfacl"
+            | "link"
     )
 }
 
@@ -376,7 +405,8 @@ pub(crate) fn changes_store(
     real: &dyn Fn(&Path) -> Option<PathBuf>,
 ) -> bool {
     let stores: Vec<&Path> = [precious.undo_store, precious.real_undo_store].into_iter().flatten().collect();
-    let inside = |field: &ShellField| stores.iter().any(|store| field.fixed().starts_with(store) || field.may_be(store));
+    let inside =
+        |field: &ShellField| stores.iter().any(|store| field.fixed().starts_with(store) || field.may_be(store));
     changed(flow).iter().any(|target| target.spellings(real).iter().any(inside))
 }
 
@@ -418,9 +448,7 @@ impl ProtectedDirectories<'_> {
             RemovalTarget::Path(_)
             | RemovalTarget::Followed(_)
             | RemovalTarget::Through { .. }
-            | RemovalTarget::Below { .. } => {
-                self.removing_is_critical(&path)
-            }
+            | RemovalTarget::Below { .. } => self.removing_is_critical(&path),
             RemovalTarget::Unknown => false,
         }
     }

@@ -249,7 +249,8 @@ pub(crate) fn named_programs(words: &[ShellWord]) -> Vec<(String, bool)> {
     if program == "socat" {
         let inner = |word: &ShellWord| {
             let (kind, text) = word.text.split_once(':')?;
-            matches!(kind.to_ascii_uppercase().as_str(), "EXEC" | "SYSTEM" | "SHELL").then(|| (text.to_owned(), word.expands))
+            matches!(kind.to_ascii_uppercase().as_str(), "EXEC" | "SYSTEM" | "SHELL")
+                .then(|| (text.to_owned(), word.expands))
         };
         found.extend(words.iter().filter_map(inner));
     }
@@ -258,7 +259,8 @@ pub(crate) fn named_programs(words: &[ShellWord]) -> Vec<(String, bool)> {
 
 /// The value of an option that stands in `word`, or in the word behind it.
 fn option_value(word: &ShellWord, next: Option<&ShellWord>, options: &[&str]) -> Option<(String, bool)> {
-    let (name, inline) = word.text.split_once('=').map_or((word.text.as_str(), None), |(name, value)| (name, Some(value)));
+    let (name, inline) =
+        word.text.split_once('=').map_or((word.text.as_str(), None), |(name, value)| (name, Some(value)));
     let is_long = |option: &&&str| option.starts_with("--") && name.len() > 4 && option.starts_with(name);
     let value = if options.contains(&name) || options.iter().any(|option| is_long(&option)) {
         match inline {
@@ -272,7 +274,8 @@ fn option_value(word: &ShellWord, next: Option<&ShellWord>, options: &[&str]) ->
     };
     let (text, expands) = value;
     // `exec=x` of tar, `ProxyCommand=x` of ssh, `execute(x)` of fzf, `!x` of vim and make.
-    let marks = ["exec=", "ProxyCommand=", "ProxyCommand ", "LocalCommand=", "KnownHostsCommand=", "execute(", "become("];
+    let marks =
+        ["exec=", "ProxyCommand=", "ProxyCommand ", "LocalCommand=", "KnownHostsCommand=", "execute(", "become("];
     let lower = text.to_ascii_lowercase();
     let mark = marks.iter().find_map(|mark| lower.find(&mark.to_ascii_lowercase()).map(|at| at + mark.len()));
     let is_setting = matches!(options, ["-o"]) || (text.contains('=') && options.contains(&"--checkpoint-action"));
@@ -333,8 +336,10 @@ pub(super) fn git_config_texts(words: &[ShellWord]) -> Vec<(String, bool)> {
     let settings = settings.map(|word| (word.text.clone(), word.expands));
     // `git config alias.x '!y'` holds for the calls behind it.
     let is_config = words.iter().any(|word| word.text == "config");
-    let written = words.windows(2).filter(|pair| is_config && pair[0].text.contains('.') && !pair[0].text.starts_with('-'));
-    let written = written.map(|pair| (format!("{}={}", pair[0].text, pair[1].text), pair[0].expands || pair[1].expands));
+    let written =
+        words.windows(2).filter(|pair| is_config && pair[0].text.contains('.') && !pair[0].text.starts_with('-'));
+    let written =
+        written.map(|pair| (format!("{}={}", pair[0].text, pair[1].text), pair[0].expands || pair[1].expands));
     let text = |(setting, expands): (String, bool)| {
         let (key, value) = setting.split_once('=')?;
         let key = key.to_ascii_lowercase();

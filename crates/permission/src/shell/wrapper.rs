@@ -17,6 +17,9 @@ pub(crate) fn is_inert(assignment: &str) -> bool {
         // A zone of the system's, not a file of somebody's.
         return !value.starts_with(['/', ':']) && !value.contains("..");
     }
+    if matches!(name, "GIT_PAGER" | "PAGER" | "MANPAGER") {
+        return value == "cat";
+    }
     // A locale with a slash is a file to load.
     (INERT_VARIABLES.contains(&name) || name.starts_with("LC_")) && !value.contains('/')
 }

@@ -90,7 +90,8 @@ impl FlowWalker<'_> {
             return;
         };
         let Some(attached) = text.strip_prefix("-v") else { return };
-        let name = if attached.is_empty() { arguments.get(1).and_then(FlowArgument::text) } else { Some(attached.into()) };
+        let name =
+            if attached.is_empty() { arguments.get(1).and_then(FlowArgument::text) } else { Some(attached.into()) };
         match name {
             Some(name) => self.set(vec![(name, VariableValue::unknown(TextOrigin::Transformed), false)]),
             None => self.is_confused = true,

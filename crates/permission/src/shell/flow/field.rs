@@ -237,7 +237,8 @@ mod tests {
         assert_eq!(seen("/dev/fd/../cwd/k"), "/w/app/k");
         assert_eq!(seen("/dev/fd/../root/home/u"), "/home/u");
         assert_eq!(seen("/proc/self/fd/3"), "/proc/self/fd/3");
-        for unknown in ["/dev/fd/3/x", "/proc/self/fd/3/*", "/dev/stdin/x", "/proc/self/c?d/x", "/proc/1/task/2/fd/4/x"] {
+        for unknown in ["/dev/fd/3/x", "/proc/self/fd/3/*", "/dev/stdin/x", "/proc/self/c?d/x", "/proc/1/task/2/fd/4/x"]
+        {
             assert_eq!(found(unknown), None, "{unknown}");
         }
     }

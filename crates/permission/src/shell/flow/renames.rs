@@ -35,7 +35,8 @@ fn add_aliases(program: &str, arguments: &[FlowArgument], unit: &ProgramInvocati
     let FlowArgument::Known(target) = target else { return };
     let here = ShellField::literal(".");
     // `ln -s x` makes the link here.
-    let (sources, target) = if sources.is_empty() { (vec![FlowArgument::Known(target)], here) } else { (sources, target) };
+    let (sources, target) =
+        if sources.is_empty() { (vec![FlowArgument::Known(target)], here) } else { (sources, target) };
     for place in unit.places(&target).into_iter().flatten() {
         for source in &sources {
             let FlowArgument::Known(source) = source else {

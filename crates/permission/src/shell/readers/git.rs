@@ -29,7 +29,21 @@ const QUIET_OPTIONS: &[&str] = &[
 ];
 
 /// Options of which the next word is the value, and no path.
-const VALUED: &[&str] = &["-n", "-S", "-G", "-e", "--max-count", "--since", "--until", "--author", "--grep", "--format", "--skip", "-A", "-B"];
+const VALUED: &[&str] = &[
+    "-n",
+    "-S",
+    "-G",
+    "-e",
+    "--max-count",
+    "--since",
+    "--until",
+    "--author",
+    "--grep",
+    "--format",
+    "--skip",
+    "-A",
+    "-B",
+];
 
 /// Folders above the working directory in which the top of the repository may be.
 const MAX_ABOVE: usize = 6;
@@ -169,7 +183,8 @@ impl ReadPlanner<'_> {
 
     /// `git cat-file --batch` reads names of objects.
     fn git_batch(&mut self, arguments: &[FlowArgument], unit: &ProgramInvocation) {
-        let batches = |arg: &FlowArgument| arg.text().is_some_and(|text| text.starts_with("--b") && !text.contains("check"));
+        let batches =
+            |arg: &FlowArgument| arg.text().is_some_and(|text| text.starts_with("--b") && !text.contains("check"));
         if !arguments.iter().any(batches) {
             return;
         }

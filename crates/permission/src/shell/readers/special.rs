@@ -291,7 +291,9 @@ impl ReadPlanner<'_> {
                         if plain.contains(['\\', '%']) {
                             return None;
                         }
-                        plain.split_whitespace().for_each(|name| inner.known_file("echo", &ShellField::literal(name), unit));
+                        plain
+                            .split_whitespace()
+                            .for_each(|name| inner.known_file("echo", &ShellField::literal(name), unit));
                     }
                     inner.known_file(name, field, unit);
                 }
