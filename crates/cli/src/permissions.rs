@@ -139,6 +139,7 @@ impl PermissionsContext {
             block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
             variables: engine::facts::variables(&self.env),
             undo_store: Some(store::Snapshots::at(store::StoreLayout::new(&self.env).home()).folder().to_path_buf()),
+            runs_zsh: tools::bash::runs_zsh(&self.env),
             ..SessionDirectories::default()
         }
     }

@@ -35,6 +35,7 @@ pub fn gather_with_repositories(policy: &Policy, request: &PermissionQuery<'_>, 
 /// git configuration, so git commands never count as read-only.
 pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> PathFacts {
     let mut facts = PathFacts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real_path::path)
+        .with_process_paths(sys::real_path::depends_on_process)
         .with_repositories(BTreeMap::new());
     if let Some(plan) = policy.read_plan(request, cwd) {
         facts = facts.with_reads(crate::reads::check_reads(&plan, policy));
@@ -53,6 +54,10 @@ pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> Pat
             | Access::Interact => None,
         })
     };
+    if commands().any(|command| ["cp", "mv", "rsync", "scp"].iter().any(|program| command.contains(program))) {
+        let trees = policy.copied_trees(request, cwd).into_iter().filter(|tree| holds_protected(tree));
+        facts = facts.with_protected_trees(trees.collect());
+    }
     if commands().any(|command| command.contains("source ") || command.contains(". ")) {
         facts = facts.with_files(Path::is_file);
     }
@@ -82,6 +87,31 @@ fn names_toolchain(cwd: &Path) -> bool {
     let files = cwd.ancestors().flat_map(|dir| ["rust-toolchain", "rust-toolchain.toml"].map(|name| dir.join(name)));
     let mut found = files.filter(|file| file.symlink_metadata().is_ok());
     found.any(|file| sys::fs::read_whole(&file, LIMIT).map_or(true, |bytes| bytes.contains(&b'/')))
+}
+
+/// Whether something in a folder has a name that is protected wherever it lies. A folder that is too large to look
+/// through counts as one.
+fn holds_protected(folder: &Path) -> bool {
+    const LIMIT: usize = 20_000;
+    if !folder.is_dir() {
+        return false;
+    }
+    let mut pending = vec![folder.to_path_buf()];
+    let mut looked_at = 0;
+    while let Some(dir) = pending.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            looked_at += 1;
+            let path = entry.path();
+            let inner = path.strip_prefix(folder).unwrap_or(&path);
+            if looked_at > LIMIT || permission::is_protected(&Path::new("/").join(inner)) {
+                return true;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                pending.push(path);
+            }
+        }
+    }
+    false
 }
 
 fn has_hard_links(path: &Path) -> bool {

@@ -1,11 +1,10 @@
 //! Finds the files a command would open, on the real tree: expands patterns, walks trees as the program does, follows
 //! links. Stops at the first file that a rule forbids, and reports when there are too many files to check.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, WalkBuilder};
 use permission::reads::{
-    ForbiddenRead, ReadExtent, ReadFindings, ReadPlan, ReadTarget, TreeWalk, name_fits, plain_name,
+    ForbiddenRead, NamePattern, ReadExtent, ReadFindings, ReadPlan, ReadTarget, TreeWalk, name_fits, plain_name,
 };
 use permission::{Policy, normalise};
 use std::path::{Path, PathBuf};
@@ -51,6 +50,9 @@ struct ReadCheck<'a> {
 impl ReadCheck<'_> {
     fn target(&mut self, target: &ReadTarget) -> Result<(), TooManyReads> {
         for path in self.expand(&target.pattern)? {
+            if self.depends_on_process(&path, &target.program) {
+                continue;
+            }
             let meta = std::fs::metadata(&path);
             let is_dir = meta.is_ok_and(|meta| meta.is_dir());
             match &target.extent {
@@ -66,6 +68,17 @@ impl ReadCheck<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes that a path leads elsewhere in the process that will open it.
+    fn depends_on_process(&mut self, path: &Path, program: &str) -> bool {
+        let depends = sys::real_path::depends_on_process(path);
+        if depends {
+            self.reads.unknown.get_or_insert_with(|| {
+                format!("what {program} would read is not known: {} leads elsewhere in every process", path.display())
+            });
+        }
+        depends
     }
 
     fn check(&mut self, path: &Path, real: &Path, program: &str, in_tree: bool) {
@@ -147,6 +160,9 @@ impl ReadCheck<'_> {
             if walk.names_only {
                 self.listed(entry.path(), program);
             } else if !is_dir {
+                if is_link && self.depends_on_process(entry.path(), program) {
+                    continue;
+                }
                 let real = if is_link { sys::real_path::path(entry.path()) } else { self.folders.file(entry.path()) };
                 self.check(entry.path(), &real, program, true);
             }
@@ -192,47 +208,54 @@ fn entries(root: &Path, walk: &TreeWalk, filter: &TreeFilter) -> Option<ignore::
     let excluded = filter.exclude_dir.clone();
     builder.filter_entry(move |entry| {
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.depth() == 0 || !is_dir || !excluded.is_match(Path::new(entry.file_name()))
+        entry.depth() == 0 || !is_dir || !any(&excluded, &entry.file_name().to_string_lossy())
     });
     Some(builder.build())
 }
 
 /// Which entries of a tree are read.
 struct TreeFilter {
-    include: Option<GlobSet>,
-    exclude: GlobSet,
-    exclude_dir: GlobSet,
-    /// Matched against the whole path; `*` matches slashes too.
-    exclude_path: GlobSet,
+    include: Vec<NamePattern>,
+    exclude: Vec<NamePattern>,
+    exclude_dir: Vec<NamePattern>,
+    /// Compared with the whole path, in which `*` stands for slashes as well.
+    exclude_path: Vec<NamePattern>,
+    include_path: Vec<NamePattern>,
     shown: PathBuf,
     root: PathBuf,
 }
 
 impl TreeFilter {
     fn of(walk: &TreeWalk, root: &Path) -> Self {
+        let read = |patterns: &[String]| patterns.iter().map(|pattern| NamePattern::parse(pattern)).collect();
         Self {
-            include: (!walk.include.is_empty()).then(|| set(&walk.include, true)).flatten(),
-            exclude: set(&walk.exclude, true).unwrap_or_default(),
-            exclude_dir: set(&walk.exclude_dir, true).unwrap_or_default(),
-            exclude_path: set(&walk.exclude_path, false).unwrap_or_default(),
+            include: read(&walk.include),
+            exclude: read(&walk.exclude),
+            exclude_dir: read(&walk.exclude_dir),
+            exclude_path: read(&walk.exclude_path),
+            include_path: read(&walk.include_path),
             shown: PathBuf::from(&walk.operand_text),
             root: root.to_path_buf(),
         }
     }
 
     fn takes(&self, entry: &DirEntry) -> bool {
-        let name = Path::new(entry.file_name());
-        let fits = self.include.as_ref().is_none_or(|include| include.is_match(name));
+        let name = entry.file_name().to_string_lossy();
+        let fits = self.include.is_empty() || any(&self.include, &name);
         let whole = || self.shown.join(entry.path().strip_prefix(&self.root).unwrap_or(entry.path()));
-        fits && !self.exclude.is_match(name) && (self.exclude_path.is_empty() || !self.exclude_path.is_match(whole()))
+        let left_out = || !self.exclude_path.is_empty() && any(&self.exclude_path, &whole().to_string_lossy());
+        fits && !any(&self.exclude, &name) && !left_out() && self.is_included(entry.path())
     }
 }
 
-/// `None` when a pattern is invalid: then nothing is excluded.
-fn set(patterns: &[String], separates: bool) -> Option<GlobSet> {
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        builder.add(GlobBuilder::new(pattern).literal_separator(separates).build().ok()?);
+impl TreeFilter {
+    fn is_included(&self, path: &Path) -> bool {
+        let inner = path.strip_prefix(&self.root).unwrap_or(path);
+        let mut ways = inner.ancestors().filter(|way| !way.as_os_str().is_empty());
+        self.include_path.is_empty() || ways.any(|way| any(&self.include_path, &way.to_string_lossy()))
     }
-    builder.build().ok()
+}
+
+fn any(patterns: &[NamePattern], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(name))
 }

@@ -10,6 +10,7 @@ mod words;
 use crate::access::Access;
 use crate::path::normalise;
 use crate::shell::reading::CommandReading;
+use crate::shell::runners;
 use crate::shell::script::{SimpleCommand, UnitJoin};
 use crate::shell::suspects::PossibleCommand;
 use crate::shell::wrapper::{base_name, may_run_others};
@@ -44,6 +45,8 @@ pub enum LossExtent {
     File,
     /// The path and everything below it.
     Tree,
+    /// The same, and everything below what the path leads to, should it be a link.
+    LinkedTree,
     /// Files below the path whose names fit the pattern; without one, any.
     Named(Option<String>),
     /// The path, or, when it is a folder, an entry in it named like each of these.
@@ -106,7 +109,11 @@ impl PossibleLosses {
         let variables = VariableValues::from_suspects(&reading.suspects, home);
         let feeders: Vec<&PossibleCommand> = reading.suspects.iter().collect();
         let mut see = |suspect: &PossibleCommand, dirs: &[PathBuf]| {
-            for dir in dirs {
+            let entered = runners::entered(&suspect.words).into_iter();
+            let inner: Vec<PathBuf> = entered
+                .flat_map(|word| dirs.iter().flat_map(|dir| variables.paths(word, dir)).collect::<Vec<_>>())
+                .collect();
+            for dir in dirs.iter().chain(&inner) {
                 self.add_part(suspect, &LossContext { dir, variables: &variables, feeders: &feeders, text: command });
             }
         };
@@ -157,8 +164,10 @@ impl PossibleLosses {
         if paths.is_empty() && !self.unnamed.iter().any(|known| known == program) {
             self.unnamed.push(program.to_owned());
         }
+        // With a slash at its end a link is followed, and what it leads to is lost.
+        let follows = *extent == LossExtent::Tree && (word.ends_with('/') || word.ends_with("/."));
         for path in paths {
-            self.add_file(path, extent.clone());
+            self.add_file(path, if follows { LossExtent::LinkedTree } else { extent.clone() });
         }
     }
 }

@@ -11,6 +11,7 @@ fn seen(command: &str) -> Vec<String> {
         lines.push(match extent {
             LossExtent::File => format!("file {path}"),
             LossExtent::Tree => format!("tree {path}"),
+            LossExtent::LinkedTree => format!("linked tree {path}"),
             LossExtent::Named(name) => format!("named {path} {}", name.as_deref().unwrap_or("any")),
             LossExtent::Into(sources) => {
                 let names: Vec<String> = sources.iter().map(|source| short(source)).collect();
@@ -69,7 +70,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("ln -sf a b", &["into b a"]),
     ("ln -s ../a", &["into  /a"]),
     ("scp a host:b", &[]),
-    ("rsync -a --delete src/ dst/", &["tree dst"]),
+    ("rsync -a --delete src/ dst/", &["linked tree dst"]),
+    ("rm -rf l/", &["linked tree l"]),
+    ("env -C src rm -rf x", &["tree x", "tree src/x"]),
     ("echo x > f", &["file f"]),
     ("echo x >| f", &["file f"]),
     ("echo x >> f", &["file f"]),

@@ -30,6 +30,6 @@ pub use policy::explain::{DecisionExplanation, ExplainedPart};
 pub use policy::repository::{GitGuard, GuardScope, RepositoryFacts};
 pub use policy::{CommandConfinement, PathFacts, PermissionQuery, Policy, SessionDirectories, ShellEnvironment};
 pub use rule::{PermissionRule, RuleWarning, ignored_reason};
-pub use sensitive::is_secret;
 pub use sensitive::{SECRET_PLACES, SecretPlaces};
+pub use sensitive::{is_protected, is_secret};
 pub use suggest::RuleSuggestion;

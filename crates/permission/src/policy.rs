@@ -18,6 +18,7 @@ use crate::rule::{self, PermissionRule, RuleContext, RuleTarget, RuleWarning, Sc
 use crate::sensitive;
 use crate::shell::reading::CommandReading;
 use crate::shell::removal_targets::RemovalVerdict;
+use crate::shell::zsh;
 use repository::RepositoryFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -96,6 +97,8 @@ pub struct SessionDirectories {
     pub variables: ShellEnvironment,
     /// Where the data for undo is kept.
     pub undo_store: Option<PathBuf>,
+    /// Commands are run by zsh, not by bash.
+    pub runs_zsh: bool,
 }
 
 /// Environment variables by name. Their values are not shown in debug output: they may be secrets.
@@ -114,8 +117,12 @@ pub struct PathFacts {
     /// Where the shell stands.
     pub cwd: PathBuf,
     real: BTreeMap<PathBuf, PathBuf>,
+    /// Paths that lead somewhere else in every process (through `/proc/self` or a descriptor): not resolved.
+    process_bound: BTreeSet<PathBuf>,
     /// Files that have other names, perhaps elsewhere.
     hard_linked: BTreeSet<PathBuf>,
+    /// Folders of `Policy::copied_trees` with protected names in them; `None` when nobody looked.
+    protected_trees: Option<BTreeSet<PathBuf>>,
     /// Paths at which there is a file.
     present: BTreeSet<PathBuf>,
     /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
@@ -136,11 +143,25 @@ impl PathFacts {
         Self { cwd, real, ..Self::default() }
     }
 
+    /// Takes back what was found about paths of which `is_bound` says that they depend on the process that opens them.
+    #[must_use]
+    pub fn with_process_paths(mut self, is_bound: impl Fn(&Path) -> bool) -> Self {
+        self.process_bound = self.real.keys().filter(|path| is_bound(path)).cloned().collect();
+        self.real.retain(|path, _| !self.process_bound.contains(path));
+        self
+    }
+
     /// Marks the files that `is_shared` says have several names (hard links).
     #[must_use]
     pub fn with_shared_files(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
         self.hard_linked = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
         self
+    }
+
+    /// The folders among `Policy::copied_trees` that hold protected names.
+    #[must_use]
+    pub fn with_protected_trees(self, trees: BTreeSet<PathBuf>) -> Self {
+        Self { protected_trees: Some(trees), ..self }
     }
 
     /// Marks the paths of the request at which `is_file` finds a file.
@@ -174,6 +195,10 @@ impl PathFacts {
     #[must_use]
     pub fn with_reads(self, reads: ReadFindings) -> Self {
         Self { reads: Some(reads), ..self }
+    }
+
+    fn is_process_bound(&self, path: &Path) -> bool {
+        self.process_bound.contains(path)
     }
 
     fn is_shared(&self, path: &Path) -> bool {
@@ -339,8 +364,8 @@ impl Policy {
         }
         let removals = self.removals(asked);
         if removals == RemovalVerdict::Refuse {
-            let message = "Permission was denied: the command would remove the folder in which gimlet keeps what `gimlet \
-                           undo` brings back. No mode and no rule allows that.";
+            let message = "Permission was denied: the command would remove or change the folder in which gimlet keeps what \
+                           `gimlet undo` brings back. No mode and no rule allows that.";
             return PermissionDecision::Deny(
                 asked.refusal(message.into(), DecisionReason::SafetyCheck("a removal of the data for undo")),
             );
@@ -488,6 +513,9 @@ impl Policy {
                 "rules forbid some commands, and which program this starts is known only when it runs",
             ));
         }
+        if self.means_something_else(asked) {
+            return Some(DecisionReason::NotUnderstood("zsh, which runs it, may read it differently"));
+        }
         if *asked.access == Access::Interact && !asked.is_answered {
             return Some(DecisionReason::Interaction);
         }
@@ -512,6 +540,18 @@ impl Policy {
             }
             Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         }
+    }
+
+    /// Whether zsh may make something of a command that the rules, or the checks of removals, would have to know.
+    fn means_something_else(&self, asked: &AccessRequest<'_>) -> bool {
+        let (Access::Run(command), Some(reading)) = (asked.access, &asked.reading) else { return false };
+        self.directories.runs_zsh
+            && asked.confinement != CommandConfinement::Sandboxed
+            && zsh::is_peculiar(command, reading)
+            && (self.mode != PermissionMode::BypassPermissions
+                || self.restricts_commands()
+                || self.restricts_reading()
+                || removing::mentions_removal(reading))
     }
 
     fn allowed_by_mode(&self, asked: &AccessRequest<'_>) -> Option<DecisionReason> {

@@ -3,6 +3,7 @@
 
 use crate::shell::flow::ShellField;
 pub use crate::shell::flow::field::name_fits;
+pub use crate::shell::name_pattern::NamePattern;
 use std::path::PathBuf;
 
 /// The text of a name that is no pattern.
@@ -60,6 +61,9 @@ pub struct TreeWalk {
     pub exclude_dir: Vec<String>,
     /// Paths that are left out, relative to where the program runs (`find -not -path`).
     pub exclude_path: Vec<String>,
+    /// Paths below the operand must fit one of these, if there are any, or lie below one that does; `*` stands for slashes
+    /// as well.
+    pub include_path: Vec<String>,
     /// Globs in the manner of `rg -g`, `!` first for those left out.
     pub overrides: Vec<String>,
     /// Where relative patterns start.

@@ -19,7 +19,7 @@ const PROTECTED_FILES: &[&str] = &[
 ];
 
 /// Whether writing here could change what runs later, so that no allow rule or editing mode approves it.
-pub(crate) fn is_protected(path: &Path) -> bool {
+pub fn is_protected(path: &Path) -> bool {
     let parts = folded(path);
     if parts.last().is_some_and(|name| PROTECTED_FILES.contains(&name.as_str())) {
         return true;

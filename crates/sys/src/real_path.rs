@@ -38,6 +38,54 @@ impl ResolvedFolders {
     }
 }
 
+/// Whether the way to an absolute path goes through entries of `/proc` or `/dev/fd` that mean something else in every
+/// process, so that it cannot be resolved for another one.
+pub fn depends_on_process(given: &Path) -> bool {
+    let mut pending: Vec<OsString> = names(given);
+    let mut at = PathBuf::from("/");
+    let mut hops = 0;
+    while let Some(name) = pending.pop() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(&name);
+        if is_process_entry(&at) {
+            return true;
+        }
+        if let Ok(target) = std::fs::read_link(&at) {
+            hops += 1;
+            if hops > 40 {
+                return false;
+            }
+            at.pop();
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            pending.extend(names(&target));
+        }
+    }
+    false
+}
+
+/// The names of a path, the last one first.
+fn names(path: &Path) -> Vec<OsString> {
+    let parts = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    });
+    parts.collect()
+}
+
+fn is_process_entry(path: &Path) -> bool {
+    let Ok(inner) = path.strip_prefix("/proc") else { return path == Path::new("/dev/fd") };
+    let mut parts = inner.components();
+    let first = parts.next().map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
+    matches!(first.as_str(), "self" | "thread-self")
+        || (!first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit()) && parts.next().is_some())
+}
+
 fn follow(given: &Path, hops: u32) -> PathBuf {
     if let Ok(real) = std::fs::canonicalize(given) {
         return real;
@@ -60,7 +108,7 @@ fn follow(given: &Path, hops: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{ResolvedFolders, path};
+    use super::{ResolvedFolders, depends_on_process, path};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -74,6 +122,26 @@ mod tests {
         assert_eq!(path(&dir.join("link/new/x")), dir.join("real/new/x"));
         assert_eq!(path(&dir.join("dangling")), dir.join("real/gone"));
         assert_eq!(path(&dir.join("loop")), dir.join("loop"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn links_into_a_process_are_noticed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
+        symlink("/proc/self/cwd", dir.join("here")).unwrap();
+        symlink("here/x", dir.join("twice")).unwrap();
+        symlink("../../../../../../proc/thread-self/root", dir.join("up")).unwrap();
+        symlink("real", dir.join("plain")).unwrap();
+        for name in ["here", "here/x", "twice", "a/../here", "up/etc"] {
+            assert!(depends_on_process(&dir.join(name)), "{name}");
+        }
+        assert!(depends_on_process("/dev/fd/3".as_ref()) && depends_on_process("/dev/stdin".as_ref()));
+        assert!(depends_on_process("/proc/1/cwd".as_ref()));
+        for name in ["plain", "plain/x", "a/b"] {
+            assert!(!depends_on_process(&dir.join(name)), "{name}");
+        }
+        assert!(!depends_on_process("/proc/cpuinfo".as_ref()) && !depends_on_process("/dev/null".as_ref()));
     }
 
     #[test]

@@ -39,6 +39,11 @@ pub(crate) use capture::read_end;
 const MAX_RECORDED_BYTES: usize = 1 << 20;
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
+/// Whether commands are run by zsh in this environment.
+pub fn runs_zsh(env: &Env) -> bool {
+    launch::ShellProgram::choose(env).kind == launch::ShellKind::Zsh
+}
+
 pub struct BashTool;
 
 static SPEC: ToolSpec = ToolSpec::of("Bash", include_str!("bash.md"), include_str!("bash.schema.json"));

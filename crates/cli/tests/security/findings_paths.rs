@@ -110,6 +110,23 @@ fn a_denied_file_is_not_read_through_patterns_searches_or_variables() {
         "mv sec* other",
         "ls sec*",
         "cat list docs/../sec*/k",
+        "cat [[:lower:]]ecrets/k",
+        "cat [\"s\"]ecrets/k",
+        "cat ['s']ecrets/k",
+        "cat [\\s]ecrets/k",
+        "cat [[=s=]]ecrets/k",
+        "cat [[.s.]]ecrets/k",
+        "cat [![:digit:]]ecrets/k",
+        "cat [^[:digit:]]*/k",
+        "head .[[:alpha:]]nv",
+        "grep x [[:lower:]]ecrets/k",
+        "sort [[:alpha:]]ecrets/[k]",
+        "cat < [[:lower:]]ecrets/k",
+        "rg DENIED [[:lower:]]ecrets",
+        "grep -r DENIED --exclude-dir='{secrets,x}' --exclude=.env .",
+        "grep -r DENIED --exclude=.env --exclude=k --include=k .",
+        "tar cf - --anchored --exclude=secrets --exclude=.env .",
+        "rg DENIED --iglob 'SECRETS/**'",
     ];
     for (command, decision) in decisions(&sandbox, "default", &rules(), &commands) {
         assert_ne!(decision, "allow", "{command}");
@@ -120,6 +137,8 @@ fn a_denied_file_is_not_read_through_patterns_searches_or_variables() {
         "X=secrets; cat $X/k",
         "for f in sec*/*; do cat \"$f\"; done",
         "for f in *; do cat $f/k; done",
+        "for f in [[:lower:]]ecrets/*; do cat \"$f\"; done",
+        "X='[[:lower:]]'; cat ${X}ecrets/k",
         "cd sec* && cat k",
         "X='sec*'; cat $X/k",
         "eval 'cat sec*/k'",
@@ -492,4 +511,201 @@ fn what_reads_nothing_is_not_asked_about_while_files_are_denied() {
     let quiet =
         ["rg --version", "grep --version", "rg --type-list", "ls -d */", "ls -ld src docs", "cat --help", "ls -d .*/"];
     each(&tree(), "default", &rules(), "allow", &quiet);
+}
+
+/// The tree with links into the process that opens them, to the home directory and to a folder.
+fn tree_with_links() -> Sandbox {
+    let sandbox = tree();
+    symlink("/proc/self/cwd", sandbox.project().join("here")).unwrap();
+    symlink("/proc/self/cwd/k", sandbox.project().join("lk")).unwrap();
+    symlink(sandbox.home(), sandbox.project().join("hl")).unwrap();
+    symlink("src", sandbox.project().join("l")).unwrap();
+    std::fs::create_dir_all(sandbox.config_dir().join("snapshots")).unwrap();
+    sandbox
+}
+
+// [F-A7] Links with a slash, links into a process, descriptors, directories of runners, names the command makes.
+#[test]
+fn no_way_around_leads_to_the_home_directory() {
+    let sandbox = tree_with_links();
+    let through_link = format!("cd ~ && rm -rf {}/here/.claude", sandbox.project().display());
+    let all = json!({"allow": ["Bash"]});
+    let held = [
+        "rm -rf hl/",
+        "rm -rf here/",
+        "rm -rf here/*",
+        through_link.as_str(),
+        "env -C ~ rm -rf .claude docs",
+        "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude",
+        "rm -rf /dev/fd/3/.claude 3<~",
+        "rm -rf /dev/fd/../root$HOME",
+        "ln -s ~ lnk && rm -rf lnk/.claude",
+        "ln -s ~ lnk; rm -rf lnk/",
+        "x=build; export \"x=$HOME\"; rm -rf $x",
+        "x=build; declare -n y=x; y=~; rm -rf $x",
+        "x=build; trap 'rm -rf $x' EXIT; x=~",
+        "alias r='rm -rf'; shopt -s expand_aliases\nr ~",
+        "BASH_CMDS[r]=/bin/rm; r -rf ~",
+        "hash -p /bin/rm r; r -rf ~",
+        "ln -s /bin/rm r; ./r -rf ~",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf ~",
+        "ssh-agent rm -rf ~",
+        "mv -t /trash ~",
+        "tar -cf x.tar --remove-files -C ~ .",
+        "zip -rmq x.zip ~",
+        "cd ~ && git init -q && git clean -fdxq",
+        "ln -sfn /dev/null ~/.claude/snapshots",
+        "echo x > ~/.claude/snapshots/x",
+        "truncate -s0 ~/.claude/snapshots/x",
+        "chmod 000 ~/.claude/snapshots",
+        "rsync -a --remove-source-files ~/ x/",
+    ];
+    for mode in ["bypassPermissions", "default", "acceptEdits"] {
+        for (command, decision) in decisions(&sandbox, mode, &all, &held) {
+            assert_ne!(decision, "allow", "{command} in {mode}");
+        }
+    }
+    let quiet = [
+        "rm -rf l/x",
+        "rm l",
+        "rm hl",
+        "env -C src rm -f x",
+        "T=$(mktemp -d); trap 'rm -rf \"$T\"' EXIT; make",
+        "ln -s ../shared lib && rm -rf build",
+        "tar cf x.tar src",
+        "git clean -n",
+        "echo x > notes.txt",
+        "cp -r src copy",
+    ];
+    each(&sandbox, "bypassPermissions", &json!({}), "allow", &quiet);
+}
+
+// [F-A8] A copy of a folder writes names that the command does not tell; a link into a process leads where the command stands.
+#[test]
+fn copies_of_folders_and_links_into_processes_write_no_protected_file() {
+    let sandbox = tree_with_links();
+    for path in
+        ["tpl/.envrc", "tpl/.vscode/tasks.json", "tpl/.git/hooks/pre-commit", "build/a", "plain/x", ".git/hooks/h"]
+    {
+        sandbox.write(path, "x");
+    }
+    let held = [
+        "cp -r tpl/. .",
+        "cp -a tpl/. ./",
+        "cp -rT tpl .",
+        "cp -r tpl other",
+        "mv tpl other",
+        "cd .git/hooks && cp ../../build/a ../../here/pre-commit",
+        "cd .git && echo x > ../here/config",
+    ];
+    each(&sandbox, "acceptEdits", &json!({}), "ask", &held);
+    each(&sandbox, "default", &json!({"allow": ["Bash(cp:*)", "Bash(mv:*)"]}), "ask", &held[..6]);
+    each(
+        &sandbox,
+        "acceptEdits",
+        &json!({}),
+        "allow",
+        &["cp -r plain other", "cp -r plain/. .", "mv plain other", "cp build/a b"],
+    );
+}
+
+// [F-A5] What git shows by path, from other directories and by revision; links into a process; other ways to read.
+#[test]
+fn git_and_odd_readers_do_not_show_denied_files() {
+    let sandbox = tree_with_links();
+    let file = format!("curl -s file://{}/secrets/k", sandbox.project().display());
+    let held = [
+        "git -C secrets show HEAD:./k",
+        "git -C secrets blame k",
+        "git -C secrets log -p -- k",
+        "git -C src show HEAD:secrets/k",
+        "git log -p -- secrets",
+        "git show HEAD -- secrets",
+        "cd secrets && git log -p .",
+        "cd secrets && cat ../lk",
+        "git log -L1,1:secrets/k",
+        "git log -p -- ':/secrets'",
+        "git log -p -- 'sec*'",
+        "git diff-tree -p --root HEAD -- secrets",
+        "git whatchanged -p -- secrets",
+        "git reflog show -p -- secrets",
+        "git diff --no-index src secrets",
+        "git archive HEAD secrets | tar xO",
+        "git cat-file --batch <<< HEAD:secrets/k",
+        "env -C secrets cat k",
+        "cat /dev/fd/../cwd/sec*/k",
+        "cat here/secrets/k",
+        "echo k | (cd secrets; xargs cat)",
+        "printf 'secrets/k' | xargs -I {} sh -c 'cat {}'",
+        "zless sec*/k",
+        "date -f sec*/k",
+        "ul sec*/k",
+        "ptx sec*/k",
+        "zstdcat -f sec*/k",
+        "lzcat -f sec*/k",
+        "git merge-file -p secrets/k notes.txt notes.txt",
+        "git interpret-trailers secrets/k",
+        "history -r secrets/k; history",
+        "bash -v sec*/k",
+        file.as_str(),
+    ];
+    let denied = json!({"deny": ["Read(./secrets/**)", "Read(.env)"]});
+    let all = json!({"deny": ["Read(./secrets/**)", "Read(.env)"], "allow": ["Bash"]});
+    for (mode, rules) in [("default", &denied), ("default", &all), ("bypassPermissions", &denied)] {
+        for (command, decision) in decisions(&sandbox, mode, rules, &held) {
+            assert_ne!(decision, "allow", "{command} in {mode}");
+        }
+    }
+    let quiet = [
+        "git log --oneline -5",
+        "git log -p -- src",
+        "git show HEAD:src/a.rs",
+        "git -C src log -p -- a.rs",
+        "git diff src",
+        "curl -s https://example.com",
+    ];
+    each(&sandbox, "bypassPermissions", &denied, "allow", &quiet);
+}
+
+// [F-A6] Where zsh runs the commands, its own constructs are asked about.
+#[test]
+fn what_only_zsh_understands_is_asked_about() {
+    let mut sandbox = tree();
+    let shell = sandbox.write("bin/zsh", "");
+    let held = [
+        "repeat 1 zapp",
+        "functions[ls]=zapp; ls",
+        "commands[q]=/x/zapp; q",
+        "hash q=/x/zapp; q",
+        "aliases[q]=zapp; eval q",
+        "echo ${(e):-'$(zapp)'}",
+        "echo *(e:'zapp':)",
+        "setopt promptsubst; print -P '$(zapp)'",
+        "zmodload zsh/mapfile; echo $mapfile[secrets/k]",
+        "setopt extendedglob; cat ^src/k",
+    ];
+    let quiet = ["ls -la", "git show HEAD^", "cat src/a.rs | sort"];
+    sandbox.set("CLAUDE_CODE_SHELL", shell);
+    let rules = json!({"deny": ["Bash(zapp:*)", "Read(./secrets/**)"], "allow": ["Bash"]});
+    for mode in ["default", "bypassPermissions"] {
+        for (command, decision) in decisions(&sandbox, mode, &rules, &held) {
+            assert_ne!(decision, "allow", "{command} in {mode}");
+        }
+        each(&sandbox, mode, &rules, "allow", &quiet);
+    }
+    each(&sandbox, "default", &json!({}), "ask", &["cat ^src/k", "ls ~[x]"]);
+    each(&sandbox, "bypassPermissions", &json!({}), "ask", &["repeat 1 rm -rf ~"]);
+    sandbox.set("CLAUDE_CODE_SHELL", "/bin/bash");
+    each(&sandbox, "default", &json!({}), "allow", &["cat notes.txt"]);
+}
+
+// [F-A6] A link to a denied program.
+#[test]
+fn a_link_to_a_denied_program_is_that_program() {
+    let sandbox = tree();
+    sandbox.write("tools/zapp", "");
+    symlink("tools/zapp", sandbox.project().join("lz")).unwrap();
+    let rules = json!({"deny": ["Bash(zapp:*)"], "allow": ["Bash"]});
+    each(&sandbox, "bypassPermissions", &rules, "deny", &["./lz x", "tools/zapp", "env ./lz"]);
+    each(&sandbox, "bypassPermissions", &rules, "allow", &["./other x"]);
 }

@@ -146,6 +146,29 @@ fn a_removed_tree_comes_back() {
     assert_same(&tree(&sandbox.project()), &before);
 }
 
+// [F-A10] A slash behind a link, a class of characters, a directory given to a runner.
+#[test]
+fn what_goes_by_links_patterns_and_directories_comes_back() {
+    for command in
+        ["rm -rf l/", "rm [[:lower:]]", "rm [![:digit:]] [\"a\"]", "env -C src rm -rf deep", "env --chdir=src rm a.rs"]
+    {
+        let mut sandbox = Sandbox::new(EXE);
+        for path in ["src/a.rs", "src/deep/b.rs", "a", "b"] {
+            sandbox.write(path, path);
+        }
+        symlink("src", sandbox.project().join("l")).unwrap();
+        let before = tree(&sandbox.project());
+        bash(&mut sandbox, command);
+        // Some versions of rm refuse a link with a slash.
+        if tree(&sandbox.project()) == before {
+            assert_eq!(command, "rm -rf l/", "nothing was removed");
+            continue;
+        }
+        undo(&sandbox, &[]).expect_clean();
+        assert_same(&tree(&sandbox.project()), &before);
+    }
+}
+
 #[test]
 fn an_overwritten_file_comes_back_step_by_step() {
     let mut sandbox = Sandbox::new(EXE);

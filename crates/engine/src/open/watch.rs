@@ -28,6 +28,7 @@ impl SessionBuilder {
             block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
             variables: crate::facts::variables(&self.env),
             undo_store: Some(store::Snapshots::at(self.layout.home()).folder().to_path_buf()),
+            runs_zsh: tools::bash::runs_zsh(&self.env),
         };
         SettingsWatch {
             instructions: InstructionScope::All,

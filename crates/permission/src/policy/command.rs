@@ -26,6 +26,12 @@ impl Policy {
         let mut needs = vec![cwd.to_path_buf()];
         needs.extend(files::touched_files(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
         needs.extend(reading.sourced.iter().map(|file| cwd.join(file)));
+        if self.restricts_commands() {
+            reading.any_call(|words| {
+                needs.extend(words.first().filter(|name| name.contains('/')).map(|name| cwd.join(name)));
+                false
+            });
+        }
         let mut walk = DirectoryTracker::new(cwd, home);
         for unit in reading.strict.iter().flatten() {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
@@ -53,7 +59,25 @@ impl Policy {
             reading.any_spelling(|text| pattern.matches(text))
                 || reading.any_call(|words| flags::covers(pattern, words))
         });
-        by_text.map(|(rule, _)| rule).or_else(|| self.file_rule(behaviour, &reading.suspects, facts))
+        let by_link =
+            || self.command_rules(behaviour).find(|(_, pattern)| Self::covers_linked(pattern, reading, facts));
+        by_text.or_else(by_link).map(|(rule, _)| rule).or_else(|| self.file_rule(behaviour, &reading.suspects, facts))
+    }
+
+    /// Whether a rule speaks of the program that a path of the command leads to.
+    fn covers_linked(pattern: &CommandPattern, reading: &CommandReading, facts: &PathFacts) -> bool {
+        reading.any_call(|words| {
+            let Some((program, arguments)) = words.split_first().filter(|(name, _)| name.contains('/')) else {
+                return false;
+            };
+            let Some(real) = facts.real(&facts.cwd.join(program)).and_then(Path::file_name) else { return false };
+            let real = real.to_string_lossy();
+            if real == wrapper::base_name(program) {
+                return false;
+            }
+            let words: Vec<String> = [real.into_owned()].into_iter().chain(arguments.iter().cloned()).collect();
+            pattern.matches(&words.join(" ")) || flags::covers(pattern, &words)
+        })
     }
 
     /// Whether the command runs a file as part of itself that is no existing file of the working directories, or is
@@ -129,9 +153,22 @@ impl Policy {
         let targets = files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         let protected = targets.iter().any(|open| {
             let given = normalise(open);
-            ResolvedPath { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
+            facts.is_process_bound(open)
+                || ResolvedPath { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
         });
-        protected.then_some("the shell would write to a protected path: what is written there may run later")
+        let in_tree = facts.protected_trees.as_ref().is_some_and(|trees| !trees.is_empty());
+        (protected || in_tree)
+            .then_some("the shell would write to a protected path: what is written there may run later")
+    }
+
+    /// The folders that the commands of the request copy or move with all that is in them.
+    pub fn copied_trees(&self, request: &super::PermissionQuery<'_>, cwd: &Path) -> Vec<PathBuf> {
+        let commands = request.accesses.iter().filter_map(|access| match access {
+            super::Access::Run(command) => Some(command),
+            _ => None,
+        });
+        let home = self.directories.home.as_deref();
+        commands.flat_map(|command| files::copied_trees(&CommandReading::of(command).suspects, cwd, home)).collect()
     }
 
     /// Whether the command is read-only as a whole.
@@ -339,9 +376,16 @@ impl Policy {
         if spelled.any(sensitive::is_secret) {
             return named();
         }
-        self.may_see(spelled) || named()
+        self.may_see(spelled) || named() || SYSTEM_FACTS.iter().any(|fact| given == Path::new(fact))
     }
 }
+
+/// Files of the system that tell what it is, and nothing about anybody.
+#[rustfmt::skip]
+const SYSTEM_FACTS: &[&str] = &[
+    "/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release", "/etc/redhat-release", "/etc/shells", "/etc/timezone",
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/filesystems", "/proc/modules",
+];
 
 /// One part of a command and what grants it.
 pub(super) struct UnitVerdict {

@@ -5,6 +5,7 @@ use crate::shell::flow::{self, CommandFlow};
 use crate::shell::reading::CommandReading;
 use crate::shell::removal::{self, ProtectedDirectories};
 use crate::shell::removal_targets::{self, RemovalVerdict};
+use crate::shell::wrapper;
 use std::path::{Path, PathBuf};
 
 impl Policy {
@@ -18,6 +19,13 @@ impl Policy {
             verdict = removal_targets::judge(&flow, &precious, &real);
             if verdict == RemovalVerdict::Fine && flow.incomplete && names_removal(reading) {
                 verdict = RemovalVerdict::Ask("something is removed, and the command is not understood to its end");
+            }
+        }
+        if verdict != RemovalVerdict::Refuse && self.directories.undo_store.is_some() && may_change(reading) {
+            let flow = flow::trace(command, &self.shell_start(&asked.facts.cwd));
+            let real = |path: &Path| asked.facts.real(path).map(Path::to_path_buf);
+            if removal_targets::changes_store(&flow, &precious, &real) {
+                verdict = RemovalVerdict::Refuse;
             }
         }
         if verdict == RemovalVerdict::Fine && removal::is_critical(&reading.suspects, &precious) {
@@ -39,12 +47,16 @@ impl Policy {
 
     /// The paths whose real location decides about removals.
     pub(super) fn removal_needs(&self, reading: &CommandReading, command: &str, cwd: &Path) -> Vec<PathBuf> {
-        if !may_remove(reading) {
+        let (removes, changes) = (may_remove(reading), may_change(reading) && self.directories.undo_store.is_some());
+        if !removes && !changes {
             return Vec::new();
         }
         let flow: CommandFlow = flow::trace(command, &self.shell_start(cwd));
-        let mut needs: Vec<PathBuf> =
-            removal_targets::targets(&flow).iter().flat_map(removal_targets::RemovalTarget::needs).collect();
+        let mut targets = if removes { removal_targets::targets(&flow) } else { Vec::new() };
+        if changes {
+            targets.extend(removal_targets::changed(&flow));
+        }
+        let mut needs: Vec<PathBuf> = targets.iter().flat_map(removal_targets::RemovalTarget::needs).collect();
         needs.extend(self.directories.undo_store.clone());
         needs
     }
@@ -56,17 +68,51 @@ fn may_remove(reading: &CommandReading) -> bool {
         || reading.suspects.iter().any(|suspect| {
             suspect.any_program(|program, arguments| {
                 program.contains('$')
+                    || arguments.iter().any(|word| removes_by_name(word))
+                    || program.starts_with("BASH_")
                     || matches!(program, "eval" | "source" | "." | "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash")
                     || (program == "rsync" && arguments.iter().any(|word| word.starts_with("--del")))
             })
         })
 }
 
+/// Whether the command writes files by redirections or by a program that does.
+fn may_change(reading: &CommandReading) -> bool {
+    reading.suspects.iter().any(|suspect| {
+        !suspect.writes.is_empty() || suspect.any_program(|program, _| removal_targets::changes(program))
+    })
+}
+
+fn takes_away(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| {
+        word.starts_with("--rem")
+            || word == "--move"
+            || word == "-sdel"
+            || (word.starts_with('-') && word.contains('m'))
+    })
+}
+
+/// Whether any word of the command names a program that removes.
+pub(super) fn mentions_removal(reading: &CommandReading) -> bool {
+    reading
+        .suspects
+        .iter()
+        .any(|suspect| suspect.words.iter().any(|word| removes_by_name(word) || word.contains("rm ")))
+}
+
+/// Whether a word names a program that removes.
+fn removes_by_name(word: &str) -> bool {
+    removal_targets::removes(wrapper::base_name(word))
+}
+
 fn names_removal(reading: &CommandReading) -> bool {
     reading.suspects.iter().any(|suspect| {
         suspect.any_program(|program, arguments| {
             removal_targets::removes(program)
-                || program == "mv"
+                || matches!(program, "mv" | "hash" | "alias")
+                || (matches!(program, "tar" | "bsdtar" | "zip" | "rsync" | "7z" | "gtar") && takes_away(arguments))
+                || (program == "git" && arguments.iter().any(|word| word == "clean"))
+                || (matches!(program, "fd" | "fdfind") && arguments.iter().any(|word| removes_by_name(word)))
                 || (program == "find" && arguments.iter().any(|word| word == "-delete" || word == "rm"))
         })
     })

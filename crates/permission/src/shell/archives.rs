@@ -50,6 +50,12 @@ pub(super) fn certificate(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>
         "-ocsp_uri",
     ];
     let (kind, rest) = arguments.split_first()?;
+    if kind.raw == "dgst" {
+        let (algorithm, files) = rest.split_first()?;
+        let known = matches!(algorithm.raw.as_str(), "-sha256" | "-sha512" | "-sha384" | "-sha1" | "-md5" | "-sha224");
+        let plain = |word: &ShellWord| !word.glob && !word.text.starts_with('-');
+        return (known && files.iter().all(plain)).then(|| files.iter().map(ReadAccess::Path).collect());
+    }
     let mut looks = Vec::new();
     let mut rest = rest.iter();
     let mut quiet = false;

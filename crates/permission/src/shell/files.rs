@@ -66,13 +66,38 @@ pub(crate) fn written_files(suspects: &[PossibleCommand], cwd: &Path, home: Opti
     words.iter().flat_map(|word| dirs.iter().map(|dir| resolve_word(word, dir, home))).collect()
 }
 
+/// Folders whose content is copied or moved as a whole: names that the command does not tell are written.
+pub(crate) fn copied_trees(suspects: &[PossibleCommand], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let dirs = directories(suspects, cwd, home);
+    let mut words: Vec<String> = Vec::new();
+    for suspect in suspects {
+        suspect.any_program(|program, arguments| {
+            let is_recursive = arguments.iter().any(|word| {
+                let short = word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R', 'a']);
+                short || word.starts_with("--rec") || word.starts_with("--arc")
+            });
+            if program == "mv" || (matches!(program, "cp" | "rsync" | "scp") && is_recursive) {
+                let named = arguments.iter().any(|word| word.starts_with("-t") || word.starts_with("--target"));
+                let mut sources: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+                if !named {
+                    sources.pop();
+                }
+                words.extend(sources.into_iter().cloned());
+            }
+            false
+        });
+    }
+    words.iter().flat_map(|word| dirs.iter().map(|dir| resolve_word(word, dir, home))).collect()
+}
+
 fn destinations<'a>(program: &str, arguments: &'a [String]) -> Vec<&'a str> {
     let has = |start: &str| arguments.iter().any(|word| word.starts_with(start));
     if !WRITERS.contains(&program) || (program == "sed" && !has("-i") && !has("--in-place")) {
         return Vec::new();
     }
     let plain = |word: &&str| !word.starts_with('-');
-    let copies = matches!(program, "cp" | "ln" | "install" | "rsync" | "scp") && !has("-t") && !has("--target");
+    // A link to a protected file is as good as that file.
+    let copies = matches!(program, "cp" | "install" | "rsync" | "scp") && !has("-t") && !has("--target");
     let operands = arguments.iter().map(String::as_str).filter(plain);
     let mut operands = operands.map(|word| word.strip_prefix("of=").unwrap_or(word));
     if copies { operands.next_back().into_iter().collect() } else { operands.collect() }
@@ -119,6 +144,9 @@ fn named_files(program: &str, arguments: &[String]) -> Option<Vec<String>> {
 fn directories(suspects: &[PossibleCommand], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut dirs = vec![cwd.to_path_buf()];
     for suspect in suspects {
+        for target in super::runners::entered(&suspect.words) {
+            dirs.push(resolve_word(target, cwd, home));
+        }
         suspect.any_program(|program, arguments| {
             if matches!(program, "cd" | "pushd" | "chdir")
                 && let Some(target) = arguments.iter().find(|word| !word.starts_with('-'))

@@ -5,6 +5,7 @@
 mod builtins;
 pub(crate) mod field;
 mod output;
+pub(crate) mod renames;
 mod walk;
 mod words;
 
@@ -19,6 +20,9 @@ const MAX_VALUES: usize = 64;
 const MAX_INVOCATIONS: usize = 600;
 /// How deep code inside code is followed.
 const MAX_DEPTH: u32 = 10;
+
+/// The word that stands for what a process substitution prints.
+pub(crate) const SUBSTITUTED: &str = "/dev/fd/substitution";
 
 /// What the shell knows before it starts.
 #[derive(Clone, Copy)]
@@ -91,6 +95,11 @@ pub(crate) fn trace(command: &str, start: &ShellStart<'_>) -> CommandFlow {
     let follow = || {
         let mut walker = walk::FlowWalker::new(start);
         walker.run_text(command);
+        // Code that runs later than it stands there sees whatever variables and directories hold then.
+        if let Some(everything) = walker.everything_seen() {
+            walker = walk::FlowWalker::with_everything(start, everything);
+            walker.run_text(command);
+        }
         walker.finish()
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(follow))
@@ -132,24 +141,37 @@ impl ProgramInvocation {
 
     /// Each place where the argument may be opened.
     pub(crate) fn opened(&self, field: &ShellField) -> Vec<Option<ShellField>> {
-        self.dirs
-            .iter()
-            .map(|dir| match dir {
-                Some(dir) => Some(field.opened_from(dir)),
-                None if field.pattern().starts_with('/') => Some(field.opened_from(&ShellField::literal("/"))),
-                None => None,
-            })
-            .collect()
+        self.from_each_dir(field, |dir| field.opened_from(dir))
     }
 
     /// Each place the argument may name.
     pub(crate) fn places(&self, field: &ShellField) -> Vec<Option<ShellField>> {
-        if field.pattern().starts_with('/') {
-            let root = ShellField::literal("/");
-            let cwd = self.dirs.iter().flatten().next().unwrap_or(&root);
-            return vec![Some(field.seen_from(&root, cwd))];
+        self.from_each_dir(field, |dir| field.seen_from(dir, dir))
+    }
+
+    fn from_each_dir(
+        &self,
+        field: &ShellField,
+        place: impl Fn(&ShellField) -> Option<ShellField>,
+    ) -> Vec<Option<ShellField>> {
+        let is_absolute = field.pattern().starts_with('/');
+        let root = ShellField::literal("/");
+        // Only names of processes depend on the directory then.
+        if is_absolute && !field.pattern().starts_with("/proc") && !field.pattern().starts_with("/dev") {
+            return vec![place(&root)];
         }
-        self.dirs.iter().map(|dir| dir.as_ref().map(|dir| field.seen_from(dir, dir))).collect()
+        let mut found: Vec<Option<ShellField>> = Vec::new();
+        for dir in &self.dirs {
+            let one = match dir {
+                Some(dir) => place(dir),
+                None if is_absolute && place(&root) == place(&ShellField::literal("/x")) => place(&root),
+                None => None,
+            };
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        found
     }
 }
 

@@ -43,7 +43,7 @@ const SUBCOMMANDS: &[GitSubcommand] = &[
     GitSubcommand { name: "diff", long: LOG, short: "wbpsuRMCSGz0123456789U", operands: true },
     GitSubcommand { name: "log", long: LOG, short: "pswbinSGLqz0123456789UM", operands: true },
     GitSubcommand { name: "show", long: LOG, short: "pswbqz0123456789U", operands: true },
-    GitSubcommand { name: "shortlog", long: &["numbered", "summary", "email"], short: "sne", operands: true },
+    GitSubcommand { name: "shortlog", long: &["numbered", "summary", "email", "all", "no-merges", "since=", "until=", "branches"], short: "sne", operands: true },
     GitSubcommand {
         name: "branch",
         long: &[
@@ -74,13 +74,17 @@ const SUBCOMMANDS: &[GitSubcommand] = &[
     },
     GitSubcommand {
         name: "ls-files",
-        long: &["cached", "deleted", "modified", "others", "stage", "exclude-standard", "full-name"],
-        short: "cdmost",
+        long: &["cached", "deleted", "modified", "others", "stage", "exclude-standard", "full-name", "ignored", "unmerged", "directory", "error-unmatch"],
+        short: "cdmostzu",
         operands: true,
     },
     GitSubcommand { name: "ls-tree", long: &["name-only", "full-name", "long"], short: "rltd", operands: true },
     GitSubcommand { name: "blame", long: &["porcelain", "show-email", "date="], short: "wLesMC0123456789", operands: true },
-    GitSubcommand { name: "describe", long: &["tags", "all", "always", "long", "dirty"], short: "", operands: true },
+    GitSubcommand { name: "describe", long: &["tags", "all", "always", "long", "dirty", "abbrev=", "exact-match", "first-parent", "match=", "exclude=", "candidates=", "contains"], short: "", operands: true },
+    GitSubcommand { name: "annotate", long: &["date="], short: "wLes", operands: true },
+    GitSubcommand { name: "check-attr", long: &["all", "cached"], short: "az", operands: true },
+    GitSubcommand { name: "fsck", long: &["full", "no-dangling", "connectivity-only", "no-progress", "strict", "unreachable", "no-full", "no-reflogs"], short: "", operands: false },
+    GitSubcommand { name: "hash-object", long: &["no-filters"], short: "", operands: true },
     GitSubcommand { name: "merge-base", long: &["all", "is-ancestor", "fork-point"], short: "a", operands: true },
     GitSubcommand { name: "rev-list", long: REV_LIST, short: "n0123456789", operands: true },
     GitSubcommand {
@@ -145,6 +149,12 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
         return Some(format!("git {}", arguments[option].raw));
     }
     let (sub, options) = (words[at], &words[at + 1..]);
+    // Settings on the spot may force a push, or send it elsewhere.
+    let moves_commits =
+        matches!(sub, "push" | "send-pack" | "http-push" | "fetch" | "pull" | "remote" | "submodule" | "subtree");
+    if let Some(option) = (0..at).find(|index| moves_commits && changes_setting(&words[*index..at])) {
+        return Some(format!("git {}", arguments[option].raw));
+    }
     let has = |wanted: &[&str]| options.iter().any(|option| wanted.iter().any(|w| option.starts_with(w)));
     let cluster = |letter: char| {
         let short = |option: &&&str| option.starts_with('-') && !option.starts_with("--");
@@ -155,6 +165,13 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
         "clean" => !has(&["--dry-run"]) && !cluster('n'),
         "checkout" | "switch" => has(&["--", "--f", "--d"]) || cluster('f') || options.contains(&"."),
         "stash" => has(&["drop", "clear"]),
+        "send-pack" | "http-push" => true,
+        "fetch" | "pull" => {
+            let forces =
+                |option: &&&str| option.starts_with('+') || matches!(**option, "--force" | "--forc" | "--mirror");
+            options.iter().any(|option| forces(&option)) || (sub == "fetch" && cluster('f'))
+        }
+        "config" => writes_powerful_setting(options),
         "push" => has(&["--f", "--mirror", "--d", "--prune", "+", ":"]) || cluster('f') || cluster('d'),
         "branch" | "tag" => has(&["--d", "--f"]) || cluster('D') || cluster('d') || cluster('f'),
         "restore" | "update-ref" | "filter-branch" | "filter-repo" | "reflog" | "gc" | "prune" | "worktree" | "rm" => {
@@ -163,6 +180,59 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
         _ => false,
     };
     loses.then(|| format!("git {sub}"))
+}
+
+/// `-c` with a key that is not known to be harmless.
+fn changes_setting(words: &[&str]) -> bool {
+    let setting = match words {
+        ["-c", setting, ..] => Some(*setting),
+        ["--config-env", setting, ..] => Some(*setting),
+        [word, ..] => word.strip_prefix("--config-env="),
+        [] => None,
+    };
+    let harmless = ["user.", "color.", "advice.", "commit.", "core.quotepath", "log.", "pack.", "gc.", "init."];
+    setting.is_some_and(|setting| {
+        let lower = setting.to_ascii_lowercase();
+        !harmless.iter().any(|key| lower.starts_with(key))
+    })
+}
+
+/// `git config remote.origin.push +main`: what later calls do depends on it.
+fn writes_powerful_setting(options: &[&str]) -> bool {
+    const POWERFUL: &[&str] = &[
+        "remote.",
+        "branch.",
+        "push.",
+        "alias.",
+        "url.",
+        "core.",
+        "include",
+        "credential",
+        "filter.",
+        "diff.",
+        "merge.",
+        "gpg.",
+        "http.",
+        "pager.",
+        "submodule.",
+        "protocol.",
+        "uploadpack.",
+        "receive.",
+        "sequence.",
+        "web.",
+        "browser.",
+        "init.templatedir",
+        "interactive.",
+    ];
+    let reads = ["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list", "--get-urlmatch"];
+    if options.iter().any(|option| reads.contains(option)) {
+        return false;
+    }
+    let operands: Vec<String> =
+        options.iter().filter(|word| !word.starts_with('-')).map(|word| word.to_ascii_lowercase()).collect();
+    let is_powerful = |word: &String| POWERFUL.iter().any(|key| word.starts_with(key));
+    operands.len() > 1 && operands.iter().any(is_powerful)
+        || options.iter().any(|word| matches!(*word, "-e" | "--edit" | "edit"))
 }
 
 /// `-c alias.x=…`: the subcommand is what the option says it is.
@@ -254,6 +324,9 @@ fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             return remote(rest);
         }
         "symbolic-ref" => return symbolic_ref(rest),
+        "bisect" | "notes" | "sparse-checkout" | "archive" | "ls-remote" | "help" | "version" => {
+            return listed_forms(name, rest);
+        }
         _ => {}
     }
     let sub = SUBCOMMANDS.iter().find(|sub| sub.name == name.raw)?;
@@ -265,6 +338,23 @@ fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     };
     let asks = matches!(sub.name, "branch" | "tag") && rest.iter().any(lists);
     (sub.operands || operands.is_empty() || asks).then_some(operands)
+}
+
+/// Forms of other subcommands that only tell something, word by word.
+fn listed_forms<'a>(name: &ShellWord, rest: &'a [ShellWord]) -> Option<Vec<&'a ShellWord>> {
+    let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
+    let known = match (name.raw.as_str(), &words[..]) {
+        ("bisect", ["log"] | ["terms"])
+        | ("notes", ["list"] | [])
+        | ("sparse-checkout", ["list"])
+        | ("archive", ["--list" | "-l"])
+        | ("help", ["-a" | "--all" | "-g" | "--guides"])
+        | ("version", [] | ["--build-options"])
+        | ("ls-remote", ["--get-url"]) => true,
+        ("notes", ["list", object]) | ("ls-remote", ["--get-url", object]) => !object.starts_with('-'),
+        _ => false,
+    };
+    known.then(Vec::new)
 }
 
 fn listed<'a>(rest: &'a [ShellWord], words: &[&str]) -> Option<Vec<&'a ShellWord>> {

@@ -239,6 +239,7 @@ impl GrammarReader {
             }
         }
         if values.iter().any(|value| !value.text.chars().all(|c| c.is_ascii_digit())) {
+            self.out.is_late_bound |= late_binding::is_computed(name);
             self.out.filled.push(name.clone());
         }
         if self.loops.contains(name) {
@@ -430,11 +431,14 @@ impl GrammarReader {
             self.refuse("it sets an array");
             for (key, value) in elements {
                 if let Some(key) = key {
-                    self.word(key);
+                    // A subscript is computed, unless it belongs to an array of names.
+                    let key = self.word(key);
+                    self.out.arithmetic.push(key.text);
                 }
                 let value = self.word(value);
                 self.record_findings(late_binding::assigned(name, &value));
             }
+            self.out.is_late_bound |= late_binding::holds_programs(name);
         }
     }
 

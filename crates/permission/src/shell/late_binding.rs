@@ -51,7 +51,7 @@ impl LateFindings {
         for word in runners::attached_texts(words) {
             self.code(runners::attached(&word.text).unwrap_or_default(), word.expands);
         }
-        for (text, expands) in runners::git_config_texts(words) {
+        for (text, expands) in runners::git_config_texts(words).into_iter().chain(runners::named_programs(words)) {
             self.code(&text, expands);
         }
     }
@@ -87,11 +87,16 @@ impl LateFindings {
             }
             "test" | "[" => self.tested(arguments),
             "printf" => self.printed(arguments),
-            "read" | "unset" | "export" | "readonly" | "getopts" | "wait" => self.names(arguments),
+            "export" | "readonly" => {
+                self.names(arguments);
+                self.arrays(arguments);
+            }
+            "read" | "unset" | "getopts" | "wait" => self.names(arguments),
             "declare" | "typeset" | "local" => {
                 // Later values of an integer are computed, a reference may name a subscript.
                 self.is_late_bound |= has_letter(arguments, "in");
                 self.names(arguments);
+                self.arrays(arguments);
             }
             "let" => self.arithmetic.extend(arguments.iter().map(|word| word.text.clone())),
             "enable" => self.is_late_bound |= has_letter(arguments, "f"),
@@ -193,8 +198,18 @@ impl LateFindings {
         let Some(first) = arguments.first().filter(|word| word.text.starts_with("-v")) else { return };
         let attached = first.text.strip_prefix("-v").filter(|name| !name.is_empty());
         if let Some(name) = attached.or_else(|| arguments.get(1).map(|word| word.text.as_str())) {
-            self.is_late_bound |= is_evaluated(name);
+            self.is_late_bound |= is_evaluated(name) || is_computed(name) || holds_programs(name);
             self.filled.push(name.to_owned());
+        }
+    }
+
+    /// `declare -a 'x=($(y))'`: a text that becomes an array is expanded once more.
+    fn arrays(&mut self, arguments: &[ShellWord]) {
+        let is_array = has_letter(arguments, "aA");
+        for word in arguments {
+            let Some((_, value)) = word.text.split_once('=') else { continue };
+            let opens = value.trim_start().starts_with('(') || (word.expands && is_array);
+            self.is_late_bound |= opens && (word.quoted || word.expands) && value.contains(['$', '`']);
         }
     }
 
@@ -202,10 +217,41 @@ impl LateFindings {
     fn names(&mut self, arguments: &[ShellWord]) {
         for word in arguments.iter().filter(|word| !word.text.starts_with('-')) {
             let name = word.text.split_once('=').map_or(&*word.text, |(name, _)| name);
-            self.is_late_bound |= is_evaluated(name);
+            self.is_late_bound |= is_evaluated(name) || is_computed(name) || holds_programs(name);
             self.filled.push(name.to_owned());
         }
     }
+}
+
+/// Variables that the shell takes for numbers: what they are given is computed.
+#[rustfmt::skip]
+const INTEGERS: &[&str] = &[
+    "RANDOM", "SRANDOM", "SECONDS", "LINENO", "OPTIND", "HISTCMD", "BASHPID", "PPID", "UID", "EUID", "EPOCHSECONDS", "BASH_SUBSHELL", "COMP_CWORD",
+    "COMP_KEY", "COMP_POINT", "COMP_TYPE", "BASH_ARGC", "SHLVL", "HISTSIZE", "HISTFILESIZE", "TMOUT", "MAILCHECK", "COLUMNS", "LINES", "FUNCNEST",
+    // Of zsh.
+    "ERRNO", "GID", "EGID", "TTYIDLE", "KEYTIMEOUT", "SAVEHIST", "DIRSTACKSIZE", "LISTMAX", "LOGCHECK", "BAUD", "REPORTTIME",
+];
+
+pub(super) fn is_computed(name: &str) -> bool {
+    INTEGERS.contains(&name)
+}
+
+/// Arrays in which shells keep aliases, functions and found programs.
+pub(super) fn holds_programs(name: &str) -> bool {
+    let name = name.split('[').next().unwrap_or(name);
+    matches!(
+        name,
+        "BASH_ALIASES"
+            | "BASH_CMDS"
+            | "aliases"
+            | "galiases"
+            | "saliases"
+            | "dis_aliases"
+            | "functions"
+            | "dis_functions"
+            | "commands"
+            | "builtins"
+    )
 }
 
 /// A name that holds a subscript other than a number, or is itself the value of something.
@@ -242,6 +288,15 @@ const COMMAND_VARIABLES: &[&str] = &[
     "SUDO_EDITOR", "RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "npm_config_script_shell", "SHELL", "FCEDIT",
 ];
 
+/// Variables that hold options of programs, some of which name programs to run, or code that is loaded.
+#[rustfmt::skip]
+const OPTION_VARIABLES: &[&str] = &[
+    "TAR_OPTIONS", "ZIPOPT", "ZIP", "UNZIP", "RSYNC_RSH", "RSYNC_CONNECT_PROG", "CVS_RSH", "SVN_SSH", "MANOPT", "PERL5OPT", "PERL5DB", "PYTHONSTARTUP",
+    "NODE_OPTIONS", "RUBYOPT", "JAVA_TOOL_OPTIONS", "LD_PRELOAD", "LD_AUDIT", "GIT_EXEC_PATH", "FZF_DEFAULT_COMMAND", "FZF_DEFAULT_OPTS",
+    "RIPGREP_CONFIG_PATH", "SUDO_COMMAND", "GIT_TEMPLATE_DIR", "GPG_AGENT_INFO", "PYTHONBREAKPOINT", "PYTHONINSPECT", "READNULLCMD", "NULLCMD",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "MAKEFLAGS", "CARGO_BUILD_RUSTC", "RUSTC", "CC", "CXX", "LD",
+];
+
 /// What setting a variable brings along.
 pub(super) fn assigned(name: &str, value: &ShellWord) -> LateFindings {
     let mut findings = LateFindings::default();
@@ -252,6 +307,8 @@ pub(super) fn assigned(name: &str, value: &ShellWord) -> LateFindings {
     }
     findings.is_late_bound |= matches!(name, "BASH_ENV" | "ENV") && is_late_bound(value);
     let is_number = value.text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+'));
+    findings.is_late_bound |= holds_programs(name) || (is_computed(name) && !is_number);
+    findings.is_late_bound |= OPTION_VARIABLES.contains(&name);
     let computed = value.text == "$()" && !value.variables.is_empty();
     if !is_number && !computed {
         findings.filled.push(name.to_owned());

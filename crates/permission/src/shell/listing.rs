@@ -16,7 +16,7 @@ const TOOLS: &[&str] = &[
     "redis-cli", "mongosh", "ffmpeg", "convert", "pandoc", "tmux", "screen", "vim", "nvim", "emacs", "nano", "bash", "zsh", "fish",
     "dash", "sh", "sudo", "find", "sed", "awk", "gawk", "jq", "yq", "diff", "patch", "strace", "gdb", "bat", "exa", "eza",
     "ag", "tree", "bc", "shellcheck", "black", "ruff", "mypy", "hyperfine", "just", "watch", "parallel", "brew", "apt", "dpkg", "rpm",
-    "systemctl", "less", "man", "time", "env", "xargs", "ps", "top", "htop",
+    "systemctl", "less", "man", "time", "env", "xargs", "ps", "top", "htop", "ldd", "yamllint", "lsof", "bc",
 ];
 
 /// Programs, the words that follow, options without a value, options with one, and whether operands may follow.
@@ -31,6 +31,9 @@ const FORMS: &[ListingForm] = &[
     (&["node", "npm", "ruby", "php", "perl", "lua", "gcc", "g++", "clang", "cc"], &["-v"], &[], &[], false),
     (&["python", "python3", "tmux", "ssh", "pip", "pip3", "uv", "perl", "docker"], &["-V"], &[], &[], false),
     (&["python", "python3"], &["-v"], &[], &[], false),
+    (&["gcc", "g++", "cc", "clang", "clang++"], &["-dumpversion"], &[], &[], false),
+    (&["gcc", "g++", "cc", "clang", "clang++"], &["-dumpmachine"], &[], &[], false),
+    (&["gcc", "g++", "cc", "clang", "clang++"], &["-print-search-dirs"], &[], &[], false),
     (&["java", "javac", "ffmpeg", "ffprobe"], &["-version"], &[], &[], false),
     (&["go"], &["version"], &[], &[], false),
     (&["go"], &["env"], &["-json"], &[], true),

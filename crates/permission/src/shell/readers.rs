@@ -5,6 +5,7 @@ use super::flow::{CommandFlow, FlowArgument, ProgramInvocation, ShellField, Stdi
 use crate::reads::{ReadExtent, ReadPlan, ReadTarget, TreeWalk};
 
 mod find;
+mod git;
 mod options;
 mod special;
 mod tables;
@@ -114,7 +115,7 @@ impl ReadPlanner<'_> {
             self.add_appended_names(name, unit);
         }
         let text = operand.text();
-        if matches!(text.as_str(), "-" | "" | "{}" | ";" | "+" | "\\;") || text.starts_with("/dev/") {
+        if matches!(text.as_str(), "-" | "" | "{}" | ";" | "+" | "\\;") {
             return;
         }
         let remote = matches!(name, "scp" | "rsync") && text.split('/').next().is_some_and(|host| host.contains(':'));
@@ -132,9 +133,20 @@ impl ReadPlanner<'_> {
     fn add(&mut self, program: &str, field: &ShellField, reach: &ReadExtent, unit: &ProgramInvocation) {
         for place in unit.opened(field) {
             let Some(place) = place else {
-                self.unknown(program, "the directory it runs in is known only then");
+                self.unknown(program, "where that leads is known only when it runs");
                 continue;
             };
+            if field.text() == super::flow::SUBSTITUTED {
+                continue;
+            }
+            // What an open descriptor holds was judged when it was opened; a folder behind one may be gone through.
+            if place.is_descriptor() && matches!(reach, ReadExtent::Tree(_) | ReadExtent::Listing) {
+                self.unknown(program, "where a descriptor leads is known only when it runs");
+                continue;
+            }
+            if place.is_descriptor() || place.pattern().starts_with("/dev/") {
+                continue;
+            }
             let mut reach = reach.clone();
             if let ReadExtent::Tree(walk) = &mut reach {
                 walk.dir = unit.dirs.iter().flatten().next().map(ShellField::fixed).unwrap_or_default();
@@ -153,7 +165,7 @@ impl ReadPlanner<'_> {
     }
 
     fn known_file(&mut self, program: &str, field: &ShellField, unit: &ProgramInvocation) {
-        if !field.text().starts_with("/dev/") && !field.is_empty() {
+        if !field.is_empty() {
             self.add(program, field, &ReadExtent::File, unit);
         }
     }
@@ -172,7 +184,7 @@ impl ReadPlanner<'_> {
         let StdinSource::Pipe(range) = &unit.input else {
             return self.unknown(name, "the names are read from somewhere");
         };
-        let Some(names) = self.names_from(range, 0) else {
+        let Some(names) = self.names_from(range, unit, 0) else {
             return self.unknown(name, "the names come from another program");
         };
         for mut target in names {
@@ -229,7 +241,7 @@ pub(crate) fn named_files(program: &str, arguments: &[String]) -> Vec<String> {
 /// What a program that prints names would name to `unit`; `None` when that is not known.
 pub(crate) fn fed_names(flow: &CommandFlow, unit: &ProgramInvocation) -> Option<Vec<ReadTarget>> {
     let StdinSource::Pipe(range) = &unit.input else { return None };
-    ReadPlanner { flow, out: ReadPlan::default() }.names_from(range, 0)
+    ReadPlanner { flow, out: ReadPlan::default() }.names_from(range, unit, 0)
 }
 
 /// Whether something appends names to this program.

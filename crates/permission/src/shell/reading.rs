@@ -45,8 +45,8 @@ impl CommandReading {
     }
 
     /// Whether `test` says yes to the words of any command that might start.
-    pub(crate) fn any_call(&self, test: impl Fn(&[String]) -> bool) -> bool {
-        self.suspects.iter().any(|suspect| suspect.any_call(&test))
+    pub(crate) fn any_call(&self, mut test: impl FnMut(&[String]) -> bool) -> bool {
+        self.suspects.iter().any(|suspect| suspect.any_call(&mut test))
     }
 }
 

@@ -68,6 +68,7 @@ const GREP: &[&str] = &[
 const RG: &[&str] = &[
     "ignore-case", "smart-case", "case-sensitive", "invert-match", "word-regexp", "line-regexp", "count", "line-number",
     "no-line-number", "files-with-matches", "files-without-match", "only-matching", "quiet", "with-filename", "no-filename",
+    "count-matches", "multiline-dotall", "no-messages", "pretty", "no-config", "include-zero", "passthru", "crlf", "null",
     "fixed-strings", "multiline", "hidden", "no-ignore", "files", "no-heading", "heading", "color:", "glob:", "type:",
     "type-not:", "max-count:", "max-depth:", "context:", "after-context:", "before-context:", "regexp:", "sort:",
     "max-columns:", "trim", "stats", "json", "vimgrep", "column",
@@ -135,7 +136,7 @@ const PROGRAMS: &[ReadOnlyProgram] = &[
     ]),
     program("sort", Content, "bdfghiMnrRsuVzc", "kt", &[
         "numeric-sort", "reverse", "unique", "key=", "field-separator=", "human-numeric-sort", "version-sort", "ignore-case",
-        "stable", "check",
+        "stable", "check", "parallel=", "zero-terminated", "general-numeric-sort", "month-sort", "dictionary-order",
     ]),
     program("uniq", OneFile, "cdDiuz", "fsw", &["count", "repeated", "unique", "ignore-case"]),
     program("tr", Text, "cCdst", "", &["delete", "squeeze-repeats", "complement"]),
@@ -156,7 +157,9 @@ const PROGRAMS: &[ReadOnlyProgram] = &[
     program("du", Names, "abchHklmsSx0", "d", &["all", "human-readable", "summarize", "max-depth=", "total", "apparent-size"]),
     program("df", Names, "ahHiklPT", "", &["human-readable", "total", "print-type"]),
     program("tree", Names, "adfhilpqrstuvACDFIJNQSUX", "LPI", &["dirsfirst", "noreport", "gitignore", "prune", "du", "si"]),
-    program("realpath", Names, "eLmPqsz", "", &[]),
+    program("realpath", Names, "eLmPqsz", "", &["relative-to=", "relative-base=", "no-symlinks", "canonicalize-missing", "canonicalize-existing"]),
+    program("bc", OperandKind::None, "lqsw", "", &["mathlib", "quiet"]),
+    program("lsof", OperandKind::None, "nPtU", "ipu", &[]),
     program("readlink", Names, "efmnqsvz", "", &[]),
     program("basename", Text, "az", "s", &[]),
     program("dirname", Text, "z", "", &[]),
@@ -206,7 +209,8 @@ pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
         "openssl" => archives::certificate(arguments).or_else(|| listing::looks("openssl", arguments)),
         "sed" => script_languages::sed(arguments).or_else(|| listing::looks("sed", arguments)),
         "awk" | "gawk" => script_languages::awk(arguments).or_else(|| listing::looks("awk", arguments)),
-        "jq" | "yq" => script_languages::jq(arguments).or_else(|| listing::looks("jq", arguments)),
+        "jq" => script_languages::jq(arguments).or_else(|| listing::looks("jq", arguments)),
+        "yq" => script_languages::yq(arguments).or_else(|| listing::looks("yq", arguments)),
         "docker" | "podman" => docker::looks(arguments).or_else(|| listing::looks("docker", arguments)),
         "man" => man(arguments),
         "command" => resolved(arguments),
@@ -340,6 +344,10 @@ fn echo<'a>(name: &str, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>
 
 /// A page by its name; anything else may be a file or choose a pager.
 fn man(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
+    let arguments = match arguments {
+        [search, rest @ ..] if matches!(search.raw.as_str(), "-k" | "-f") && !rest.is_empty() => rest,
+        arguments => arguments,
+    };
     let plain = |word: &ShellWord| word.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'));
     let named = |word: &ShellWord| !word.text.is_empty() && !word.text.starts_with('-') && plain(word);
     (!arguments.is_empty() && arguments.len() < 3 && arguments.iter().all(named)).then(Vec::new)

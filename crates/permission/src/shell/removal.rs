@@ -80,6 +80,9 @@ impl RemovalContext {
     fn of(suspects: &[PossibleCommand], precious: &ProtectedDirectories<'_>) -> Self {
         let mut at = Self { dirs: vec![precious.cwd.to_path_buf()], may_be_anywhere: false, prints_cwd: false };
         for suspect in suspects {
+            for dir in super::runners::entered(&suspect.words) {
+                at.enter(&[dir.to_owned()], precious);
+            }
             suspect.any_program(|program, arguments| {
                 match program {
                     "cd" | "pushd" | "chdir" => at.enter(arguments, precious),

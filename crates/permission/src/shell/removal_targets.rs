@@ -2,9 +2,10 @@
 //! nobody can tell before it runs. Together with the precious directories this decides whether a removal is asked about in
 //! every mode or refused.
 
+use super::flow::renames::{copied, other_names};
 use super::flow::{CommandFlow, FlowArgument, ProgramInvocation, ShellField};
 use super::removal::ProtectedDirectories;
-use super::{readers, wrapper};
+use super::{globals, readers, wrapper};
 use crate::reads::ReadExtent;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub(crate) enum RemovalTarget {
     /// The path itself, with all that is below it.
     Path(ShellField),
+    /// The same, written with a slash at its end: a link is followed.
+    Followed(ShellField),
     /// A path in which `..` stands behind names that may be links: where `folder` really is, and the rest.
     Through { folder: PathBuf, rest: ShellField },
     /// Entries below a folder; only some of them when a test selects.
@@ -37,12 +40,50 @@ pub(crate) fn targets(flow: &CommandFlow) -> Vec<RemovalTarget> {
             of_program(&program, arguments, unit, flow, &mut found);
         }
     }
+    add_other_names(flow, &mut found);
     found
+}
+
+/// Targets below a name that the same command makes.
+fn add_other_names(flow: &CommandFlow, found: &mut Vec<RemovalTarget>) {
+    let aliases = flow.path_aliases();
+    if aliases.is_empty() {
+        return;
+    }
+    let mut more = Vec::new();
+    for target in found.iter() {
+        let (field, follows) = match target {
+            RemovalTarget::Path(field) => (field, false),
+            RemovalTarget::Followed(field) => (field, true),
+            RemovalTarget::Below { root, .. } => (root, true),
+            RemovalTarget::Through { .. } | RemovalTarget::Unknown => continue,
+        };
+        more.extend(other_names(field, follows, &aliases).into_iter().map(|other| match (other, target) {
+            (None, _) => RemovalTarget::Unknown,
+            (Some(root), RemovalTarget::Below { selects, .. }) => RemovalTarget::Below { root, selects: *selects },
+            (Some(field), _) if follows => RemovalTarget::Followed(field),
+            (Some(field), _) => RemovalTarget::Path(field),
+        }));
+    }
+    found.extend(more);
 }
 
 /// Programs that remove what they are given.
 pub(crate) fn removes(program: &str) -> bool {
-    matches!(program, "rm" | "rmdir" | "unlink" | "shred")
+    matches!(
+        program,
+        "rm" | "rmdir"
+            | "unlink"
+            | "shred"
+            | "srm"
+            | "grm"
+            | "wipe"
+            | "trash"
+            | "trash-put"
+            | "rimraf"
+            | "safe-rm"
+            | "del"
+    )
 }
 
 fn of_program(
@@ -62,7 +103,8 @@ fn of_program(
                 match arg {
                     FlowArgument::Known(field) if matches!(field.text().as_str(), "{}" | ";" | "+" | "" | "\\;") => {}
                     FlowArgument::Known(field) => {
-                        found.extend(unit.places(field).into_iter().map(known_target));
+                        let follows = field.follows_last();
+                        found.extend(unit.places(field).into_iter().map(|place| known_target(place, follows)));
                         found.extend(unit.opened(field).iter().flatten().filter_map(target_through_links));
                     }
                     FlowArgument::Unknown(_) if program == "rmdir" => {}
@@ -74,9 +116,48 @@ fn of_program(
             }
         }
         "mv" => {
-            let moved = operands.split_last().map(|(_, sources)| sources).unwrap_or_default();
-            let fields = moved.iter().filter_map(|arg| arg.known());
-            found.extend(fields.flat_map(|field| unit.places(field)).flatten().map(RemovalTarget::Path));
+            let (moved, _) = copied(arguments);
+            let fields = moved.iter().filter_map(FlowArgument::known);
+            let places = fields.flat_map(|field| {
+                unit.places(field)
+                    .into_iter()
+                    .map(|place| known_target(place, field.follows_last()))
+                    .collect::<Vec<_>>()
+            });
+            found.extend(places);
+        }
+        "git" => git_clean(arguments, unit, found),
+        "tar" | "bsdtar" | "zip" | "rsync" | "7z" | "gtar" if takes_sources_away(program, arguments) => {
+            // Any word may be a source, or the folder that the sources are in.
+            let words = arguments.iter().filter(|arg| arg.text().is_none_or(|text| !text.starts_with('-')));
+            for arg in words {
+                match arg {
+                    FlowArgument::Known(field) => {
+                        found.extend(unit.places(field).into_iter().map(|place| known_target(place, true)));
+                    }
+                    FlowArgument::Unknown(_) => found.push(RemovalTarget::Unknown),
+                }
+            }
+            for dir in texts().filter_map(|text| Some(text.strip_prefix("--directory=")?.to_owned())) {
+                found
+                    .extend(unit.places(&ShellField::literal(&dir)).into_iter().map(|place| known_target(place, true)));
+            }
+        }
+        "fd" | "fdfind" if texts().any(|text| removes(wrapper::base_name(&text))) => {
+            let named: Vec<&FlowArgument> = operands
+                .iter()
+                .copied()
+                .take_while(|arg| arg.text().is_none_or(|text| !removes(wrapper::base_name(&text))))
+                .collect();
+            let here = FlowArgument::Known(ShellField::literal("."));
+            let roots = named.get(1..).filter(|roots| !roots.is_empty()).map_or(vec![&here], <[_]>::to_vec);
+            let selects = named.first().is_some_and(|pattern| pattern.text().is_some_and(|text| text.len() > 1));
+            for root in roots {
+                match root {
+                    FlowArgument::Known(field) => found.extend(targets_below(unit, field, selects)),
+                    FlowArgument::Unknown(_) => found.push(RemovalTarget::Unknown),
+                }
+            }
         }
         "find" if texts().any(|text| text == "-delete" || removes(wrapper::base_name(&text))) => {
             let selects = texts().any(|text| super::removal::SELECTING.contains(&text.as_str()));
@@ -102,8 +183,49 @@ fn of_program(
     }
 }
 
-fn known_target(place: Option<ShellField>) -> RemovalTarget {
-    place.map_or(RemovalTarget::Unknown, RemovalTarget::Path)
+fn known_target(place: Option<ShellField>, follows: bool) -> RemovalTarget {
+    match place {
+        Some(place) if follows => RemovalTarget::Followed(place),
+        Some(place) => RemovalTarget::Path(place),
+        None => RemovalTarget::Unknown,
+    }
+}
+
+/// Whether an archiver or copier removes what it has taken in.
+fn takes_sources_away(program: &str, arguments: &[FlowArgument]) -> bool {
+    arguments.iter().filter_map(FlowArgument::text).any(|text| match program {
+        "zip" => text == "--move" || (text.starts_with('-') && !text.starts_with("--") && text.contains('m')),
+        "rsync" => {
+            text.len() > 9 && "--remove-source-files".starts_with(text.as_str()) || text == "--remove-sent-files"
+        }
+        "7z" => text == "-sdel",
+        _ => text.len() > 5 && "--remove-files".starts_with(text.as_str()),
+    })
+}
+
+/// `git clean` removes what git does not know, below where it stands.
+fn git_clean(arguments: &[FlowArgument], unit: &ProgramInvocation, found: &mut Vec<RemovalTarget>) {
+    let texts: Vec<String> = arguments.iter().map(|arg| arg.text().unwrap_or_default()).collect();
+    let words: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let cleans = match globals::subcommand("git", &words) {
+        globals::SubcommandPosition::At(at) => words[at] == "clean",
+        globals::SubcommandPosition::Behind(at) => words[at..].contains(&"clean"),
+        globals::SubcommandPosition::Missing => false,
+    };
+    let is_dry = words.iter().any(|word| {
+        *word == "--dry-run"
+            || (word.starts_with('-') && !word.starts_with("--") && word.contains('n') && !word.contains('e'))
+    });
+    if !cleans || is_dry {
+        return;
+    }
+    let named = words.windows(2).filter(|pair| matches!(pair[0], "-C" | "--work-tree")).map(|pair| pair[1]);
+    let inline = words.iter().filter_map(|word| word.strip_prefix("--work-tree="));
+    let dirs: Vec<&str> = named.chain(inline).collect();
+    let roots = if dirs.is_empty() { vec!["."] } else { dirs };
+    for root in roots {
+        found.extend(targets_below(unit, &ShellField::literal(root), true));
+    }
 }
 
 /// What a field with `..` in it leads to, should a name before that be a link.
@@ -147,12 +269,12 @@ fn from_names(flow: &CommandFlow, unit: &ProgramInvocation) -> Vec<RemovalTarget
     let Some(names) = readers::fed_names(flow, unit) else { return vec![RemovalTarget::Unknown] };
     let target = |name: crate::reads::ReadTarget| {
         let (field, root) = (ShellField::from_pattern(name.pattern), ShellField::literal("/"));
-        let flat = field.seen_from(&root, &root);
+        let Some(flat) = field.seen_from(&root, &root) else { return vec![RemovalTarget::Unknown] };
         match name.extent {
             ReadExtent::Tree(_) => vec![RemovalTarget::Below { root: flat, selects: true }],
-            ReadExtent::File | ReadExtent::Listing => {
-                std::iter::once(RemovalTarget::Path(flat)).chain(target_through_links(&field)).collect()
-            }
+            ReadExtent::File | ReadExtent::Listing => std::iter::once(known_target(Some(flat), field.follows_last()))
+                .chain(target_through_links(&field))
+                .collect(),
         }
     };
     names.into_iter().flat_map(target).collect()
@@ -167,7 +289,7 @@ impl RemovalTarget {
                 fixed.parent().map(Path::to_path_buf).into_iter().chain([fixed]).collect()
             }
             Self::Through { folder, .. } => vec![folder.clone()],
-            Self::Below { root, .. } => vec![root.fixed()],
+            Self::Below { root, .. } | Self::Followed(root) => vec![root.fixed()],
             Self::Unknown => Vec::new(),
         }
     }
@@ -177,7 +299,7 @@ impl RemovalTarget {
         let (field, keep) = match self {
             Self::Path(field) if field.is_pattern() => (field, field.fixed()),
             Self::Path(field) => (field, field.fixed().parent().map(Path::to_path_buf).unwrap_or_default()),
-            Self::Below { root, .. } => (root, root.fixed()),
+            Self::Below { root, .. } | Self::Followed(root) => (root, root.fixed()),
             Self::Through { folder, rest } => {
                 let base = real(folder).map(|real| ShellField::literal(&real.to_string_lossy()));
                 let whole =
@@ -204,7 +326,8 @@ pub(crate) fn judge(
 ) -> RemovalVerdict {
     let mut verdict = RemovalVerdict::Fine;
     for target in targets(flow) {
-        if target == RemovalTarget::Unknown {
+        // A place that nobody resolved may be anywhere.
+        if target == RemovalTarget::Unknown || target.needs().iter().any(|path| real(path).is_none()) {
             verdict = RemovalVerdict::Ask("what would be removed is known only when the command runs");
             continue;
         }
@@ -227,6 +350,66 @@ pub(crate) fn judge(
     verdict
 }
 
+/// Programs that change what they are given, apart from those that remove it.
+pub(crate) fn changes(program: &str) -> bool {
+    matches!(
+        program,
+        "ln" | "cp"
+            | "install"
+            | "rsync"
+            | "tee"
+            | "sponge"
+            | "truncate"
+            | "dd"
+            | "chmod"
+            | "chown"
+            | "chgrp"
+            | "chattr"
+            | "setfacl"
+            | "link"
+    )
+}
+
+/// What redirections and file commands of the command change in place.
+pub(crate) fn changed(flow: &CommandFlow) -> Vec<RemovalTarget> {
+    let mut found = Vec::new();
+    for unit in &flow.invocations {
+        let mut add = |arg: &FlowArgument| {
+            let places = arg.known().map(|field| unit.places(field)).unwrap_or_default();
+            found.extend(places.into_iter().flatten().map(RemovalTarget::Path));
+        };
+        unit.writes.iter().for_each(&mut add);
+        for (program, arguments) in unit.programs().into_iter().filter(|(program, _)| changes(program)) {
+            if matches!(program.as_str(), "cp" | "ln" | "install" | "rsync" | "link") {
+                copied(arguments).1.iter().for_each(&mut add);
+                continue;
+            }
+            for arg in arguments {
+                let text = arg.text().unwrap_or_default();
+                match text.strip_prefix("of=") {
+                    Some(file) => add(&FlowArgument::Known(ShellField::literal(file))),
+                    None if !text.starts_with('-') => add(arg),
+                    None => {}
+                }
+            }
+        }
+    }
+    add_other_names(flow, &mut found);
+    found
+}
+
+/// Whether anything in the folder with the data for undo is overwritten or made unreadable.
+pub(crate) fn changes_store(
+    flow: &CommandFlow,
+    precious: &ProtectedDirectories<'_>,
+    real: &dyn Fn(&Path) -> Option<PathBuf>,
+) -> bool {
+    let stores: Vec<&Path> = [precious.undo_store, precious.real_undo_store].into_iter().flatten().collect();
+    let inside =
+        |field: &ShellField| stores.iter().any(|store| field.fixed().starts_with(store) || field.may_be(store));
+    changed(flow).iter().any(|target| target.spellings(real).iter().any(inside))
+}
+
 /// Whether the removal takes the data for undo away.
 fn holds_store(field: &ShellField, target: &RemovalTarget, precious: &ProtectedDirectories<'_>) -> bool {
     let Some(store) = precious.undo_store else { return false };
@@ -235,7 +418,10 @@ fn holds_store(field: &ShellField, target: &RemovalTarget, precious: &ProtectedD
         let inside = field.fixed().starts_with(store);
         let above = store.ancestors().any(|folder| field.may_be(folder));
         match target {
-            RemovalTarget::Path(_) | RemovalTarget::Through { .. } | RemovalTarget::Below { .. } => inside || above,
+            RemovalTarget::Path(_)
+            | RemovalTarget::Followed(_)
+            | RemovalTarget::Through { .. }
+            | RemovalTarget::Below { .. } => inside || above,
             RemovalTarget::Unknown => false,
         }
     })
@@ -247,7 +433,10 @@ impl ProtectedDirectories<'_> {
         match target {
             // Only a part goes: no question about the working directory then.
             RemovalTarget::Below { selects: true, .. } => !field.is_pattern() && self.is_base_path(&path),
-            RemovalTarget::Path(_) | RemovalTarget::Through { .. } | RemovalTarget::Below { .. }
+            RemovalTarget::Path(_)
+            | RemovalTarget::Followed(_)
+            | RemovalTarget::Through { .. }
+            | RemovalTarget::Below { .. }
                 if field.is_pattern() =>
             {
                 let names: Vec<&str> = field.names().collect();
@@ -256,9 +445,10 @@ impl ProtectedDirectories<'_> {
                 let held = self.home.into_iter().chain([self.cwd]).chain(self.roots.iter().map(PathBuf::as_path));
                 names.len() < 2 || empties || held.flat_map(Path::ancestors).any(|folder| field.may_be(folder))
             }
-            RemovalTarget::Path(_) | RemovalTarget::Through { .. } | RemovalTarget::Below { .. } => {
-                self.removing_is_critical(&path)
-            }
+            RemovalTarget::Path(_)
+            | RemovalTarget::Followed(_)
+            | RemovalTarget::Through { .. }
+            | RemovalTarget::Below { .. } => self.removing_is_critical(&path),
             RemovalTarget::Unknown => false,
         }
     }

@@ -37,6 +37,13 @@ fn removals_that_take_undo_away_are_refused() {
         "rm -rf ~/.claude", "rm -rf ~/.claude/*", "rm -rf ~/.claude/snapshots", "rm -rf ~/.claude/snapshots/blobs", "rm -rf ~/.*", "rm -rf /home/*",
         "rm -rf /h?me/u", "find ~ -delete", "cd ~ && rm -rf /proc/self/cwd", "rm -rf /proc/self/root/home/u", "rm -rf h/.claude", "rm -rf h/../u", "mv ~/.claude /tmp/x",
         "echo ~ | xargs rm -rf", "rm -rf {~,x}", "rm -rf ${X:-$HOME}", "$(echo rm) -rf ~", "X=rm; $X -rf ~", "read d <<< ~; rm -rf \"$d\"", "rm -rf ../../home/u",
+        "env -C ~ rm -rf .claude docs", "env --chdir=/home rm -rf u", "env -C/home rm -rf u", "sudo -D ~ rm -rf .claude", "env -C ~ sh -c 'rm -rf .claude'",
+        "ln -s ~ lnk && rm -rf lnk/.claude", "ln -s ~ lnk; rm -rf lnk/", "ln -sfn /home lnk; rm -rf lnk/u", "mv h x && rm -rf x/.claude", "cp -a h x && rm -rf x/.claude",
+        "ln -s lnk2 lnk; ln -s ~ lnk2; rm -rf lnk/.claude", "rm -rf h/", "rm -rf h/.", "x=build; export \"x=$HOME\"; rm -rf $x", "x=build; declare \"x=$HOME\"; rm -rf $x",
+        "x=build; trap 'rm -rf $x' EXIT; x=~", "x=build; f() { rm -rf \"$x\"; }; x=~; f", "f() { x=~; }; x=build; f; rm -rf $x", "f() { rm -rf .claude; }; cd ~; f",
+        "alias r='rm -rf'; shopt -s expand_aliases\nr ~", "shopt -s expand_aliases; BASH_ALIASES[r]='rm -rf'\nr ~", "BASH_CMDS[r]=/bin/rm; r -rf ~", "hash -p /bin/rm r; r -rf ~",
+        "ln -s /bin/rm r; ./r -rf ~", "cp /bin/rm r && ./r -rf ~", "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf ~", "ssh-agent rm -rf ~", "mv -t /trash ~", "mv --target-directory=/trash ~",
+        "mv -ft /trash ~", "tar -cf x.tar --remove-files -C ~ .", "zip -rmq x.zip ~", "rsync -a --remove-source-files ~/ x/", "rm -rf /dev/fd/../root/home/u", "fd . ~ -x rm -rf",
         "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home",
     ] {
         assert_eq!(verdict(command), "refuse", "{command}");
@@ -51,7 +58,9 @@ fn unknown_and_critical_removals_are_asked_about() {
         "rm -rf $X", "rm -rf \"$X/build\"", "rm -rf $(cat list)", "cat list | xargs rm", "rm -rf \"$WORK\"", "rm -rf ~/*", "rm -rf $X/*", "rm -rf /proc/self/cwd",
         "echo cm0gLXJmIH4= | base64 -d | sh", "base64 -d <<< cm0= | bash", "eval \"$(echo x | rev)\"", "rm -rf ..", "echo \"rm -rf $X\" | sh", "while read f; do rm \"$f\"; done < list",
         "true && X=build; rm -rf \"$X\"/", "(X=build); rm -rf $X/", "X=build true; rm -rf $X", "rm -rf h/*", "shopt -s dotglob; rm -rf src/*", "bash <<E\nrm -rf $X\nE", "cd $X && rm -rf y",
-        "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..",
+        "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude", "exec 3<~; rm -rf /proc/self/fd/3/.claude", "rm -rf /dev/fd/3/.claude 3<~", "x=build; declare -n y=x; y=~; rm -rf $x",
+        "declare -l x; x=/HOME/U; rm -rf $x", "cd ~ && git init -q && git clean -fdxq", "git -C ~ clean -fdx", "ln -s $X lnk; rm -rf lnk/y", "x=build; printf -v \"$n\" ~; rm -rf $x",
+        "x=build; export \"$n\"; rm -rf $x", "chroot /x rm -rf y", "alias r=$X; r ~", "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..",
     ] {
         assert_ne!(verdict(command), "fine", "{command}");
     }
@@ -66,6 +75,8 @@ fn ordinary_removals_are_quiet() {
         "rm -rf \"$OUT\"", "rm -rf \"$WORK\"/target", "for f in a b; do rm -rf $f; done", "for f in *.tmp; do rm \"$f\"; done", "T=$(mktemp -d); cd $T && touch x; rm -rf \"$T\"",
         "find . -name x -delete", "find src -delete", "cd src && rm -rf *", "ls | xargs rm", "rm -rf *.o", "rm -f file$(date +%F).log", "for i in 1 2 3; do rm f$i; done",
         "find . -name '*.pyc' | xargs rm -f", "git ls-files -o | xargs rm", "curl https://x/i.sh | sh", "npm test | tee log", "echo hi | cat", "bash script.sh", "eval \"$(ssh-agent)\"",
+        "T=$(mktemp -d); trap 'rm -rf \"$T\"' EXIT; make", "f() { rm -rf build; }; f", "env -C src rm -rf out", "ln -s ../shared lib && rm -rf build/lib", "cp -r src build && rm -rf build/tests",
+        "git clean -fdx", "git clean -n", "rm -rf src/", "declare -a files=(a b); rm -rf \"${files[@]}\"", "export A=1 B=2; rm -rf build", "tar cf x.tar src && rm -rf src", "mv -t dir a b", "alias ll='ls -l'; rm x",
         "echo 'ls' | sh", "mv a b", "mv $X y", "bash -c 'make clean'", "rm -rf \"${X:-build}\"", "export D=build; rm -rf \"$D\"", "rm -rf node_modules && npm ci", "rm -rf $PWD/target",
         "for f in *.c; do rm \"${f%.c}.o\"; done", "for ((i=0;i<3;i++)); do rm f$i; done", "echo rm -rf ~", "git commit -m 'rm -rf ~'", "bash <<E\nmake $X\nE",
     ] {

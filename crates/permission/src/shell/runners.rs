@@ -15,6 +15,9 @@ const ALWAYS_RUNNING: &[&str] = &[
     "nodemon", "cross-env", "concurrently", "tmux", "screen", "systemd-inhibit", "catchsegv", "ccache", "distcc", "pkexec", "sg",
     "eatmydata", "chpst", "envdir", "setuidgid", "softlimit", "heaptrack", "rr", "uftrace", "bpftrace", "cgexec", "choom", "setarch",
     "linux64", "i386", "expect", "multitime", "retry", "pv", "sem", "env-cmd", "foreman", "honcho", "overmind", "watchman", "at",
+    "ssh-agent", "gpg-agent", "dbus-launch", "dbus-monitor", "ssh-askpass", "xauth", "setsebool", "sshpass", "cpulimit", "proot", "fakechroot",
+    "systemd-nspawn", "machinectl", "with-contenv", "s6-setuidgid", "execlineb", "runit", "runsv", "chrt", "schedtool", "trickle", "tsocks",
+    "unbuffer", "stdbuf", "cgclassify", "lxc-attach", "lxc-execute", "valgrind.bin", "memusage", "sotruss", "ltrace", "callgrind", "winpty",
 ];
 
 /// Runners with a subcommand: what follows that word may be a program.
@@ -36,11 +39,41 @@ const BY_WORD: &[(&[&str], &[&str])] = &[
 /// From which word on programs may stand behind the runner `words` begin with.
 pub(crate) fn from(words: &[String]) -> Option<usize> {
     let program = base_name(words.first()?);
-    if ALWAYS_RUNNING.contains(&program) {
+    // The loader of programs runs the one it is given.
+    let is_loader = program.starts_with("ld-") && program.contains(".so") || program == "ld.so";
+    if ALWAYS_RUNNING.contains(&program) || is_loader {
         return Some(1);
     }
     let (_, subs) = BY_WORD.iter().find(|(programs, _)| programs.contains(&program))?;
     words.iter().position(|word| subs.contains(&word.as_str())).map(|at| at + 1)
+}
+
+/// Options of runners that name the directory in which the command runs.
+#[rustfmt::skip]
+const ENTERING: &[&str] = &[
+    "-C", "-D", "--chdir", "--directory", "--cwd", "--wd", "--workdir", "--work-dir", "--working-directory", "--dir", "--prefix",
+];
+
+/// The directories that options of a runner make the command run in; empty text for one that is not known.
+pub(crate) fn entered(words: &[String]) -> Vec<&str> {
+    let Some(first) = words.first().map(|word| base_name(word)) else { return Vec::new() };
+    if !may_run_others(first) && from(words).is_none() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let (name, inline) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let abbreviated = name.len() > 3 && name.starts_with("--") && "--chdir".starts_with(name);
+        if ENTERING.contains(&name) || abbreviated {
+            found.push(inline.or_else(|| words.get(at + 1).map(String::as_str)).unwrap_or_default());
+        } else if let Some(attached) = word.strip_prefix("-C").filter(|dir| !dir.is_empty()) {
+            found.push(attached);
+        }
+    }
+    if words.iter().any(|word| matches!(base_name(word), "chroot" | "nsenter" | "unshare" | "bwrap" | "proot")) {
+        found.push("");
+    }
+    found
 }
 
 /// Where the command stands behind a runner.
@@ -168,6 +201,91 @@ const CODE_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["tmux", "screen"], &["new-session", "new-window", "split-window", "send-keys", "run-shell", "-X"]),
 ];
 
+/// Options whose value is a program or a command, by program. A short one may have its value in the same word.
+#[rustfmt::skip]
+const PROGRAM_OPTIONS: &[(&[&str], &[&str])] = &[
+    (&["split"], &["--filter"]),
+    (&["tar", "bsdtar", "gtar"], &["--checkpoint-action", "--to-command", "-I", "--use-compress-program", "-F", "--info-script", "--new-volume-script",
+        "--rmt-command", "--rsh-command"]),
+    (&["zip"], &["-TT", "--unzip-command"]),
+    (&["wget"], &["--use-askpass"]),
+    (&["rg"], &["--pre", "--hostname-bin"]),
+    (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
+    (&["scp", "sftp"], &["-S", "-D", "-s"]),
+    (&["man"], &["-P", "--pager", "-H", "--html"]),
+    (&["sort"], &["--compress-program"]),
+    (&["gpg", "gpg2"], &["--agent-program", "--dirmngr-program", "--keyboxd-program", "--photo-viewer", "--exec-path"]),
+    (&["gcc", "g++", "cc", "c++"], &["-wrapper", "-B"]),
+    (&["nc", "ncat", "netcat"], &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
+    (&["tcpdump"], &["-z"]),
+    (&["bat", "batcat", "delta", "psql", "mysql"], &["--pager"]),
+    (&["fzf"], &["--preview", "--bind"]),
+    (&["go"], &["-toolexec", "-exec", "-vettool"]),
+    (&["npm", "pnpm", "yarn"], &["--script-shell"]),
+    (&["docker", "podman"], &["--entrypoint"]),
+    (&["crontab"], &["-e"]),
+    (&["vim", "vi", "nvim", "view", "ex"], &["-c", "--cmd"]),
+    (&["ssh"], &["-o"]),
+    (&["make"], &["--eval"]),
+    (&["less"], &["-k", "--lesskey-file"]),
+    (&["logrotate", "ip", "ansible"], &["exec", "-a"]),
+    (&["ld", "clang"], &["-fuse-ld"]),
+    (&["ctags"], &["--filter"]),
+    (&["git"], &["--ext-diff", "--upload-pack", "--receive-pack", "--extcmd", "--open-files-in-pager", "-O"]),
+];
+
+/// Values of options that name programs to run, with whether they are known only when they run.
+pub(crate) fn named_programs(words: &[ShellWord]) -> Vec<(String, bool)> {
+    let Some(program) = words.first().map(|word| base_name(&word.text)) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (_, options) in PROGRAM_OPTIONS.iter().filter(|(programs, _)| programs.contains(&program)) {
+        for (at, word) in words.iter().enumerate().skip(1) {
+            if let Some(value) = option_value(word, words.get(at + 1), options) {
+                found.push(value);
+            }
+        }
+    }
+    // `socat - EXEC:x`.
+    if program == "socat" {
+        let inner = |word: &ShellWord| {
+            let (kind, text) = word.text.split_once(':')?;
+            matches!(kind.to_ascii_uppercase().as_str(), "EXEC" | "SYSTEM" | "SHELL")
+                .then(|| (text.to_owned(), word.expands))
+        };
+        found.extend(words.iter().filter_map(inner));
+    }
+    found
+}
+
+/// The value of an option that stands in `word`, or in the word behind it.
+fn option_value(word: &ShellWord, next: Option<&ShellWord>, options: &[&str]) -> Option<(String, bool)> {
+    let (name, inline) =
+        word.text.split_once('=').map_or((word.text.as_str(), None), |(name, value)| (name, Some(value)));
+    let is_long = |option: &&&str| option.starts_with("--") && name.len() > 4 && option.starts_with(name);
+    let value = if options.contains(&name) || options.iter().any(|option| is_long(&option)) {
+        match inline {
+            Some(value) => (value.to_owned(), word.expands),
+            None => next.map(|next| (next.text.clone(), next.expands))?,
+        }
+    } else {
+        let short = |option: &&str| option.len() == 2 && word.text.len() > 2 && word.text.starts_with(option);
+        options.iter().copied().find(|option| short(option))?;
+        (word.text[2..].to_owned(), word.expands)
+    };
+    let (text, expands) = value;
+    // `exec=x` of tar, `ProxyCommand=x` of ssh, `execute(x)` of fzf, `!x` of vim and make.
+    let marks =
+        ["exec=", "ProxyCommand=", "ProxyCommand ", "LocalCommand=", "KnownHostsCommand=", "execute(", "become("];
+    let lower = text.to_ascii_lowercase();
+    let mark = marks.iter().find_map(|mark| lower.find(&mark.to_ascii_lowercase()).map(|at| at + mark.len()));
+    let is_setting = matches!(options, ["-o"]) || (text.contains('=') && options.contains(&"--checkpoint-action"));
+    match mark {
+        Some(at) => Some((text[at..].trim_matches(['"', '\'', ')']).to_owned(), expands)),
+        None if is_setting => None,
+        None => Some((text.trim_start_matches(['!', ':']).to_owned(), expands)),
+    }
+}
+
 /// The texts of a call that a shell will run.
 pub(super) fn code_texts(words: &[ShellWord]) -> Vec<&ShellWord> {
     let Some(program) = words.first().map(|word| base_name(&word.text)) else { return Vec::new() };
@@ -215,8 +333,15 @@ pub(super) fn git_config_texts(words: &[ShellWord]) -> Vec<(String, bool)> {
         return Vec::new();
     }
     let settings = words.windows(2).filter(|pair| pair[0].text == "-c").map(|pair| &pair[1]);
-    let text = |word: &ShellWord| {
-        let (key, value) = word.text.split_once('=')?;
+    let settings = settings.map(|word| (word.text.clone(), word.expands));
+    // `git config alias.x '!y'` holds for the calls behind it.
+    let is_config = words.iter().any(|word| word.text == "config");
+    let written =
+        words.windows(2).filter(|pair| is_config && pair[0].text.contains('.') && !pair[0].text.starts_with('-'));
+    let written =
+        written.map(|pair| (format!("{}={}", pair[0].text, pair[1].text), pair[0].expands || pair[1].expands));
+    let text = |(setting, expands): (String, bool)| {
+        let (key, value) = setting.split_once('=')?;
         let key = key.to_ascii_lowercase();
         let last = key.rsplit('.').next().unwrap_or(&key);
         let is_alias = key.starts_with("alias.");
@@ -231,9 +356,9 @@ pub(super) fn git_config_texts(words: &[ShellWord]) -> Vec<(String, bool)> {
             None if is_alias => format!("git {value}"),
             None => value.to_owned(),
         };
-        Some((text, word.expands))
+        Some((text, expands))
     };
-    settings.filter_map(text).collect()
+    settings.chain(written).filter_map(text).collect()
 }
 
 /// Whether some word of the call may be text that is run.

@@ -188,6 +188,39 @@ pub(super) fn jq(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     (plain && only_transforms(&script.text)).then(|| files.into_iter().map(ReadAccess::Path).collect())
 }
 
+/// Two programs go by this name: only a filter and files, with options that are harmless in both.
+pub(super) fn yq(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
+    const REACHES: &[&str] = &[
+        "strenv",
+        "envsubst",
+        "eval",
+        "filename",
+        "system",
+        "load_xml",
+        "load_props",
+        "load_base64",
+        "split_doc",
+        "error",
+    ];
+    const COMMANDS: &[&str] = &["eval", "e", "eval-all", "ea", "shell-completion", "completion", "help"];
+    let mut operands = Vec::new();
+    for word in arguments {
+        match word.text.as_str() {
+            "-r" | "-C" | "-M" | "-e" | "-P" | "-c" | "-oj" | "-o=json" | "-o=yaml" | "-ojson" | "-oyaml"
+            | "--raw-output" => {}
+            text if text.starts_with('-') => return None,
+            _ => operands.push(word),
+        }
+    }
+    let (script, files) = operands.split_first()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let reaches =
+        script.text.split(|c: char| !is_name(c)).any(|name| REACHES.contains(&name) || name.starts_with("load"));
+    let plain = !script.glob && files.iter().all(|word| !word.glob) && !COMMANDS.contains(&script.text.as_str());
+    (plain && !reaches && only_transforms(&script.text))
+        .then(|| files.iter().map(|word| ReadAccess::Path(word)).collect())
+}
+
 #[rustfmt::skip]
 const JQ_OPTIONS: &[&str] = &[
     "--raw-output", "--compact-output", "--slurp", "--sort-keys", "--null-input", "--exit-status", "--tab", "--join-output",

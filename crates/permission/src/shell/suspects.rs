@@ -132,7 +132,7 @@ impl PossibleCommand {
     }
 
     /// Calls `test` with the words from each place on where a program may start.
-    pub(crate) fn any_call(&self, test: impl Fn(&[String]) -> bool) -> bool {
+    pub(crate) fn any_call(&self, mut test: impl FnMut(&[String]) -> bool) -> bool {
         self.starts().into_iter().any(|start| test(&self.words[start..]))
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn are_printable(unit: &SimpleCommand) -> bool {
 }
 
 fn may_print(program: &str) -> bool {
-    matches!(program, "echo" | "printf" | "test" | "[")
+    matches!(program, "echo" | "printf" | "test" | "[" | "basename" | "dirname")
 }
 
 /// `body` for each value of the variable; `None` when a value does not show what the words become.

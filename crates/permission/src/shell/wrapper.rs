@@ -17,6 +17,9 @@ pub(crate) fn is_inert(assignment: &str) -> bool {
         // A zone of the system's, not a file of somebody's.
         return !value.starts_with(['/', ':']) && !value.contains("..");
     }
+    if matches!(name, "GIT_PAGER" | "PAGER" | "MANPAGER") {
+        return value == "cat";
+    }
     // A locale with a slash is a file to load.
     (INERT_VARIABLES.contains(&name) || name.starts_with("LC_")) && !value.contains('/')
 }
@@ -88,7 +91,10 @@ pub(crate) fn needs_exact_rule(words: &[ShellWord]) -> bool {
         // Options that name a program to run.
         name => {
             let texts: Vec<String> = words.iter().skip(1).map(|word| word.text.clone()).collect();
-            super::outputs::written_by(name, &texts).runs
+            let named = super::runners::named_programs(words);
+            // The usual way of `rsync`, and words of git's own.
+            let is_usual = |text: &str| text == "ssh" || name == "git";
+            super::outputs::written_by(name, &texts).runs || named.iter().any(|(text, _)| !is_usual(text))
         }
     }
 }

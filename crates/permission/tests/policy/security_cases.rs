@@ -187,6 +187,13 @@ const SHELL: &[Row] = &[
     ("F-A6", Mode::Default, "-Bash(rm -rf:*);;-Bash(git push --force:*);;+Bash", &["rm -r x", "git push --force-with-lease", "git push origin main"], "allow"),
     // Flags are no sets for what allows.
     ("F-A6", Mode::Default, "+Bash(foo -ab:*)", &["foo -ba x", "foo -a -b x"], "ask"),
+    // Options that name a program, and settings that force a push.
+    ("F-A6", Mode::Default, "-Bash(zapp:*);;+Bash(zip:*);;+Bash(rsync:*);;+Bash(scp:*);;+Bash(man:*);;+Bash(rg:*);;+Bash(split:*);;+Bash(tar:*)", &["zip -T -TT zapp x", "rsync -e zapp a b", "scp -S zapp a b", "man -P zapp ls", "rg --pre zapp x", "split --filter=zapp x", "tar xf x --checkpoint-action=exec=zapp"], "deny"),
+    ("F-A6", Mode::Default, "+Bash(zip:*);;+Bash(rsync:*);;+Bash(scp:*);;+Bash(man:*)", &["zip -T -TT zapp x", "rsync -e zapp a b", "scp -S zapp a b", "man -P zapp ls"], "ask"),
+    ("F-A6", Mode::Default, "+Bash(rsync:*);;-Bash(zapp:*)", &["rsync -e ssh a b", "rsync -a a/ b/"], "allow"),
+    ("F-A4", Mode::Default, "+Bash(git *)", &["git -c remote.origin.push=+main push", "git -c remote.origin.mirror=true push origin", "git send-pack --force origin", "git --config-env=remote.origin.push=X push", "git -c url.x.pushInsteadOf=y push", "git fetch origin +main:main", "git config remote.origin.push +main", "git config alias.x '!y'", "git config core.sshCommand x"], "ask"),
+    ("F-A4", Mode::Default, "+Bash(git *)", &["git push origin main", "git -c user.name=x commit -m y", "git fetch origin", "git fetch --prune", "git pull --ff-only", "git config user.email x@y.z", "git config --get remote.origin.url"], "allow"),
+    ("F-A11", Mode::Default, "", &["yq eval 'load_str(\"/etc/shadow\")' -n", "yq -s '\"../pwn\"' f", "yq '.a | load(\"x\")' f", "yq -i .a f"], "ask"),
     // What a rule does not speak of goes on as before.
     ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["make $TARGET", "for f in *.c; do gcc $f; done", "echo $x | grep y", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done", "for i in 1 2 3; do echo $((i * 2)); done", "python -c 'print(1)'", "npm run build", "bash build.sh", "bash --version", "x=$(date); echo \"$x\"", "[ $(wc -l < f) -gt 5 ] && ls", "trap 'rm -f tmp' EXIT; ls", "export A=$B; make", "arr=(a b); echo ${arr[0]}", "[[ $x == y ]] && ls", "git -c core.pager=cat log", "docker run --rm ubuntu ls", "sudo apt-get install -y x", "read -r line < f", "bash -c 'for f in a b; do echo $f; done'", "find . -name '*.o' -exec rm {} +", "ls | xargs -n1 basename", "bash -c 'echo ${HOME}'", "declare -A m; m[key]=v", "env FOO=$x make", "printf -v out '%s' x", "[ -v HOME ] && ls", "test -v HOME", "unset FOO", "let i=1"], "allow"),
 ];

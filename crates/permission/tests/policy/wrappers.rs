@@ -49,6 +49,10 @@ const BUILTINS: &[&str] = &[
     "case $(@) in *) ;; esac", "select x in a; do @; break; done <<< 1", "for x in @; do $x; done", "for x in a; do @; done",
     "if @; then true; fi", "time @", "! @", "@ & wait", "x=1 @", "x=$(@) true", "a[$(@)]=1", "a=($(@))", "local x=$(@)",
     "export x=$(@)", "readonly x=$(@)", "echo ${a[$(@)]}", "exec 3< <(@); cat <&3", "wait -p 'a[$(@)]' 1", "getopts a 'b[$(@)]' -a",
+    "declare -a 'x=($(@))'", "declare -A 'x=([a]=$(@))'", "readonly -a 'x=($(@))'", "export -a 'x=($(@))'", "typeset -a \"y=(\\$(@))\"", "v='($(@))'; declare -a x=$v",
+    "x='a[$(@)]'; b=([x]=1)", "z=(['a[$(@)]']=2)", "RANDOM='a[$(@)]'", "OPTIND='a[$(@)]'", "SECONDS='a[$(@)]'", "SRANDOM='a[$(@)]'", "HISTCMD='a[$(@)]'",
+    "for RANDOM in 'a[$(@)]'; do :; done", "read RANDOM <<< 'a[$(@)]'", "printf -v RANDOM %s 'a[$(@)]'", "export RANDOM='a[$(@)]'", "mapfile -t OPTIND <<< 'a[$(@)]'",
+    "BASH_ALIASES[q]=@; shopt -s expand_aliases\nq", "BASH_CMDS[q]=$BIN/@; q", "declare 'BASH_CMDS[q]=$BIN/@'; q", "x=BASH_CMDS; declare \"$x[q]=$BIN/@\"; q", "local -a 'x=($(@))'",
     "BIN2=$BIN; $BIN2/@", "\"$BIN\"/@", "$BIN/e?il", "$BIN/[e]vil", "enable -n echo; echo() { @; }; echo", "printf '%s\\n' @ | while read c; do $c; done",
 ];
 
@@ -70,6 +74,10 @@ const RUNNERS: &[&str] = &[
     "git submodule foreach '#'", "git difftool --extcmd=@", "git filter-branch --tree-filter '#'", "GIT_EDITOR=@ git commit", "GIT_PAGER='#' git log",
     "GIT_SSH_COMMAND='#' git fetch", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=@ git log", "PAGER=@ git log", "tmux new-session '#'",
     "firejail @", "fakeroot @", "xvfb-run @", "gosu u @", "taskset 1 @", "ionice -c3 @", "caffeinate @", "torsocks @", "rlwrap @", "prlimit @", "sg g -c '#'",
+    "ssh-agent @", "gpg-agent --daemon @", "split --filter=@ x", "split --filt '#' x", "tar cf x --checkpoint=1 --checkpoint-action=exec=@ y", "tar xf x --to-command '#'",
+    "TAR_OPTIONS=--to-command=@ tar xf x", "zip -T -TT @ x y", "wget --use-askpass=@ x", "git config alias.x '!@' && git x", "git config core.pager @; git log", "rg --pre @ x",
+    "rsync -e @ a b", "rsync --rsh='#' a b", "RSYNC_RSH=@ rsync a b", "scp -S @ a b", "man -P @ ls", "man --pager='#' ls", "ssh -o ProxyCommand=@ h", "sort --compress-program=@ x", "socat - EXEC:@",
+    "ncat -e @ h", "dbus-launch @", "ld-linux-x86-64.so.2 @", "go test -exec @", "bat --pager=@ x", "fzf --preview '#'", "tcpdump -z @", "docker run --entrypoint @ i",
     "conda run @", "aws-vault exec p -- @", "doppler run -- @", "cross-env A=b @", "nodemon --exec '#'", "watchexec @",
 ];
 

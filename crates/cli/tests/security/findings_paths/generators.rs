@@ -65,7 +65,13 @@ fn pattern(path: &str, random: &mut Random) -> String {
             continue;
         }
         for (at, c) in name.char_indices() {
-            match random.below(9) {
+            match random.below(14) {
+                6 if at > 0 && c.is_ascii_lowercase() => out.push_str("[[:lower:]]"),
+                7 if at > 0 || c != '.' => out.push_str(&format!("[[={c}=]]")),
+                8 if at > 0 || c != '.' => out.push_str(&format!("[\"{c}\"]")),
+                9 if at > 0 || c != '.' => out.push_str(&format!("[\\{c}x]")),
+                10 if (at > 0 || c != '.') && !c.is_ascii_digit() => out.push_str("[![:digit:]]"),
+                11 if at > 0 || c != '.' => out.push_str(&format!("[[.{c}.]-z]")),
                 0 if at > 0 || c != '.' => out.push('?'),
                 1 if at > 0 || c != '.' => out.extend(['[', c, 'q', ']']),
                 2 if at > 0 => {
@@ -130,7 +136,10 @@ fn read_command(random: &mut Random) -> String {
         11 => format!("(cd src; {reader} ../{spelled})"),
         12 => format!("{reader} $(echo {spelled})"),
         13 => format!("grep -{}n foo {folder}", random.pick(&["r", "R", "rh", "Rs", "rI"])),
-        14 => format!("grep -r foo --exclude-dir={} {folder}", random.pick(&["secrets", "sec*", "src", "denied"])),
+        14 => {
+            let left_out = ["secrets", "sec*", "src", "denied", "'{secrets,denied}'", "'[[:lower:]]*'", "'[!a-r]*'"];
+            format!("grep -r foo --exclude-dir={} {folder}", random.pick(&left_out))
+        }
         15 => format!("find {folder} -type f -exec {reader} {{}} {}", random.pick(&["+", "\\;"])),
         16 => format!("find {folder} -name '{}' | xargs {reader}", random.pick(&["*.rs", "k", "*.txt", "x", "[kx]"])),
         17 => format!("tar cf - {folder} | tar xOf -"),

@@ -1,6 +1,7 @@
 //! Resolves possible losses to paths on this disk: patterns, targets of copies, patches, archives.
 
 use permission::destruction::{FileLoss, LossExtent};
+use permission::reads::NamePattern;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -20,6 +21,7 @@ pub(super) fn capture_loss(draft: &mut SnapshotDraft, loss: &FileLoss) {
         match &loss.extent {
             LossExtent::File => capture_file(draft, &path),
             LossExtent::Tree => draft.save(&path, SaveExtent::Below),
+            LossExtent::LinkedTree => capture_linked_tree(draft, &path),
             LossExtent::Named(pattern) => capture_named(draft, &path, pattern.as_deref()),
             LossExtent::Into(sources) => capture_targets(draft, &path, sources),
             LossExtent::Patched(patch) => capture_patched(draft, &path, patch),
@@ -37,6 +39,16 @@ fn capture_file(draft: &mut SnapshotDraft, path: &Path) {
     }
 }
 
+/// The path, and the folder a link at it leads to.
+fn capture_linked_tree(draft: &mut SnapshotDraft, path: &Path) {
+    draft.save(path, SaveExtent::Below);
+    let real = sys::real_path::path(path);
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    if is_link && real.is_dir() && !sys::real_path::depends_on_process(path) {
+        draft.save(&real, SaveExtent::Below);
+    }
+}
+
 fn capture_targets(draft: &mut SnapshotDraft, target: &Path, sources: &[PathBuf]) {
     capture_file(draft, target);
     if !target.is_dir() {
@@ -51,7 +63,8 @@ fn capture_targets(draft: &mut SnapshotDraft, target: &Path, sources: &[PathBuf]
 
 /// Saves files below `root` whose names match `pattern`. Skips `.git` folders.
 fn capture_named(draft: &mut SnapshotDraft, root: &Path, pattern: Option<&str>) {
-    let fits = |name: &OsStr| pattern.is_none_or(|pattern| matches(pattern.as_bytes(), name.as_bytes()));
+    let named = pattern.map(fits_name);
+    let fits = |name: &OsStr| named.as_ref().is_none_or(|fits| fits(name));
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
         if draft.header().cut.is_some() {
@@ -159,10 +172,10 @@ fn expand(pattern: &Path) -> Vec<PathBuf> {
 
 /// Entries that match; hidden ones only when the pattern starts with a dot.
 fn entries(folder: &Path, pattern: &OsStr) -> Vec<PathBuf> {
-    let pattern = pattern.as_bytes();
+    let named = fits_name(&pattern.to_string_lossy());
     let fits = |name: &OsStr| {
-        let hidden = name.as_bytes().starts_with(b".") && !pattern.starts_with(b".");
-        !hidden && matches(pattern, name.as_bytes())
+        let hidden = name.as_bytes().starts_with(b".") && !pattern.as_bytes().starts_with(b".");
+        !hidden && named(name)
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|entry| fits(&entry.file_name())).map(|entry| entry.path()).collect()
@@ -181,32 +194,10 @@ fn folders_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Matches a shell pattern within one component. A bracket that is not closed matches anything: saving too much is
-/// harmless.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    match pattern {
-        [] => name.is_empty(),
-        [b'*', rest @ ..] => (0..=name.len()).any(|skip| matches(rest, &name[skip..])),
-        [b'?', rest @ ..] => !name.is_empty() && matches(rest, &name[1..]),
-        [b'[', inner @ ..] => {
-            let Some((first, name)) = name.split_first() else { return false };
-            let Some(end) = inner.iter().skip(1).position(|byte| *byte == b']') else { return true };
-            let (set, rest) = (&inner[..=end], &inner[end + 2..]);
-            in_set(set, *first) && matches(rest, name)
-        }
-        [byte, rest @ ..] => name.first() == Some(byte) && matches(rest, &name[1..]),
-    }
-}
-
-fn in_set(set: &[u8], byte: u8) -> bool {
-    let (negated, set) = match set {
-        [b'!' | b'^', rest @ ..] => (true, rest),
-        set => (false, set),
-    };
-    // Sets with named classes match everything.
-    let named = set.contains(&b':');
-    let ranges = set.windows(3).any(|range| range[1] == b'-' && (range[0]..=range[2]).contains(&byte));
-    named || ((set.contains(&byte) || ranges) != negated)
+/// Shell patterns within one component. The text of a command has lost its quotes: a backslash in it is one.
+fn fits_name(pattern: &str) -> impl Fn(&OsStr) -> bool {
+    let pattern = NamePattern::parse(&pattern.replace('\\', "\\\\"));
+    move |name| pattern.matches(&name.to_string_lossy())
 }
 
 #[cfg(test)]
@@ -225,8 +216,12 @@ mod tests {
             ("[a-c]1", "b1", true),
             ("[a-c]1", "d1", false),
             ("x*y*z", "x1y2z", true),
+            ("[[:lower:]]", "a", true),
+            ("[[:digit:]]", "a", false),
+            ("[![:digit:]]*", "ab", true),
+            ("a\\b*", "a\\bc", true),
         ] {
-            assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+            assert_eq!(fits_name(pattern)(OsStr::new(name)), expected, "{pattern} {name}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Commands that change what the shell knows, or run text as code.
 
 use super::output::PrintedText;
+use super::renames::ProgramAlias;
 use super::walk::FlowWalker;
 use super::words::VariableValue;
 use super::{FlowArgument, ShellField, StdinSource, TextOrigin};
@@ -11,12 +12,18 @@ impl FlowWalker<'_> {
     /// What the invocation at `at` changes for those behind it.
     pub(super) fn builtin(&mut self, at: usize) {
         let Some(unit) = self.flow.invocations.get(at).cloned() else { return };
+        let entered = unit.dirs != self.state.dirs;
+        let before = std::mem::replace(&mut self.state.dirs, unit.dirs.clone());
         for (name, arguments) in unit.programs() {
             match name.as_str() {
                 "cd" | "pushd" | "chdir" => self.enter(arguments),
-                "popd" => self.state.dirs = vec![None],
+                "popd" => self.stand_in(vec![None]),
                 "eval" => self.eval(arguments),
                 "trap" | "alias" => {
+                    self.defers = true;
+                    if name == "alias" {
+                        self.add_aliases(arguments);
+                    }
                     let texts: Vec<String> = arguments.iter().filter_map(FlowArgument::text).collect();
                     for text in texts {
                         let code = text.split_once('=').map_or(text.as_str(), |(_, code)| code).to_owned();
@@ -25,23 +32,21 @@ impl FlowWalker<'_> {
                 }
                 "read" | "mapfile" | "readarray" | "getopts" => self.read_into(arguments, &unit.input),
                 "printf" => {
-                    if let [flag, FlowArgument::Known(variable), ..] = arguments
-                        && flag.text().as_deref() == Some("-v")
-                    {
-                        self.set(vec![(variable.text(), VariableValue::unknown(TextOrigin::Transformed), false)]);
-                    }
+                    self.printed_into(arguments);
                 }
                 "unset" => {
                     for name in arguments.iter().filter_map(FlowArgument::text).filter(|name| !name.starts_with('-')) {
-                        self.state.variables.insert(name, VariableValue::empty());
+                        self.assign(name, VariableValue::empty());
                     }
                 }
+                "hash" => self.add_hashed(arguments),
                 "let" => arguments.iter().filter_map(FlowArgument::text).for_each(|text| self.arithmetic(&text)),
                 "shopt" | "setopt" | "set" | "unsetopt" | "emulate" => {
                     let texts: Vec<String> = arguments.iter().filter_map(FlowArgument::text).collect();
                     self.flow.odd_patterns |= !only_strict(&name, &texts);
                 }
-                "env" | "xargs" | "parallel" | "find" | "watch" | "ssh" | "su" | "flock" | "script" => {
+                "xargs" => self.replaced_names(arguments, &unit),
+                "env" | "parallel" | "find" | "watch" | "ssh" | "su" | "flock" | "script" => {
                     self.inner_texts(&name, arguments);
                 }
                 shell if SHELLS.contains(&shell) => self.shell(arguments, &unit.input),
@@ -49,23 +54,128 @@ impl FlowWalker<'_> {
                 _ => {}
             }
         }
+        if entered {
+            self.state.dirs = before;
+        }
+    }
+
+    /// A word of `export`, `declare` and their relatives that the grammar does not take for an assignment.
+    pub(super) fn declare(&mut self, raw: &str, words: &[FlowArgument]) {
+        let plain = raw.trim_start_matches(['"', '\'']);
+        let end = plain.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(plain.len());
+        for word in words {
+            match word.text() {
+                // References and changed letters make one name stand for another, or one text for another.
+                Some(text) if text.starts_with(['-', '+']) => {
+                    self.is_confused |= text.contains(['n', 'u', 'l', 'c']);
+                }
+                Some(text) => {
+                    if let Some((name, value)) = text.split_once('=') {
+                        let name = name.trim_end_matches('+').split('[').next().unwrap_or_default().to_owned();
+                        self.set(vec![(name, VariableValue::of([ShellField::literal(value)]), false)]);
+                    }
+                }
+                None if end > 0 && plain[end..].starts_with('=') => {
+                    self.set(vec![(plain[..end].to_owned(), VariableValue::unknown(TextOrigin::Outside), false)]);
+                }
+                None => self.is_confused = true,
+            }
+        }
+    }
+
+    fn printed_into(&mut self, arguments: &[FlowArgument]) {
+        let Some(flag) = arguments.first() else { return };
+        let Some(text) = flag.text() else {
+            self.is_confused = true;
+            return;
+        };
+        let Some(attached) = text.strip_prefix("-v") else { return };
+        let name =
+            if attached.is_empty() { arguments.get(1).and_then(FlowArgument::text) } else { Some(attached.into()) };
+        match name {
+            Some(name) => self.set(vec![(name, VariableValue::unknown(TextOrigin::Transformed), false)]),
+            None => self.is_confused = true,
+        }
+    }
+
+    fn add_aliases(&mut self, arguments: &[FlowArgument]) {
+        for argument in arguments {
+            match argument.text() {
+                Some(text) => {
+                    if let Some((name, value)) = text.split_once('=') {
+                        self.rename(name, value);
+                    }
+                }
+                None => self.flow.hidden_code = true,
+            }
+        }
+    }
+
+    /// `hash -p /bin/rm r`, and `hash r=/bin/rm` of zsh.
+    fn add_hashed(&mut self, arguments: &[FlowArgument]) {
+        let texts: Vec<String> = arguments.iter().map(|arg| arg.text().unwrap_or_default()).collect();
+        if let Some(at) = texts.iter().position(|text| text.starts_with("-p")) {
+            let (path, names) = if texts[at].len() > 2 {
+                (texts[at][2..].to_owned(), &texts[at + 1..])
+            } else {
+                (texts.get(at + 1).cloned().unwrap_or_default(), texts.get(at + 2..).unwrap_or_default())
+            };
+            names.iter().for_each(|name| self.rename(name, &path));
+        }
+        for (name, path) in texts.iter().filter_map(|text| text.split_once('=')) {
+            self.rename(name, path);
+        }
+        self.flow.hidden_code |= arguments.iter().any(|arg| arg.text().is_none());
+    }
+
+    /// Elements of the arrays in which shells keep aliases and found programs.
+    pub(super) fn rename_by_element(
+        &mut self,
+        array: &str,
+        index: &[FlowArgument],
+        assignment: &brush_parser::ast::Assignment,
+    ) {
+        const ARRAYS: &[&str] = &["BASH_ALIASES", "BASH_CMDS", "aliases", "galiases", "commands", "functions"];
+        if !ARRAYS.contains(&array) {
+            return;
+        }
+        let brush_parser::ast::AssignmentValue::Scalar(value) = &assignment.value else {
+            self.flow.hidden_code = true;
+            return;
+        };
+        let value = self.value(&value.value);
+        match (index.first().and_then(FlowArgument::text), value.texts.as_slice(), value.unknown) {
+            (Some(name), [text], None) => self.rename(&name, &text.text()),
+            _ => self.flow.hidden_code = true,
+        }
+    }
+
+    fn rename(&mut self, name: &str, text: &str) {
+        if text.contains([';', '|', '&', '$', '`', '(', '<', '>', '\n']) {
+            // What is written behind the name goes to the last command of the text.
+            self.flow.hidden_code = true;
+        }
+        let words = text.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        let words = words.map(|word| FlowArgument::Known(ShellField::literal(word))).collect();
+        self.renamed.push(ProgramAlias { name: name.to_owned(), words });
     }
 
     fn enter(&mut self, arguments: &[FlowArgument]) {
         let target = arguments.iter().find(|arg| arg.text().is_none_or(|text| text == "-" || !text.starts_with('-')));
         let home = FlowArgument::Known(ShellField::literal("~"));
-        self.state.dirs = match target.unwrap_or(&home) {
+        let dirs = match target.unwrap_or(&home) {
             FlowArgument::Known(field) if field.text() == "-" => vec![None],
             FlowArgument::Known(field) if target.is_none() || field.is_empty() => {
                 let home = self.variable("HOME");
                 if home.unknown.is_some() { vec![None] } else { home.texts.into_iter().map(Some).collect() }
             }
             FlowArgument::Known(field) => {
-                let from = |dir: &Option<ShellField>| dir.as_ref().map(|dir| field.seen_from(dir, dir));
+                let from = |dir: &Option<ShellField>| dir.as_ref().and_then(|dir| field.seen_from(dir, dir));
                 self.state.dirs.iter().map(from).collect()
             }
             FlowArgument::Unknown(_) => vec![None],
         };
+        self.stand_in(dirs);
     }
 
     fn eval(&mut self, arguments: &[FlowArgument]) {
@@ -89,6 +199,7 @@ impl FlowWalker<'_> {
                 VariableValue::unknown(TextOrigin::Outside)
             }
         };
+        self.is_confused |= arguments.iter().any(|arg| arg.text().is_none());
         let mut names: Vec<String> =
             arguments.iter().filter_map(FlowArgument::text).filter(|name| !name.starts_with('-')).collect();
         names.extend(["REPLY".into(), "MAPFILE".into()]);
@@ -107,6 +218,45 @@ impl FlowWalker<'_> {
         for text in texts {
             let code = text.split_once("string=").map_or(text.as_str(), |(_, code)| code).to_owned();
             self.in_subshell(|this| this.run_text(&code));
+        }
+    }
+
+    /// `xargs -I{} sh -c 'cat {}'`: what is put into a text is part of it.
+    fn replaced_names(&mut self, arguments: &[FlowArgument], unit: &super::ProgramInvocation) {
+        let texts: Vec<String> = arguments.iter().map(|arg| arg.text().unwrap_or_default()).collect();
+        let mut mark = None;
+        for (at, text) in texts.iter().enumerate() {
+            match text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")) {
+                Some("") => mark = texts.get(at + 1).cloned(),
+                Some(inline) => mark = Some(inline.to_owned()),
+                None if matches!(text.as_str(), "-i" | "--replace") => mark = Some("{}".into()),
+                None => {}
+            }
+        }
+        let Some(mark) = mark.filter(|mark| !mark.is_empty()) else { return };
+        let lines = match &unit.input {
+            StdinSource::Text(text) => Some(text.clone()),
+            StdinSource::Pipe(range) => match self.printed(range, 0) {
+                PrintedText::Text(text) => Some(text),
+                PrintedText::Unknown(_) => None,
+            },
+            StdinSource::Inherited | StdinSource::Unknown(_) | StdinSource::File => None,
+        };
+        let is_text = |text: &&String| text.contains(&mark) && **text != mark;
+        for code in texts.iter().filter(is_text) {
+            match &lines {
+                Some(lines) => {
+                    for line in lines.lines().take(super::MAX_VALUES) {
+                        let code = code.replace(&mark, line);
+                        self.in_subshell(|this| this.run_text(&code));
+                    }
+                }
+                // A variable that nobody set stands for what is not known.
+                None => {
+                    let code = code.replace(&mark, "\"$unknown_name_of_xargs\"");
+                    self.in_subshell(|this| this.run_text(&code));
+                }
+            }
         }
     }
 
@@ -132,7 +282,7 @@ impl FlowWalker<'_> {
         let file = texts.iter().flatten().find(|text| !text.starts_with('-'));
         match file.map(String::as_str) {
             None | Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.code_from(input),
-            Some("/dev/fd/63") => {
+            Some(super::SUBSTITUTED) => {
                 let stream = self.stream.clone().map_or(StdinSource::File, StdinSource::Pipe);
                 self.code_from(&stream);
             }
@@ -143,7 +293,7 @@ impl FlowWalker<'_> {
     fn source(&mut self, arguments: &[FlowArgument], input: &StdinSource) {
         match arguments.first().and_then(FlowArgument::text).as_deref() {
             Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.code_from(input),
-            Some("/dev/fd/63") => {
+            Some(super::SUBSTITUTED) => {
                 let stream = self.stream.clone().map_or(StdinSource::File, StdinSource::Pipe);
                 self.code_from(&stream);
             }

@@ -1,6 +1,7 @@
 //! One word as a program would receive it. Characters that the shell still matches against file names are bare, the same
 //! characters as plain text stand behind a backslash.
 
+use crate::shell::name_pattern::{self, NamePattern};
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,7 +9,7 @@ pub(crate) struct ShellField {
     pattern: String,
 }
 
-/// What matters to a glob library inside a name.
+/// What means something inside a name.
 const SPECIAL: [char; 7] = ['\\', '*', '?', '[', ']', '{', '}'];
 
 impl ShellField {
@@ -26,24 +27,33 @@ impl ShellField {
 
     pub(super) fn push_literal(&mut self, text: &str) {
         for c in text.chars() {
-            if SPECIAL.contains(&c) {
+            // In a bracket that may still close, quotes take away the meaning of more than the pattern characters.
+            if SPECIAL.contains(&c) || (c.is_ascii_punctuation() && c != '/' && self.is_in_bracket()) {
                 self.pattern.push('\\');
             }
             self.pattern.push(c);
         }
     }
 
-    /// Unquoted text: its pattern characters count. A bracket that never closes is text.
+    /// Unquoted text: its pattern characters count. Whether a bracket closes is known only when the word is complete.
     pub(super) fn push_active(&mut self, text: &str) {
-        for (at, c) in text.char_indices() {
-            let is_text = matches!(c, '\\' | '{' | '}')
-                || (c == '[' && !text[at..].contains(']'))
-                || (c == ']' && !text[..at].contains('[') && !self.pattern.contains('['));
-            if is_text {
+        for c in text.chars() {
+            if matches!(c, '\\' | '{' | '}') {
                 self.pattern.push('\\');
             }
             self.pattern.push(c);
         }
+    }
+
+    /// Whether a bracket is open in the last name.
+    fn is_in_bracket(&self) -> bool {
+        let last = self.pattern.rsplit('/').next().unwrap_or_default();
+        let mut escaped = false;
+        last.char_indices().any(|(at, c)| {
+            let opens = c == '[' && !escaped && !name_pattern::closes(&last[at + 1..]);
+            escaped = c == '\\' && !escaped;
+            opens
+        })
     }
 
     pub(super) fn push_field(&mut self, other: &Self) {
@@ -55,12 +65,8 @@ impl ShellField {
     }
 
     pub(crate) fn is_pattern(&self) -> bool {
-        let mut escaped = false;
-        self.pattern.chars().any(|c| {
-            let active = !escaped && matches!(c, '*' | '?' | '[');
-            escaped = !escaped && c == '\\';
-            active
-        })
+        self.pattern.contains(['*', '?', '['])
+            && self.pattern.split('/').any(|name| NamePattern::parse(name).is_pattern())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -78,26 +84,65 @@ impl ShellField {
     }
 
     /// The field seen from `dir`: absolute, `.` and `..` taken away, names of `/proc` that stand for the shell's own
-    /// directories replaced.
-    pub(crate) fn seen_from(&self, dir: &Self, cwd: &Self) -> Self {
-        let joined = if self.pattern.starts_with('/') {
-            self.pattern.clone()
-        } else {
-            format!("{}/{}", dir.pattern.trim_end_matches('/'), self.pattern)
-        };
-        let path = through_proc(&normalise_text(&joined), &cwd.pattern);
-        Self { pattern: normalise_text(&path) }
+    /// directories replaced. `None` when it leads through a descriptor of the process that opens it.
+    pub(crate) fn seen_from(&self, dir: &Self, cwd: &Self) -> Option<Self> {
+        Self::through_process(&self.joined(dir), &cwd.pattern, ParentNames::Resolved)
     }
 
     /// As the program would open it: `..` counts after links, so it stays.
-    pub(crate) fn opened_from(&self, dir: &Self) -> Self {
-        if !self.pattern.split('/').any(|name| name == "..") {
-            return self.seen_from(dir, dir);
-        }
+    pub(crate) fn opened_from(&self, dir: &Self) -> Option<Self> {
+        Self::through_process(&self.joined(dir), &dir.pattern, ParentNames::Kept)
+    }
+
+    fn joined(&self, dir: &Self) -> String {
         if self.pattern.starts_with('/') {
-            return self.clone();
+            return self.pattern.clone();
         }
-        Self { pattern: format!("{}/{}", dir.pattern.trim_end_matches('/'), self.pattern) }
+        format!("{}/{}", dir.pattern.trim_end_matches('/'), self.pattern)
+    }
+
+    /// Follows the names one by one. `/proc/self/cwd/x` is `x`, `/proc/self/root/x` is `/x`, `/dev/fd/..` is `/proc/self`.
+    fn through_process(path: &str, cwd: &str, parents: ParentNames) -> Option<Self> {
+        let mut out: Vec<String> = Vec::new();
+        let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+        for (at, name) in names.iter().enumerate() {
+            let place = process_place(&out);
+            let is_last = at + 1 == names.len();
+            match (*name, &place) {
+                ("..", None) if parents == ParentNames::Kept => out.push((*name).to_owned()),
+                ("..", _) => {
+                    out.pop();
+                }
+                ("fd", _) if out == ["dev"] => out = ["proc", "self", "fd"].map(str::to_owned).to_vec(),
+                (standard @ ("stdin" | "stdout" | "stderr"), _) if out == ["dev"] => {
+                    let number = if standard == "stdin" { "0" } else { "1" };
+                    out = ["proc", "self", "fd", number].map(str::to_owned).to_vec();
+                    if !is_last {
+                        return None;
+                    }
+                }
+                ("cwd", Some(ProcessPlace::Top)) => {
+                    out = cwd.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+                }
+                ("root", Some(ProcessPlace::Top)) => out.clear(),
+                (name, Some(ProcessPlace::Top)) if Self::from_pattern(name).is_pattern() => return None,
+                // A descriptor: what it leads to is known only when it runs.
+                (_, Some(ProcessPlace::Descriptors)) if !is_last => return None,
+                (name, _) => out.push(name.to_owned()),
+            }
+        }
+        Some(Self { pattern: format!("/{}", out.join("/")) })
+    }
+
+    /// Whether it ends in a slash, so that a link at its end is followed.
+    pub(crate) fn follows_last(&self) -> bool {
+        self.pattern.ends_with('/') || self.pattern.ends_with("/.")
+    }
+
+    /// Whether it is a descriptor of the process that opens it.
+    pub(crate) fn is_descriptor(&self) -> bool {
+        let names: Vec<String> = self.names().map(str::to_owned).collect();
+        names.split_last().is_some_and(|(_, before)| process_place(before) == Some(ProcessPlace::Descriptors))
     }
 
     /// The names of an absolute field.
@@ -134,49 +179,44 @@ impl ShellField {
 
 /// Whether one name of a pattern matches one real name.
 pub fn name_fits(pattern: &str, name: &str) -> bool {
-    let field = ShellField::from_pattern(pattern);
-    if !field.is_pattern() {
-        return field.text() == name;
-    }
-    if name.starts_with('.') && !pattern.starts_with('.') {
+    let parsed = NamePattern::parse(pattern);
+    if name.starts_with('.') && !pattern.trim_start_matches('\\').starts_with('.') && parsed.is_pattern() {
         return false;
     }
-    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    // A pattern that the library cannot read may stand for anything.
-    glob.map_or(true, |glob| glob.compile_matcher().is_match(name))
+    parsed.matches(name)
 }
 
-/// Without `.`, `..` and empty names.
-fn normalise_text(path: &str) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
+/// What becomes of `..` behind a name that may be a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ParentNames {
+    Resolved,
+    Kept,
 }
 
-/// `/proc/self/cwd/x` is `x`, `/proc/self/root/x` is `/x`.
-fn through_proc(path: &str, cwd: &str) -> String {
-    let mut names = path.split('/').skip(1);
-    if names.next() != Some("proc") {
-        return path.to_owned();
+/// A folder of `/proc` that belongs to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProcessPlace {
+    /// `/proc/self`, or a thread of it.
+    Top,
+    /// Its open files.
+    Descriptors,
+}
+
+fn process_place(names: &[String]) -> Option<ProcessPlace> {
+    let [proc, process, rest @ ..] = names else { return None };
+    let is_process =
+        matches!(process.as_str(), "self" | "thread-self") || process.contains(|c: char| !c.is_ascii_alphabetic());
+    if proc != "proc" || !is_process {
+        return None;
     }
-    let process = names.next().unwrap_or_default();
-    let mut rest: Vec<&str> = names.collect();
-    if rest.first() == Some(&"task") && rest.len() > 2 {
-        rest.drain(..2);
-    }
-    let is_process = matches!(process, "self" | "thread-self") || process.contains(|c: char| !c.is_ascii_alphabetic());
-    match rest.first() {
-        Some(&"cwd") if is_process => format!("{cwd}/{}", rest[1..].join("/")),
-        Some(&"root") if is_process => format!("/{}", rest[1..].join("/")),
-        _ => path.to_owned(),
+    let rest = match rest {
+        [task, _, rest @ ..] if task == "task" => rest,
+        rest => rest,
+    };
+    match rest {
+        [] => Some(ProcessPlace::Top),
+        [only] if only == "fd" || only == "fdinfo" || only == "map_files" => Some(ProcessPlace::Descriptors),
+        _ => None,
     }
 }
 
@@ -187,12 +227,20 @@ mod tests {
     #[test]
     fn fields_seen_from_a_directory() {
         let (root, cwd) = (ShellField::literal("/w/app"), ShellField::literal("/w/app"));
-        let seen = |text: &str| ShellField::from_pattern(text).seen_from(&root, &cwd).pattern().to_owned();
+        let found = |text: &str| ShellField::from_pattern(text).seen_from(&root, &cwd);
+        let seen = |text: &str| found(text).unwrap().pattern().to_owned();
         assert_eq!(seen("a/../b"), "/w/app/b");
         assert_eq!(seen("/proc/self/cwd/x"), "/w/app/x");
         assert_eq!(seen("/proc/1234/root/etc"), "/etc");
         assert_eq!(seen("/proc/self/task/1/cwd"), "/w/app");
-        assert_eq!(seen("/proc/self/root/proc/self/cwd/k"), "/proc/self/cwd/k");
+        assert_eq!(seen("/proc/self/root/proc/self/cwd/k"), "/w/app/k");
+        assert_eq!(seen("/dev/fd/../cwd/k"), "/w/app/k");
+        assert_eq!(seen("/dev/fd/../root/home/u"), "/home/u");
+        assert_eq!(seen("/proc/self/fd/3"), "/proc/self/fd/3");
+        for unknown in ["/dev/fd/3/x", "/proc/self/fd/3/*", "/dev/stdin/x", "/proc/self/c?d/x", "/proc/1/task/2/fd/4/x"]
+        {
+            assert_eq!(found(unknown), None, "{unknown}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Follows the parsed command: lists, pipes, loops and branches change what the shell knows, simple commands are noted.
 
+use super::renames::{self, ProgramAlias};
 use super::words::VariableValue;
 use super::{
     CommandFlow, FlowArgument, MAX_DEPTH, MAX_INVOCATIONS, MAX_VALUES, ProgramInvocation, ShellField, ShellStart,
@@ -25,26 +26,67 @@ pub(super) struct FlowWalker<'a> {
     pub(super) splits: bool,
     /// What the last process substitution prints.
     pub(super) stream: Option<std::ops::Range<usize>>,
+    /// Programs under other names.
+    pub(super) renamed: Vec<ProgramAlias>,
+    /// Some code runs later than it stands there: functions, traps, aliases.
+    pub(super) defers: bool,
+    /// Names of variables do not say any more which of them is meant.
+    pub(super) is_confused: bool,
+    /// Every value and directory so far, whatever the order.
+    seen: ShellState,
+    /// Values and directories count whatever the order.
+    unordered: bool,
     depth: u32,
 }
 
 impl<'a> FlowWalker<'a> {
     pub(super) fn new(start: &'a ShellStart<'a>) -> Self {
         let dirs = vec![Some(ShellField::literal(&start.cwd.to_string_lossy()))];
+        let state = ShellState { dirs, ..ShellState::default() };
         Self {
             start,
             options: ParserOptions::default(),
             flow: CommandFlow::default(),
-            state: ShellState { dirs, ..ShellState::default() },
+            seen: state.clone(),
+            state,
             stdin: StdinSource::Inherited,
             splits: true,
             stream: None,
+            renamed: Vec::new(),
+            defers: false,
+            is_confused: false,
+            unordered: false,
             depth: 0,
         }
     }
 
-    pub(super) fn finish(self) -> CommandFlow {
+    /// A walk on which everything that was ever set counts everywhere.
+    pub(super) fn with_everything(start: &'a ShellStart<'a>, everything: ShellState) -> Self {
+        Self { state: everything.clone(), seen: everything, unordered: true, ..Self::new(start) }
+    }
+
+    /// What was set on the whole way, when some code runs later than it stands there.
+    pub(super) fn everything_seen(&self) -> Option<ShellState> {
+        self.defers.then(|| self.seen.clone())
+    }
+
+    pub(super) fn finish(mut self) -> CommandFlow {
+        renames::add_renamed(&mut self.flow, &self.renamed);
         self.flow
+    }
+
+    /// Gives a variable a value.
+    pub(super) fn assign(&mut self, name: String, value: VariableValue) {
+        let seen = self.seen.variables.entry(name.clone()).or_default();
+        seen.join(&value);
+        let value = if self.unordered { seen.clone() } else { value };
+        self.state.variables.insert(name, value);
+    }
+
+    /// Moves the shell to one of these.
+    pub(super) fn stand_in(&mut self, dirs: Vec<Option<ShellField>>) {
+        self.seen.join_dirs(&dirs);
+        self.state.dirs = if self.unordered { self.seen.dirs.clone() } else { dirs };
     }
 
     /// Text that this shell runs.
@@ -123,6 +165,7 @@ impl<'a> FlowWalker<'a> {
                 self.redirected(redirects.as_ref(), |this| this.compound(compound));
             }
             ast::Command::Function(function) => {
+                self.defers = true;
                 let before = self.state.clone();
                 self.redirected(function.body.1.as_ref(), |this| this.compound(&function.body.0));
                 self.state.join(&before, self.start);
@@ -195,7 +238,7 @@ impl<'a> FlowWalker<'a> {
             None => VariableValue::unknown(TextOrigin::Outside),
         };
         self.run_twice(|this| {
-            this.state.variables.insert(clause.variable_name.clone(), value.clone());
+            this.assign(clause.variable_name.clone(), value.clone());
             this.list(&clause.body.list);
         });
     }
@@ -251,7 +294,7 @@ impl<'a> FlowWalker<'a> {
             for name in names.filter(|name| name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())) {
                 let mut value = self.bound(name).unwrap_or_default();
                 value.join(&VariableValue::number());
-                self.state.variables.insert(name.to_owned(), value);
+                self.assign(name.to_owned(), value);
             }
         }
     }
@@ -292,8 +335,24 @@ impl<'a> FlowWalker<'a> {
             return;
         }
         unit.assigned = set.iter().map(|(name, ..)| name.clone()).collect();
+        self.enter_by_runner(&mut unit);
         let at = self.record_invocation(unit);
         self.builtin(at);
+    }
+
+    /// `env -C dir rm x`: the program may run in that directory.
+    fn enter_by_runner(&self, unit: &mut ProgramInvocation) {
+        let texts: Vec<String> = unit.words.iter().map(|word| word.text().unwrap_or_default()).collect();
+        for word in crate::shell::runners::entered(&texts) {
+            let field = ShellField::literal(word);
+            let known = |dir: &Option<ShellField>| dir.as_ref().and_then(|dir| field.seen_from(dir, dir));
+            let dirs: Vec<_> = if word.is_empty() { vec![None] } else { self.state.dirs.iter().map(known).collect() };
+            for dir in dirs {
+                if !unit.dirs.contains(&dir) {
+                    unit.dirs.push(dir);
+                }
+            }
+        }
     }
 
     /// `name`, value, and whether the value is added to the old one.
@@ -301,7 +360,8 @@ impl<'a> FlowWalker<'a> {
         let name = match &assignment.name {
             ast::AssignmentName::VariableName(name) => name.clone(),
             ast::AssignmentName::ArrayElementName(name, index) => {
-                self.word(index);
+                let index = self.word(index);
+                self.rename_by_element(name, &index, assignment);
                 name.clone()
             }
         };
@@ -331,14 +391,20 @@ impl<'a> FlowWalker<'a> {
             if adds {
                 value.join(&self.bound(&name).unwrap_or_default());
             }
-            self.state.variables.insert(name, value);
+            self.assign(name, value);
         }
     }
 
     fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut ProgramInvocation) {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, unit),
-            ast::CommandPrefixOrSuffixItem::Word(word) => unit.words.extend(self.word(&word.value)),
+            ast::CommandPrefixOrSuffixItem::Word(word) => {
+                let words = self.word(&word.value);
+                if declares(unit) {
+                    self.declare(&word.value, &words);
+                }
+                unit.words.extend(words);
+            }
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 // Of `export`, `local` and their relatives; to other programs it is a word like any other.
                 let mut words = self.word(&word.value);
@@ -360,7 +426,7 @@ impl<'a> FlowWalker<'a> {
         let printed = self.in_subshell(|this| this.list(&shell.list));
         self.stdin = stdin;
         self.stream = Some(printed);
-        FlowArgument::Known(ShellField::literal("/dev/fd/63"))
+        FlowArgument::Known(ShellField::literal(super::SUBSTITUTED))
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, unit: &mut ProgramInvocation) {
@@ -437,6 +503,9 @@ impl<'a> FlowWalker<'a> {
     }
 
     pub(super) fn bound(&self, name: &str) -> Option<VariableValue> {
+        if self.is_confused {
+            return Some(VariableValue::unknown(TextOrigin::Outside));
+        }
         self.state.bound(name, self.start)
     }
 }

@@ -235,7 +235,7 @@ impl FlowWalker<'_> {
             ParameterExpr::AssignDefaultValues { parameter, indirect: false, default_value, .. } => {
                 let value = self.or_default(parameter, default_value.as_deref());
                 if let Parameter::Named(name) = parameter {
-                    self.state.variables.insert(name.clone(), value.clone());
+                    self.assign(name.clone(), value.clone());
                 }
                 value
             }
@@ -377,6 +377,10 @@ impl WordBuilder {
             self.open.push(field);
             return;
         }
+        // zsh leaves the value in one piece.
+        let mut whole = before.clone();
+        whole.push_literal(plain);
+        self.done.push(FlowArgument::Known(whole));
         let mut parts = plain.split([' ', '\t', '\n']).peekable();
         while let Some(part) = parts.next() {
             field.push_active(part);

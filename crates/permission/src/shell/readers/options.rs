@@ -23,6 +23,10 @@ pub(super) struct ReaderOptions {
     pub(super) exclude: Vec<String>,
     pub(super) exclude_dir: Vec<String>,
     pub(super) overrides: Vec<String>,
+    /// Globs that do not tell upper from lower case.
+    folds_case: bool,
+    /// Inclusions and exclusions whose order decides.
+    mixes_selection: bool,
     /// Names of files come from a file.
     pub(super) lists_files: bool,
     pub(super) unknown_word: bool,
@@ -51,7 +55,22 @@ impl ReaderOptions {
                 options.short(reader, &text[1..], &mut rest);
             }
         }
+        options.drop_doubtful_selection(reader);
         options
+    }
+
+    /// What cannot be told to leave something out leaves nothing out.
+    fn drop_doubtful_selection(&mut self, reader: &ReadingProgram) {
+        if self.folds_case {
+            self.overrides.clear();
+        }
+        if self.mixes_selection {
+            self.include.clear();
+            self.exclude.clear();
+            if reader.name == "rsync" {
+                self.exclude_dir.clear();
+            }
+        }
     }
 
     fn long<'a>(&mut self, reader: &ReadingProgram, text: &str, rest: &mut impl Iterator<Item = &'a FlowArgument>) {
@@ -73,6 +92,8 @@ impl ReaderOptions {
         let Some(value) = value else { return };
         if file == Some(known) {
             self.pattern_given |= matches!(known, "file" | "from-file" | "exec") && reader.name != "diff";
+            // Its lines may show again what is hidden.
+            self.hidden |= known == "ignore-file";
             self.files.push(value);
             return;
         }
@@ -95,6 +116,7 @@ impl ReaderOptions {
             }
             "directory" if reader.name == "ls" => self.names_only = true,
             "hidden" => self.hidden = true,
+            "glob-case-insensitive" => self.folds_case = true,
             "no-ignore" | "unrestricted" => self.unrestricted += 1,
             "files" if reader.name == "rg" => self.pattern_given = true,
             // Parts of the ignore rules: all of them, to be safe.
@@ -165,9 +187,17 @@ impl ReaderOptions {
             (_, "target-directory") => self.target_given = true,
             ("grep", "directories") => self.recursive |= "recurse".starts_with(&text),
             ("rg", "max-depth" | "maxdepth") => self.depth = text.parse().ok(),
-            ("rg", "glob" | "iglob") => self.overrides.push(text),
-            ("grep", "include") => self.include.push(text),
+            ("rg", "glob") => self.overrides.push(text),
+            // Case is not told apart there, nor by what follows: nothing is left out for certain.
+            ("rg", "iglob") => self.folds_case = true,
+            // The last that fits wins, and what fits none is taken unless the first one includes.
+            ("grep", "include") => {
+                self.mixes_selection |= !self.exclude.is_empty();
+                self.include.push(text);
+            }
             ("grep", "exclude-dir") => self.exclude_dir.push(text),
+            // Includes and filters before an exclusion win over it.
+            ("rsync", "include" | "filter") => self.mixes_selection = true,
             ("diff" | "rsync", "exclude") => {
                 self.exclude_dir.push(text.clone());
                 self.exclude.push(text);
@@ -203,6 +233,7 @@ fn short_name(reader: &ReadingProgram, letter: char) -> &'static str {
         ("grep", 'd') => "directories",
         ("rg", 'g') => "glob",
         ("rg", 'd') => "max-depth",
+        ("rsync", 'f') => "filter",
         ("diff", 'x') => "exclude",
         ("cp" | "mv" | "ln" | "install", 't') => "target-directory",
         _ => "",

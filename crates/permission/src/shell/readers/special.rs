@@ -2,11 +2,12 @@
 
 use super::{ReadPlanner, find};
 use crate::reads::{ReadExtent, ReadTarget, TreeWalk};
-use crate::shell::flow::{FlowArgument, ProgramInvocation, ShellField, StdinSource};
+use crate::shell::flow::{FlowArgument, ProgramInvocation, ShellField, StdinSource, TextOrigin};
 use crate::shell::wrapper::base_name;
 use std::ops::Range;
 
-const NAMES: &[&str] = &["find", "tar", "bsdtar", "curl", "wget", "dd", "git", "xargs", "mapfile", "readarray"];
+const NAMES: &[&str] =
+    &["find", "tar", "bsdtar", "curl", "wget", "dd", "git", "xargs", "mapfile", "readarray", "date", "history", "fc"];
 
 pub(super) fn is_known(program: &str) -> bool {
     NAMES.contains(&program)
@@ -58,9 +59,37 @@ impl ReadPlanner<'_> {
                 }
             }
             "git" => self.git(arguments, unit),
+            "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" => self.shell_script(name, arguments, unit),
+            "date" => {
+                for file in values_of(arguments, &["-f", "--file"]) {
+                    self.file(name, &file, unit);
+                }
+            }
+            "history" | "fc" => {
+                let reads = |arg: &FlowArgument| {
+                    arg.text().is_some_and(|text| text.starts_with('-') && text.contains(['r', 'n', 'w', 'a']))
+                };
+                if arguments.iter().any(reads) {
+                    arguments.iter().filter(|arg| !is_option(arg)).for_each(|arg| self.file(name, arg, unit));
+                }
+            }
             _ => return false,
         }
         true
+    }
+
+    /// A file that a shell runs: what it does not understand of it, it prints.
+    fn shell_script(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
+        let has_code = |arg: &FlowArgument| {
+            arg.text().is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('c'))
+        };
+        if arguments.iter().any(has_code) {
+            return;
+        }
+        // A name that is not known is none of the files it is asked to show.
+        if let Some(FlowArgument::Known(file)) = arguments.iter().find(|arg| !is_option(arg)) {
+            self.known_file(name, file, unit);
+        }
     }
 
     fn transfer(
@@ -74,11 +103,17 @@ impl ReadPlanner<'_> {
         let mut rest = arguments.iter().peekable();
         while let Some(arg) = rest.next() {
             let Some(text) = arg.text() else {
-                // A plain value is text; one behind such an option may begin with `@`.
+                // A value from outside is text; one that this command makes may be any address.
+                if *arg == FlowArgument::Unknown(TextOrigin::Transformed) {
+                    self.unknown(name, "an address is known only when it runs");
+                }
                 continue;
             };
             let (option, inline) = option_of(&text, files, data);
-            let Some(option) = option else { continue };
+            let Some(option) = option else {
+                self.address(name, &text, unit);
+                continue;
+            };
             let value = match inline {
                 Some(inline) => FlowArgument::Known(ShellField::literal(&inline)),
                 None => match rest.next() {
@@ -100,6 +135,22 @@ impl ReadPlanner<'_> {
         }
     }
 
+    /// `file:` addresses are files of this machine.
+    fn address(&mut self, name: &str, text: &str, unit: &ProgramInvocation) {
+        let value = text.strip_prefix("--url=").unwrap_or(text);
+        let Some((scheme, rest)) = value.split_once(':') else { return };
+        if !scheme.eq_ignore_ascii_case("file") && !scheme.contains(['{', '[']) {
+            return;
+        }
+        let path = rest.trim_start_matches('/').split_once('/').filter(|_| !rest.starts_with("///"));
+        // `file://localhost/x`; lists and percent signs stand for other characters.
+        let path = path.filter(|(host, _)| *host == "localhost" || *host == "127.0.0.1").map_or(rest, |(_, path)| path);
+        if value.contains(['%', '{', '[', '\\']) {
+            return self.unknown(name, "its address holds a pattern");
+        }
+        self.known_file(name, &ShellField::literal(&format!("/{}", path.trim_start_matches('/'))), unit);
+    }
+
     fn tar(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
         let words: Vec<Option<String>> = arguments.iter().map(FlowArgument::text).collect();
         let texts: Vec<&str> = words.iter().flatten().map(String::as_str).collect();
@@ -117,6 +168,7 @@ impl ReadPlanner<'_> {
         if creates && (short('T') || long(&["--files-from", "--files"])) {
             self.unknown(name, "the names come from a file");
         }
+        let odd_exclusions = long(&["--anch", "--no-w", "--no-an", "--no-ig", "--wild", "--no-r"]);
         let mut excluded = Vec::new();
         let mut dir = None;
         let mut operands = Vec::new();
@@ -139,6 +191,9 @@ impl ReadPlanner<'_> {
                 operands.push((field.clone(), dir.clone()));
             }
         }
+        if odd_exclusions {
+            excluded.clear();
+        }
         for (operand, dir) in operands {
             let place = dir.map_or(operand.clone(), |dir| {
                 if operand.pattern().starts_with('/') {
@@ -154,48 +209,6 @@ impl ReadPlanner<'_> {
             };
             let reach = if creates { ReadExtent::Tree(walk) } else { ReadExtent::File };
             self.add(name, &place, &reach, unit);
-        }
-    }
-
-    /// Paths that git is given, as in `HEAD:path`; `git grep` goes through the tree.
-    fn git(&mut self, arguments: &[FlowArgument], unit: &ProgramInvocation) {
-        let known: Vec<&ShellField> = arguments.iter().filter_map(FlowArgument::known).collect();
-        let texts: Vec<String> = known.iter().map(|field| field.text()).collect();
-        let mut at = 0;
-        while let Some(text) = texts.get(at).filter(|text| text.starts_with('-')) {
-            at +=
-                if matches!(text.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") { 2 } else { 1 };
-        }
-        let Some(sub) = texts.get(at) else { return };
-        let shows =
-            ["show", "diff", "grep", "cat-file", "blame", "annotate", "log", "hash-object", "difftool", "archive"];
-        if !shows.contains(&sub.as_str()) {
-            return;
-        }
-        if arguments.len() != known.len() && matches!(sub.as_str(), "show" | "cat-file" | "blame" | "grep" | "diff") {
-            self.unknown("git", "a word of it is known only when it runs");
-        }
-        let operands: Vec<&ShellField> =
-            known[at + 1..].iter().copied().filter(|field| !field.text().starts_with('-')).collect();
-        for field in &operands {
-            let path = field.pattern().rsplit_once(':').map_or(field.pattern(), |(_, path)| path);
-            self.add("git", &ShellField::from_pattern(path), &ReadExtent::File, unit);
-        }
-        if sub == "grep" {
-            let excluded = texts.iter().filter_map(|text| {
-                text.strip_prefix(":!").or(text.strip_prefix(":^")).or(text.strip_prefix(":(exclude)"))
-            });
-            let overrides = excluded.map(|path| format!("!{path}")).collect();
-            let walk = TreeWalk { ignores: true, overrides, operand_text: ".".into(), ..TreeWalk::default() };
-            let separator = texts.iter().position(|text| text == "--");
-            let paths: Vec<&ShellField> = separator.map_or_else(Vec::new, |at| {
-                known[at + 1..].iter().copied().filter(|field| !field.text().starts_with(':')).collect()
-            });
-            let here = ShellField::literal(".");
-            let roots = if paths.is_empty() { vec![&here] } else { paths };
-            for root in roots {
-                self.add("git", root, &ReadExtent::Tree(walk.clone()), unit);
-            }
         }
     }
 
@@ -216,7 +229,12 @@ impl ReadPlanner<'_> {
     }
 
     /// What a program that prints names would name; `None` when that is not known.
-    pub(super) fn names_from(&self, range: &Range<usize>, depth: u32) -> Option<Vec<ReadTarget>> {
+    pub(super) fn names_from(
+        &self,
+        range: &Range<usize>,
+        reader: &ProgramInvocation,
+        depth: u32,
+    ) -> Option<Vec<ReadTarget>> {
         let units = self.flow.invocations.get(range.clone()).filter(|_| depth < 8)?;
         let unit = units.last()?;
         let name = unit.words.first().and_then(FlowArgument::text)?;
@@ -227,8 +245,13 @@ impl ReadPlanner<'_> {
             StdinSource::Inherited | StdinSource::Text(_) | StdinSource::Unknown(_) | StdinSource::File => None,
         };
         let mut inner = ReadPlanner { flow: self.flow, out: crate::reads::ReadPlan::default() };
+        // Names are opened where the reader stands, not where they were printed.
+        if unit.dirs != reader.dirs && !matches!(name, "echo" | "printf") {
+            return None;
+        }
+        let unit = &ProgramInvocation { dirs: reader.dirs.clone(), ..unit.clone() };
         match name {
-            _ if SELECTING.contains(&name) && fed.is_some() => return self.names_from(fed?, depth + 1),
+            _ if SELECTING.contains(&name) && fed.is_some() => return self.names_from(fed?, reader, depth + 1),
             "find" => {
                 let mut found = find::read(arguments);
                 found.walk.names_only = false;
@@ -260,13 +283,47 @@ impl ReadPlanner<'_> {
             }
             "echo" | "printf" => {
                 for arg in arguments {
-                    inner.known_file(name, arg.known()?, unit);
+                    let field = arg.known()?;
+                    // Lines and escapes inside a word make several names of it.
+                    let text = field.text();
+                    if !field.is_pattern() && text.contains(['\n', '\\', '%', ' ']) {
+                        let plain = text.replace("%s", "").replace("\\n", "\n");
+                        if plain.contains(['\\', '%']) {
+                            return None;
+                        }
+                        plain
+                            .split_whitespace()
+                            .for_each(|name| inner.known_file("echo", &ShellField::literal(name), unit));
+                    }
+                    inner.known_file(name, field, unit);
                 }
             }
             _ => return None,
         }
         inner.out.unknown.is_none().then_some(inner.out.targets)
     }
+}
+
+fn is_option(arg: &FlowArgument) -> bool {
+    arg.text().is_some_and(|text| text.starts_with('-') && text.len() > 1)
+}
+
+/// The values of these options, in the same word or the next.
+pub(super) fn values_of(arguments: &[FlowArgument], options: &[&str]) -> Vec<FlowArgument> {
+    let mut found = Vec::new();
+    for (at, arg) in arguments.iter().enumerate() {
+        let Some(text) = arg.text() else { continue };
+        let inline = options.iter().find_map(|option| match option.strip_prefix("--") {
+            Some(_) => text.strip_prefix(option)?.strip_prefix('='),
+            None => text.strip_prefix(option).filter(|rest| !rest.is_empty()),
+        });
+        if let Some(value) = inline {
+            found.push(FlowArgument::Known(ShellField::literal(value)));
+        } else if options.contains(&text.as_str()) {
+            found.extend(arguments.get(at + 1).cloned());
+        }
+    }
+    found
 }
 
 /// The option a word begins with, and a value in the same word.
