@@ -25,7 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
     ("headless", &["engine", "wire", "sys"]),
     ("acp", &["engine", "wire", "sys"]),
-    ("terminal", &[]),
+    ("terminal", &["wire"]),
     ("tui", &["engine", "terminal", "wire", "sys"]),
     (
         "cli",

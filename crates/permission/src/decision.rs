@@ -153,20 +153,6 @@ impl std::fmt::Display for RequestedAction<'_> {
     }
 }
 
-/// The text as a person must see it: control, invisible and reordering characters, and runs of tabs, are spelled out.
-pub fn escape_invisible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => out.push(c),
-            '\t' => out.push_str("\\t"),
-            c if crate::shell::script::is_deceptive(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// The sentence for a call that would need a person's leave.
 pub fn not_granted_message(wish: RequestedAction<'_>) -> String {
     format!("Claude requested permissions to {wish}, but you haven't granted it yet.")

@@ -21,7 +21,7 @@ mod shell;
 pub mod suggest;
 
 pub use access::Access;
-pub use decision::{DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction, escape_invisible};
+pub use decision::{DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction};
 pub use domain::matches as host_matches;
 pub use exclusion::is_excluded;
 pub use mask::{KnownSecret, Mask};
@@ -33,3 +33,4 @@ pub use rule::{PermissionRule, RuleWarning, ignored_reason};
 pub use sensitive::{SECRET_PLACES, SecretPlaces};
 pub use sensitive::{is_protected, is_secret};
 pub use suggest::RuleSuggestion;
+pub use wire::deceptive::escape_invisible;

@@ -71,7 +71,7 @@ pub fn reveal(text: &str) -> String {
         if joins {
             out.push(c);
         } else {
-            out.push_str(&engine::escape_invisible(c.encode_utf8(&mut [0; 4])));
+            out.push_str(&wire::deceptive::escape_invisible(c.encode_utf8(&mut [0; 4])));
         }
         before = if matches!(c, '\u{fe0f}') { before } else { c };
     }

@@ -6,6 +6,7 @@
 
 pub mod block;
 pub mod control;
+pub mod deceptive;
 pub mod entry;
 pub mod hooks;
 pub mod json_schema;

@@ -3,10 +3,11 @@
 
 use super::grammar;
 use super::pattern::squeeze;
-use super::script::{MAX_CHARS, OpaqueReason, SimpleCommand, check, is_deceptive};
+use super::script::{MAX_CHARS, OpaqueReason, SimpleCommand, check};
 use super::second_opinion;
 use super::suspects::{self, PossibleCommand};
 use super::wrapper::{base_name, may_run_others};
+use wire::deceptive::is_deceptive;
 
 /// Texts beyond this are scanned for deny and ask rules only.
 const MAX_PARSED: usize = 4 * MAX_CHARS;

@@ -64,15 +64,6 @@ pub(crate) struct VariableUse {
 /// What stopped the analysis.
 pub(crate) type OpaqueReason = &'static str;
 
-/// Control characters and the Unicode characters that hide or reorder text.
-pub(crate) fn is_deceptive(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
-        || (c.is_whitespace() && !c.is_ascii())
-}
-
 /// Words with a grammar of their own.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
