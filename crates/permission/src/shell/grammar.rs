@@ -195,7 +195,13 @@ impl GrammarReader {
 
     fn compound(&mut self, compound: &ast::CompoundCommand) {
         match compound {
-            ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
+            ast::CompoundCommand::Arithmetic(arithmetic) => {
+                self.arithmetic(&arithmetic.expr.value);
+                // `( ( a b ) )`: two shells inside each other are taken for a calculation.
+                if looks_like_commands(&arithmetic.expr.value) {
+                    self.read_code(&arithmetic.expr.value);
+                }
+            }
             ast::CompoundCommand::ArithmeticForClause(clause) => {
                 for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.arithmetic(&expr.value);
@@ -435,6 +441,9 @@ impl GrammarReader {
                     let key = self.word(key);
                     self.out.arithmetic.push(key.text);
                 }
+                if let Some(subscript) = value.value.strip_prefix('[').filter(|rest| rest.contains(']')) {
+                    self.out.arithmetic.push(subscript.replace(['\'', '"', '\\'], ""));
+                }
                 let value = self.word(value);
                 self.record_findings(late_binding::assigned(name, &value));
             }
@@ -540,6 +549,20 @@ impl GrammarReader {
     fn argument(&mut self, word: &ast::Word) -> ShellWord {
         expansion::word(self, &word.value)
     }
+}
+
+/// Whether a text between double parentheses may be commands: words beside each other, quotes, separators.
+pub(super) fn looks_like_commands(text: &str) -> bool {
+    let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric() || matches!(c, '$' | '.' | '~' | '/' | '{' | '}');
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let beside = words
+        .windows(2)
+        .any(|pair| pair[0].ends_with(is_name) && (pair[1].starts_with(is_name) || pair[1].starts_with('-')));
+    beside
+        || text.contains(['\'', '"', ';', '`', '\n', '\\'])
+        || text.contains("<(")
+        || text.contains(">(")
+        || text.contains("$(")
 }
 
 /// Structures are counted and never taken back: an end that looks like one may be text.

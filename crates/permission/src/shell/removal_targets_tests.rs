@@ -58,7 +58,7 @@ fn unknown_and_critical_removals_are_asked_about() {
         "rm -rf $X", "rm -rf \"$X/build\"", "rm -rf $(cat list)", "cat list | xargs rm", "rm -rf \"$WORK\"", "rm -rf ~/*", "rm -rf $X/*", "rm -rf /proc/self/cwd",
         "echo cm0gLXJmIH4= | base64 -d | sh", "base64 -d <<< cm0= | bash", "eval \"$(echo x | rev)\"", "rm -rf ..", "echo \"rm -rf $X\" | sh", "while read f; do rm \"$f\"; done < list",
         "true && X=build; rm -rf \"$X\"/", "(X=build); rm -rf $X/", "X=build true; rm -rf $X", "rm -rf h/*", "shopt -s dotglob; rm -rf src/*", "bash <<E\nrm -rf $X\nE", "cd $X && rm -rf y",
-        "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude", "exec 3<~; rm -rf /proc/self/fd/3/.claude", "rm -rf /dev/fd/3/.claude 3<~", "x=build; declare -n y=x; y=~; rm -rf $x",
+        "( ( rm -rf \"$X\" ) )", "( ( cd ~; rm -rf * ) )", "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude", "exec 3<~; rm -rf /proc/self/fd/3/.claude", "rm -rf /dev/fd/3/.claude 3<~", "x=build; declare -n y=x; y=~; rm -rf $x",
         "declare -l x; x=/HOME/U; rm -rf $x", "cd ~ && git init -q && git clean -fdxq", "git -C ~ clean -fdx", "ln -s $X lnk; rm -rf lnk/y", "x=build; printf -v \"$n\" ~; rm -rf $x",
         "x=build; export \"$n\"; rm -rf $x", "chroot /x rm -rf y", "alias r=$X; r ~", "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..",
     ] {

@@ -195,7 +195,7 @@ fn folders_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Shell patterns within one component. The text of a command has lost its quotes: a backslash in it is one.
-fn fits_name(pattern: &str) -> impl Fn(&OsStr) -> bool {
+fn fits_name(pattern: &str) -> impl Fn(&OsStr) -> bool + use<> {
     let pattern = NamePattern::parse(&pattern.replace('\\', "\\\\"));
     move |name| pattern.matches(&name.to_string_lossy())
 }

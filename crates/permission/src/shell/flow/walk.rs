@@ -192,7 +192,12 @@ impl<'a> FlowWalker<'a> {
 
     fn compound(&mut self, compound: &ast::CompoundCommand) {
         match compound {
-            ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
+            ast::CompoundCommand::Arithmetic(arithmetic) => {
+                self.arithmetic(&arithmetic.expr.value);
+                if crate::shell::grammar::looks_like_commands(&arithmetic.expr.value) {
+                    self.in_subshell(|this| this.run_text(&arithmetic.expr.value));
+                }
+            }
             ast::CompoundCommand::ArithmeticForClause(clause) => {
                 for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.arithmetic(&expr.value);
