@@ -381,7 +381,10 @@ fn refused_keys_are_asked_for_until_the_budget_is_used() {
     assert_eq!(server.requests().len(), 6, "one, its new key at once, four retries");
     assert!(text.contains("apiKeyHelper") && !text.contains("/login"), "{text}");
     let (text, _) = failed([refused(), refused(), refused()]);
-    assert!(text.contains("check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL"), "{text}");
+    assert!(
+        text.contains("Set ANTHROPIC_API_KEY to another one") && text.contains("check ANTHROPIC_BASE_URL"),
+        "{text}"
+    );
 }
 
 // [F-C7] What would be lost is asked for again.
