@@ -171,8 +171,7 @@ impl ConfigCommand<'_> {
     }
 }
 
-/// One object for one key, a list for all. Each key lists its problems; those of whole files are in an entry without
-/// key.
+/// One object for one key, a list for all. Each key lists its problems; an entry without key lists those of files.
 fn as_json(all: &[SettingExplanation<'_>], problems: &[Problem], is_one: bool) -> Value {
     let told = |problem: &&Problem| json!({"file": problem.file, "line": problem.line, "key": problem.key, "text": problem.text, "fix": problem.fix});
     let mut values = Vec::new();
