@@ -135,8 +135,7 @@ pub(crate) fn parse_object(text: &str) -> Result<ParsedSettings, (Option<usize>,
     Ok(parsed)
 }
 
-/// Of a repeated key, objects and lists are joined, so that no earlier deny list is lost; otherwise the last value
-/// wins.
+/// Of a repeated key, objects and lists are joined, so that no deny list is lost; otherwise the last value wins.
 fn join_object(object: ast::Object<'_>, duplicates: &mut Vec<String>) -> Map<String, Value> {
     let mut map = Map::new();
     for property in object.properties {

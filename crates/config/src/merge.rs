@@ -140,8 +140,7 @@ impl TrustFilter<'_> {
         out
     }
 
-    /// In a trusted folder all entries apply that are not held back; in others only those that gimlet wrote for the
-    /// user.
+    /// In a trusted folder all entries apply that are not held back; in others only those that gimlet wrote.
     fn filter_lone_entries(
         &self,
         entries: &[Value],

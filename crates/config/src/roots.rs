@@ -183,8 +183,7 @@ fn locked(loaded: &ProjectConfig, kind: &str) -> bool {
     }
 }
 
-/// The start directory, then its parents up to the root of the repository; outside a repository only the directory
-/// itself.
+/// The start directory, then its parents up to the root of the repository; outside a repository only itself.
 pub(crate) fn between<'a>(cwd: &'a Path, root: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
     let last = root.unwrap_or(cwd);
     cwd.ancestors().take_while(move |dir| dir.starts_with(last))
