@@ -1,5 +1,5 @@
-//! `gimlet agents`: the sessions of a directory and the tree of agents below each, from live records and transcripts. Only
-//! reads.
+//! `gimlet agents`: the sessions of a directory and the tree of agents of each, from live records and transcripts.
+//! Changes nothing.
 
 use model::catalog::{self, ModelCatalog};
 use serde::Serialize;
@@ -29,7 +29,7 @@ struct AgentsArgs {
     session: Option<String>,
 }
 
-/// The text to print and the exit code; an error is ready to print.
+/// Returns the text to print and the exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let asked = parse(rest)?;
     let start = sys::launch::cwd(env).map_err(|e| format!("Error: the current directory is not available ({e})"))?;
@@ -115,7 +115,7 @@ fn sessions(asked: &AgentsArgs, cwd: &Path, layout: &StoreLayout) -> Vec<Session
     found
 }
 
-/// Sessions with agents, the latest first.
+/// Sessions with agents, newest first.
 fn stored_sessions(project: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(project).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries
@@ -157,7 +157,7 @@ fn session_of_directory(session_id: String, dir: &Path, cwd: &Path) -> SessionAg
     }
 }
 
-/// Whether a process runs that could still be working.
+/// Whether the process of the session still runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OwnerLiveness {
     Yes,
@@ -167,7 +167,7 @@ enum OwnerLiveness {
 /// Parents before children, in the order in which they were started.
 fn agents(session_dir: &Path, alive: OwnerLiveness) -> Vec<AgentListing> {
     let catalog = ModelCatalog::default();
-    // Those of the main thread stand under the empty name.
+    // The key of agents of the main thread is empty.
     let mut by_parent: BTreeMap<String, Vec<AgentListing>> = BTreeMap::new();
     for stored in list(session_dir) {
         let agent = agent(stored, alive, &catalog);
@@ -178,7 +178,7 @@ fn agents(session_dir: &Path, alive: OwnerLiveness) -> Vec<AgentListing> {
     }
     let mut ordered = Vec::new();
     gather("", &mut by_parent, &mut ordered);
-    // Children of an agent whose sidecar is lost.
+    // Children of an agent whose sidecar is missing.
     for (_, rest) in std::mem::take(&mut by_parent) {
         ordered.extend(rest);
     }
@@ -225,7 +225,7 @@ fn state(status: Option<AgentOutcome>, summary: &AgentSummary, alive: OwnerLiven
     }
 }
 
-/// `None` when a model has no price.
+/// The cost in US dollars; `None` when a model has no price.
 fn cost(summary: &AgentSummary, catalog: &ModelCatalog) -> Option<f64> {
     summary.models.iter().map(|(model, usage)| catalog::cost(usage, &catalog.lookup(model))).sum()
 }

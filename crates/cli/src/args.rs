@@ -1,4 +1,4 @@
-//! The command line as facts: what every flag's `apply` writes into, before anything is checked against the machine.
+//! The parsed command line: what the effect of every flag writes to, before anything is checked against the machine.
 
 use engine::SessionOptions;
 use std::path::PathBuf;
@@ -25,17 +25,17 @@ impl FormatFlag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Args {
     pub(crate) prompt: Option<String>,
-    /// What goes to the session as it stands.
+    /// Options passed to the session unchanged.
     pub(crate) options: SessionOptions,
     pub(crate) print: bool,
     /// `--ax-screen-reader`
     pub(crate) screen_reader: bool,
     pub(crate) verbose: bool,
-    /// `None` = not given.
+    /// `None`: not given.
     pub(crate) output: Option<FormatFlag>,
     pub(crate) input: Option<FormatFlag>,
     pub(crate) continue_last: bool,
-    /// `Some("")` = given without a value.
+    /// `Some("")`: given without a value.
     pub(crate) resume: Option<String>,
     pub(crate) fork: bool,
     pub(crate) session_id: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     pub(crate) debug: DebugArgs,
     /// Flags that were accepted without effect, for the debug log.
     pub(crate) without_effect: Vec<&'static str>,
-    /// Greedy list flags that got several values: one of those may be the missing prompt.
+    /// Greedy list flags that got several values: one of these may be the missing prompt.
     pub(crate) greedy: Vec<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! `auth login|logout|status`: stores, forgets and names the credentials a session would use. Never prints one, and takes one
-//! only from a silent terminal or from standard input, where no process list shows it.
+//! `auth login|logout|status`: stores, removes and shows the credentials a session would use. Never prints one, and
+//! reads one only from a terminal without echo or from standard input, where no process list shows it.
 
 use config::{
     ConfigLoader, Credential, CredentialOptions, GlobalState, NoCredential, SettingsSelection, credential_store,
@@ -17,7 +17,7 @@ const USAGE: &str = "Usage: gimlet auth login [--expires-in-days N]   store an A
 const MAX_KEY: u64 = 16_384;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The text to print and the exit code; an error is a wrong command line or a failure to store.
+/// Returns the text to print and the exit code; an error is a wrong command line or a failure to store.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -89,13 +89,13 @@ fn status(flags: &[&str], env: &Env) -> Result<(String, u8), String> {
 }
 
 struct AuthStatus {
-    /// As hosts know it; `None` = not signed in.
+    /// The name in the JSON output; `None`: not signed in.
     method: Option<&'static str>,
-    /// Where it comes from, for people.
+    /// Where the credential comes from, for people.
     source: &'static str,
     provider: &'static str,
     expires_at: Option<u64>,
-    /// Why there is none, or what the user may not expect.
+    /// Why there is no credential, or what may surprise the user.
     note: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl AuthStatus {
         let layout = store::StoreLayout::new(env);
         put("configDirectory", layout.home().display().to_string().into());
         put("projectsDirectory", layout.projects().display().to_string().into());
-        // Nothing is ever sent.
+        // gimlet sends no analytics.
         put("analyticsDisabled", true.into());
         let state = GlobalState::read(env);
         if self.method == Some("claude.ai") {
@@ -131,7 +131,7 @@ impl AuthStatus {
         Value::Object(out).to_string()
     }
 
-    /// As `system/init` names it.
+    /// The value that `system/init` reports.
     fn key_source(&self) -> &'static str {
         match (self.method, self.source) {
             (Some("api_key"), "ANTHROPIC_API_KEY") => "ANTHROPIC_API_KEY",
@@ -198,7 +198,7 @@ fn discover(env: &Env) -> AuthStatus {
     found
 }
 
-/// What a session started here would use. A working directory that is gone leaves the user's own settings.
+/// The credential of a session started here. Without a working directory only the user's settings apply.
 fn credential(env: &Env) -> Result<Credential, NoCredential> {
     let cwd = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
     let loaded = ConfigLoader::open(&cwd, env, &SettingsSelection::default()).map_err(|_| NoCredential::Missing)?;

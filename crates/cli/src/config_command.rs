@@ -1,5 +1,5 @@
-//! `gimlet config`: reads and changes settings files. Reading shows what a session here would use; writing changes one file,
-//! keeps its comments and unknown keys, and refuses values that a session would ignore.
+//! `gimlet config`: reads and changes settings files. Reading shows what a session here would use; writing changes one
+//! file, keeps its comments and unknown keys, and refuses values that a session would ignore.
 
 use crate::settings_problems::{self, Problem};
 use config::edit::{SettingsEdit, SettingsTarget};
@@ -24,7 +24,7 @@ Options:
   --user (-g), --project, --local   which file; user for changes unless given
   --json                            print JSON";
 
-/// The text to print and the exit code; an error is a wrong command line or a file that was not changed.
+/// Returns the text to print and the exit code; an error is a wrong command line or a file that was not changed.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let words = ConfigArgs::of(rest)?;
     let cwd =
@@ -171,7 +171,7 @@ impl ConfigCommand<'_> {
     }
 }
 
-/// One object for one key, a list for all. Each key has its problems; those of whole files stand in an entry without key.
+/// One object for one key, a list for all. Each key lists its problems; an entry without key lists those of files.
 fn as_json(all: &[SettingExplanation<'_>], problems: &[Problem], is_one: bool) -> Value {
     let told = |problem: &&Problem| json!({"file": problem.file, "line": problem.line, "key": problem.key, "text": problem.text, "fix": problem.fix});
     let mut values = Vec::new();
@@ -192,7 +192,7 @@ fn as_json(all: &[SettingExplanation<'_>], problems: &[Problem], is_one: bool) -
     Value::Array(values)
 }
 
-/// Every key that some file sets.
+/// All keys that any file sets.
 fn set_keys(loaded: &ProjectConfig) -> Vec<String> {
     let known = |name: &&String| Settings::KEYS.iter().any(|key| key.name == **name);
     let mut names: Vec<String> =
@@ -202,7 +202,7 @@ fn set_keys(loaded: &ProjectConfig) -> Vec<String> {
     names
 }
 
-/// What every layer says about one key.
+/// The values of every layer for one key.
 struct SettingExplanation<'a> {
     key: String,
     value: Option<Value>,
@@ -295,7 +295,7 @@ pub(crate) fn plain_name(source: SettingsSource) -> &'static str {
     }
 }
 
-/// The key's own row, when it has one, and its path of member names. Unknown names are allowed only below maps.
+/// The key's row in the table, if it has one, and its path of member names. Unknown names are allowed only below maps.
 fn path_of(key: &str) -> Result<(Option<&'static SettingKey>, Vec<&str>), String> {
     let unknown = || {
         let meant = crate::nearest::nearest(key, Settings::KEYS.iter().map(|key| key.name));

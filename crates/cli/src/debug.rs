@@ -1,5 +1,5 @@
-//! The debug log: to a file, or to stderr when asked; never to stdout. Only our own crates are logged, because libraries
-//! below them would print headers and keys.
+//! The debug log: to a file, or to stderr on request; never to stdout. Only our own crates are logged, because
+//! libraries would print headers and keys.
 
 use crate::args::DebugArgs;
 use config::state::config_home;
@@ -18,7 +18,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const OWN_CRATES: [&str; 11] =
     ["gimlet", "headless", "engine", "tools", "model", "store", "config", "permission", "http", "sys", "wire"];
 
-/// Starts the log when the flags or the environment ask for one. Failing to log is said, and is not fatal.
+/// Starts the log when the flags or the environment request one. A failure is reported and not fatal.
 pub(crate) fn start(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -> Result<(), String> {
     if !debug.on && !env.is_on("DEBUG") {
         return Ok(());
@@ -46,7 +46,7 @@ pub(crate) fn start(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -
     tracing::subscriber::set_global_default(subscriber).map_err(|e| format!("Warning: no debug log: {e}"))
 }
 
-/// The flag, the variable, or a file named after the session (which then gets its id here).
+/// The path from the flag or the variable, or a file named after the session, whose id is then chosen here.
 fn path(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -> Option<PathBuf> {
     if let Some(file) = &debug.file {
         return Some(file.clone());
@@ -62,7 +62,7 @@ fn path(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -> Option<Pat
     Some(config_home(env)?.join("debug").join(format!("{name}.txt")))
 }
 
-/// `latest` beside the log leads to it. A courtesy: without it the log is as good.
+/// Makes the link `latest` beside the log point to it. A failure is ignored.
 fn link_latest(log: &Path) {
     let (Some(dir), Some(name)) = (log.parent(), log.file_name()) else { return };
     let new = dir.join(format!(".latest-{}", sys::pid()));
@@ -88,7 +88,7 @@ fn level(name: Option<&str>) -> &'static str {
     }
 }
 
-/// `model,store` logs those two; `!http` logs all but that one.
+/// `model,store` logs only these two; `!http` logs all except that one.
 fn directives(filter: Option<&str>, level: &str) -> String {
     let parts: Vec<&str> = filter.unwrap_or_default().split(',').map(str::trim).filter(|p| !p.is_empty()).collect();
     let excluded: Vec<&str> = parts.iter().filter_map(|p| p.strip_prefix('!')).collect();
@@ -115,7 +115,7 @@ impl<'a> MakeWriter<'a> for DebugWriter {
 impl Write for DebugWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            // A reader that does not read loses lines; it must not stop the session.
+            // If the reader does not read, lines are lost; the session must not block.
             Self::Stderr if headless::is_writable(io::stderr().as_fd()) => io::stderr().write(bytes),
             Self::Stderr => Ok(bytes.len()),
             Self::File(file) => file.lock().write(bytes),

@@ -1,5 +1,5 @@
-//! `gimlet doctor`: what a session here would find, what is wrong with it, and what to do. Changes nothing, starts nothing,
-//! prints no credential. A check is a function in `CHECKS`; every problem comes with a way out.
+//! `gimlet doctor`: checks what a session here would find, and reports what is wrong and what to do. Changes no
+//! settings, starts nothing, prints no credential. A check is a function in `CHECKS`; every problem comes with a fix.
 
 mod commands;
 mod places;
@@ -17,22 +17,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
-/// One finding: a heading and what is so.
+/// One finding: a topic and a description.
 struct DoctorFinding {
     topic: &'static str,
     text: String,
-    /// What to do about it, when it needs attention.
+    /// What to do; `None` when nothing needs attention.
     fix: Option<String>,
 }
 
-/// What the checks look at.
+/// The input of the checks.
 struct DoctorContext<'a> {
     env: &'a Env,
     cwd: &'a Path,
     loaded: &'a ProjectConfig,
 }
 
-/// Looks at one part of what a session here would use.
+/// Checks one part of what a session here would use.
 type DoctorCheck = fn(&DoctorContext<'_>, &mut Vec<DoctorFinding>);
 
 /// Every check that needs settings, in the order of the report.
@@ -49,7 +49,7 @@ const CHECKS: &[DoctorCheck] = &[
     definitions,
 ];
 
-/// The report and the exit code: 1 when something needs attention.
+/// Returns the report and the exit code: 1 when something needs attention.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let as_json = match rest {
         [] => false,
@@ -74,7 +74,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     Ok((if as_json { json_of(&findings) } else { text_of(&findings) }, code))
 }
 
-/// The report for the terminal's own screen.
+/// The report for the terminal interface.
 pub(crate) fn report(env: &Env) -> String {
     run(&[], env).map_or_else(|why| why, |(text, _)| text)
 }
@@ -136,20 +136,20 @@ fn settings(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     }
     let problems = crate::settings_problems::find(loaded, scene.env, scene.cwd);
     findings.extend(problems.into_iter().map(|problem| bad(problem.topic, problem.text, problem.fix)));
-    // Nothing needs attention: the key does no harm, it just does nothing.
+    // Not a problem: the key does no harm, it only has no effect.
     findings.extend(loaded.without_effect().iter().map(|found| good("settings", found.to_string())));
     findings.push(good("permissions", format!("{} rule(s)", loaded.rules.len())));
     let masking = if loaded.settings.mask_secrets == Some(false) { "shown: maskSecrets is off" } else { "hidden" };
     findings.push(good("secrets", format!("credentials in tool output are {masking}")));
 }
 
-/// An unknown key, with the one that was probably meant.
+/// An unknown key, with the key that was probably meant.
 fn suggest_key(name: &str) -> String {
     let meant = crate::nearest::nearest(name, wire::settings::Settings::KEYS.iter().map(|key| key.name));
     meant.map_or_else(|| name.to_owned(), |meant| format!("{name}, did you mean {meant}?"))
 }
 
-/// Skills, commands and agents: how many, and what is wrong in which file. They load all the same.
+/// Skills, commands and agents: how many, and the defects of their files. Files with defects still load.
 fn definitions(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let DoctorContext { env, cwd, loaded } = *scene;
     let roots = DefinitionRoots::find(cwd, env, &SettingsSelection::default(), loaded, &[]);
@@ -211,7 +211,7 @@ fn credentials(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     findings.push(finding);
 }
 
-/// An address without the name and password it may hold.
+/// A URL without the user name and password it may contain.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -233,7 +233,7 @@ fn environment(findings: &mut Vec<DoctorFinding>, env: &Env, cwd: &Path) {
     findings.push(good("sandbox", format!("{backend}{}", problems.concat())));
 }
 
-/// An executable on the search path.
+/// Finds an executable on the search path.
 fn on_path(name: &str, env: &Env) -> Option<PathBuf> {
     let dirs = env.get("PATH")?.split(':').filter(|dir| !dir.is_empty());
     dirs.map(|dir| Path::new(dir).join(name)).find(|path| is_program(path))

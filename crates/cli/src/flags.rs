@@ -1,7 +1,7 @@
-//! The flag table: one row per flag. Parser, help and completions derive from it; adding a flag is adding a row.
+//! The flag table: one row per flag. Parser, help and completions are derived from it; adding a flag is adding a row.
 //!
-//! A row either does something (`Set`, `Check`), is accepted without effect because hosts send it (`Ignored`), or is refused
-//! because going on without it would silently do something else (`Refused`).
+//! A row either has an effect (`Set`, `Check`), is accepted without effect because hosts send it (`Ignored`), or is
+//! refused because ignoring it would silently do something else (`Refused`).
 
 use crate::args::{Args, FormatFlag, split_list, split_rules};
 use config::TrustChoice;
@@ -26,7 +26,7 @@ pub(crate) enum FlagKind {
     Switch,
     /// One value; the last one given wins. The value may start with a dash.
     One,
-    /// A value, or none; as a separate word only if it does not start with a dash.
+    /// A value or none; a separate word is the value only if it does not start with a dash.
     Optional,
     /// A value only in the `--flag=value` form.
     OptionalEquals,
@@ -61,10 +61,10 @@ impl FlagGroup {
     }
 }
 
-/// What a flag does with the values given (none for a switch).
+/// What a flag does with its values (none for a switch).
 pub(crate) enum FlagEffect {
     Set(fn(&mut Args, Vec<String>)),
-    /// The same for flags that can be given wrongly; the error says what would have been right.
+    /// Like `Set`, for values that can be wrong; the error names what is allowed.
     Check(fn(&mut Args, Vec<String>) -> Result<(), String>),
     Ignored,
     Refused(&'static str),
@@ -85,7 +85,7 @@ const fn row(
     CliFlag { long, short: None, aliases: &[], kind, value, help, group, effect }
 }
 
-/// A flag that hosts send and this build does not need.
+/// A flag that hosts send and that has no effect here.
 const fn ignored(long: &'static str, kind: FlagKind) -> CliFlag {
     row(long, kind, "value", Hidden, "", Ignored)
 }
@@ -105,7 +105,7 @@ impl CliFlag {
         self
     }
 
-    /// `--model <model>`, as error messages name it.
+    /// Such as `--model <model>`, for error messages.
     pub(crate) fn label(&self) -> String {
         let Self { long, value, .. } = self;
         match self.kind {
@@ -221,7 +221,7 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     refused("enable-auto-mode", Switch, "it was replaced by --permission-mode auto"),
 ];
 
-/// `none`: nobody answers, so nothing is asked.
+/// `none`: nobody can answer, so no question is asked.
 fn permission_prompts(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     match last(values).as_deref() {
         Some("none") => args.options.no_prompts = true,
@@ -287,7 +287,7 @@ fn name(args: &mut Args, values: Vec<String>) {
     args.options.name = last(values).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
 }
 
-/// Three distinct models at most; more would only multiply the time until a failure is told.
+/// At most three distinct models; more would only delay the report of a failure.
 fn fallback_model(args: &mut Args, values: Vec<String>) {
     let mut models: Vec<String> = Vec::new();
     for model in split_list(&last(values).unwrap_or_default()) {
@@ -352,7 +352,7 @@ fn task_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// `""` means none, which is not the same as leaving the flag out.
+/// `""` means no tools, unlike a missing flag.
 fn tools(args: &mut Args, values: Vec<String>) {
     let names: Vec<String> = values.into_iter().flat_map(|v| split_rules(&v)).collect();
     args.options.tools = if names == ["default"] { None } else { Some(names) };

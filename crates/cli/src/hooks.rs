@@ -1,5 +1,5 @@
-//! `hooks list|test`: which hooks a session started here would run, and what they say to an event. `list` reads settings
-//! and runs nothing; `test` runs every matching hook for real.
+//! `hooks list|test`: which hooks a session started here would run, and how they answer an event. `list` reads settings
+//! and runs nothing; `test` really runs every matching hook.
 
 use config::{ConfigLoader, ProjectConfig, SettingsSelection, TrustChoice};
 use engine::hooks::{HookRestriction, catalogue};
@@ -39,7 +39,7 @@ struct HooksArgs {
     cwd: Option<PathBuf>,
 }
 
-/// The text to print and the exit code.
+/// Returns the text to print and the exit code.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let options = parse(rest)?;
     match options.words.as_slice() {
@@ -185,7 +185,7 @@ impl HooksCommand {
     }
 }
 
-/// What matchers are compared with, by the event's own field.
+/// The text that matchers are compared with, from the field of the event. `None` for events without matchers.
 fn subject(event: HookEventName, payload: &Value) -> Option<String> {
     if event.facts().matching == MatcherSubject::Nothing {
         return None;
@@ -208,7 +208,7 @@ fn subject(event: HookEventName, payload: &Value) -> Option<String> {
     file.or_else(|| fields.iter().find_map(|field| payload.get(field)?.as_str().map(str::to_owned)))
 }
 
-/// Handlers that need a session are named, not run.
+/// Runs command hooks; handlers that need a session are named, not run.
 struct CommandHookRunner;
 
 impl HandlerRunner for CommandHookRunner {

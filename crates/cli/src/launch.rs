@@ -1,4 +1,4 @@
-//! From `Args` to a job: mode selection, checks that need the machine, conflicts between flags. Nothing is started here.
+//! Turns `Args` into a job: selects the mode, checks the machine, and finds conflicts between flags. Starts nothing.
 
 use crate::args::{Args, FormatFlag};
 use engine::options::ForkTarget;
@@ -11,14 +11,14 @@ use wire::mode::PermissionMode;
 
 const SETTINGS_LIMIT: u64 = 2 * 1024 * 1024;
 
-/// Why no session starts.
+/// Why no headless session starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LaunchRefusal {
     /// The command line is wrong: one line on stderr, nothing else.
     Usage(String),
-    /// The command line is fine, the machine is not: hosts are told as well.
+    /// The command line is valid but the machine is not ready: the host gets the error too.
     Startup { message: String, reason: Option<&'static str> },
-    /// A terminal session was asked for.
+    /// The command line asks for a terminal session.
     Interactive,
 }
 
@@ -28,16 +28,16 @@ impl LaunchRefusal {
     }
 }
 
-/// What the outside looks like.
+/// The facts about the process that decide how to start.
 pub(crate) struct LaunchEnvironment {
     pub(crate) env: Env,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) is_root: bool,
-    /// As root, in a place where that does no harm.
+    /// True when bypassing permissions as root does no harm here.
     pub(crate) is_sandboxed: bool,
 }
 
-/// Whether this command line runs without a terminal.
+/// True when this command line runs without the terminal interface.
 pub(crate) fn is_headless(args: &Args, around: &LaunchEnvironment) -> bool {
     args.print
         || args.options.init_only
@@ -80,7 +80,7 @@ pub(crate) fn job(args: Args, around: &LaunchEnvironment) -> Result<HeadlessJob,
     })
 }
 
-/// What the terminal interface starts with. It is a host like any other: partial messages, questions over the protocol.
+/// The start of the terminal interface. It is a host like any other: partial messages, questions over the protocol.
 pub(crate) fn interactive(args: Args, around: &LaunchEnvironment) -> Result<tui::TuiStart, LaunchRefusal> {
     conflicts(&args, false)?;
     let cwd = sys::launch::cwd(&around.env).map_err(|error| LaunchRefusal::Startup {
@@ -213,7 +213,7 @@ fn session_choice(args: &Args) -> SessionChoice {
     }
 }
 
-/// Root without a sandbox never gets a way around the permission checks, whichever flag asks for it.
+/// Root outside a sandbox cannot bypass the permission checks, whichever flag asks for it.
 fn refuse_bypass_as_root(options: &SessionOptions, around: &LaunchEnvironment) -> Result<(), LaunchRefusal> {
     let asked = options.allow_bypass || options.permission_mode == Some(PermissionMode::BypassPermissions);
     if !asked || !around.is_root || around.is_sandboxed {
@@ -264,7 +264,7 @@ fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
     Ok(())
 }
 
-/// JSON at least; whether it is a schema is found out where it is compiled, once.
+/// Checks only that it is JSON; the schema is checked when it is compiled.
 fn schema(text: &str) -> Result<serde_json::Value, LaunchRefusal> {
     serde_json::from_str(text)
         .map_err(|e| LaunchRefusal::Usage(format!("Error: --json-schema is not a valid JSON Schema: {e}")))

@@ -1,5 +1,5 @@
-//! The gimlet binary: dispatch only. `--version` is answered before anything is built; everything else goes through the
-//! flag table, and no thread, runtime or file exists before the command line has been understood.
+//! The gimlet binary: dispatch only. `--version` is answered first; everything else goes through the flag table, and no
+//! thread, runtime or file is created before the command line was parsed.
 
 mod agents;
 mod args;
@@ -109,7 +109,7 @@ fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
     }
 }
 
-/// `acp`: an editor drives gimlet. The flags of a session hold for every session the editor opens.
+/// `acp`: an editor controls gimlet. The session flags apply to every session that the editor opens.
 fn run_acp(rest: &[OsString]) -> u8 {
     let mut args = match parse::parse(rest) {
         Ok(args) => args,
@@ -135,7 +135,7 @@ a session (--model, --permission-mode, --settings, --add-dir, ...) and hold for 
 session the editor opens.
 ";
 
-/// Prints what a subcommand has to say.
+/// Prints the result of a subcommand.
 fn print_outcome(outcome: Result<(String, u8), String>) -> u8 {
     match outcome {
         Ok((text, code)) if text.is_empty() => code,
@@ -177,7 +177,7 @@ fn session(mut args: Args) -> u8 {
     run_plan(plan)
 }
 
-/// How a session is shown.
+/// Which interface runs the session.
 enum LaunchPlan {
     Headless(headless::HeadlessJob),
     Terminal(tui::TuiStart),
@@ -206,13 +206,13 @@ fn run_plan(plan: LaunchPlan) -> u8 {
         LaunchPlan::Terminal(start) => runtime.block_on(Box::pin(tui::run(start))),
         LaunchPlan::Editor(boot) => runtime.block_on(acp::serve(boot)),
     };
-    // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
+    // Processes of remaining handles must not outlive us, and a blocked write must not delay the exit.
     sys::process::kill_all();
     runtime.shutdown_background();
     code
 }
 
-/// Writes to stdout; a reader that has gone is not our failure, a full disk is.
+/// Writes to stdout. A closed pipe is not an error; a full disk is.
 fn print(text: &str) -> u8 {
     let mut stdout = std::io::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

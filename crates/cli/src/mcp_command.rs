@@ -1,5 +1,5 @@
-//! `gimlet mcp …`: declares servers, shows them with their health, signs in to them, and serves our own tools. Shows what was
-//! written, never what a variable holds; starts no server of a repository that nobody approved.
+//! `gimlet mcp …`: declares servers, shows them with their health, signs in to them, and serves our own tools. Shows
+//! declarations as written, never values of variables; starts no unapproved server of a repository.
 
 mod add;
 mod args;
@@ -41,7 +41,7 @@ Options of add and add-json:
 
 `remove` takes --scope too.";
 
-/// The text to print and the exit code.
+/// Returns the text to print and the exit code.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
     let command = words.next().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     }
 }
 
-/// Where the command runs, with everything declared there.
+/// The directory of the command, with everything declared there.
 struct McpCommand {
     cwd: PathBuf,
     env: Env,
@@ -128,7 +128,7 @@ fn remove(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
             several => return Err(ambiguous(name, several)),
         },
     };
-    // The sign-in belongs to the declaration.
+    // Removing the declaration also removes the stored sign-in.
     let remote = place.servers.get(name).and_then(|server| server.config.remote());
     let file = change.remove(wanted, name).map_err(error_text)?;
     if let Some(remote) = remote {
@@ -163,7 +163,7 @@ fn error_text(error: impl std::fmt::Display) -> String {
     format!("Error: {error}")
 }
 
-/// For what needs the network or children.
+/// Runs work that needs the network or children.
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build();
     let runtime = runtime.map_err(|error| format!("Error: could not start the runtime: {error}"))?;

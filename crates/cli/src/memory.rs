@@ -1,5 +1,5 @@
-//! `memory show`: the instructions a session started here would be told, each part with the file and line it came from and
-//! what it costs. Reads files, runs nothing.
+//! `memory show`: the instructions that a session started here would send to the model, each part with its file, line
+//! and token count. Reads files, runs nothing.
 
 use config::memory::{InstructionMemory, MemoryFile, MemoryQuery};
 use config::{ConfigLoader, MemoryScope, SettingsSelection};
@@ -14,7 +14,7 @@ pub(crate) const USAGE: &str = "Usage: gimlet memory show [PATH] [--json]
 Prints the instructions that hold for PATH (a directory, or a file to be worked on; the current directory by default), in the order
 the model is told them, with the file and line each part came from and its cost in tokens.";
 
-/// The text to print and the exit code; an error is a wrong command line or unreadable settings.
+/// Returns the text to print and the exit code; an error is a wrong command line or unreadable settings.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let mut words = Vec::new();
     let mut as_json = false;
@@ -38,7 +38,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
 
 struct MemoryReport {
     memory: InstructionMemory,
-    /// What working on the given file brings in besides.
+    /// The files that load additionally when the given file is read.
     path_files: Vec<MemoryFile>,
 }
 
@@ -46,7 +46,7 @@ impl MemoryReport {
     fn load(path: Option<&str>, env: &Env) -> Result<Self, String> {
         let here = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
         let target = path.map_or_else(|| here.clone(), |path| sys::real_path::path(&here.join(path)));
-        // A file below is seen as a session started here would come to it.
+        // A file below this directory is treated as in a session that was started here.
         let (cwd, file) = match (target.is_dir(), target.strip_prefix(&here)) {
             (true, _) => (target, None),
             (false, Ok(_)) => (here, Some(target)),

@@ -1,13 +1,13 @@
-//! The name somebody probably meant.
+//! Finds the name that was probably meant.
 
-/// The candidate that differs least from `name`, when it differs little.
+/// The candidate closest to `name`; `None` when all differ too much.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (name.chars().count() / 3).clamp(1, 3);
     let scored = candidates.map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate));
     scored.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// How many letters must be changed, added or removed.
+/// The number of letters that must be changed, added or removed.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

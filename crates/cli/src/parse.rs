@@ -1,4 +1,4 @@
-//! From argv to `Args`, through a parser built from the flag table. Errors are one line in the wording that scripts know.
+//! Parses argv into `Args`, with a parser built from the flag table. Errors are one line, worded as scripts expect.
 
 use crate::args::Args;
 use crate::flags::{CliFlag, FLAGS, FlagEffect, FlagGroup, FlagKind};
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 const PROMPT: &str = "prompt";
 
-/// Anything but a session to run.
+/// Results other than a session to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParseExit {
     Help,
@@ -63,7 +63,7 @@ fn apply(flag: &'static CliFlag, values: Vec<String>, args: &mut Args) -> Result
     }
 }
 
-/// One prompt; empty words are what some hosts send after a switch.
+/// The prompt. Empty words are dropped: some hosts send them after a switch.
 fn prompt(matches: &ArgMatches) -> Result<Option<String>, String> {
     let words = matches.get_many::<OsString>(PROMPT).into_iter().flatten();
     let mut words: Vec<String> = words.map(|w| w.to_string_lossy().into_owned()).filter(|w| !w.is_empty()).collect();
@@ -92,7 +92,7 @@ pub(crate) fn command() -> Command {
     let last = |name, short, action, help| {
         Arg::new(name).long(name).short(short).action(action).help(help).help_heading(FlagGroup::Diagnosis.heading())
     };
-    // The Version action needs a version; the text shown is ours.
+    // clap's Version action needs a version; the text shown is ours.
     command = command
         .version(wire::version::COMPAT)
         .arg(last("help", 'h', ArgAction::Help, "Show this help"))
@@ -154,7 +154,7 @@ fn explain(error: &clap::Error) -> ParseExit {
     })
 }
 
-/// clap names an option in its own style; we name it as the table does.
+/// clap names an option in its own style; error messages use the label of the table.
 fn label_of(named: &str) -> String {
     let long = named.split([' ', '=']).next().unwrap_or(named).trim_start_matches('-');
     FLAGS.iter().find(|f| f.long == long).map_or_else(|| named.to_owned(), CliFlag::label)

@@ -30,7 +30,7 @@ Options:
   --settings <FILE>  further settings: a file or JSON text
   --cwd <DIR>        decide as a session started in DIR";
 
-/// The text to print and the exit code; an error is a wrong command line or unreadable settings.
+/// Returns the text to print and the exit code; an error is a wrong command line or unreadable settings.
 pub(crate) fn run(rest: &[OsString], env: &Env, stdin: &mut dyn BufRead) -> Result<(String, u8), String> {
     let options = PermissionsArgs::parse(rest)?;
     let situation = || PermissionsContext::open(&options, env);
@@ -81,7 +81,7 @@ impl PermissionsArgs {
                     options.words.extend(words);
                     break;
                 }
-                // What is to be explained may itself begin with a dash.
+                // The command to explain may itself begin with a dash.
                 flag if flag.starts_with("--") && options.words.len() != 1 => {
                     return Err(format!("error: unknown option '{flag}'"));
                 }
@@ -97,7 +97,7 @@ fn parse_mode(text: &str) -> Result<PermissionMode, String> {
     PermissionMode::parse(text).ok_or(format!("error: unknown mode '{text}'. Known modes: {names}"))
 }
 
-/// One call to be judged.
+/// A call to decide about.
 struct CandidateCall {
     tool: String,
     input: String,
@@ -144,7 +144,7 @@ impl PermissionsContext {
         }
     }
 
-    /// The name of a tool, or else a shell command.
+    /// Interprets `what` as the name of a tool, or else as a shell command.
     fn call(&self, what: &str, input: Option<&str>) -> Result<CandidateCall, String> {
         let name = wire::names::canonical(what);
         let is_tool = name.starts_with("mcp__") || tools::builtin::all().iter().any(|tool| tool.spec().name == name);
@@ -177,7 +177,7 @@ impl PermissionsContext {
         policy.explain(&request, &facts)
     }
 
-    /// One JSON object for each line, `--json` or not.
+    /// Prints one JSON object for each line, with or without `--json`.
     fn explain_lines(&self, stdin: &mut dyn BufRead) -> Result<(String, u8), String> {
         let mut out = String::new();
         let mut code = 0;
@@ -197,7 +197,7 @@ impl PermissionsContext {
         Ok((out, code))
     }
 
-    /// A JSON line and its answer; `expect` is kept for tables.
+    /// Explains one JSON line; also returns its `expect`, for test tables.
     fn line(&self, line: &str) -> Result<(DecisionExplanation, Option<String>), String> {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("not a JSON object: {error}"))?;
         let tool = value.get("tool").and_then(Value::as_str).ok_or("the field `tool` is missing")?;
@@ -230,7 +230,7 @@ impl PermissionsContext {
         Ok((out, u8::from(failed > 0)))
     }
 
-    /// `allow git status`, or a JSON line with `expect`.
+    /// A row of a test table: `allow git status`, or a JSON line with `expect`.
     fn row(&self, line: &str) -> Result<(String, DecisionExplanation), String> {
         let line = line.trim();
         if line.starts_with('{') {
@@ -321,7 +321,7 @@ impl PermissionsContext {
         }
     }
 
-    /// The file and line a rule stands in.
+    /// The file and line of a rule.
     fn locate(&self, rule: &str, source: SettingsSource) -> Option<(PathBuf, Option<usize>)> {
         let written = serde_json::to_string(rule).ok()?;
         let files = self.loaded.layers.iter().filter(|layer| layer.source == source).filter_map(|layer| {

@@ -1,4 +1,4 @@
-//! How the person wants the terminal to look and behave: what is read before the first frame, and no more than that.
+//! The user's preferences for the terminal interface: only what is needed before the first frame.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use terminal::theme::{BaseTheme, Theme};
 use tui::Preferences;
 use tui::reload::ReloadKind;
 
-/// What was read.
+/// The preferences that were read.
 pub(crate) struct LoadedPreferences {
     pub preferences: Preferences,
-    /// The theme follows the terminal's background.
+    /// The theme depends on the background of the terminal.
     pub follows_background: bool,
-    /// Files that count again when they change.
+    /// Files that are loaded again when they change.
     pub files: Vec<(ReloadKind, PathBuf)>,
-    /// What is wrong with them.
+    /// Problems of these files.
     pub warnings: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> LoadedPreferences {
     LoadedPreferences { preferences, follows_background, files, warnings }
 }
 
-/// A built-in theme, or one of the themes directory.
+/// A built-in theme, or one from the themes directory.
 fn theme(name: &str, home: &Path) -> Theme {
     if let Some(base) = BaseTheme::parse(name) {
         return Theme::new(base);

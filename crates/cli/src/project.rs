@@ -1,5 +1,5 @@
-//! `gimlet project purge`: removes what is kept about a project. It says first what that is and asks; the default answer is no. A
-//! session that is open stays.
+//! `gimlet project purge`: removes what is stored about a project. It first lists that and asks; the default answer is
+//! no. Open sessions are kept.
 
 use config::state;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ struct PurgeArgs {
     interactive: bool,
 }
 
-/// The text to print and the exit code; an error is ready to print.
+/// Returns the text to print and the exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let asked = parse(rest)?;
     let layout = StoreLayout::new(env);
@@ -84,7 +84,7 @@ fn survey(asked: &PurgeArgs, layout: &StoreLayout, env: &Env) -> Result<Vec<Purg
         sys::launch::cwd(env).map_err(|error| format!("Error: the current directory is not available ({error})"))?;
     let path = start.join(asked.path.clone().unwrap_or_default());
     let mut found = purge::survey(layout, PurgeScope::One(&path));
-    // A folder that is only remembered is purged too.
+    // A folder that has only an entry in the state file is purged too.
     let cwd = store::layout::resolve_directory(&path);
     if found.is_empty() && state::knows_project(env, &cwd) {
         found.push(PurgeProject { cwd, ..PurgeProject::default() });

@@ -1,5 +1,5 @@
-//! `gimlet sandbox run|status`: a command under the profile a session here would use, and what that profile is. Never runs a
-//! command outside when the sandbox cannot be applied.
+//! `gimlet sandbox run|status`: runs a command under the profile that a session here would use, or shows that profile.
+//! If the sandbox cannot be applied, the command does not run.
 
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use engine::sandbox::{PreparedSandbox, SandboxInputs, SessionSandbox};
@@ -33,7 +33,7 @@ struct SandboxArgs {
     command: Vec<OsString>,
 }
 
-/// The exit code; a message is a wrong command line, or a sandbox that cannot be applied.
+/// Returns the text to print and the exit code; an error is a wrong command line or an unavailable sandbox.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let Some((what, rest)) = rest.split_first() else { return Err(USAGE.into()) };
     let asked = parse(rest)?;

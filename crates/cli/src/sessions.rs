@@ -1,5 +1,5 @@
-//! `gimlet sessions`: conversations from the shell. Lists, finds, shows, exports and names them; a search writes what it has
-//! found while it goes on. Reads transcripts only, except for a name, which is one more line.
+//! `gimlet sessions`: lists, finds, shows, exports and renames conversations from the shell. A search prints results
+//! while it runs. Transcripts are only read, except that renaming appends a line.
 
 use engine::export::{self, ExportFormat};
 use engine::query::{
@@ -29,7 +29,7 @@ ID       a session's id, the beginning of one, its title, or the path of its tra
 const MAX_SESSIONS: usize = 50;
 const HITS_PER_SESSION: usize = 3;
 
-/// The exit code; an error is ready to print.
+/// Returns the exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
     let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cwd = sys::launch::cwd(env).map_err(|e| format!("Error: the current directory is not available ({e})"))?;
@@ -47,7 +47,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
     };
     match done.and_then(|code| out.flush().map(|()| code).map_err(SessionsError::Output)) {
         Ok(code) => Ok(code),
-        // Whoever read us has seen enough.
+        // The reader of our output has closed it.
         Err(SessionsError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         Err(SessionsError::Output(error)) => Err(format!("Error: {error}")),
         Err(SessionsError::Said(message)) => Err(message),
@@ -114,7 +114,7 @@ struct SessionsCommand<'a> {
     cwd: PathBuf,
 }
 
-/// A session as programs read it.
+/// A session in JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionListing<'a> {
@@ -123,7 +123,7 @@ struct SessionListing<'a> {
     cwd: Option<&'a str>,
     git_branch: Option<&'a str>,
     updated_at: String,
-    /// `working` while a turn seems to be under way, else `idle`.
+    /// `working` while the last turn has no end, else `idle`.
     state: &'static str,
     size: u64,
     path: &'a Path,
@@ -135,7 +135,7 @@ struct SessionListing<'a> {
     hits: Vec<SessionHit<'a>>,
 }
 
-/// One place in a session.
+/// One hit in a session.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionHit<'a> {
@@ -199,7 +199,7 @@ impl SessionsCommand<'_> {
     }
 
     fn search(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
-        // A word with blanks was quoted in the shell: it stands together.
+        // A word with blanks was quoted in the shell: it must match as a whole.
         let quoted = |word: &String| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() };
         let query = match asked.words.as_slice() {
             [one] => one.clone(),
@@ -216,7 +216,7 @@ impl SessionsCommand<'_> {
         query::search(&catalogue.rows, wanted, &mut |found| {
             let Some(info) = catalogue.info(&found.row) else { return ControlFlow::Continue(()) };
             told += 1;
-            // What was found is seen while the rest is looked through.
+            // Each result is printed while the search continues.
             let written = write_hits(&info, &found, (asked, look), out).and_then(|()| out.flush());
             failed = written.err();
             if failed.is_some() || told >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -273,7 +273,7 @@ impl SessionsCommand<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HitHighlight {
     Plain,
-    /// For eyes: what was found stands out.
+    /// For terminals: hits are highlighted.
     Marked,
 }
 
@@ -301,7 +301,7 @@ fn write_hits(
     Ok(())
 }
 
-/// A row for people: id, age, size, branch, title, and where it was when that may differ.
+/// A row for people: id, age, size, title, branch, and the directory if requested.
 fn write_heading(info: &SessionInfo, with_place: bool, look: HitHighlight, out: &mut dyn Write) -> io::Result<()> {
     let age = query::age(info.modified_at);
     let (on, off) = if look == HitHighlight::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
@@ -315,7 +315,7 @@ fn write_heading(info: &SessionInfo, with_place: bool, look: HitHighlight, out: 
     writeln!(out)
 }
 
-/// What was written by others must not steer the terminal.
+/// Text of others must not control the terminal.
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

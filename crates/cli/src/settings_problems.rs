@@ -1,5 +1,5 @@
-//! What is wrong in settings files: values that do not fit their key and permission rules that do not do what was meant.
-//! One list for `doctor` and `config explain`.
+//! Problems in settings files: values that do not fit their key, and permission rules that probably do not do what was
+//! meant. `doctor` and `config explain` use the same list.
 
 use config::ProjectConfig;
 use permission::{Policy, SessionDirectories};
@@ -8,26 +8,26 @@ use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText};
 
-/// One problem: where, what was expected, what to do.
+/// One problem: where it is, what is wrong, what to do.
 pub(crate) struct Problem {
     pub(crate) topic: &'static str,
     pub(crate) file: Option<PathBuf>,
     pub(crate) line: Option<usize>,
-    /// The settings key it is about; `None` for a whole file.
+    /// The settings key; `None` for a whole file.
     pub(crate) key: Option<String>,
     pub(crate) text: String,
     pub(crate) fix: String,
 }
 
 impl Problem {
-    /// Whether it is about this key, one below it or one of its entries.
+    /// True when the problem is about this key, a key below it or one of its entries.
     pub(crate) fn is_about(&self, key: &str) -> bool {
         let rest = self.key.as_deref().and_then(|mine| mine.strip_prefix(key));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 }
 
-/// Every problem of the files that count here, values first.
+/// All problems of the files that apply here, those of values first.
 pub(crate) fn find(loaded: &ProjectConfig, env: &Env, cwd: &Path) -> Vec<Problem> {
     let mut all: Vec<Problem> = loaded.diagnostics.iter().map(of_value).collect();
     of_rules(loaded, env, cwd, &mut all);
@@ -86,7 +86,7 @@ fn key_of(behaviour: RuleBehaviour) -> &'static str {
     }
 }
 
-/// `Bash()`: probably something was meant to stand there.
+/// True for a rule like `Bash()`, where the content is probably missing.
 fn is_empty(rule: &str) -> bool {
     rule.split_once('(').is_some_and(|(_, rest)| rest.trim_end().strip_suffix(')').is_some_and(|s| s.trim().is_empty()))
 }

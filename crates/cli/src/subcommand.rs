@@ -25,14 +25,14 @@ pub(crate) enum CliSubcommand {
     Update,
     Install,
     Help,
-    /// Known to users of the reference, not part of this build.
+    /// Known to users of the reference, not available here.
     Missing,
 }
 
 struct SubcommandRow {
     name: &'static str,
     what: CliSubcommand,
-    /// Shown in help; empty = not shown.
+    /// Shown in help; an empty text hides the subcommand.
     help: &'static str,
 }
 
@@ -73,11 +73,11 @@ const TABLE: &[SubcommandRow] = &[
     missing("serve"),
 ];
 
-/// The subcommand named by the first word, with the words after it.
+/// The subcommand named by the first word, and the words after it.
 pub(crate) fn find(argv: &[OsString]) -> Option<(CliSubcommand, &'static str, &[OsString])> {
     let (first, mut rest) = argv.split_first()?;
     let mut name = first.to_str()?;
-    // Shell aliases put these two before everything.
+    // Shell aliases put these two flags first.
     if matches!(name, "--dangerously-skip-permissions" | "--allow-dangerously-skip-permissions") {
         let (second, after) = rest.split_first()?;
         if second != "daemon" {
@@ -88,7 +88,7 @@ pub(crate) fn find(argv: &[OsString]) -> Option<(CliSubcommand, &'static str, &[
     TABLE.iter().find(|r| r.name == name).map(|r| (r.what, r.name, rest))
 }
 
-/// The subcommand a first word was probably meant to be.
+/// The subcommand that the first word was probably meant to be.
 pub(crate) fn near_miss(argv: &[OsString]) -> Option<&'static str> {
     let word = argv.first()?.to_str()?;
     let is_word =
@@ -102,7 +102,7 @@ pub(crate) fn near_miss(argv: &[OsString]) -> Option<&'static str> {
     near.min_by_key(|(d, _)| *d).map(|(_, name)| name)
 }
 
-/// Edit distance in which swapping two neighbours counts as one.
+/// Edit distance in which swapping two neighbouring letters counts as one.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut rows: Vec<Vec<usize>> = (0..=a.len()).map(|i| vec![i; b.len() + 1]).collect();

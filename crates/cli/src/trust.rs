@@ -1,5 +1,5 @@
-//! `gimlet trust`: shows everything a folder would activate, then asks. The default answer is no; a host that would receive
-//! credentials is confirmed by itself; the approval covers exactly what was shown.
+//! `gimlet trust`: shows everything a folder would activate, then asks. The default answer is no; a host that would
+//! receive credentials is confirmed separately; the approval covers exactly what was shown.
 
 use config::activation::ActivationItem;
 use config::trust::{self, ApprovalOrigin};
@@ -25,7 +25,7 @@ struct TrustArgs {
     hosts: Vec<String>,
 }
 
-/// The text to print and the exit code; an error is ready to print.
+/// Returns the text to print and the exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let asked = parse(rest)?;
     if asked.list {
@@ -113,7 +113,7 @@ fn describe(folder: &Path, loaded: &ProjectConfig, items: &[ActivationItem]) -> 
     text
 }
 
-/// A repository must not be able to redraw the question.
+/// Replaces characters with which a repository could change how the question looks.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }

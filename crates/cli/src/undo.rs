@@ -1,5 +1,5 @@
-//! `gimlet undo`: lists what was saved before commands and edits, and brings it back. Changes nothing before what is there
-//! now was saved as well.
+//! `gimlet undo`: lists what was saved before commands and edits, and restores it. The current state is saved before
+//! anything is changed.
 
 use permission::escape_invisible;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ Options:
   --force          also replace work that is newer than the change
   --json           one JSON object";
 
-/// Paths named per kind in the text output.
+/// How many paths per kind are named in the text output.
 const MAX_NAMED_PATHS: usize = 20;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ struct UndoArgs {
     json: bool,
 }
 
-/// The text to print and the exit code; an error is ready to print.
+/// Returns the text to print and the exit code; an error is ready to print.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
     let Some(asked) = parse(rest)? else { return Ok((USAGE.into(), 0)) };
     let folder = sys::launch::cwd(env).ok().map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
@@ -101,7 +101,7 @@ fn ask(question: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// `None` asks for help.
+/// Returns `None` when help is requested.
 fn parse(rest: &[OsString]) -> Result<Option<UndoArgs>, String> {
     let mut asked = UndoArgs::default();
     let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());

@@ -1,5 +1,5 @@
-//! `gimlet update` and `gimlet install`: another release in place of this one, for what gimlet's installer put there. No
-//! address is built in: releases come from where the user or the administrator says, and are checked before they are used.
+//! `gimlet update` and `gimlet install`: replace this release, if gimlet's installer installed it. No URL is built in:
+//! releases come from where the user or the administrator says, and are verified before they are used.
 
 mod archive;
 mod installation;
@@ -46,7 +46,7 @@ Options:
   --from <folder>     take the files from this copy of --url
   --allow-unsigned    accept a release whose signature cannot be checked";
 
-/// `gimlet update`: the exit code, or a message that is ready to print.
+/// `gimlet update`: returns the exit code, or a message that is ready to print.
 pub(crate) fn update(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Result<u8, String> {
     let request = UpdateRequest::parse(&words(rest))?;
     let Some(request) = request else { return say(out, UPDATE_USAGE) };
@@ -76,7 +76,7 @@ pub(crate) fn update(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Resul
     }
 }
 
-/// `gimlet install`: as [`update`].
+/// `gimlet install`: returns the same as [`update`].
 pub(crate) fn install(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Result<u8, String> {
     let Some(request) = InstallRequest::parse(&words(rest))? else { return say(out, INSTALL_USAGE) };
     refuse_when_off(env)?;
@@ -107,7 +107,7 @@ enum UpdateRequest {
 }
 
 impl UpdateRequest {
-    /// `None`: help is wanted.
+    /// Returns `None` when help is requested.
     fn parse(words: &[&str]) -> Result<Option<Self>, String> {
         let (mut pin, mut check, mut url, mut allow_unsigned) = (None, false, None, false);
         let mut rest = words.iter().peekable();
@@ -134,7 +134,7 @@ impl UpdateRequest {
 
 #[derive(Default)]
 struct InstallRequest {
-    /// A channel or a number; `None` = the configured channel.
+    /// A channel or a number; `None`: the configured channel.
     target: Option<String>,
     prefix: Option<PathBuf>,
     force: bool,
@@ -146,7 +146,7 @@ struct InstallRequest {
 }
 
 impl InstallRequest {
-    /// `None`: help is wanted.
+    /// Returns `None` when help is requested.
     fn parse(words: &[&str]) -> Result<Option<Self>, String> {
         let mut request = Self::default();
         let mut rest = words.iter().peekable();
@@ -188,7 +188,7 @@ fn value(rest: &mut RemainingWords<'_>, option: &str) -> Result<String, String> 
     next.map(|word| (*word).to_owned()).ok_or_else(|| format!("error: {option} needs a value"))
 }
 
-/// What is done to one installation.
+/// The context of a change to one installation.
 struct UpdateJob<'a> {
     env: &'a Env,
     installation: &'a Installation,
@@ -254,7 +254,7 @@ impl UpdateJob<'_> {
         if pin.is_none() && target <= *now {
             let text =
                 if target == *now { String::new() } else { format!("; the {} release is {target}", settings.channel) };
-            // What a killed run left behind is removed; where that is not allowed, it stays.
+            // Removes what a killed run left behind, if permissions allow it.
             self.installation.open().ok();
             return say(self.out, &format!("gimlet is up to date ({now}){text}"));
         }
@@ -325,7 +325,7 @@ impl UpdateJob<'_> {
         }
     }
 
-    /// Downloads, checks, unpacks, tries and switches, in this order. The installation is locked.
+    /// Downloads, verifies, unpacks, tries and switches, in this order. The installation must be locked.
     fn fetch(&mut self, source: &ReleaseSource, number: &ReleaseNumber, settings: &UpdateConfig) -> Result<(), String> {
         let staging = self.installation.staging()?;
         let done = self.fetch_through(&staging, source, number, settings);
@@ -382,7 +382,7 @@ fn no_current(installation: &Installation) -> String {
     format!("Error: {} leads to no release; `gimlet install --force` repairs it", installation.binary().display())
 }
 
-/// What to do when the shell would not find the binary, or would find another one.
+/// A hint when the shell would not find the binary, or would find another one; `None` when it finds this one.
 fn path_hint(binary: &Path, env: &Env) -> Option<String> {
     let folder = binary.parent()?;
     let path = env.get("PATH").unwrap_or_default();
@@ -399,12 +399,12 @@ fn path_hint(binary: &Path, env: &Env) -> Option<String> {
 
 #[expect(clippy::unnecessary_wraps, reason = "the last line of a command is its result")]
 fn say(out: &mut dyn Write, line: &str) -> Result<u8, String> {
-    // The reader may be gone; the work is what counts.
+    // A closed output does not change the result of the command.
     writeln!(out, "{line}").and_then(|()| out.flush()).ok();
     Ok(0)
 }
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {

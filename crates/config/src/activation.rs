@@ -1,5 +1,5 @@
 //! Everything a folder would activate: each command, host and file, as the trust question lists it and as an approval
-//! remembers it. Reads files, runs nothing. Values of variables and headers are digested, never shown.
+//! records it. Reads files and runs nothing. Values of variables and headers are stored as digests, never shown.
 
 use crate::entries::{EntryPart, SettingsEntry};
 use crate::frontmatter;
@@ -13,7 +13,7 @@ use wire::settings::{KeyShape, SettingKey, Settings, SettingsSource, TrustGate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActivationKind {
-    /// Decides where requests, and with them credentials, go.
+    /// Determines where requests, and with them credentials, are sent.
     Redirect,
     Helper,
     Hook,
@@ -44,13 +44,13 @@ impl ActivationKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActivationItem {
     pub kind: ActivationKind,
-    /// Names the item; the same id with another digest is a changed item.
+    /// Identifies the item; the same id with another digest is a changed item.
     pub id: String,
-    /// For people.
+    /// The description shown to the user.
     pub text: String,
     pub file: PathBuf,
     pub digest: String,
-    /// The host of a redirect.
+    /// The host of a redirect; `None` for other items.
     pub host: Option<String>,
     /// An entry of the local settings file.
     pub is_local: bool,
@@ -59,17 +59,17 @@ pub struct ActivationItem {
 }
 
 impl ActivationItem {
-    /// Waits or counts by itself, whatever else changes in its file.
+    /// The item is accepted or held individually, independently of other changes in its file.
     pub(crate) fn waits_alone(&self) -> bool {
         self.is_local || matches!(self.kind, ActivationKind::Rule | ActivationKind::Directory)
     }
 }
 
-/// Longest text of an item in a line.
+/// The longest text of an item in a line, in characters.
 const MAX_LABEL_CHARS: usize = 80;
 
 impl ActivationItem {
-    /// A short name for a line of text, without anything that could redraw a terminal.
+    /// A short name for one line of text, without characters that could change the terminal.
     pub fn label(&self) -> String {
         let text = match self.kind {
             ActivationKind::Rule => format!("allow rule {}", self.text),
@@ -87,7 +87,7 @@ impl ActivationItem {
     }
 }
 
-/// What the folder's shared files would activate.
+/// Lists what the shared files of the folder would activate.
 pub(crate) fn list(layers: &[SettingsLayer], cwd: &Path) -> Vec<ActivationItem> {
     let mut items = Vec::new();
     for layer in layers.iter().filter(|layer| layer.source == SettingsSource::Project) {
@@ -99,13 +99,13 @@ pub(crate) fn list(layers: &[SettingsLayer], cwd: &Path) -> Vec<ActivationItem> 
     items
 }
 
-/// What one shared settings file would activate.
+/// Lists what one shared settings file would activate.
 pub(crate) fn list_layer(layer: &SettingsLayer, items: &mut Vec<ActivationItem>) {
     let file = layer.path.clone().unwrap_or_default();
     ActivationLister { name: short_name(&file), file, items }.object(Settings::KEYS, &layer.valid, "");
 }
 
-/// One entry of a local settings file.
+/// The item for one entry of a local settings file.
 pub(crate) fn entry_item(entry: &SettingsEntry<'_>, file: &Path) -> ActivationItem {
     let host = match entry.part {
         EntryPart::Member(name) if entry.path.starts_with("env.") => {
@@ -132,7 +132,7 @@ fn entry_kind(entry: &SettingsEntry<'_>) -> ActivationKind {
     }
 }
 
-/// The name of an entry inside its file, and its text for people.
+/// The id of an entry within its file, and its description.
 fn entry_words(entry: &SettingsEntry<'_>, kind: ActivationKind, host: Option<&str>) -> (String, String) {
     let SettingsEntry { path, value, .. } = entry;
     match &entry.part {
@@ -152,7 +152,7 @@ fn entry_words(entry: &SettingsEntry<'_>, kind: ActivationKind, host: Option<&st
     }
 }
 
-/// What an entry is recognised by: its content, its key, and the kind of file it stands in.
+/// Identifies an entry by its content, its key, and the kind of file it is in.
 pub(crate) fn mark(source: SettingsSource, path: &str, value: &Value) -> String {
     digest(&Value::Array(vec![source.as_str().into(), path.into(), value.clone()]))
 }
@@ -256,7 +256,7 @@ fn value_text(value: &Value) -> String {
     command.or(value.as_str()).map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The host a variable sends our requests to.
+/// The host to which a variable redirects our requests; `None` for other variables.
 fn redirect_host(name: &str, value: &str) -> Option<String> {
     let name = name.to_ascii_uppercase();
     let steers = name.ends_with("_BASE_URL") || name.ends_with("_PROXY") || name.ends_with("_ENDPOINT");
@@ -268,7 +268,7 @@ fn redirect_host(name: &str, value: &str) -> Option<String> {
     Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
 }
 
-/// The folder's server files, nearest first, each with how far above the starting directory it is.
+/// The MCP files of the folder, nearest first, each with the path from the starting directory up to it.
 fn mcp_files(cwd: &Path) -> Vec<(String, PathBuf, Map<String, Value>)> {
     let read = |(up, path): (usize, PathBuf)| {
         let parsed = parse_object(&read_text(&path).ok()?).ok()?;
@@ -278,7 +278,7 @@ fn mcp_files(cwd: &Path) -> Vec<(String, PathBuf, Map<String, Value>)> {
     crate::mcp::project_files(cwd).into_iter().enumerate().filter_map(read).collect()
 }
 
-/// Names of the servers the folder declares.
+/// The names of the servers that the folder declares.
 pub(crate) fn server_names(cwd: &Path) -> Vec<String> {
     mcp_files(cwd).into_iter().flat_map(|(_, _, servers)| servers.into_iter().map(|(name, _)| name)).collect()
 }
@@ -306,10 +306,10 @@ fn server_text(server: &Value) -> String {
     std::iter::once(command.to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// What makes a definition file more than words.
+/// The fields that make a definition file more than text.
 const ACTIVE_FIELDS: [&str; 4] = ["hooks", "mcpServers", "allowed-tools", "permissionMode"];
 
-/// Agents, skills and commands that bring hooks, servers or permissions of their own, as their loaders would read them.
+/// Lists agents, skills and commands that declare hooks, servers or permissions, as their loaders would read them.
 fn front_matter(cwd: &Path, items: &mut Vec<ActivationItem>) {
     let root = sys::git::root(cwd);
     for (up, dir) in crate::roots::between(cwd, root.as_deref()).enumerate() {
@@ -352,7 +352,7 @@ fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &m
     });
 }
 
-/// Order of members does not matter to what runs, so it does not matter here.
+/// The order of members has no effect on what runs, so it does not change the digest.
 fn digest(value: &Value) -> String {
     let mut text = String::new();
     canonical(value, &mut text);

@@ -1,6 +1,6 @@
-//! Agent definitions: Markdown files whose head says what the agent is and whose body is its system prompt, and the JSON of
-//! `--agents`. Identity is the `name` field. A file that cannot be an agent is listed with the reason, never dropped in
-//! silence; hooks and servers from a folder nobody vouched for are left out and named.
+//! Agent definitions: Markdown files whose front matter describes the agent and whose body is its system prompt, and
+//! the JSON of `--agents`. The `name` field identifies an agent. A file that is not a valid agent is listed with the
+//! reason. Hooks and servers from an untrusted folder are left out and reported.
 
 mod json;
 mod load;
@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use wire::mode::PermissionMode;
 
-/// Longest file with an agent's prompt.
+/// In bytes: the largest file with an agent's prompt.
 const MAX_PROMPT: usize = 4 * 1024 * 1024;
 
-/// Where an agent keeps notes of its own.
+/// Where an agent keeps its notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentMemory {
     /// `~/.claude/agent-memory/<name>/`
@@ -27,7 +27,7 @@ pub enum AgentMemory {
     Local,
 }
 
-/// Where an agent works.
+/// The working directory of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentIsolation {
     #[default]
@@ -35,16 +35,16 @@ pub enum AgentIsolation {
     Worktree,
 }
 
-/// A server an agent uses.
+/// A server that an agent uses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum McpReference {
-    /// One that the session has.
+    /// A server of the session.
     Named(String),
-    /// One of its own, started and stopped with it.
+    /// A server of the agent only, started and stopped with it.
     Inline { name: String, config: Value },
 }
 
-/// The text an agent starts with.
+/// The system prompt of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentPrompt {
     Text(String),
@@ -69,40 +69,40 @@ impl AgentPrompt {
 /// One agent type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentDefinition {
-    /// What `subagent_type` names.
+    /// The value of `subagent_type`.
     pub name: String,
     pub description: String,
     pub prompt: AgentPrompt,
-    /// The tools it has; `None` = what its parent has.
+    /// The tools of the agent; `None`: those of its parent.
     pub tools: Option<Vec<String>>,
-    /// Taken away first.
+    /// Tools removed from the list before `tools` applies.
     pub disallowed_tools: Vec<String>,
-    /// An alias or id; `None` = its parent's.
+    /// An alias or id; `None`: the model of its parent.
     pub model: Option<String>,
     pub permission_mode: Option<PermissionMode>,
     pub max_turns: Option<u32>,
-    /// Skills whose bodies it starts with.
+    /// Skills whose bodies are loaded at the start.
     pub skills: Vec<String>,
     pub mcp_servers: Vec<McpReference>,
     pub hooks: Option<Value>,
     pub memory: Option<AgentMemory>,
     /// Always runs in the background.
     pub background: bool,
-    /// A level, or a number of the SDK.
+    /// A level, or a number from the SDK.
     pub effort: Option<String>,
     pub isolation: AgentIsolation,
     pub color: Option<&'static str>,
-    /// The first turn when the agent is the session itself.
+    /// The first prompt when the session itself runs as this agent.
     pub initial_prompt: Option<String>,
-    /// It gets no instruction files.
+    /// The agent gets no instruction files.
     pub omit_claude_md: bool,
     pub scope: DefinitionScope,
-    /// `None` for one given on the command line.
+    /// `None` for an agent given on the command line.
     pub path: Option<PathBuf>,
 }
 
 impl AgentDefinition {
-    /// With everything left as it is by default.
+    /// Creates a definition with default values.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -134,7 +134,7 @@ impl AgentDefinition {
     }
 }
 
-/// A file that gives no agent, and why.
+/// A file that is not a valid agent, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedAgent {
     pub path: PathBuf,
@@ -142,10 +142,10 @@ pub struct SkippedAgent {
     pub reason: String,
 }
 
-/// All agent types that were declared.
+/// All declared agent types.
 #[derive(Clone, Debug, Default)]
 pub struct AgentDefinitions {
-    /// Best placed first; names are unique.
+    /// Highest priority first; names are unique.
     pub all: Vec<Arc<AgentDefinition>>,
     pub skipped: Vec<SkippedAgent>,
     pub findings: Vec<FileFinding>,
@@ -153,7 +153,7 @@ pub struct AgentDefinitions {
 }
 
 impl AgentDefinitions {
-    /// Lists every place. `given` are those of the command line or the SDK (see [`from_json`]).
+    /// Reads all directories. `given` are the agents of the command line or the SDK (see [`from_json`]).
     pub fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> Self {
         load::load(roots, given)
     }
@@ -162,25 +162,25 @@ impl AgentDefinitions {
         self.all.iter().find(|agent| agent.name == name).map(Arc::as_ref)
     }
 
-    /// Whether nothing changed on disk since they were listed. Directories that did not exist are watched too.
+    /// True when nothing changed on disk since the definitions were read. Missing directories are checked too.
     pub fn are_current(&self) -> bool {
         self.stamps.are_unchanged()
     }
 }
 
-/// `--agents`: a map from name to definition. One that cannot be used is an error; unknown keys are ignored.
+/// Parses `--agents`: a map from name to definition. An invalid definition is an error; unknown keys are ignored.
 pub fn from_json(text: &str) -> Result<Vec<AgentDefinition>, String> {
     json::parse(text)
 }
 
 pub(crate) const MODES: &[&str] = &["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions", "plan", "manual"];
 
-/// `manual` is what people call the default.
+/// `manual` is another name for the default mode.
 pub(crate) fn mode(text: &str) -> Option<PermissionMode> {
     if text == "manual" { Some(PermissionMode::Default) } else { PermissionMode::parse(text) }
 }
 
-/// Names of servers, or objects that declare them.
+/// Parses names of servers, or objects that declare them.
 pub(crate) fn servers(value: &Value) -> Option<Vec<McpReference>> {
     let inline = |(name, config): (&String, &Value)| match config {
         Value::Null => McpReference::Named(name.clone()),

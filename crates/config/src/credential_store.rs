@@ -1,4 +1,5 @@
-//! Stored credentials: the Keychain on macOS, elsewhere a file only the user can read. Members we do not know stay; a failed write leaves the old file.
+//! Stored credentials: the Keychain on macOS, elsewhere a file that only the user can read. Unknown members are kept; a
+//! failed write leaves the old file.
 
 use crate::layer::read_text;
 use crate::state::{self, StateError, config_home, lock_file, write_private};
@@ -10,11 +11,11 @@ use sys::Env;
 const MEMBER: &str = "gimletApiKey";
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A key as it was stored.
+/// A stored key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredKey {
     pub key: crate::CredentialSecret,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the epoch; `None`: the key does not expire.
     pub expires_at: Option<u64>,
 }
 
@@ -22,7 +23,7 @@ pub fn file(env: &Env) -> Option<PathBuf> {
     config_home(env).map(|home| home.join(".credentials.json"))
 }
 
-/// Everything that is stored, as JSON text.
+/// Everything that is stored, as JSON text. `None` when nothing is stored.
 pub(crate) fn contents(env: &Env) -> Option<String> {
     #[cfg(target_os = "macos")]
     if let Some(text) = crate::keychain::KeychainItem::of(env).read() {
@@ -31,7 +32,7 @@ pub(crate) fn contents(env: &Env) -> Option<String> {
     read_text(&file(env)?).ok()
 }
 
-/// A keychain that cannot be used (over a remote login it is locked) leaves the file.
+/// Writes the file when the keychain cannot be used: over a remote login it is locked.
 fn write_contents(env: &Env, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     #[cfg(target_os = "macos")]
     if crate::keychain::KeychainItem::of(env).write(bytes).is_ok() {
@@ -42,7 +43,7 @@ fn write_contents(env: &Env, path: &std::path::Path, bytes: &[u8]) -> std::io::R
     write_private(path, bytes)
 }
 
-/// The key `auth login` stored.
+/// The key that `auth login` stored.
 pub fn stored_key(env: &Env) -> Option<StoredKey> {
     let text = contents(env)?;
     let all: Map<String, Value> = serde_json::from_str(&text).ok()?;
@@ -94,7 +95,7 @@ pub fn store_key(env: &Env, key: &str, expires_at: Option<u64>) -> Result<PathBu
     })
 }
 
-/// Forgets the stored key and login. Says whether there was anything to forget.
+/// Removes the stored key and login. Returns whether there was any.
 pub fn forget(env: &Env) -> Result<bool, StateError> {
     let mut had = false;
     if contents(env).is_some() || file(env).is_some_and(|path| path.exists()) {

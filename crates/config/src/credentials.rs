@@ -1,5 +1,5 @@
-//! Which credential a session uses. First match wins, in the documented order; nothing here touches the network or runs
-//! a helper. Values never appear in debug output.
+//! Chooses the credential of a session. The first match wins, in the documented order. Nothing here uses the network or
+//! runs a helper. Values never appear in debug output.
 
 use crate::legacy_credentials;
 use crate::project::ProjectConfig;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use sys::Env;
 use wire::settings::SettingsSource;
 
-/// A credential value. `Debug` shows that there is one, not what it is.
+/// A credential value. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CredentialSecret(String);
 
@@ -17,7 +17,7 @@ impl CredentialSecret {
         Self(value.into())
     }
 
-    /// The value itself: for a request header, nowhere else.
+    /// The value itself: only for a request header.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -44,7 +44,7 @@ pub enum Credential {
     Login { access_token: CredentialSecret, expires_at: Option<u64> },
     /// A stored console key: `x-api-key`.
     StoredKey(CredentialSecret),
-    /// A key that another program left behind, and where: `x-api-key`.
+    /// A key that another program stored, and where: `x-api-key`.
     OlderKey { key: CredentialSecret, source: &'static str },
 }
 
@@ -69,7 +69,7 @@ pub struct CredentialOptions {
     pub now_ms: u64,
 }
 
-/// There is nothing to sign requests with.
+/// No usable credential was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCredential {
     #[error(
@@ -94,7 +94,7 @@ pub enum NoCredential {
     LoginRequired(&'static str),
 }
 
-/// Chooses the credential. `env` is the session's environment, settings `env` included.
+/// Chooses the credential. `env` is the environment of the session, including the `env` of the settings.
 pub fn resolve(env: &Env, loaded: &ProjectConfig, options: CredentialOptions) -> Result<Credential, NoCredential> {
     if let Some(key) = required_login(loaded)
         && (env.get("ANTHROPIC_AUTH_TOKEN").is_some()
@@ -104,7 +104,7 @@ pub fn resolve(env: &Env, loaded: &ProjectConfig, options: CredentialOptions) ->
     {
         return Err(NoCredential::LoginRequired(key));
     }
-    // A blank token still counts: the user said "no key, the gateway signs".
+    // An empty token counts too: the user says that the gateway adds the credential.
     if let Some(token) = env.get("ANTHROPIC_AUTH_TOKEN") {
         return Ok(Credential::AuthToken(CredentialSecret::new(token)));
     }
@@ -124,7 +124,7 @@ pub fn resolve(env: &Env, loaded: &ProjectConfig, options: CredentialOptions) ->
     stored(env, options.now_ms)
 }
 
-/// The policy key that makes a login the only way in.
+/// The policy key that requires a login.
 fn required_login(loaded: &ProjectConfig) -> Option<&'static str> {
     let policy = |key: &&str| {
         loaded.layers.iter().any(|layer| layer.source == SettingsSource::Managed && layer.effective.contains_key(*key))
@@ -184,12 +184,12 @@ pub(crate) struct StoredLogin {
 #[serde(untagged)]
 enum LoginScopes {
     List(Vec<String>),
-    /// Separated by spaces, as in the answers of token servers.
+    /// Separated by spaces, as token servers send them.
     Text(String),
 }
 
 impl StoredLogin {
-    /// Whether its token may ask a model. One that does not say what it is for may.
+    /// True when the token may be used for model requests. A token without scopes may.
     pub(crate) fn is_usable(&self) -> bool {
         let may = match &self.scopes {
             None => true,
@@ -206,13 +206,13 @@ impl StoredLogin {
 
 const INFERENCE_SCOPE: &str = "user:inference";
 
-/// Milliseconds or an ISO date; anything else says nothing.
+/// Milliseconds or an ISO date; `None` for anything else.
 fn expiry<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let value = Option::<serde_json::Value>::deserialize(from)?;
     Ok(value.as_ref().and_then(expiry_of))
 }
 
-/// The end of a credential's life as programs write it: milliseconds, or an ISO date with or without a time.
+/// The expiry as other programs write it: milliseconds, or an ISO date with or without a time.
 pub(crate) fn expiry_of(value: &serde_json::Value) -> Option<u64> {
     if let Some(ms) = value.as_u64() {
         return Some(ms);

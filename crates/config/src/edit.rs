@@ -1,5 +1,5 @@
-//! Changes settings files without losing anything: comments, unknown keys, order and spacing stay. Under a lock the file is
-//! read again, edited, written beside, flushed and renamed. A file that does not parse is not touched.
+//! Changes settings files and keeps comments, unknown keys, order and spacing. Under a lock the file is read again,
+//! edited, written to a temporary file, flushed and renamed. A file that does not parse is not changed.
 
 use crate::layer::{JSONC, ReadFailure, parse_object, read_text};
 use crate::state::{StateError, config_home, lock_file, private_dir};
@@ -17,9 +17,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingsEdit {
     Set(Value),
-    /// Appends to a list what is not in it yet.
+    /// Appends values to a list unless it contains them.
     Add(Vec<Value>),
-    /// Takes entries out of a list.
+    /// Removes values from a list.
     Take(Vec<Value>),
     Remove,
 }
@@ -42,15 +42,15 @@ pub enum EditError {
     LeadsHome { path: String, target: String },
 }
 
-/// Who may read a file that has to be made.
+/// Who may read a file that must be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePrivacy {
     Private,
     Shared,
 }
 
-/// A settings file, by its source and the directory it is for. The only way other crates change settings: what is written
-/// to a file of a folder is recorded as the user's own, so that it never has to be accepted.
+/// A settings file, named by its source and the directory it applies to. Other crates change settings only through this
+/// type: what it writes to a file of a folder is recorded as the user's own, so that it needs no approval.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingsTarget<'a> {
     pub source: SettingsSource,
@@ -58,17 +58,17 @@ pub struct SettingsTarget<'a> {
     pub env: &'a Env,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug)]
 pub struct SettingsChange {
     pub path: PathBuf,
     pub changed: bool,
-    /// Git's list of ignored files, when a new local file had to be added to it.
+    /// Git's list of ignored files, if a new local file was added to it.
     pub ignored: std::io::Result<Option<PathBuf>>,
 }
 
 impl SettingsTarget<'_> {
-    /// Changes one key, a path of member names.
+    /// Changes one key, given as a path of member names.
     pub fn change(&self, keys: &[&str], edit: &SettingsEdit) -> Result<SettingsChange, EditError> {
         let path = settings_files::file_of(self.source, self.cwd, self.env).ok_or(EditError::NoHome)?;
         let is_new = !path.exists();
@@ -79,8 +79,8 @@ impl SettingsTarget<'_> {
     }
 }
 
-/// Changes one key of a settings file for the user. Recorded first: an entry must not wait because a session read the
-/// file before the record.
+/// Changes one key of a settings file on behalf of the user. The record is written first, so that a session that reads
+/// the file in between does not hold the entry back.
 pub(crate) fn change_file(
     (source, path): (SettingsSource, &Path),
     keys: &[&str],
@@ -96,7 +96,7 @@ pub(crate) fn change_file(
     edit(path, keys, change, privacy, env)
 }
 
-/// A folder must not turn what is meant for it into something for all projects, by a link into the configuration home.
+/// Refuses a link that leads into the configuration home: a grant for one folder would apply to all projects.
 fn check_stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
     let real = sys::real_path::path(path);
     let Some(home) = config_home(env).map(|home| sys::real_path::path(&home)) else { return Ok(()) };
@@ -108,7 +108,7 @@ fn check_stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
     Err(EditError::LeadsHome { path: path.display().to_string(), target: real.display().to_string() })
 }
 
-/// Changes one key (a path of member names). Says whether the file changed.
+/// Changes one key (a path of member names). Returns whether the file changed.
 pub fn edit(
     path: &Path,
     keys: &[&str],
@@ -133,7 +133,7 @@ fn edit_locked(path: &Path, keys: &[&str], edit: &SettingsEdit, privacy: FilePri
     if after == before {
         return Ok(false);
     }
-    // What we are about to write must be readable; a failure here is ours and must not reach the file.
+    // The new text must parse; a failure here is our bug and must not reach the file.
     if let Err((_, problem)) = parse_object(&after) {
         return Err(EditError::Unreadable { path: shown, problem });
     }

@@ -1,4 +1,4 @@
-//! Keys that files of the compatible product may hold and that do nothing here. They are named, never ignored silently.
+//! Settings keys of the compatible product that have no effect here. They are reported, never ignored silently.
 
 use crate::layer::{Diagnostic, SettingsLayer};
 use crate::project::ProjectConfig;
@@ -15,7 +15,7 @@ impl ProjectConfig {
         found
     }
 
-    /// The same in one line for standard error; `None` when every key counts.
+    /// The same as one line for standard error; `None` when every key has an effect.
     pub fn without_effect_line(&self) -> Option<String> {
         let mut names: Vec<String> = self.without_effect().into_iter().filter_map(|found| found.key).collect();
         names.sort();

@@ -1,17 +1,18 @@
-//! The entries of a settings file: the smallest parts that can be accepted or held back one by one. An element of a list, a
-//! member of a map, a hook and any other value are one entry each; everything valid in a file belongs to exactly one.
+//! The entries of a settings file: the smallest parts that can be accepted or held back individually. An element of a
+//! list, a member of a map, a hook and any other value are one entry each; every valid value belongs to exactly one
+//! entry.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use wire::settings::{KeyShape, SettingKey, Settings};
 
-/// One entry and where it stands.
+/// One entry and its place in the file.
 pub(crate) struct SettingsEntry<'a> {
     pub(crate) key: &'static SettingKey,
-    /// `permissions.allow`, `env.NAME`, `hooks.Stop`
+    /// Such as `permissions.allow`, `env.NAME` or `hooks.Stop`.
     pub(crate) path: String,
     pub(crate) part: EntryPart<'a>,
-    /// For a hook: what stands beside it in its group, then the hook.
+    /// For a hook: the other members of its group, then the hook.
     pub(crate) value: Cow<'a, Value>,
 }
 
@@ -23,10 +24,10 @@ pub(crate) enum EntryPart<'a> {
     Hook { matcher: &'a str, group: usize, number: usize, hook: &'a Value },
 }
 
-/// Says which entries stay.
+/// Decides which entries are kept.
 type EntryFilter<'k> = dyn FnMut(&SettingsEntry<'_>) -> bool + 'k;
 
-/// Keys that can only refuse something. They count whoever wrote them.
+/// Keys that can only refuse something. They apply whoever wrote them.
 #[rustfmt::skip]
 const REFUSING_KEYS: &[&str] = &[
     "permissions.deny", "permissions.ask", "permissions.disableBypassPermissionsMode", "permissions.disableAutoMode",
@@ -40,7 +41,7 @@ impl SettingsEntry<'_> {
     }
 }
 
-/// The settings object with only those entries that `keep` accepts. Visits every entry once.
+/// Returns the settings object with only those entries that `keep` accepts. Visits every entry once.
 pub(crate) fn filter_entries(values: &Map<String, Value>, keep: &mut EntryFilter<'_>) -> Map<String, Value> {
     object(Settings::KEYS, values, "", keep)
 }

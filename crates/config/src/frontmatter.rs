@@ -1,6 +1,6 @@
-//! The block between `---` lines at the head of skills, agents, commands, styles and rules. Whatever the block looks like,
-//! the file loads: what is valid YAML is read as YAML, a field that is not is read by its line, and every defect is named
-//! with its line. Refuses to expand aliases without bound or to nest without end.
+//! The block between `---` lines at the start of skills, agents, commands, styles and rules. The file always loads:
+//! valid YAML is parsed as YAML, a field that is not is read from its line, and every defect is reported with its line.
+//! Aliases and nesting are bounded.
 
 mod fields;
 mod lenient;
@@ -11,16 +11,16 @@ pub use fields::{OptionalFlag, split_rules};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Longer blocks are not read further: nothing real comes near.
+/// In bytes. Blocks are read up to this length; real ones are far shorter.
 pub const MAX_HEAD: usize = 64 * 1024;
 
-/// One value of a block. Scalars keep their spelling; what it means is decided by whoever asks.
+/// One value of a block. Scalars are stored as written; the caller decides what they mean.
 #[derive(Clone, Debug, PartialEq)]
 pub enum YamlNode {
     Null,
-    /// Unquoted: may stand for a number or a truth value.
+    /// Unquoted: may be a number or a truth value.
     Plain(String),
-    /// Quoted or a block: always text.
+    /// Quoted or a text block: always text.
     Text(String),
     List(Vec<YamlNode>),
     Map(Vec<(String, YamlNode)>),
@@ -31,19 +31,19 @@ pub enum YamlNode {
 pub struct FrontMatterField {
     pub key: String,
     pub value: YamlNode,
-    /// Counted from 1, in the file.
+    /// Line in the file, counted from 1.
     pub line: usize,
 }
 
-/// Something wrong in a block. The file loads all the same.
+/// A problem in a block. The file still loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontMatterDefect {
-    /// Counted from 1, in the file.
+    /// Line in the file, counted from 1.
     pub line: usize,
     pub message: String,
 }
 
-/// A defect of a named file.
+/// A problem in a named file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFinding {
     pub path: PathBuf,
@@ -63,19 +63,19 @@ impl std::fmt::Display for FileFinding {
     }
 }
 
-/// The fields of a block, and what is wrong with it.
+/// The fields of a block, and its defects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrontMatter {
     pub fields: Vec<FrontMatterField>,
     pub defects: Vec<FrontMatterDefect>,
-    /// Whether there is a block at all.
+    /// True when the text has a block.
     pub present: bool,
-    /// Where the body begins: byte and line (from 1).
+    /// The start of the body: byte offset, and line counted from 1.
     pub body_at: usize,
     pub body_line: usize,
 }
 
-/// Reads the head of `text`. `text` may be only the beginning of a file; see [`is_whole`].
+/// Parses the block of `text`, which may be only the beginning of a file; see [`is_whole`].
 pub fn read(text: &str) -> FrontMatter {
     let Some(block) = FrontMatterBlock::find(text) else {
         return FrontMatter { body_at: bom(text), body_line: 1, ..FrontMatter::default() };
@@ -94,7 +94,7 @@ pub fn read(text: &str) -> FrontMatter {
     read
 }
 
-/// Whether the beginning of a file holds all of its block: the closing line is there, or no block was begun.
+/// True when `text` contains the whole block: the closing line is there, or there is no block.
 pub fn is_whole(text: &str) -> bool {
     FrontMatterBlock::find(text).is_none_or(|block| block.closed)
 }
@@ -104,7 +104,7 @@ pub fn body(text: &str) -> &str {
     &text[FrontMatterBlock::find(text).map_or_else(|| bom(text), |block| block.body_at)..]
 }
 
-/// The first words of a body that are neither a heading nor code.
+/// The first paragraph of a body, without headings and code fences.
 pub(crate) fn first_paragraph(body: &str) -> Option<String> {
     let mut words = String::new();
     for line in body.lines().map(str::trim) {
@@ -136,7 +136,7 @@ fn fields_of(head: &str, first_line: usize) -> (Vec<FrontMatterField>, Vec<Front
 }
 
 impl FrontMatter {
-    /// A repeated key: the last one counts, and it is said.
+    /// Of a repeated key the last value is kept, and a defect is reported.
     fn merge_repeated(&mut self) {
         let repeats =
             |(at, field): (usize, &FrontMatterField)| self.fields[..at].iter().any(|earlier| earlier.key == field.key);
@@ -159,7 +159,7 @@ impl FrontMatter {
 }
 
 impl YamlNode {
-    /// As JSON: plain scalars become the numbers and truth values they spell.
+    /// Converts to JSON: plain scalars become the numbers and truth values they spell.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -181,16 +181,16 @@ fn plain_json(text: &str) -> Value {
     if let Ok(number) = text.parse::<i64>() {
         return number.into();
     }
-    // Only what looks like a number: `inf`, `nan` and `1e999` are words.
+    // Only texts that look like a number: `inf`, `nan` and `1e999` stay strings.
     let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
     let float = text.parse::<f64>().ok().filter(|_| numeric).and_then(serde_json::Number::from_f64);
     float.map_or_else(|| Value::String(text.to_owned()), Value::Number)
 }
 
-/// Where the block stands in a text.
+/// The position of the block in a text.
 struct FrontMatterBlock<'a> {
     head: &'a str,
-    /// The line of its first field.
+    /// The line of the first field.
     first_line: usize,
     body_at: usize,
     body_line: usize,
@@ -230,7 +230,7 @@ impl<'a> FrontMatterBlock<'a> {
         Some(Self::unclosed(text, start, first_line, defects))
     }
 
-    /// Without a closing line the block ends where lines no longer look like fields.
+    /// A block without a closing line ends where lines no longer look like fields.
     fn unclosed(text: &'a str, start: usize, first_line: usize, mut defects: Vec<FrontMatterDefect>) -> Self {
         let (mut at, mut line, mut blank) = (start, first_line, false);
         for text_line in text[start..].split_inclusive('\n') {
@@ -250,17 +250,17 @@ impl<'a> FrontMatterBlock<'a> {
     }
 }
 
-/// Three dashes, perhaps with blanks after them.
+/// True for three dashes, with or without blanks after them.
 fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|rest| rest.trim_end().is_empty())
 }
 
-/// A line that ends a block.
+/// True for a line that ends a block.
 fn is_end(line: &str) -> bool {
     is_fence(line) || line.strip_prefix("...").is_some_and(|rest| rest.trim_end().is_empty())
 }
 
-/// The lines of a text with their ends. Heads are read by the thousand, and lines are short.
+/// The lines of a text with their newlines. Optimised: thousands of blocks with short lines are read.
 fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

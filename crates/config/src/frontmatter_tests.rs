@@ -20,7 +20,7 @@ fn plain_blocks_are_read_the_quick_way_and_as_yaml_alike() {
     {
         assert_eq!(lenient::plain_lines(not_plain, 2), None, "{not_plain}");
     }
-    // A colon that YAML refuses: seen without the parser, told in its words.
+    // A colon that YAML refuses is detected without the parser and reported in its words.
     for refused in ["a: b: c\n", "a: ends with:\nb: plain\n", "a: x\nb: y: z, and more: w\n"] {
         assert!(yaml::mapping(refused, 2).is_err(), "{refused}");
         assert_eq!(lenient::plain_lines(refused, 2), Some(lenient::fields(refused, 2)), "{refused}");

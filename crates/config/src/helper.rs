@@ -1,4 +1,4 @@
-//! Runs the user's `apiKeyHelper`. Its output is one printable token; everything else is a failure that says so.
+//! Runs the user's `apiKeyHelper`. It must print one token of printable characters; anything else is an error.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use sys::Env;
 use sys::process::{self, ChildInput, ChildOutput, SpawnSpec};
 use tokio::io::AsyncReadExt;
 
-/// Longest key a helper may print.
+/// In bytes: the longest key a helper may print.
 const MAX_KEY: usize = 16_384;
 const MAX_STDERR: u64 = 4096;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Why no key came. The text starts the way users and tools know it.
+/// Why the helper returned no key. The message begins with the text that users and tools expect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelperError {
     #[error("Your apiKeyHelper script is failing: it could not be started ({0})")]
@@ -60,7 +60,7 @@ async fn read_bounded(stream: Option<tokio::net::unix::pipe::Receiver>, limit: u
     let mut bytes = Vec::new();
     let Some(stream) = stream else { return bytes };
     let mut head = stream.take(limit);
-    // A stream that breaks off is judged by what came.
+    // After a read error the bytes read so far are used.
     head.read_to_end(&mut bytes).await.ok();
     tokio::io::copy(head.get_mut(), &mut tokio::io::sink()).await.ok();
     bytes

@@ -1,10 +1,10 @@
-//! How two layers become one, by the merge rule of each key. Joining is associative: folding from the top or from the
+//! Merges two layers into one, by the merge rule of each key. Joining is associative: merging from the top or from the
 //! bottom gives the same settings.
 
 use serde_json::{Map, Value};
 use wire::settings::{KeyShape, MergeRule, SettingKey};
 
-/// Adds what a lower layer says to what higher layers said.
+/// Adds the values of a lower layer to those of the higher layers.
 pub fn join(keys: &[SettingKey], high: &mut Map<String, Value>, low: &Map<String, Value>) {
     for (name, value) in low {
         let Some(key) = keys.iter().find(|key| key.name == name) else { continue };

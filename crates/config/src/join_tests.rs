@@ -8,7 +8,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn list() -> impl Strategy<Value = Value> {
-    // A layer's own list may hold an entry twice; joining must not depend on that.
+    // No duplicates: the result must not depend on entries that one list contains twice.
     prop::collection::btree_set(text(), 0..4).prop_map(|set| json!(set))
 }
 

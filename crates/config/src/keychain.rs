@@ -1,5 +1,5 @@
-//! The macOS Keychain, through the system's own `security` program. A credential is never an argument, where a process
-//! list would show it: it goes in on standard input, as hexadecimal, so that no quoting is needed.
+//! The macOS Keychain, through the `security` program of the system. A credential is never passed as an argument, where
+//! a process list would show it: it is sent on standard input, as hexadecimal, so that no quoting is needed.
 
 use crate::state::config_home;
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ pub(crate) struct KeychainItem {
 }
 
 impl KeychainItem {
-    /// The item of this configuration: accounts in different `CLAUDE_CONFIG_DIR`s do not collide.
+    /// The item of this configuration: each `CLAUDE_CONFIG_DIR` has its own.
     pub(crate) fn of(env: &Env) -> Self {
         let mut service = SERVICE.to_owned();
         if env.non_empty("CLAUDE_CONFIG_DIR").is_some()
@@ -38,7 +38,7 @@ impl KeychainItem {
         ["find-generic-password", "-a", &self.account, "-s", &self.service, "-w"]
     }
 
-    /// For `security -i`, which reads commands from its standard input.
+    /// Commands for the standard input of `security -i`.
     fn write_script(&self, value: &[u8]) -> String {
         let mut script = format!("add-generic-password -U -a \"{}\" -s \"{}\" -X \"", self.account, self.service);
         hex(value, &mut script);
@@ -46,7 +46,7 @@ impl KeychainItem {
         script
     }
 
-    /// `None` when there is no such item, or the keychain is locked.
+    /// Returns `None` when there is no such item, or the keychain is locked.
     pub(crate) fn read(&self) -> Option<String> {
         let output = security(&self.read_args(), b"").ok()?;
         decoded(&String::from_utf8(output).ok()?)
@@ -57,7 +57,7 @@ impl KeychainItem {
     }
 }
 
-/// Waits long enough for a person to unlock the keychain.
+/// Runs `security`. The timeout leaves the user time to unlock the keychain.
 fn security(args: &[&str], input: &[u8]) -> std::io::Result<Vec<u8>> {
     let program = Path::new("/usr/bin/security");
     BoundedCommand { program, args, input, env: Vec::new(), time: Duration::from_mins(1), bytes: 1024 * 1024 }.run()

@@ -9,44 +9,44 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use wire::settings::{Settings, SettingsSource};
 
-/// Larger settings files are refused.
+/// In bytes. Larger settings files are refused.
 pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// One source of settings with its provenance.
 #[derive(Clone, Debug)]
 pub struct SettingsLayer {
     pub source: SettingsSource,
-    /// `None` for JSON given on the command line.
+    /// `None` for JSON on the command line, and for settings without a file.
     pub path: Option<PathBuf>,
-    /// What a leading `/` in this layer's path rules stands for.
+    /// The directory that a leading `/` in path rules of this layer refers to.
     pub root: PathBuf,
-    /// What fits its type and may be set here.
+    /// Values that fit their type and may be set in this source.
     pub valid: Map<String, Value>,
-    /// What of that counts: without what waits for trust.
+    /// The valid values that apply: without those that wait for trust.
     pub effective: Map<String, Value>,
-    /// The file as it stands, for keys we do not type.
+    /// The file as written, including untyped keys.
     pub raw: Map<String, Value>,
-    /// What waits for trust.
+    /// Values that wait for trust.
     pub held: Vec<HeldValue>,
     pub(crate) text: String,
 }
 
-/// A value of a repository that does not count yet.
+/// A value of a repository that does not apply yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldValue {
-    /// `permissions.allow`
+    /// Such as `permissions.allow`.
     pub key: String,
-    /// How many entries, or which names.
+    /// The number of entries, or their names.
     pub description: String,
 }
 
-/// Something wrong with what was declared. The session goes on.
+/// A problem with a declaration. The session continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub source: SettingsSource,
     pub path: Option<PathBuf>,
     pub line: Option<usize>,
-    /// The key it is about.
+    /// The key with the problem.
     pub key: Option<String>,
     pub message: String,
 }
@@ -78,14 +78,14 @@ impl LayerOrigin {
     }
 }
 
-/// Why a file could not be used at all.
+/// Why a file could not be used.
 #[derive(Debug)]
 pub(crate) enum ReadFailure {
     Missing,
     Unusable(String),
 }
 
-/// Regular files up to the limit only: a FIFO or device must not hang us.
+/// Reads only regular files up to the limit: a FIFO or device must not block us.
 pub(crate) fn read_text(path: &Path) -> Result<String, ReadFailure> {
     use std::io::ErrorKind;
     let bytes = sys::fs::read_whole(path, MAX_BYTES).map_err(|error| match error.kind() {
@@ -97,11 +97,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadFailure> {
     String::from_utf8(bytes).map_err(|_| ReadFailure::Unusable("is not valid UTF-8".into()))
 }
 
-/// A settings text that could be read.
+/// A parsed settings text.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedSettings {
     pub(crate) object: Map<String, Value>,
-    /// Keys that stand twice in one object. Both values apply as far as they can be joined.
+    /// Keys that occur twice in one object. Both values apply as far as they can be joined.
     pub(crate) duplicates: Vec<String>,
     pub(crate) text: String,
 }
@@ -119,7 +119,7 @@ pub(crate) const JSONC: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The object a settings text holds. An empty text counts as an empty object.
+/// Parses the object in a settings text. An empty text counts as an empty object.
 pub(crate) fn parse_object(text: &str) -> Result<ParsedSettings, (Option<usize>, String)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC).map_err(|error| {
@@ -135,7 +135,7 @@ pub(crate) fn parse_object(text: &str) -> Result<ParsedSettings, (Option<usize>,
     Ok(parsed)
 }
 
-/// A key given twice must not make an earlier deny list vanish: objects and lists are joined, otherwise the last counts.
+/// Of a repeated key, objects and lists are joined, so that no deny list is lost; otherwise the last value wins.
 fn join_object(object: ast::Object<'_>, duplicates: &mut Vec<String>) -> Map<String, Value> {
     let mut map = Map::new();
     for property in object.properties {
@@ -179,18 +179,18 @@ impl SettingsLayer {
         Self { source, path, root, effective: valid.clone(), valid, raw, text, held: Vec::new() }
     }
 
-    /// What this layer declares, typed. Values that do not fit are left out.
+    /// The typed settings of this layer. Values that do not fit are left out.
     pub fn settings(&self) -> Settings {
         Settings::deserialize(Value::Object(self.valid.clone())).unwrap_or_default()
     }
 
-    /// The line on which a key, or an entry of its list, stands.
+    /// The line of a key, or of an entry in its list.
     pub fn line(&self, keys: &[&str], entry: Option<usize>) -> Option<usize> {
         self.path.as_ref()?;
         locate(&self.text, keys, entry)
     }
 
-    /// Keys that mean nothing to us; they are kept when the file is written.
+    /// Keys that are unknown to us; they are kept when the file is written.
     pub fn unknown_keys(&self) -> Vec<&str> {
         let known =
             |name: &str| Settings::KEYS.iter().any(|key| key.name == name) || Settings::KNOWN_ELSEWHERE.contains(&name);
@@ -198,7 +198,7 @@ impl SettingsLayer {
     }
 }
 
-/// The 1-based line of a key in a settings text, found by reading the text again.
+/// The line (from 1) of a key in a settings text, found by parsing the text again.
 pub(crate) fn locate(text: &str, keys: &[&str], entry: Option<usize>) -> Option<usize> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC).ok()?;

@@ -1,6 +1,6 @@
-//! Credentials that other programs leave behind: an older variable, and files in the home folder. They are looked at last,
-//! when nothing else was found. What stands in a file counts only when it begins as a key of Anthropic does: a key of
-//! another service is named and never sent.
+//! Credentials that other programs left behind: an older variable, and files in the home folder. They are used only
+//! when nothing else was found. A value in a file counts only when it begins like an Anthropic key: the key of another
+//! service is reported and never sent.
 
 use crate::credentials::{Credential, CredentialSecret, StoredLogin};
 use crate::layer::read_text;
@@ -11,29 +11,29 @@ use sys::Env;
 /// The variable of older programs.
 pub(crate) const VARIABLE: &str = "CLAUDE_API_KEY";
 const PREFIX: &str = "sk-ant-";
-/// How the access token of a login begins; it is sent otherwise than a key.
+/// The beginning of the access token of a login; it is sent differently from a key.
 const TOKEN_PREFIX: &str = "sk-ant-oat";
-/// The places to look, in this order, as they are shown.
+/// The files to search, in this order, as they are shown.
 const KEY_FILES: [&str; 2] = ["~/.claude.json.api", "~/.claude.json"];
 const LOGIN_FILE: &str = "~/.claude-oauth-credentials.json";
-/// The members that may hold a key, in this order.
+/// The members that may contain a key, in this order.
 const MEMBERS: [&str; 4] = ["primaryApiKey", "apiKey", "anthropicApiKey", "customApiKey"];
 
-/// What was left behind.
+/// The credentials that were found.
 #[derive(Debug, Default)]
 pub(crate) struct LegacyCredentials {
     pub(crate) credential: Option<Credential>,
-    /// Says what was found and is not used.
+    /// Describes what was found and is not used.
     pub(crate) unused: Option<String>,
 }
 
-/// The variable alone: what it holds is sent as it is.
+/// The value of the variable, which is sent without checks.
 pub(crate) fn variable(env: &Env) -> Option<Credential> {
     let key = env.non_empty(VARIABLE)?;
     Some(Credential::OlderKey { key: CredentialSecret::new(key), source: VARIABLE })
 }
 
-/// The first credential that can be used.
+/// The first usable credential.
 pub(crate) fn find(env: &Env, now_ms: u64) -> LegacyCredentials {
     if let Some(credential) = variable(env) {
         return LegacyCredentials { credential: Some(credential), unused: None };
@@ -65,7 +65,7 @@ pub(crate) fn find(env: &Env, now_ms: u64) -> LegacyCredentials {
     LegacyCredentials { credential: None, unused: (!unused.is_empty()).then_some(text) }
 }
 
-/// Every value in these places, with a name to show: none of them may be printed, whatever it is for.
+/// Every value in these places, with a name to show. None of them may be printed, whatever its purpose.
 pub(crate) fn secrets(env: &Env) -> Vec<(String, CredentialSecret)> {
     let mut found: Vec<(String, CredentialSecret)> = Vec::new();
     for source in KEY_FILES {
@@ -86,7 +86,7 @@ fn credential(value: &str, source: &'static str) -> Credential {
     Credential::OlderKey { key: CredentialSecret::new(value), source }
 }
 
-/// The members of the file that hold something, or the whole file when it is no JSON but one word.
+/// The non-empty members of the file, or the whole file when it is a single word instead of JSON.
 fn keys(env: &Env, source: &str) -> Vec<(&'static str, String)> {
     let Some(text) = leftover_path(env, source).and_then(|path| text_of(&path)) else { return Vec::new() };
     let Ok(all) = serde_json::from_str::<Map<String, Value>>(&text) else {
@@ -101,7 +101,7 @@ fn keys(env: &Env, source: &str) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The login of an older program: as in today's file, or without the member around it.
+/// The login that an older program stored: as in today's file, or without the outer member.
 fn login(env: &Env) -> Option<StoredLogin> {
     let text = text_of(&leftover_path(env, LOGIN_FILE)?)?;
     let mut all: Map<String, Value> = serde_json::from_str(&text).ok()?;

@@ -1,6 +1,7 @@
 //! What the user, the project and the administrator declared: settings layers, trust, instruction files, credentials.
-//! Starts a process only to run the user's own key helper. A broken file never ends a session, it becomes a diagnostic;
-//! writers never damage a file; and nothing that a repository says widens access before its folder is trusted.
+//! Starts a process only for the key helper of the user and the policy helper of the administrator. A broken file never
+//! ends a session but becomes a diagnostic; writers never damage a file; nothing in a repository widens access before
+//! its folder is trusted.
 
 pub mod activation;
 pub mod agents;

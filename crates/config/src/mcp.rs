@@ -1,6 +1,6 @@
-//! Which MCP servers a session may use: every declaration of every scope, one winner per name, with what keeps it from being
-//! started. Reads files and starts nothing. Values of variables appear only in `Server::config`, never in a diagnostic;
-//! what a repository declares is never approved by that repository.
+//! The MCP servers of a session: every declaration of every scope, one winner per name, and why a server may not start.
+//! Reads files and starts nothing. Values of variables appear only in `DeclaredMcpServer::config`, never in a
+//! diagnostic. A repository can never approve its own servers.
 
 mod change;
 mod expand;
@@ -23,20 +23,20 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::mcp::{McpConfigError as Refused, McpScope, McpTransport, ServerConfig};
 
-/// Whether somebody can be asked about the servers of a repository.
+/// Whether a person can be asked about the servers of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McpAudience {
-    /// Nobody is asked: a repository's servers run unless the user refused them, or the folder.
+    /// Nobody can be asked: servers of a repository run unless the user refused them or the folder.
     Headless,
-    /// What was not approved waits.
+    /// Servers that were not approved wait.
     Person,
 }
 
-/// What decides which servers there are.
+/// What decides which servers are declared.
 #[derive(Clone, Copy, Debug)]
 pub struct McpQuery<'a> {
     pub cwd: &'a Path,
-    /// As the process was started; policies see no variable that a settings file set.
+    /// The environment of the process: policies use no variable that a settings file set.
     pub env: &'a Env,
     pub loaded: &'a ProjectConfig,
     pub selection: &'a SettingsSelection,
@@ -47,17 +47,17 @@ pub struct McpQuery<'a> {
     pub audience: McpAudience,
 }
 
-/// Why a server does, or does not, run.
+/// Whether a server may run, and why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpApproval {
     Approved,
-    /// A repository's server that nobody approved yet.
+    /// A server of a repository that was not approved yet.
     Pending,
-    /// The user said no to a repository's server.
+    /// The user refused this server of a repository.
     Rejected,
-    /// Switched off for this folder.
+    /// The user switched the server off for this folder.
     Disabled,
-    /// A policy refuses it; the text says which.
+    /// A policy refuses it; the text names the policy.
     Forbidden(String),
 }
 
@@ -68,18 +68,18 @@ pub struct DeclaredMcpServer {
     pub scope: McpScope,
     /// With variables expanded: for connecting, never for showing.
     pub config: ServerConfig,
-    /// As it was written: for showing.
+    /// As written in the file: for showing.
     pub written: ServerConfig,
     pub approval: McpApproval,
-    /// The file it stands in; `None` for JSON on the command line.
+    /// The file with the declaration; `None` for JSON on the command line.
     pub file: Option<PathBuf>,
-    /// Where its `headersHelper` runs.
+    /// The directory in which its `headersHelper` runs.
     pub root: PathBuf,
-    /// What a person should look at: unset variables, stray blanks.
+    /// Problems for the user to check: unset variables, leading or trailing blanks.
     pub warnings: Vec<String>,
 }
 
-/// Everything declared, winners first within each name.
+/// Everything declared. Servers that may run come before those that wait.
 #[derive(Clone, Debug, Default)]
 pub struct DeclaredMcpServers {
     pub servers: Vec<DeclaredMcpServer>,
@@ -88,7 +88,7 @@ pub struct DeclaredMcpServers {
     pub diagnostics: Vec<Diagnostic>,
     /// Lines for standard error.
     pub notices: Vec<String>,
-    /// The administrator's file is the only source.
+    /// The file of the administrator is the only source.
     pub exclusive: bool,
 }
 
@@ -103,7 +103,7 @@ impl DeclaredMcpServers {
     }
 }
 
-/// What was asked for on the command line cannot be done: the user must act.
+/// A problem with an option of the command line: the user must act.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
     #[error(
@@ -134,7 +134,7 @@ pub fn effective(request: &McpQuery<'_>) -> Result<DeclaredMcpServers, McpError>
             continue;
         }
         let Some(server) = resolve_declaration(declaration, request, (&policy, &choices), &mut out) else { continue };
-        // A repository's server that waits must not make the user's own one of the same name vanish.
+        // A waiting server of a repository must not hide the user's server of the same name.
         if !matches!(server.approval, McpApproval::Pending | McpApproval::Rejected) {
             taken.push(server.name.clone());
         }
@@ -144,7 +144,7 @@ pub fn effective(request: &McpQuery<'_>) -> Result<DeclaredMcpServers, McpError>
     Ok(out)
 }
 
-/// What runs comes before what waits.
+/// Sorts servers that run before servers that wait.
 fn rank(server: &DeclaredMcpServer) -> bool {
     matches!(server.approval, McpApproval::Pending | McpApproval::Rejected)
 }
@@ -203,7 +203,7 @@ fn take_helper(config: &mut ServerConfig) -> bool {
     }
 }
 
-/// What the user decided about servers by name.
+/// The decisions of the user about servers, by name.
 struct McpChoices {
     all: bool,
     enabled: Vec<String>,
@@ -253,7 +253,7 @@ fn names(state: &GlobalState, request: &McpQuery<'_>, list: &str) -> Vec<String>
     lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The entries of the state file that speak for a directory, the nearest first.
+/// The folders whose entries in the state file apply to a directory, nearest first.
 fn folders(loaded: &ProjectConfig, cwd: &Path) -> Vec<PathBuf> {
     let mut folders = vec![cwd.to_path_buf()];
     if loaded.trust_key != cwd {

@@ -140,7 +140,7 @@ fn a_repository_cannot_approve_its_own_servers() {
     assert_eq!(shown(&sandbox.servers(McpAudience::Person))[0], "a project x Pending");
     sandbox.change(|change| change.decide(&McpDecision::ApproveAll).unwrap());
     assert_eq!(shown(&sandbox.servers(McpAudience::Person))[1], "b project y Approved");
-    // What was approved was this command, not whatever stands under the name later.
+    // The approval was for this command, not for whatever is declared under the name later.
     sandbox.write("repo/sub/.mcp.json", json!({"mcpServers": {"a": stdio("evil")}}).to_string());
     assert_eq!(shown(&sandbox.servers(McpAudience::Person)), ["a project evil Pending"]);
 }

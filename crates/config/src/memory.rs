@@ -1,6 +1,6 @@
-//! Instruction files: `CLAUDE.md` and its kin, rules and `AGENTS.md`, found from broad to specific, imports expanded, sizes
-//! bounded. A file that a repository brings cannot pull in text from outside its folder unless the user approved that, and
-//! nothing is taken from vendored or ignored folders; what was left out is named.
+//! Instruction files: `CLAUDE.md`, rules and `AGENTS.md`, found from broad to specific, with imports expanded and sizes
+//! bounded. A file of a repository cannot import text from outside its folder unless the user approved that. Vendored
+//! and ignored folders are not read. Files that were left out are reported.
 
 mod agents_md;
 mod auto;
@@ -25,18 +25,18 @@ use wire::settings::SettingsSource;
 pub struct MemoryFile {
     pub path: PathBuf,
     pub scope: MemoryScope,
-    /// As the model reads it: without front matter and block comments.
+    /// As sent to the model: without front matter and block comments.
     pub text: String,
-    /// The file that imported this one.
+    /// The file that imported this one; `None` when it was not imported.
     pub imported_by: Option<PathBuf>,
     pub reason: LoadReason,
-    /// The patterns of a rule with path scopes.
+    /// The patterns of a rule that applies to certain paths.
     pub globs: Vec<String>,
-    /// The file whose reading brought this one in.
+    /// The file that was read and caused this one to load.
     pub trigger: Option<PathBuf>,
-    /// Where parts of `text` begin, and the line of the file each stands on.
+    /// Pairs of an offset in `text` and the line of the file at that offset.
     pub lines: Vec<(usize, usize)>,
-    /// An `AGENTS.md`: no hook hears of it.
+    /// An `AGENTS.md`: hooks do not run for it.
     pub is_agents_md: bool,
 }
 
@@ -62,11 +62,11 @@ impl MemoryScope {
     }
 }
 
-/// Why a file came into the conversation.
+/// Why a file was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadReason {
     SessionStart,
-    /// A file below was read.
+    /// A file in its directory or below was read.
     NestedTraversal,
     /// A file that the rule's patterns match was read.
     PathGlobMatch,
@@ -85,7 +85,7 @@ impl LoadReason {
     }
 }
 
-/// What is asked for.
+/// The input of `load`.
 #[derive(Clone, Copy)]
 pub struct MemoryQuery<'a> {
     pub cwd: &'a Path,
@@ -94,11 +94,11 @@ pub struct MemoryQuery<'a> {
     pub loaded: &'a ProjectConfig,
     /// `--add-dir` directories.
     pub added: &'a [PathBuf],
-    /// Where notes are kept unless a setting says otherwise; `None` = nowhere.
+    /// The directory of the notes unless a setting names another; `None`: there are no notes.
     pub notes: Option<&'a Path>,
 }
 
-/// The files that are told to the model at start, in order, those that are not, and what may still come.
+/// The files sent to the model at the start, in order, those that were left out, and those that may load later.
 #[derive(Debug, Default)]
 pub struct InstructionMemory {
     pub files: Vec<MemoryFile>,
@@ -114,7 +114,7 @@ pub struct SkippedMemory {
     pub reason: &'static str,
 }
 
-/// Everything that holds for a directory from the start.
+/// Loads everything that applies to a directory from the start.
 pub fn load(query: &MemoryQuery<'_>) -> InstructionMemory {
     let MemoryQuery { cwd, env, selection, loaded, .. } = *query;
     if selection.bare || selection.safe_mode || env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
@@ -155,7 +155,7 @@ pub fn load(query: &MemoryQuery<'_>) -> InstructionMemory {
     collector.finish(lazy)
 }
 
-/// Which files of a directory are read.
+/// Which kinds of files in a directory are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemorySources {
     pub(crate) project: bool,
@@ -163,7 +163,7 @@ pub(crate) struct MemorySources {
     pub(crate) agents: bool,
 }
 
-/// The files of one directory, in order.
+/// Collects the files of one directory, in order.
 pub(crate) fn directory(collector: &mut MemoryCollector, dir: &Path, wanted: MemorySources) {
     if wanted.project {
         collector.add(MemoryCandidate::at(dir.join("CLAUDE.md"), MemoryScope::Project));

@@ -106,7 +106,7 @@ fn projects_do_not_import_from_outside_unasked() {
     home.write("home/for-user.md", "fine");
     let memory = home.load(|_| {});
     assert_eq!(home.names(&memory), ["home/.claude/CLAUDE.md", "home/for-user.md", "work/repo/CLAUDE.md"]);
-    // [EXT-198] [EXT-199] Both the import and the link that leads outside are named.
+    // [EXT-198] [EXT-199] Both the import and the link that leads outside are reported.
     assert_eq!(memory.skipped.len(), 2, "{:?}", memory.skipped);
     let key = home.root.join("work/repo");
     let state = serde_json::json!({"projects": {key.to_str().unwrap(): {"hasClaudeMdExternalIncludesApproved": true}}});

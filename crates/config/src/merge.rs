@@ -1,4 +1,4 @@
-//! Folds layers into one set of settings, highest precedence first, and leaves out what a repository may not decide
+//! Merges layers into one set of settings, highest precedence first, and leaves out what a repository may not decide
 //! before it is trusted. Deny and ask rules always apply.
 
 use crate::activation::mark;
@@ -26,7 +26,7 @@ pub(crate) struct MergeInputs<'a> {
     pub(crate) layers: Vec<SettingsLayer>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) trust: FolderTrust,
-    /// Nothing that a folder brings along may run before it is trusted.
+    /// Code of an untrusted folder must not run.
     pub(crate) refuse: bool,
     pub(crate) stamps: PathStamps,
     pub(crate) state: GlobalState,
@@ -72,7 +72,7 @@ pub(crate) fn merge(inputs: MergeInputs<'_>) -> ProjectConfig {
     }
 }
 
-/// On whose behalf a layer speaks. What counts of a local file was accepted entry by entry and is the user's.
+/// The author of a layer's variables. The applied part of a local file was accepted entry by entry and is the user's.
 fn setter(layer: &SettingsLayer, trust: &FolderTrust) -> VariableSetter {
     match layer.source {
         SettingsSource::Project if trust.trusted => VariableSetter::TrustedFolder,
@@ -89,7 +89,7 @@ fn setter(layer: &SettingsLayer, trust: &FolderTrust) -> VariableSetter {
 /// Lists of a shared file whose entries count or wait one by one.
 const LONE_KEYS: [&str; 2] = ["permissions.allow", "permissions.additionalDirectories"];
 
-/// Sorts what one layer says into what counts and what waits.
+/// Separates the values of one layer into those that apply and those that wait.
 struct TrustFilter<'a> {
     setter: VariableSetter,
     refuse: bool,
@@ -98,7 +98,7 @@ struct TrustFilter<'a> {
 }
 
 impl TrustFilter<'_> {
-    /// `local` is what of a local file is the user's.
+    /// `local` is the part of a local file that belongs to the user.
     fn filter_layer(&mut self, layer: &mut SettingsLayer, local: Option<&Map<String, Value>>) {
         let valid = std::mem::take(&mut layer.valid);
         let given = local.unwrap_or(&valid);
@@ -140,7 +140,7 @@ impl TrustFilter<'_> {
         out
     }
 
-    /// Of a folder that is trusted everything that was accepted counts; of another one what gimlet wrote for the user.
+    /// In a trusted folder all entries apply that are not held back; in others only those that gimlet wrote.
     fn filter_lone_entries(
         &self,
         entries: &[Value],
@@ -220,7 +220,7 @@ fn amount(value: &Value) -> String {
     }
 }
 
-/// All layers as one object, and which layer decided each key (the highest one that says anything).
+/// Merges all layers into one object; also returns which layer decided each key (the highest that sets it).
 fn fold(layers: &[SettingsLayer]) -> (Map<String, Value>, BTreeMap<String, SettingsSource>) {
     let mut merged = Map::new();
     let mut provenance = BTreeMap::new();
@@ -243,7 +243,7 @@ fn is_block(name: &str) -> bool {
     Settings::KEYS.iter().any(|key| key.name == name && matches!(key.shape, KeyShape::Object(_) | KeyShape::Map(_)))
 }
 
-/// Lists that the administrator settles alone, once there is a policy that names them.
+/// Replaces lists that only the administrator decides, once a policy sets them.
 fn policy_alone(layers: &[SettingsLayer], merged: &mut Map<String, Value>) {
     let mut policy = Map::new();
     for layer in layers.iter().filter(|layer| layer.source == SettingsSource::Managed) {
@@ -276,7 +276,7 @@ fn rules(layers: &[SettingsLayer], managed_only: bool) -> Vec<RuleText> {
         };
         add(RuleBehaviour::Deny, "deny");
         add(RuleBehaviour::Ask, "ask");
-        // Rules that refuse are never dropped: a policy about allow rules must not open anything.
+        // Rules that refuse are never dropped: a policy about allow rules must not widen anything.
         if !managed_only || layer.source == SettingsSource::Managed {
             add(RuleBehaviour::Allow, "allow");
         }
@@ -295,7 +295,7 @@ fn directories(settings: &Settings, cwd: &Path, home: Option<&Path>) -> Vec<Path
     settings.permissions.additional_directories.iter().map(|dir| absolute(dir, cwd, home)).collect()
 }
 
-/// The mode of the highest layer that names one. A value that does not count still hides those below it.
+/// The mode of the highest layer that sets one. A value that does not apply still hides those of lower layers.
 fn starting_mode(
     layers: &[SettingsLayer],
     trust: &FolderTrust,
@@ -303,7 +303,7 @@ fn starting_mode(
 ) -> Option<PermissionMode> {
     const KEY: &str = "permissions.defaultMode";
     for layer in layers {
-        // An entry of a local file that waits hides nothing.
+        // A waiting entry of a local file hides nothing.
         let said = if layer.source == SettingsSource::Local { &layer.effective } else { &layer.valid };
         let text = said.get("permissions").and_then(|block| block.get("defaultMode")).and_then(Value::as_str);
         let Some(mode) = text.and_then(parse_mode) else { continue };
@@ -312,7 +312,7 @@ fn starting_mode(
         let accepted = match mode {
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => true,
             PermissionMode::AcceptEdits => setter != VariableSetter::UntrustedFolder,
-            // A file in a repository never selects these by itself.
+            // A file of a repository cannot select these.
             PermissionMode::BypassPermissions => setter == VariableSetter::User,
             PermissionMode::Auto => !of_folder,
         };
@@ -325,7 +325,7 @@ fn starting_mode(
     None
 }
 
-/// One line about everything that waits for trust.
+/// One line about everything that waits for trust; `None` when there is nothing.
 fn notice(layers: &[SettingsLayer], trust: &FolderTrust, refuse: bool) -> Option<String> {
     if trust.trusted {
         return None;
@@ -359,10 +359,10 @@ fn notice(layers: &[SettingsLayer], trust: &FolderTrust, refuse: bool) -> Option
     ))
 }
 
-/// Most entries that the line about waiting entries names.
+/// The largest number of entries in the line about waiting entries.
 const MAX_NAMED: usize = 10;
 
-/// One line about the entries that wait by themselves. Those the user refused are not mentioned again.
+/// One line about the individually waiting entries. Those that the user refused are not mentioned again.
 fn waiting_notice(waiting: &[WaitingEntry], cwd: &Path) -> Option<String> {
     let open: Vec<&WaitingEntry> = waiting.iter().filter(|waiting| !waiting.refused).collect();
     let first = open.first()?;
@@ -382,7 +382,7 @@ fn waiting_notice(waiting: &[WaitingEntry], cwd: &Path) -> Option<String> {
     ))
 }
 
-/// `delegate` stands in published schemas without a meaning of its own.
+/// `delegate` occurs in published schemas without a meaning; it is read as the default mode.
 fn parse_mode(text: &str) -> Option<PermissionMode> {
     if text == "delegate" { Some(PermissionMode::Default) } else { PermissionMode::parse(text) }
 }

@@ -1,5 +1,5 @@
-//! What reading a file brings into play: instruction files and skills of the directories it lies in, and rules whose
-//! patterns it matches. Each comes once, until it is asked to forget. Vendored and ignored folders bring nothing.
+//! Loads what reading a file makes relevant: instruction files and skills of its directories, and rules whose patterns
+//! it matches. Each is loaded once, until `forget`. Vendored and ignored folders are not read.
 
 use crate::memory::collect::{MemoryCandidate, MemoryCollector, WaitingRule};
 use crate::memory::{LoadReason, MemoryFile, MemorySources, directory};
@@ -8,7 +8,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Folders of code that others wrote.
+/// Folders that contain code of others.
 const VENDORED: [&str; 9] = [
     "node_modules",
     "bower_components",
@@ -21,20 +21,20 @@ const VENDORED: [&str; 9] = [
     ".git",
 ];
 
-/// What a session may still learn from its files.
+/// Instructions that a session may load later.
 #[derive(Clone, Debug, Default)]
 pub struct LazyMemory {
     cwd: PathBuf,
     wanted: MemorySources,
     collector: MemoryCollector,
-    /// Directories below the start directory that were looked at.
+    /// Directories below the start directory that were already searched.
     visited: BTreeSet<PathBuf>,
-    /// The files that were told at start.
+    /// The files that were loaded at the start.
     at_start: BTreeSet<PathBuf>,
     waiting_at_start: Vec<WaitingRule>,
 }
 
-/// What came into play.
+/// What reading a file made relevant.
 #[derive(Debug, Default)]
 pub struct NestedFindings {
     pub files: Vec<MemoryFile>,
@@ -58,7 +58,7 @@ impl LazyMemory {
         self.collector.waiting.iter().map(|rule| (rule.path.as_path(), rule.patterns.texts()))
     }
 
-    /// A file was read or changed: what that brings.
+    /// Called when a file was read or changed: returns what that makes relevant.
     pub fn file_touched(&mut self, file: &Path) -> NestedFindings {
         let real = sys::real_path::path(file);
         let mut brought = NestedFindings::default();
@@ -75,14 +75,14 @@ impl LazyMemory {
         brought
     }
 
-    /// After a compaction nothing of it stands in the conversation any more.
+    /// Starts over: after a compaction the conversation no longer contains these files.
     pub fn forget(&mut self) {
         self.visited.clear();
         self.collector.forget(self.at_start.clone());
         self.collector.waiting.clone_from(&self.waiting_at_start);
     }
 
-    /// The directories between the start directory and the file that were not looked at yet, outermost first.
+    /// The directories between the start directory and the file that were not searched yet, outermost first.
     fn new_directories(&mut self, real: &Path) -> Vec<PathBuf> {
         let start = &self.cwd;
         let Some(parent) = real.parent() else { return Vec::new() };
@@ -113,12 +113,12 @@ impl LazyMemory {
     }
 }
 
-/// Whether a directory has anything to say.
+/// True when a directory may contain instructions.
 fn has_instructions(dir: &Path) -> bool {
     ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude"].iter().any(|name| dir.join(name).exists())
 }
 
-/// Whether others wrote what is there, or version control leaves it out.
+/// True for vendored folders and folders that git ignores.
 fn is_foreign(dir: &Path, start: &Path) -> bool {
     let Ok(below) = dir.strip_prefix(start) else { return true };
     let vendored = |part: std::path::Component<'_>| VENDORED.iter().any(|name| part.as_os_str() == *name);
@@ -129,7 +129,7 @@ fn is_ignored(dir: &Path, start: &Path) -> bool {
     let root = sys::git::root(start).unwrap_or_else(|| start.to_path_buf());
     let mut folders: Vec<&Path> = dir.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     folders.reverse();
-    // A file may take back what one above it ignores; an ignored folder is not looked into.
+    // A nested ignore file may override one above it; files inside an ignored folder are not read.
     let lists: Vec<Gitignore> = folders.iter().map(|folder| list_of(folder, *folder == root)).collect();
     folders.iter().enumerate().skip(1).any(|(at, folder)| {
         let verdict = lists[..at].iter().rev().map(|list| list.matched(folder, true)).find(|found| !found.is_none());
@@ -142,7 +142,7 @@ fn list_of(folder: &Path, is_root: bool) -> Gitignore {
     for name in [".gitignore", ".git/info/exclude"].iter().take(if is_root { 2 } else { 1 }) {
         let path = folder.join(name);
         if path.is_file() {
-            // A line that cannot be read is left out; the others count.
+            // A line that cannot be parsed is left out; the others apply.
             builder.add(path);
         }
     }

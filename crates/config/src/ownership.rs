@@ -1,6 +1,6 @@
-//! Which entries of a folder's settings files are the user's own. A folder says nothing about itself: an entry counts when
-//! gimlet wrote it, when the user said yes to it, or when the folder was trusted before gimlet first saw the file. All of
-//! that is recorded in the state file, outside the folder, by the content of each entry.
+//! Decides which entries of a folder's settings files belong to the user. The folder itself is no evidence: an entry
+//! belongs to the user when gimlet wrote it, when the user accepted it, or when the folder was trusted before gimlet
+//! first read the file. All of that is recorded in the state file, outside the folder, by the content of each entry.
 
 use crate::activation::ActivationItem;
 use crate::entries;
@@ -13,33 +13,33 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::settings::SettingsSource;
 
-/// In the state file's entry of the directory that holds `.claude`. Its presence means that gimlet has seen the folder.
+/// In the state file's entry of the directory that contains `.claude`. If present, gimlet has read the folder before.
 const RECORD: &str = "gimletEntries";
-/// Written by gimlet for the user.
+/// Entries that gimlet wrote for the user.
 const OWN: &str = "own";
-/// Accepted by the user, or there when a trusted folder was first seen.
+/// Entries that the user accepted, or that a trusted folder had when gimlet first read it.
 const APPROVED: &str = "approved";
-/// The user was asked and said no: not asked again.
+/// Entries that the user refused: the question is not repeated.
 const REFUSED: &str = "refused";
 
-/// An entry that does not count yet.
+/// An entry that does not apply yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingEntry {
     pub item: ActivationItem,
-    /// What was accepted in its place.
+    /// The text of the accepted entry that it replaces.
     pub before: Option<String>,
-    /// The user said no to it already.
+    /// The user has already refused it.
     pub refused: bool,
 }
 
-/// A settings folder that gimlet meets for the first time, and what counts as accepted in it.
+/// A settings folder that gimlet reads for the first time, and the entries that count as accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FirstSight {
     dir: PathBuf,
     accepted: Vec<ActivationItem>,
 }
 
-/// What is recorded about the entries of one directory.
+/// The recorded decisions about the entries of one directory.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnershipRecord<'a>(Option<&'a Map<String, Value>>);
 
@@ -56,7 +56,7 @@ impl<'a> OwnershipRecord<'a> {
         self.list(OWN).is_some_and(|list| !list.is_empty())
     }
 
-    /// gimlet wrote it.
+    /// True when gimlet wrote the entry.
     pub(crate) fn is_own(self, mark: &str) -> bool {
         self.list(OWN).is_some_and(|list| list.contains_key(mark))
     }
@@ -73,7 +73,7 @@ impl<'a> OwnershipRecord<'a> {
         WaitingEntry { before: self.before(&item.id), refused: self.is_refused(&item.mark), item }
     }
 
-    /// What was accepted under the same name.
+    /// The text of the accepted entry with the same id.
     fn before(self, id: &str) -> Option<String> {
         let mut entries = [APPROVED, OWN].into_iter().filter_map(|name| self.list(name)).flat_map(Map::values);
         let found = entries.find(|entry| entry.get("id").and_then(Value::as_str) == Some(id))?;
@@ -81,13 +81,13 @@ impl<'a> OwnershipRecord<'a> {
     }
 }
 
-/// The real directory that a settings file belongs to. A linked file or `.claude` belongs to the folder it is found in.
+/// The real directory to which a settings file belongs: for a linked file or `.claude`, the one that contains the link.
 pub(crate) fn settings_dir(file: &Path) -> PathBuf {
     let dir = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     sys::real_path::path(dir)
 }
 
-/// What of a local settings file counts.
+/// The parts of a local settings file that apply and that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocalFile {
     pub(crate) path: PathBuf,
@@ -96,17 +96,17 @@ pub(crate) struct LocalFile {
     pub(crate) first_sight: Option<FirstSight>,
 }
 
-/// How a local settings file is judged.
+/// What decides about a local settings file.
 pub(crate) struct LocalJudge<'a> {
     pub(crate) state: &'a GlobalState,
     /// `--trust-workspace`
     pub(crate) granted: bool,
-    /// Whether the user trusts exactly this directory.
+    /// Returns whether the user trusts exactly this directory.
     pub(crate) trusts: &'a dyn Fn(&Path) -> bool,
 }
 
 impl LocalJudge<'_> {
-    /// `layer` is `None` when there is no such file.
+    /// `layer` is `None` when the file does not exist.
     pub(crate) fn local(&self, path: &Path, layer: Option<&SettingsLayer>) -> LocalFile {
         let dir = settings_dir(path);
         let known = OwnershipRecord::of(self.state, &dir);
@@ -136,7 +136,7 @@ impl LocalJudge<'_> {
     }
 }
 
-/// What counts in a directory that the user trusts and gimlet has not seen: whatever its local file says now.
+/// For a directory that the user trusts and gimlet has not read yet: accepts everything its local file contains now.
 pub(crate) fn adoption(env: &Env, state: &GlobalState, dir: &Path) -> Option<FirstSight> {
     if OwnershipRecord::of(state, dir).0.is_some() || !is_trusted(dir, env, state) {
         return None;
@@ -147,7 +147,7 @@ pub(crate) fn adoption(env: &Env, state: &GlobalState, dir: &Path) -> Option<Fir
     Some(FirstSight { dir: dir.to_path_buf(), accepted })
 }
 
-/// Adds to the state what was seen for the first time. Records that were made meanwhile stay.
+/// Records what was read for the first time. Records made meanwhile are kept.
 pub(crate) fn record_first_sights(state: &mut Map<String, Value>, sights: &[FirstSight]) {
     for sight in sights {
         let entry = project_entry(state, &sight.dir);
@@ -157,7 +157,7 @@ pub(crate) fn record_first_sights(state: &mut Map<String, Value>, sights: &[Firs
     }
 }
 
-/// Adds to the state that the user accepted these entries of local files. `dirs` were seen, with or without a file.
+/// Records that the user accepted these entries of local files, and that `dirs` were read, with or without a file.
 pub(crate) fn accept(state: &mut Map<String, Value>, dirs: &[PathBuf], items: &[&ActivationItem]) {
     for dir in dirs {
         object(project_entry(state, dir), RECORD);
@@ -169,7 +169,7 @@ pub(crate) fn accept(state: &mut Map<String, Value>, dirs: &[PathBuf], items: &[
     }
 }
 
-/// Adds to the state that the user was asked about these entries and does not want them.
+/// Records that the user refused these entries.
 pub(crate) fn refuse(state: &mut Map<String, Value>, items: &[ActivationItem]) {
     for item in items {
         let record = object(project_entry(state, &settings_dir(&item.file)), RECORD);
@@ -177,7 +177,7 @@ pub(crate) fn refuse(state: &mut Map<String, Value>, items: &[ActivationItem]) {
     }
 }
 
-/// Takes back what the user accepted; what gimlet wrote stays.
+/// Removes what the user accepted; entries that gimlet wrote are kept.
 pub(crate) fn forget_accepted(state: &mut Map<String, Value>, dirs: &[PathBuf]) {
     for dir in dirs {
         let known = state.get_mut("projects").and_then(|all| all.get_mut(dir.to_str()?)?.get_mut(RECORD));
@@ -195,8 +195,8 @@ fn item_record(item: &ActivationItem) -> Value {
     json!({"id": item.id, "text": item.text})
 }
 
-/// Records a change of a folder's settings file that gimlet makes for the user: what it writes is the user's own, what it
-/// takes away or replaces is no longer.
+/// Records a change that gimlet makes to a folder's settings file for the user: what it writes belongs to the user;
+/// what it removes or replaces no longer does.
 pub(crate) fn record_change(
     env: &Env,
     (source, path): (SettingsSource, &Path),

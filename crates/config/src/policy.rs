@@ -1,5 +1,5 @@
-//! `policyHelper`: a program of the administrator that prints the policy. What it prints becomes the only managed source.
-//! A helper that fails, hangs or prints something else stops the start: a policy must not vanish by an accident.
+//! `policyHelper`: a program of the administrator that prints the policy. Its output becomes the only managed source.
+//! If it fails, hangs or prints something else, gimlet does not start: a policy must not be lost by accident.
 
 use crate::layer::{ParsedSettings, SettingsLayer, parse_object};
 use serde_json::Value;
@@ -12,7 +12,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 10_000;
 const MIN_TIMEOUT_MS: u64 = 1_000;
 const MAX_OUTPUT_BYTES: u64 = 1024 * 1024;
 
-/// What the administrator's files say about a helper.
+/// The policy helper that the administrator's files declare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyHelper {
     pub(crate) path: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct PolicyHelper {
 }
 
 impl PolicyHelper {
-    /// The helper of the highest layer that names one; an error when it cannot be run as written.
+    /// The helper of the highest layer that names one; an error when its path is not valid.
     pub(crate) fn of(layers: &[SettingsLayer]) -> Result<Option<Self>, String> {
         let Some(entry) = layers.iter().find_map(|layer| layer.valid.get("policyHelper")) else { return Ok(None) };
         let path = entry.get("path").and_then(Value::as_str).unwrap_or_default();
@@ -33,7 +33,7 @@ impl PolicyHelper {
         Ok(Some(Self { path, time: Duration::from_millis(time) }))
     }
 
-    /// The policy it prints; `None` when it prints none.
+    /// Runs the helper and parses its output; `None` when it prints no policy.
     pub(crate) fn run(&self, env: &Env) -> Result<Option<ParsedSettings>, String> {
         let version = ("CLAUDE_CODE_VERSION", wire::version::COMPAT);
         let vars = env.with([version]).iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -1,4 +1,4 @@
-//! Opens what is declared for one directory: reads the layers, settles trust, merges.
+//! Loads what is declared for one directory: reads the layers, determines trust, merges.
 
 use crate::activation::ActivationKind;
 use crate::layer::{Diagnostic, LayerOrigin, ReadFailure, SettingsLayer, parse_object, read_text};
@@ -16,29 +16,29 @@ use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText, Settings, SettingsSource};
 
-/// What the command line says about settings.
+/// The settings options of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsSelection {
     /// `--settings`: JSON text or a path.
     pub settings: Option<String>,
-    /// `--setting-sources`: which of `User`, `Project`, `Local` are read; `None` = all.
+    /// `--setting-sources`: which of `User`, `Project`, `Local` are read; `None`: all.
     pub sources: Option<Vec<SettingsSource>>,
     pub bare: bool,
     pub safe_mode: bool,
-    /// Where the administrator's files are; `None` = the platform's place.
+    /// The directory of the administrator's files; `None`: the default of the platform.
     pub managed_dir: Option<PathBuf>,
     pub trust: TrustChoice,
     /// `--allow-external-imports`
     pub external_imports: bool,
 }
 
-/// What the command line says about trust.
+/// The trust options of the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrustChoice {
-    /// What was recorded counts; in an untrusted folder hooks and servers still run, as scripts expect.
+    /// Uses the recorded trust; hooks and servers of an untrusted folder still run, as scripts expect.
     #[default]
     Stored,
-    /// What was recorded counts; nothing an untrusted folder brings along runs.
+    /// Uses the recorded trust; code of an untrusted folder does not run.
     StoredOrRefuse,
     /// `--trust-workspace`: the folder is trusted for this run.
     Granted,
@@ -61,31 +61,31 @@ pub enum ConfigError {
     PolicyHelper(String),
 }
 
-/// A configured command that prints a key, and who configured it.
+/// A configured command that prints a key, and the layer that configured it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHelper {
     pub command: String,
     pub source: SettingsSource,
 }
 
-/// Everything declared for a directory, merged, with what may not apply yet left out.
+/// Everything declared for a directory, merged, without what may not apply yet.
 #[derive(Clone, Debug)]
 pub struct ProjectConfig {
     pub settings: Arc<Settings>,
-    /// All permission rules of all layers, with where they came from.
+    /// All permission rules of all layers, with their sources.
     pub rules: Vec<RuleText>,
-    /// Absolute.
+    /// Absolute paths.
     pub additional_directories: Vec<PathBuf>,
     /// `permissions.defaultMode`, after the limits on what a repository may choose.
     pub default_mode: Option<PermissionMode>,
-    /// A layer says that bypass mode must not be used.
+    /// A layer forbids bypass mode.
     pub bypass_disabled: bool,
-    /// Only the administrator's allow rules count, those of the command line included.
+    /// Only allow rules of the administrator apply; those of the command line do not.
     pub managed_rules_only: bool,
     pub helper: Option<KeyHelper>,
     /// The process environment with the settings' `env` blocks applied.
     pub env: Env,
-    /// Highest precedence first. Shared: they are large, and everyone who watches keeps what was loaded.
+    /// Highest precedence first. Shared: layers are large, and several owners keep them.
     pub layers: Arc<Vec<SettingsLayer>>,
     /// Which layer decided a key.
     pub provenance: BTreeMap<String, SettingsSource>,
@@ -93,27 +93,27 @@ pub struct ProjectConfig {
     /// Lines for standard error.
     pub notices: Vec<String>,
     pub trusted: bool,
-    /// The folder trust is recorded under.
+    /// The folder under which trust is recorded.
     pub trust_key: PathBuf,
-    /// What is there now and was not approved, in a folder that was trusted before.
+    /// What a trusted folder contains now and was not approved.
     pub trust_changes: Vec<TrustDifference>,
-    /// The folder was trusted without a record of what was there; `trust::record_first_sight` writes it.
+    /// The folder was trusted without a record of its content; `trust::record_first_sight` writes the record.
     pub adopts_trust: bool,
-    /// Entries that wait by themselves: of local settings files, and rules and directories added to a trusted folder.
+    /// Entries held individually: those of local settings files, and rules and directories added to a trusted folder.
     pub waiting: Vec<WaitingEntry>,
     pub(crate) first_sights: Vec<FirstSight>,
-    /// Whether hooks, servers and other code of the folder may run.
+    /// True when hooks, servers and other code of the folder may run.
     pub project_code: bool,
-    /// Settings as one object.
+    /// The merged settings as one object.
     pub merged: Arc<Map<String, Value>>,
-    /// What was added while the session runs and waits for the user.
+    /// What was added during the session and waits for the user.
     pub pending: Vec<String>,
     pub(crate) stamps: PathStamps,
     pub(crate) state: Arc<GlobalState>,
 }
 
 impl ProjectConfig {
-    /// The file and line a rule stands in.
+    /// The file and line of a rule.
     pub fn place_of(&self, rule: &RuleText) -> Option<(&Path, Option<usize>)> {
         let name = match rule.behaviour {
             RuleBehaviour::Allow => "allow",
@@ -136,20 +136,20 @@ impl ProjectConfig {
 /// Who may have changed a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeAuthor {
-    /// Nothing of the session ran meanwhile.
+    /// The session ran nothing meanwhile.
     User,
-    /// A tool call or a background task may have done it.
+    /// A tool call or a background task may have changed it.
     Session,
 }
 
 impl ProjectConfig {
-    /// The older settings stay in force, and `self` is not noticed again.
+    /// Keeps the previous settings, and records the files of `self` as seen, so that the change is not reported again.
     #[must_use]
     pub fn ignore_changes(self, previous: &Self) -> Self {
         Self { stamps: self.stamps, ..previous.clone() }
     }
 
-    /// Whether no file changed since these settings were read. Costs a stat per file.
+    /// True when no file changed since these settings were read. Costs a stat per file.
     pub fn is_current(&self) -> bool {
         self.stamps.are_unchanged()
     }
@@ -169,7 +169,7 @@ impl ProjectConfig {
 pub struct ConfigLoader;
 
 impl ConfigLoader {
-    /// Reads settings only; instruction files and credentials are asked for separately.
+    /// Reads settings only; instruction files and credentials are loaded separately.
     pub fn open(cwd: &Path, env: &Env, selection: &SettingsSelection) -> Result<ProjectConfig, ConfigError> {
         let state = GlobalState::read(env);
         let mut reader = LayerReader {
@@ -194,8 +194,9 @@ impl ConfigLoader {
         Ok(merge::merge(merge::MergeInputs { cwd, env, layers, diagnostics, trust, refuse, stamps, state }))
     }
 
-    /// What changed since `previous`, or `None`. Costs a stat per file while nothing did. Whatever refuses applies at
-    /// once; what grants anything was perhaps written by the session itself and waits in `pending`.
+    /// Reads the settings again when a file changed since `previous`, else returns `None`. Costs a stat per file.
+    /// Values that refuse something apply at once; the session itself may have written grants, so they wait in
+    /// `pending`.
     pub fn refresh(
         previous: &ProjectConfig,
         cwd: &Path,
@@ -205,7 +206,7 @@ impl ConfigLoader {
         Self::refresh_by(previous, (cwd, env, selection), ChangeAuthor::Session)
     }
 
-    /// As `refresh`, when it is known who changed the files: what the user did to hooks counts at once.
+    /// Like `refresh`, when the author of the change is known: the user's changes of hooks apply at once.
     pub fn refresh_by(
         previous: &ProjectConfig,
         (cwd, env, selection): (&Path, &Env, &SettingsSelection),
@@ -221,8 +222,8 @@ impl ConfigLoader {
 }
 
 impl ConfigLoader {
-    /// The layer of the command line is another one, by the host's own wish: what it grants counts. Everything else is held
-    /// to what `previous` granted.
+    /// Reads the settings again after the host replaced the command-line layer: what that layer grants applies. Other
+    /// layers may not grant more than `previous` did.
     pub fn reopen(
         previous: &ProjectConfig,
         (cwd, env, selection): (&Path, &Env, &SettingsSelection),
@@ -230,7 +231,7 @@ impl ConfigLoader {
         let now = Self::open(cwd, env, selection)?;
         let of_host = |rule: &&RuleText| rule.source == SettingsSource::Flag && rule.behaviour == RuleBehaviour::Allow;
         let granted: Vec<RuleText> = now.rules.iter().filter(of_host).cloned().collect();
-        // Rules of the old layer are no longer anybody's.
+        // Rules of the old command-line layer no longer apply.
         let mut before = previous.clone();
         before.rules.retain(|rule| rule.source != SettingsSource::Flag);
         let mut now = hold_changed_hooks(
@@ -285,7 +286,7 @@ fn restrict_to_previous(mut now: ProjectConfig, previous: &ProjectConfig, author
         Arc::make_mut(&mut now.settings).sandbox.clone_from(sandbox);
     }
     now.env = previous.env.clone();
-    // New entries that would grant something and wait for the user anyway. Hooks are named together.
+    // New entries that would grant something and wait for the user. Hooks are reported together.
     let known = |waiting: &&WaitingEntry| previous.waiting.iter().any(|old| old.item.mark == waiting.item.mark);
     let grants = |waiting: &&WaitingEntry| !matches!(waiting.item.kind, ActivationKind::Hook | ActivationKind::Other);
     let new = now.waiting.iter().filter(|waiting| !known(waiting) && grants(waiting));
@@ -294,7 +295,7 @@ fn restrict_to_previous(mut now: ProjectConfig, previous: &ProjectConfig, author
     now
 }
 
-/// Hooks that the session may have written, or taken away, wait. A file whose hooks did not change keeps what waited before.
+/// Holds hooks that the session may have added or removed. A file with unchanged hooks keeps its earlier state.
 fn hold_changed_hooks(mut now: ProjectConfig, previous: &ProjectConfig, author: ChangeAuthor) -> ProjectConfig {
     const KEYS: [&str; 2] = ["hooks", "disableAllHooks"];
     let mut waits = false;
@@ -314,7 +315,7 @@ fn hold_changed_hooks(mut now: ProjectConfig, previous: &ProjectConfig, author: 
         }
     }
     if author == ChangeAuthor::Session {
-        // A file that vanished takes no hooks with it.
+        // Hooks of a deleted file are kept.
         let has_hooks =
             |layer: &&SettingsLayer| layer.source != SettingsSource::Managed && layer.effective.contains_key("hooks");
         for old in previous.layers.iter().filter(has_hooks) {
@@ -337,7 +338,7 @@ fn hold_changed_hooks(mut now: ProjectConfig, previous: &ProjectConfig, author: 
     now
 }
 
-/// The user or the administrator wants no code of untrusted folders.
+/// True when the user or the administrator forbids code of untrusted folders.
 fn refuses(layers: &[SettingsLayer]) -> bool {
     layers.iter().any(|layer| layer.valid.get("refuseUntrustedProjectCode") == Some(&Value::Bool(true)))
 }
@@ -351,7 +352,7 @@ pub fn managed_dir() -> PathBuf {
     }
 }
 
-/// A policy that an ordinary user can write is not a policy. With a `chosen` directory the owner does not matter.
+/// A file that an ordinary user can write is not a policy. With a `chosen` directory the owner is not checked.
 pub(crate) fn is_administrators_own(path: &Path, chosen: bool) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(meta) = std::fs::metadata(path) else { return false };
@@ -364,7 +365,7 @@ struct LayerReader<'a> {
     selection: &'a SettingsSelection,
     layers: Vec<SettingsLayer>,
     diagnostics: Vec<Diagnostic>,
-    /// Every place that was looked at, there or not.
+    /// Every path that was checked, existing or not.
     seen: Vec<PathBuf>,
 }
 
@@ -388,7 +389,7 @@ impl LayerReader<'_> {
         self.policy_helper().map_err(ConfigError::PolicyHelper)
     }
 
-    /// Called while only managed layers are there.
+    /// Must be called while there are only managed layers.
     fn policy_helper(&mut self) -> Result<(), String> {
         let Some(helper) = PolicyHelper::of(&self.layers)? else { return Ok(()) };
         if self.spoofable(&helper.path) {
@@ -429,7 +430,7 @@ impl LayerReader<'_> {
         Ok(())
     }
 
-    /// At the repository root, and, as older versions did, in the starting directory.
+    /// Reads the file at the repository root and, as older versions did, the one in the starting directory.
     fn local(&mut self) {
         if !self.selection.reads(SettingsSource::Local) {
             return;
@@ -441,7 +442,7 @@ impl LayerReader<'_> {
 
     fn project(&mut self) {
         let path = self.cwd.join(".claude/settings.json");
-        // In the home directory this is the user's own file, whatever its path is spelled like.
+        // In the home directory this path is the user's own file, however it is spelled.
         let is_same = |home: PathBuf| sys::real_path::path(&home.join("settings.json")) == sys::real_path::path(&path);
         let is_user_file = config_home(self.env).is_some_and(is_same);
         if self.selection.reads(SettingsSource::Project) && !is_user_file {

@@ -160,7 +160,7 @@ fn a_broken_file_is_reported_and_skipped() {
 
 #[test]
 fn local_settings_are_found_at_the_repository_root() {
-    // [CLI-70] [CLI-71] Trusted by the user: nothing in a folder is the user's by its name alone.
+    // [CLI-70] [CLI-71] Trusted by the user: a file of a folder does not belong to the user by its name alone.
     let sandbox = Sandbox::new();
     let flag = json!({"hasTrustDialogAccepted": true});
     let (repo, sub) = (sandbox.root.join("repo"), sandbox.root.join("repo/sub"));
@@ -292,7 +292,7 @@ fn a_link_into_the_configuration_home_is_not_written_through() {
     assert!(change(&sandbox.root.join("home")).unwrap().changed, "the home directory has a local file of its own");
 }
 
-// [F-A1] Every writer of ours records what it wrote, whatever the shape of the value.
+// [F-A1] Every writer of gimlet records what it wrote, whatever the type of the value.
 #[test]
 fn what_gimlet_writes_is_the_users() {
     use crate::edit::{SettingsEdit, SettingsTarget};
@@ -316,12 +316,12 @@ fn what_gimlet_writes_is_the_users() {
     assert_eq!(loaded.default_mode, Some(PermissionMode::BypassPermissions), "the user's own choice");
     assert_eq!(loaded.settings.sandbox.network.allowed_domains, ["a.example"]);
     assert!(loaded.settings.hooks.contains_key("Stop") && loaded.env.get("FOO") == Some("bar"));
-    // The same file in another folder says nothing there.
+    // The same file in another folder has no effect there.
     let text = fs::read(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
     sandbox.write("other/.claude/settings.local.json", &text);
     let other = ConfigLoader::open(&sandbox.root.join("other"), &env, &sandbox.selection()).unwrap();
     assert!(texts(&other, RuleBehaviour::Allow).is_empty() && other.settings.model.is_none());
-    // A replaced list is no longer what it was.
+    // Entries that a new list replaced no longer belong to the user.
     target.change(&["permissions", "allow"], &SettingsEdit::Set(json!(["Bash(b)"]))).unwrap();
     sandbox.write("repo/.claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(a)", "Bash(b)"]}}"#);
     let loaded = sandbox.open();
@@ -431,7 +431,7 @@ fn an_approval_covers_what_was_shown_and_nothing_else() {
     assert!(trusted.trusted && !trusted.adopts_trust);
     assert_eq!(texts(&trusted, RuleBehaviour::Allow), ["Bash(make)"]);
     assert_eq!(trusted.settings.enable_all_project_mcp_servers, None, "SC-D05");
-    // A reordered file is the same file.
+    // A reordered file counts as unchanged.
     sandbox.write(
         "repo/sub/.mcp.json",
         r#"{"mcpServers": {"db": {"args": ["db.js"], "env": {"K": "v"}, "command": "node"}}}"#,
@@ -623,7 +623,7 @@ fn hooks_count_by_who_changed_them() {
     let (by_session, by_user) = (refresh(ChangeAuthor::Session), refresh(ChangeAuthor::User));
     assert_eq!((hooks(&by_session), hooks(&by_user)), (false, true));
     assert_eq!(by_session.pending, ["hooks"]);
-    // What waits goes on waiting when another key of the file changes, and what is there cannot be taken away by a call.
+    // Waiting hooks still wait when another key of the file changes, and a tool call cannot remove existing hooks.
     sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}, "language": "x"}"#);
     let again = ConfigLoader::refresh_by(&by_session, (&cwd, &env, &selection), ChangeAuthor::User).unwrap().unwrap();
     assert!(!hooks(&again));
@@ -638,7 +638,7 @@ fn hooks_count_by_who_changed_them() {
     assert_eq!((hooks(&gone(ChangeAuthor::Session)), hooks(&gone(ChangeAuthor::User))), (true, false));
 }
 
-// [SC-D20] A refusal that the session may have written away stays in force.
+// [SC-D20] A deny rule that the session may have removed stays in force.
 #[test]
 fn deny_rules_taken_away_by_the_session_stay() {
     let sandbox = Sandbox::new();

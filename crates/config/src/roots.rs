@@ -1,5 +1,5 @@
-//! Where skills, commands, agents and styles may be declared, and whose word each place carries. Says nothing about what
-//! is there: nothing is read but the few facts that settle trust.
+//! The directories that may declare skills, commands, agents and styles, and how far each is trusted. Reads nothing
+//! from them except what decides trust.
 
 use crate::project::{ProjectConfig, SettingsSelection, managed_dir};
 use crate::state::{GlobalState, config_home};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::settings::SettingsSource;
 
-/// Whose word a definition carries.
+/// Who declared a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DefinitionScope {
     /// The administrator's directory.
@@ -26,7 +26,7 @@ pub enum DefinitionScope {
 }
 
 impl DefinitionScope {
-    /// As listings for hosts name it.
+    /// The name in listings for hosts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Managed => "policySettings",
@@ -38,7 +38,7 @@ impl DefinitionScope {
 }
 
 impl DefinitionScope {
-    /// The word shown to people.
+    /// The name shown to people.
     pub fn label(self) -> &'static str {
         match self {
             Self::Managed => "managed",
@@ -63,17 +63,17 @@ pub struct DefinitionRoot {
     /// The `.claude` directory itself.
     pub dir: PathBuf,
     pub scope: DefinitionScope,
-    /// Whether hooks and pre-approved tools of the skills there count.
+    /// True when hooks and pre-approved tools of the skills there apply.
     pub skill_code: bool,
-    /// Whether hooks and servers of the agents there count.
+    /// True when hooks and servers of the agents there apply.
     pub agent_code: bool,
 }
 
-/// Every place, in the order in which a skill of the same name wins.
+/// All `.claude` directories, in the order in which a skill of the same name wins.
 #[derive(Clone, Debug, Default)]
 pub struct DefinitionRoots {
     pub cwd: PathBuf,
-    /// The repository's root, or the start directory outside one.
+    /// The root of the repository, or the start directory outside one.
     pub project: PathBuf,
     pub roots: Vec<DefinitionRoot>,
     skills_locked: bool,
@@ -131,14 +131,14 @@ impl DefinitionRoots {
         found
     }
 
-    /// In the home directory the project's `.claude` is the user's own: each directory counts once.
+    /// Adds each directory once: in the home directory the project's `.claude` is also the user's.
     fn push(&mut self, dir: PathBuf, scope: DefinitionScope, code: CodePermission) {
         if self.roots.iter().all(|root| root.dir != dir) {
             self.roots.push(DefinitionRoot { dir, scope, skill_code: code.skills, agent_code: code.agents });
         }
     }
 
-    /// The places that may declare this.
+    /// The directories that may declare this kind.
     pub fn open_to(&self, what: CustomizationKind) -> impl Iterator<Item = &DefinitionRoot> {
         let locked = match what {
             CustomizationKind::Skills => self.skills_locked,
@@ -147,7 +147,7 @@ impl DefinitionRoots {
         self.roots.iter().filter(move |root| !locked || root.scope == DefinitionScope::Managed)
     }
 
-    /// The place of a directory below the start directory.
+    /// The root of a directory below the start directory.
     pub fn nested(&self, dir: &Path) -> DefinitionRoot {
         let own = self.roots.iter().find(|root| root.scope == DefinitionScope::Project);
         DefinitionRoot {
@@ -158,7 +158,7 @@ impl DefinitionRoots {
         }
     }
 
-    /// Whether project directories are read at all.
+    /// True when project directories are read.
     pub fn reads_project(&self) -> bool {
         !self.skills_locked && self.roots.iter().any(|root| root.scope == DefinitionScope::Project)
     }
@@ -174,7 +174,7 @@ impl CodePermission {
     const ALWAYS: Self = Self { skills: true, agents: true };
 }
 
-/// `strictPluginOnlyCustomization`: all of it, or the kinds it names.
+/// `strictPluginOnlyCustomization`: true for all kinds, or a list of kinds.
 fn locked(loaded: &ProjectConfig, kind: &str) -> bool {
     match &loaded.settings.strict_plugin_only_customization {
         Some(Value::Bool(all)) => *all,
@@ -183,13 +183,13 @@ fn locked(loaded: &ProjectConfig, kind: &str) -> bool {
     }
 }
 
-/// The start directory, then its parents up to the repository's root; outside a repository itself alone.
+/// The start directory, then its parents up to the root of the repository; outside a repository only itself.
 pub(crate) fn between<'a>(cwd: &'a Path, root: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
     let last = root.unwrap_or(cwd);
     cwd.ancestors().take_while(move |dir| dir.starts_with(last))
 }
 
-/// Trust follows the folder a file lies in, not the one the session was started in.
+/// Trust depends on the folder of a file, not on the start directory of the session.
 fn folder_is_trusted(dir: &Path, state: &GlobalState) -> bool {
     let real = sys::real_path::path(dir);
     match sys::git::root(&real) {

@@ -1,5 +1,5 @@
-//! Rules: instruction files that may be bound to path patterns. A pattern that is broken matches nothing, is named, and
-//! leaves the others alone.
+//! Rules: instruction files that may apply only to certain paths. A broken pattern matches nothing and is reported; the
+//! others still apply.
 
 use crate::memory::MemoryScope;
 use crate::memory::collect::{MemoryCandidate, MemoryCollector};
@@ -7,7 +7,7 @@ use crate::scan;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::path::{Path, PathBuf};
 
-/// Braces that would stand for more patterns than this are taken literally.
+/// Braces that would expand to more patterns than this are taken literally.
 const MAX_EXPANSIONS: usize = 1_000;
 
 /// Patterns relative to a directory.
@@ -20,7 +20,7 @@ pub struct PathPatterns {
 }
 
 impl PathPatterns {
-    /// The patterns that can be used, and what is wrong with the others.
+    /// Returns the usable patterns, and what is wrong with the others.
     pub fn new(texts: &[String], base: &Path) -> (Self, Vec<String>) {
         let mut set = GlobSetBuilder::new();
         let mut broken = Vec::new();
@@ -45,7 +45,7 @@ impl PathPatterns {
         &self.base
     }
 
-    /// `real` is where `path` leads.
+    /// `real` is `path` with links resolved.
     pub fn match_file(&self, path: &Path, real: &Path) -> bool {
         let below = |path: &Path, base: &Path| path.strip_prefix(base).is_ok_and(|rest| self.set.is_match(rest));
         below(path, &self.base) || below(real, &self.real_base)
@@ -62,7 +62,7 @@ fn prepared(text: &str) -> String {
     whole
 }
 
-/// At most how many patterns the braces stand for.
+/// An upper bound of the patterns to which the braces expand.
 fn expansions(text: &str) -> usize {
     let mut total = 1_usize;
     let mut depth = 0_usize;
@@ -84,7 +84,7 @@ fn expansions(text: &str) -> usize {
     total
 }
 
-/// Takes in the rules of a `.claude` directory, in order of their paths. Those with patterns wait.
+/// Collects the rules of a `.claude` directory, sorted by path. Rules with patterns wait.
 pub(crate) fn collect(collector: &mut MemoryCollector, dot_claude: &Path, base: &Path, scope: MemoryScope) {
     let top = dot_claude.join("rules");
     for (path, _) in scan::markdown_tree(&top).files {

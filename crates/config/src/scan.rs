@@ -1,5 +1,5 @@
-//! Lists directories of definitions and reads the heads of their files: a few kilobytes each, several at a time. Links
-//! are followed, but nothing is met twice; a device or a giant file cannot hold us up.
+//! Lists directories of definitions and reads the start of their files: a few kilobytes each, several at a time. Links
+//! are followed, but no file is read twice; a device or a very large file cannot block us.
 
 use crate::frontmatter::{self, FrontMatter, MAX_HEAD};
 use crate::stamp::PathStamp;
@@ -13,31 +13,31 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sys::fs::BaseDirectory;
 
-/// Enough for the block and the first paragraph of nearly every file.
+/// In bytes: enough for the block and the first paragraph of nearly every file.
 const FIRST_READ: usize = 4 * 1024;
-/// Below this many files a second thread costs more than it saves: the rest of the start needs the cores too.
+/// With fewer files a second thread costs more than it saves: the rest of the start needs the cores too.
 const WORTH_A_THREAD: usize = 256;
-/// Taken by a thread at a time: whichever gets to run does the work.
+/// How many files a thread takes at a time, so that fast threads do more.
 const SHARE: usize = 16;
 const THREADS: usize = 4;
 /// How deep command and agent folders are searched.
 const MAX_DEPTH: usize = 8;
-/// A runaway tree ends here.
+/// The largest number of files in a tree.
 const MAX_FILES: usize = 20_000;
 
-/// What the head of a file says. The text itself is not kept: there may be thousands.
+/// The parsed start of a file. The text itself is not kept: there may be thousands of files.
 #[derive(Debug)]
 pub(crate) struct ScannedHead {
     pub(crate) read: FrontMatter,
-    /// The first words of the body, where the block describes nothing.
+    /// The first paragraph of the body, when the block has no description.
     pub(crate) opening: Option<String>,
     pub(crate) stamp: PathStamp,
 }
 
-/// A file that is gone is `None`; one that cannot be read says why.
+/// `None` for a missing file; an error with the reason for one that cannot be read.
 pub(crate) type ScanResult = Option<Result<ScannedHead, String>>;
 
-/// Reads the head of every file and makes something of it, in order, on as many cores as pay off.
+/// Reads the start of every file and passes it to `make`; results are in order. Uses several cores when that is faster.
 pub(crate) fn map_heads<F: AsRef<Path> + Sync, T: Send>(
     files: &[F],
     make: impl Fn(&F, ScanResult) -> T + Sync,
@@ -47,7 +47,7 @@ pub(crate) fn map_heads<F: AsRef<Path> + Sync, T: Send>(
         threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     }
     let next = AtomicUsize::new(0);
-    // Shares by their number, as each thread came to them, while less than `limit` of them are taken.
+    // Processes shares of files and returns them with their numbers, while fewer than `limit` shares are taken.
     let work = |limit: usize| {
         let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), SharedDirectory::default());
         let mut shares: Vec<(usize, Vec<T>)> = Vec::new();
@@ -62,8 +62,8 @@ pub(crate) fn map_heads<F: AsRef<Path> + Sync, T: Send>(
         }
     };
     let mut shares = std::thread::scope(|scope| {
-        // Whoever asked has work of its own for a moment. A thread that is started before that is done waits for a core,
-        // and is not moved when another falls idle.
+        // The caller is still busy for a moment. A thread started at once would wait for a core, and the kernel would
+        // not move it when another core becomes idle.
         let mut shares = work(files.len() / SHARE / 4);
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(usize::MAX))).collect();
         shares.extend(work(usize::MAX));
@@ -76,12 +76,12 @@ pub(crate) fn map_heads<F: AsRef<Path> + Sync, T: Send>(
     shares.into_iter().flat_map(|(_, made)| made).collect()
 }
 
-/// Reads the head of every file.
+/// Reads the start of every file.
 pub(crate) fn read_heads(files: &[PathBuf]) -> Vec<ScanResult> {
     map_heads(files, |_, head| head)
 }
 
-/// The directory that the files of a listing share, two levels up: `skills` of `skills/name/SKILL.md`.
+/// The common directory of the listed files, two levels up: `skills` for `skills/name/SKILL.md`.
 #[derive(Default)]
 struct SharedDirectory(Option<(PathBuf, BaseDirectory)>);
 
@@ -100,7 +100,7 @@ impl SharedDirectory {
     }
 }
 
-/// What follows `folder/` in a path that is written the same way, byte by byte: this is asked once for every file.
+/// The part of a path after `folder/`, compared byte by byte: this runs once for every file.
 fn below<'a>(path: &'a Path, folder: &Path) -> Option<&'a Path> {
     let rest = path.as_os_str().as_bytes().strip_prefix(folder.as_os_str().as_bytes())?.strip_prefix(b"/")?;
     Some(Path::new(OsStr::from_bytes(rest)))
@@ -125,7 +125,7 @@ fn parse(path: &Path, near: &mut SharedDirectory, buffer: &mut Vec<u8>) -> ScanR
     Some(Ok(ScannedHead { read, opening, stamp }))
 }
 
-/// The text at the head of one file.
+/// The text at the start of one file; `None` when the file is missing.
 pub(crate) fn head(path: &Path) -> Option<Result<String, String>> {
     let mut buffer = Vec::new();
     let opened = SharedDirectory::default().open(path);
@@ -133,7 +133,7 @@ pub(crate) fn head(path: &Path) -> Option<Result<String, String>> {
     Some(read.map(|_| decode(&buffer).0.into_owned()))
 }
 
-/// A file that is not there is `None`.
+/// Returns `None` when the file does not exist.
 fn missing_as_none(opened: std::io::Result<File>) -> Option<Result<File, String>> {
     match opened {
         Ok(file) => Some(Ok(file)),
@@ -142,14 +142,14 @@ fn missing_as_none(opened: std::io::Result<File>) -> Option<Result<File, String>
     }
 }
 
-/// Leaves the beginning of the file in `buffer`: all of its block, and more.
+/// Reads the beginning of the file into `buffer`: the whole block and more.
 fn read_into(mut file: File, buffer: &mut Vec<u8>) -> Result<PathStamp, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
         return Err("is not a regular file".into());
     }
-    // The size is known: one read, without another to learn that it was the last.
+    // The size is known, so one read is enough.
     buffer.clear();
     buffer.resize(FIRST_READ.min(meta.len() as usize), 0);
     let length = fill(&mut file, buffer).map_err(failed)?;
@@ -173,7 +173,7 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(length)
 }
 
-/// A character cut in half at the end is not a fault.
+/// Decodes UTF-8; the flag is true when bytes are invalid. A character cut off at the end is allowed.
 fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (Cow::Borrowed(text), false),
@@ -189,7 +189,7 @@ pub(crate) struct DirectoryEntry {
     pub(crate) is_dir: bool,
 }
 
-/// What a directory holds, by name. Hidden entries are left out.
+/// The entries of a directory, sorted by name, without hidden ones.
 pub(crate) fn entries(dir: &Path) -> Vec<DirectoryEntry> {
     let Ok(list) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut found: Vec<DirectoryEntry> = list
@@ -207,13 +207,13 @@ pub(crate) fn entries(dir: &Path) -> Vec<DirectoryEntry> {
 /// A tree of Markdown files.
 #[derive(Default)]
 pub(crate) struct MarkdownTree {
-    /// Sorted by path, each with the folders that lead to it from the top.
+    /// Sorted by path, each with the names of its folders below the top.
     pub(crate) files: Vec<(PathBuf, Vec<String>)>,
     /// Every directory that was listed.
     pub(crate) dirs: Vec<PathBuf>,
 }
 
-/// Every `.md` file below `top`, links followed, each real directory and file once.
+/// Every `.md` file below `top`; links are followed, each real directory and file is listed once.
 pub(crate) fn markdown_tree(top: &Path) -> MarkdownTree {
     let mut walk = MarkdownWalk { tree: MarkdownTree::default(), seen: BTreeSet::new() };
     walk.dir(top, &mut Vec::new());
@@ -250,7 +250,7 @@ impl MarkdownWalk {
         }
     }
 
-    /// Only links can lead to the same file again.
+    /// Only a link can lead to the same file again.
     fn is_new(&mut self, entry: &DirectoryEntry, path: &Path) -> bool {
         if !entry.is_link {
             return true;

@@ -1,4 +1,4 @@
-//! Where settings files are, for readers and writers alike.
+//! The paths of settings files, for readers and writers.
 
 use crate::state::config_home;
 use std::os::unix::fs::MetadataExt;
@@ -7,13 +7,13 @@ use sys::Env;
 use wire::settings::SettingsSource;
 
 pub(crate) const LOCAL: &str = ".claude/settings.local.json";
-/// Larger ignore files are not looked at.
+/// In bytes. Larger ignore files are not read.
 const MAX_IGNORES: usize = 4 * 1024 * 1024;
 
-/// The local settings files that apply in `cwd`, the one that wins first.
+/// The local settings files that apply in `cwd`, highest precedence first.
 pub(crate) fn local_files(cwd: &Path, env: &Env) -> Vec<PathBuf> {
     let mut dirs = vec![local_home(cwd, env)];
-    // As older versions wrote it.
+    // The place in which older versions wrote it.
     if dirs[0] != cwd {
         dirs.push(cwd.to_path_buf());
     }
@@ -21,14 +21,14 @@ pub(crate) fn local_files(cwd: &Path, env: &Env) -> Vec<PathBuf> {
 }
 
 /// The directory whose local settings file is written: the main checkout of the repository, or the starting directory
-/// where there is no repository of the user's own.
+/// when there is no repository or others own parts of it.
 fn local_home(cwd: &Path, env: &Env) -> PathBuf {
     let root = sys::git::root(cwd).filter(|root| Some(root) != env.home().as_ref());
     let root = root.map(|root| sys::git::main_checkout(&root).unwrap_or(root));
     root.filter(|root| is_private(root)).unwrap_or_else(|| cwd.to_path_buf())
 }
 
-/// Nobody else can have put files there for us to find.
+/// True when all relevant directories belong to this user.
 fn is_private(root: &Path) -> bool {
     let uid = sys::uid();
     [root.to_path_buf(), root.join(".git"), root.join(".claude")]
@@ -37,7 +37,7 @@ fn is_private(root: &Path) -> bool {
         .all(|meta| meta.uid() == uid)
 }
 
-/// The file a change to this source is written to; `None` for sources without one.
+/// The file to which a change of this source is written; `None` for sources without one.
 pub fn file_of(source: SettingsSource, cwd: &Path, env: &Env) -> Option<PathBuf> {
     match source {
         SettingsSource::User => config_home(env).map(|home| home.join("settings.json")),
@@ -47,8 +47,8 @@ pub fn file_of(source: SettingsSource, cwd: &Path, env: &Env) -> Option<PathBuf>
     }
 }
 
-/// Makes git ignore local settings files in every repository of this user, without touching the repository.
-/// Returns the file that was changed.
+/// Makes git ignore local settings files in all repositories of this user, without changing the repository. Returns the
+/// file that was changed.
 pub fn exclude_local_files(file: &Path, env: &Env) -> std::io::Result<Option<PathBuf>> {
     let Some(root) = file.parent().and_then(Path::parent).filter(|root| root.join(".git").exists()) else {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! Skills and slash commands: found by listing directories and reading heads, bodies only when one is invoked. A file with
-//! a broken head still gives its command; what is wrong is named with file and line. Of two with one name the better
-//! placed one counts, and the other is remembered as hidden.
+//! Skills and slash commands: found by listing directories and reading front matter; bodies are read only on
+//! invocation. A file with broken front matter still gives its command; the defect is reported with file and line. Of
+//! two skills with the same name the one with higher priority is used, and the other is recorded as hidden.
 
 mod listing;
 mod load;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A skill body larger than this is refused.
+/// In bytes. A larger skill body is refused.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 
 /// How a skill is declared.
@@ -29,16 +29,16 @@ pub enum SkillForm {
     Command,
 }
 
-/// Where a skill's text runs.
+/// Where a skill runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SkillContext {
     #[default]
     Inline,
-    /// In a subagent of its own.
+    /// In a new subagent.
     Fork,
 }
 
-/// `skillOverrides`.
+/// The value in `skillOverrides`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SkillVisibility {
     #[default]
@@ -61,24 +61,24 @@ pub enum SkillShell {
 /// One skill or command: everything but its body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skill {
-    /// What is typed after the slash.
+    /// The name typed after the slash.
     pub name: String,
-    /// Other spellings that lead here.
+    /// Other names of the skill.
     pub aliases: Vec<String>,
-    /// `name` of the front matter.
+    /// The `name` in the front matter.
     pub label: Option<String>,
     pub description: Option<String>,
     pub when_to_use: Option<String>,
     pub argument_hint: Option<String>,
     /// Names for positional arguments.
     pub arguments: Vec<String>,
-    /// The model may load it.
+    /// The model may invoke it.
     pub model_invocable: bool,
-    /// The user may type it.
+    /// The user may invoke it.
     pub user_invocable: bool,
     /// Tool rules granted for the turn.
     pub allowed_tools: Vec<String>,
-    /// Tools taken away for the turn.
+    /// Tools not available in the turn.
     pub disallowed_tools: Vec<String>,
     pub model: Option<String>,
     pub effort: Option<String>,
@@ -86,22 +86,22 @@ pub struct Skill {
     /// The agent type of a fork.
     pub agent: Option<String>,
     pub background: Option<bool>,
-    /// Registered when it is invoked. `None` also when the folder is not trusted.
+    /// Registered on invocation. `None` also when the folder is not trusted.
     pub hooks: Option<Value>,
-    /// Offered to the model only when a file matching one of these is in play.
+    /// If not empty, listed for the model only when a file that matches one of these patterns is in use.
     pub paths: Vec<String>,
     pub shell: SkillShell,
     pub form: SkillForm,
     pub scope: DefinitionScope,
     pub visibility: SkillVisibility,
-    /// The file.
+    /// The Markdown file.
     pub path: PathBuf,
     /// The directory of its supporting files.
     pub dir: PathBuf,
 }
 
 impl Skill {
-    /// Its text without the front matter, read now.
+    /// Reads the text without the front matter.
     pub fn body(&self) -> Result<String, String> {
         let shown = self.path.display();
         let bytes = sys::fs::read_whole(&self.path, MAX_BODY).map_err(|error| match error.kind() {
@@ -113,23 +113,23 @@ impl Skill {
         Ok(frontmatter::body(&String::from_utf8_lossy(&bytes)).trim_matches('\n').to_owned())
     }
 
-    /// In the model's listing, apart from `paths`.
+    /// True when the skill is in the model's listing; `paths` is not checked here.
     pub fn is_listed(&self) -> bool {
         self.model_invocable && matches!(self.visibility, SkillVisibility::On | SkillVisibility::NameOnly)
     }
 
-    /// In menus and in `system/init`.
+    /// True when the skill is in menus and in `system/init`.
     pub fn is_user_visible(&self) -> bool {
         self.user_invocable && self.visibility != SkillVisibility::Off
     }
 
-    /// Whether it brings nothing that needs leave.
+    /// True when the skill grants no tools and has no hooks, so that it needs no permission.
     pub fn is_plain(&self) -> bool {
         self.allowed_tools.is_empty() && self.hooks.is_none()
     }
 }
 
-/// A skill that another one of the same name hides.
+/// A skill that is hidden by another one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiddenSkill {
     pub name: String,
@@ -140,7 +140,7 @@ pub struct HiddenSkill {
 /// All skills and commands of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Skills {
-    /// Best placed first; names are unique.
+    /// Highest priority first; names are unique.
     pub all: Vec<Skill>,
     pub hidden: Vec<HiddenSkill>,
     pub findings: Vec<FileFinding>,
@@ -148,23 +148,23 @@ pub struct Skills {
 }
 
 impl Skills {
-    /// Lists every place. `nested` are directories below the start directory that have come into play.
+    /// Reads all directories. `nested` are directories below the start directory that became relevant.
     pub fn load(roots: &DefinitionRoots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Self {
         load::load(roots, nested, overrides)
     }
 
-    /// Whether nothing changed on disk since they were listed: a stat per directory and file.
+    /// True when nothing changed on disk since the skills were read: costs a stat per directory and file.
     pub fn are_current(&self) -> bool {
         self.stamps.are_unchanged()
     }
 
-    /// By name or by another spelling that leads to it.
+    /// Finds a skill by name or alias.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         let by_name = self.all.iter().find(|skill| skill.name == name);
         by_name.or_else(|| self.all.iter().find(|skill| skill.aliases.iter().any(|alias| alias == name)))
     }
 
-    /// Variants of a name that are declared in directories below.
+    /// Skills of this name that are declared in directories below the start directory.
     pub fn qualified<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Skill> {
         let belongs = move |skill: &&Skill| {
             skill.scope == DefinitionScope::Nested && skill.name.rsplit_once(':').is_some_and(|(_, last)| last == name)
@@ -173,7 +173,7 @@ impl Skills {
     }
 }
 
-/// Whether `dir` declares skills or commands of its own.
+/// True when `dir` declares skills or commands.
 pub fn declares(dir: &Path) -> bool {
     [".claude/skills", ".claude/commands"].iter().any(|place| dir.join(place).is_dir())
 }

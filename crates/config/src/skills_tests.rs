@@ -120,7 +120,7 @@ fn changes_on_disk_are_noticed() {
     assert_eq!(names(&after), ["a", "b"]);
     home.write("repo/.claude/skills/a/SKILL.md", "one, longer");
     assert!(!after.are_current());
-    // A place that did not exist is watched too.
+    // A missing directory is checked too.
     let third = home.load();
     home.write("repo/sub/.claude/commands/c.md", "c");
     assert!(!third.are_current());
@@ -229,7 +229,7 @@ fn arguments_are_filled_in() {
         rendered("${CLAUDE_SKILL_DIR} ${CLAUDE_PROJECT_DIR} ${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT} ${OTHER}", "", &[]),
         "/skill /project id high ${OTHER}"
     );
-    // What an argument brings is not looked at again.
+    // The text of an argument is not processed again.
     assert_eq!(rendered("Say $ARGUMENTS", "$0 !`rm`", &[]), "Say $0 !`rm`");
     assert_eq!(rendered("it's $0", "don't 'stop now' a\\ b", &[]), "it's dont stop");
 }

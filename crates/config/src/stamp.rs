@@ -1,4 +1,4 @@
-//! Notices changed files without reading them: by time, size and identity. A file that appears or vanishes is a change.
+//! Detects changed files without reading them: by time, size and identity. A new or missing file is a change.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -35,18 +35,18 @@ impl PathStamps {
         self.0.reserve(more);
     }
 
-    /// Adds a path as it is now.
+    /// Adds a path in its current state.
     pub(crate) fn add(&mut self, path: PathBuf) {
         let now = stamp(&path);
         self.0.push((path, now));
     }
 
-    /// Adds a file whose state was seen when it was read.
+    /// Adds a file in the state in which it was read.
     pub(crate) fn add_seen(&mut self, path: PathBuf, seen: PathStamp) {
         self.0.push((path, Some(seen)));
     }
 
-    /// Whether every file is as it was.
+    /// True when no file has changed.
     pub(crate) fn are_unchanged(&self) -> bool {
         self.0.iter().all(|(path, before)| stamp(path) == *before)
     }

@@ -1,6 +1,6 @@
-//! The global state file. For readers a missing or broken file is an empty one: nothing is trusted, nobody is signed in.
-//! Writers hold a lock, read the file again, keep every key they do not know, keep the last five versions, replace the
-//! file in one step and flush it. A file that cannot be parsed is copied aside and never overwritten.
+//! The global state file. For readers a missing or broken file is an empty one: nothing is trusted, nobody is signed
+//! in. Writers hold a lock, read the file again, keep unknown keys, keep the last five versions, replace the file in
+//! one step and flush it. A file that cannot be parsed is copied to a backup and never overwritten.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ pub enum StateError {
     Io { path: String, error: std::io::Error },
 }
 
-/// `~/.claude.json` as it stood when it was read.
+/// The content of `~/.claude.json` when it was read.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalState {
     raw: Map<String, Value>,
-    /// Why the file could not be used.
+    /// Why the file could not be used; `None` when it could.
     pub problem: Option<String>,
 }
 
@@ -70,17 +70,17 @@ impl GlobalState {
         }
     }
 
-    /// The key a console login stored.
+    /// The key that a console login stored.
     pub fn primary_api_key(&self) -> Option<&str> {
         self.raw.get("primaryApiKey")?.as_str().filter(|key| !key.is_empty())
     }
 
-    /// Whether the folder with this key was trusted by the user.
+    /// True when the user trusts the folder.
     pub fn trusts(&self, folder: &Path) -> bool {
         self.project_flag(folder, "hasTrustDialogAccepted")
     }
 
-    /// Whether instruction files of this folder may import files from outside it.
+    /// True when instruction files of this folder may import files from outside it.
     pub fn approves_external_imports(&self, folder: &Path) -> bool {
         self.project_flag(folder, "hasClaudeMdExternalIncludesApproved")
     }
@@ -111,7 +111,7 @@ impl GlobalState {
         all.filter_map(|(name, entry)| Some((name.clone(), entry.get("usageCount")?.as_u64()?))).collect()
     }
 
-    /// What is known about the account a login belongs to.
+    /// A field of the account of the login.
     pub fn account(&self, name: &str) -> Option<&str> {
         self.raw.get("oauthAccount")?.get(name)?.as_str()
     }
@@ -126,7 +126,7 @@ pub fn count_skill_use(env: &Env, name: &str, now_ms: u64) -> Result<(), StateEr
     })
 }
 
-/// Forgets everything about a folder, its trust included; whether there was anything.
+/// Removes everything about a folder, including its trust. Returns whether there was anything.
 pub fn forget_project(env: &Env, folder: &str) -> Result<bool, StateError> {
     if !knows_project(env, folder) {
         return Ok(false);
@@ -139,12 +139,12 @@ pub fn forget_project(env: &Env, folder: &str) -> Result<bool, StateError> {
     Ok(had)
 }
 
-/// Whether the file has an entry for this folder.
+/// True when the file has an entry for this folder.
 pub fn knows_project(env: &Env, folder: &str) -> bool {
     GlobalState::read(env).raw.get("projects").is_some_and(|projects| projects.get(folder).is_some())
 }
 
-/// Sessions without a person cannot go on with a state file nobody can read: trust and accounts would be guessed.
+/// Fails when the state file cannot be parsed: sessions without a person must not guess trust and accounts.
 pub fn check(env: &Env) -> Result<(), StateError> {
     match read_for_change(env) {
         Ok(_) | Err(StateError::NoHome | StateError::Io { .. }) => Ok(()),
@@ -152,7 +152,7 @@ pub fn check(env: &Env) -> Result<(), StateError> {
     }
 }
 
-/// Changes the state file under a lock that other gimlets respect.
+/// Changes the state file under a lock that other gimlet processes use too.
 pub fn update(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), StateError> {
     let path = state_file(env).ok_or(StateError::NoHome)?;
     let failed = |error| StateError::Io { path: path.display().to_string(), error };
@@ -174,7 +174,7 @@ pub fn update(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result
     .map_err(failed)?
 }
 
-/// The state, and the bytes it was read from when there were any.
+/// The state, and the bytes it was read from; `None` when there was no file.
 type StateRead = (Map<String, Value>, Option<Vec<u8>>);
 
 fn read_for_change(env: &Env) -> Result<StateRead, StateError> {
@@ -200,7 +200,7 @@ fn corrupt(env: &Env, path: String, problem: String, bytes: &[u8]) -> StateError
     StateError::Corrupt { path, problem, aside, way_back: way_back(env) }
 }
 
-/// The last versions of the file that can still be read, newest first.
+/// The backups that can be parsed, newest first.
 pub fn good_backups(env: &Env) -> Vec<PathBuf> {
     let Some(dir) = config_home(env).map(|home| home.join("backups")) else { return Vec::new() };
     let is_good = |path: &PathBuf| {
@@ -209,7 +209,7 @@ pub fn good_backups(env: &Env) -> Vec<PathBuf> {
     backups(&dir, ".claude.json.backup.").into_iter().rev().filter(is_good).collect()
 }
 
-/// What to do about a file that cannot be read: names the good backups and how to bring the newest one back.
+/// The advice for a file that cannot be parsed: names the good backups and how to restore the newest.
 pub fn way_back(env: &Env) -> String {
     let path = state_file(env).map(|path| path.display().to_string()).unwrap_or_default();
     let backups = good_backups(env);
@@ -225,13 +225,13 @@ pub fn way_back(env: &Env) -> String {
     )
 }
 
-/// As one word of a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Copies bytes into the backup directory. The same bytes are kept once.
+/// Copies bytes into the backup directory. The same bytes are stored once.
 fn back_up_as(env: &Env, kind: &str, bytes: &[u8]) -> Option<PathBuf> {
     let dir = config_home(env)?.join("backups");
     private_dir(&dir).ok()?;
@@ -245,7 +245,7 @@ fn back_up_as(env: &Env, kind: &str, bytes: &[u8]) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Oldest first.
+/// Sorted oldest first.
 fn backups(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
     let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
@@ -265,7 +265,7 @@ fn back_up(env: &Env, bytes: &[u8]) {
     }
 }
 
-/// Where the lock of a file is kept: with our own files, so that no lock appears in a repository.
+/// The lock file of a file, kept in our own directory so that no lock appears in a repository.
 pub(crate) fn lock_file(env: &Env, path: &Path) -> std::io::Result<PathBuf> {
     use sha2::{Digest, Sha256};
     use std::fmt::Write;
@@ -286,7 +286,7 @@ pub(crate) fn private_dir(dir: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Readable by the user alone, also when the file was wider before.
+/// Makes the file readable by the user only, even when it was not before.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     if let Some(dir) = path.parent() {

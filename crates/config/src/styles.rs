@@ -1,5 +1,5 @@
-//! Output styles: how answers are written. The built-in ones are ours; files may add others or replace them. The chosen one
-//! is read once per session.
+//! Output styles: how answers are written. Some are built in; files may add others or replace them. The chosen style is
+//! read once per session.
 
 use crate::frontmatter;
 use crate::roots::{DefinitionRoot, DefinitionRoots, DefinitionScope};
@@ -22,9 +22,9 @@ pub struct OutputStyle {
     pub name: String,
     pub description: Option<String>,
     pub guidance: Guidance,
-    /// What is added to the system prompt.
+    /// The text added to the system prompt.
     pub text: String,
-    /// `None` for a built-in one.
+    /// `None` for a built-in style.
     pub path: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The style of this name; `None` for the default one and for names nobody declared. Case does not matter.
+/// The style of this name; `None` for the default style and for undeclared names. Case does not matter.
 pub fn find(roots: &DefinitionRoots, name: &str) -> Option<OutputStyle> {
     if name.eq_ignore_ascii_case(DEFAULT) {
         return None;
@@ -91,7 +91,7 @@ fn built_in((name, description, text): &(&str, &str, &str)) -> OutputStyle {
     }
 }
 
-/// Best placed first: managed, the nearest project directory, then the user's.
+/// Highest priority first: managed, the nearest project directory, then the user's.
 fn files(roots: &DefinitionRoots) -> impl Iterator<Item = OutputStyle> {
     let mut places: Vec<&DefinitionRoot> =
         roots.roots.iter().filter(|root| root.scope != DefinitionScope::Added).collect();

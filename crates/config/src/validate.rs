@@ -1,5 +1,5 @@
-//! Checks one settings object against the key tables, key by key: what does not fit, or may not stand in this file, is
-//! reported with its line and left out; the rest applies. A managed value that cannot be read fails closed.
+//! Checks one settings object against the key tables, key by key: a value that does not fit, or may not be set in this
+//! file, is reported with its line and left out; the rest applies. An unreadable managed value fails closed.
 
 use crate::layer::{Diagnostic, LayerOrigin, locate};
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ pub(crate) fn drop_invalid(
     check.object(Settings::KEYS, raw)
 }
 
-/// Whether one value fits its key, for writers: the problem in words.
+/// Checks one value before it is written; returns the problem, or `None` when it fits.
 pub fn problem(key: &SettingKey, value: &Value) -> Option<String> {
     let origin = LayerOrigin { source: SettingsSource::User, path: None, root: "/".into() };
     let mut diagnostics = Vec::new();
@@ -166,7 +166,7 @@ impl SettingsCheck<'_> {
                     self.complain("is not a known name; it is ignored");
                     None
                 }
-                // Numbers and booleans stand for their text.
+                // Numbers and booleans are converted to text.
                 (KeyShape::Text, Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
                 _ => self.value(item, value, key),
             };
@@ -218,7 +218,7 @@ fn is_allowed_in(scope: KeyScope, source: SettingsSource) -> bool {
     }
 }
 
-/// Whether a key with this scope counts in a file of this source.
+/// True when a key may be set in a file of this source.
 pub fn accepts(key: &SettingKey, source: SettingsSource) -> bool {
     is_allowed_in(key.scope, source)
 }

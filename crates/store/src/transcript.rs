@@ -321,8 +321,7 @@ impl TranscriptShared {
         Ok(())
     }
 
-    /// Requests an attempt now. Returns the byte count and the failure count to wait for; `None` when nothing is
-    /// queued.
+    /// Requests an attempt now. Returns the byte and failure counts to wait for; `None` when nothing is queued.
     fn request_attempt(&self) -> Option<(u64, u64)> {
         let mut state = self.lock();
         let now = self.progress.borrow();

@@ -1,5 +1,4 @@
-//! Stores unbounded output in bounded memory: the beginning, the end, and the total length. Memory is allocated as
-//! needed.
+//! Stores unbounded output in bounded memory: the beginning, the end, and the total length.
 
 use std::collections::VecDeque;
 

@@ -36,8 +36,7 @@ pub struct Tty {
 }
 
 impl Tty {
-    /// Opens standard input and output. Output must be a terminal; if input is not, the controlling terminal is used
-    /// for it.
+    /// Opens standard input and output. Output must be a terminal; if input is not, `/dev/tty` replaces it.
     pub fn open() -> io::Result<Self> {
         let stdin = io::stdin();
         let input = if stdin.is_terminal() {

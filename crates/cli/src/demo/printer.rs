@@ -1,5 +1,5 @@
-//! How the demo looks: what the model says, each call in one line, a short excerpt of each result. Plain text; colours
-//! only where asked for.
+//! The output of the demo: the text of the model, each call in one line, a short excerpt of each result. Plain text;
+//! colours only on request.
 
 use super::stage::{DemoStage, RULES};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use wire::block::BlockHead;
 
 const WIDTH: usize = 92;
-/// Lines shown of a result.
+/// How many lines of a result are shown.
 const EXCERPT_LINES: usize = 9;
 
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ enum DemoPaint {
 pub(super) struct DemoPrinter {
     colours: bool,
     project: PathBuf,
-    /// The change an Edit asked for, shown with its result.
+    /// The old and new text of an Edit call, shown with its result.
     change: Option<(String, String)>,
 }
 
@@ -59,7 +59,7 @@ impl DemoPrinter {
         )
     }
 
-    /// A finished block of the model.
+    /// Shows a finished block of the model.
     pub(super) fn show_message(&mut self, message: &RawValue) -> String {
         let mut out = String::new();
         for block in content(message) {
@@ -90,7 +90,7 @@ impl DemoPrinter {
         format!("\n{name}  {}\n", cut(&what))
     }
 
-    /// A result: the change itself for an edit that worked, else the first lines.
+    /// Shows a result: the change for a successful edit, else the first lines.
     pub(super) fn show_result(&mut self, message: &RawValue) -> String {
         let mut out = String::new();
         for block in content(message) {
@@ -162,7 +162,7 @@ fn content(message: &RawValue) -> Vec<Box<RawValue>> {
     body.and_then(|b| serde_json::from_str(b.content.get()).ok()).unwrap_or_default()
 }
 
-/// A line that fits; control characters of a result never reach the terminal.
+/// Cuts a line to the width; control characters of a result never reach the terminal.
 fn cut(line: &str) -> String {
     let clean: String = line.chars().filter(|c| !c.is_control()).collect();
     if clean.chars().count() <= WIDTH - 4 {

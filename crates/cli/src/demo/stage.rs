@@ -1,5 +1,5 @@
-//! Where the demo plays: a fresh temporary folder with the sample project, a home and a configuration of its own, and
-//! an environment without anything of the user's but the search path and the language.
+//! The environment of the demo: a fresh temporary folder with the sample project, a separate home and configuration,
+//! and no variables of the user except the search path, the language and the time zone.
 
 use engine::{SessionChoice, SessionOptions, StartRequest};
 use std::ffi::OsString;
@@ -69,7 +69,7 @@ impl DemoStage {
         StartRequest { env: self.env.clone(), cwd: self.project(), options }
     }
 
-    /// The project's own test decides, not what was said.
+    /// The result depends on the project's test, not on the text of the model.
     pub(super) async fn check(&self) -> Result<(), String> {
         let spec = SpawnSpec {
             program: "sh".into(),

@@ -1,5 +1,5 @@
-//! Programs that settings name: whether they are there. Nothing is started, whoever declared it; a command that only the
-//! shell can resolve is not judged.
+//! Checks whether the programs that settings name exist. Nothing is started; a command that only the shell can resolve
+//! is not checked.
 
 use super::places::url_problem;
 use super::{DoctorContext, DoctorFinding, bad, good, is_program, on_path};
@@ -107,7 +107,7 @@ fn server_problem(server: &DeclaredMcpServer, scene: &DoctorContext<'_>) -> Opti
     }
 }
 
-/// A program by its path, or by its name on the search path.
+/// Finds a program by its path, or by its name on the search path.
 fn resolve(program: &str, base: &Path, env: &Env) -> Option<PathBuf> {
     if !program.contains('/') {
         return on_path(program, env);
@@ -115,7 +115,7 @@ fn resolve(program: &str, base: &Path, env: &Env) -> Option<PathBuf> {
     Some(base.join(program)).filter(|path| is_program(path))
 }
 
-/// Words that the shell itself understands.
+/// Words that the shell itself implements.
 #[rustfmt::skip]
 const SHELL_WORDS: &[&str] = &[
     "[", "[[", "{", "!", ":", ".", "alias", "bg", "break", "case", "cd", "command", "continue", "declare", "echo", "eval",
@@ -127,7 +127,7 @@ const SHELL_WORDS: &[&str] = &[
 const INTERPRETERS: &[&str] =
     &["sh", "bash", "zsh", "dash", "python", "python3", "node", "ruby", "perl", "bun", "deno"];
 
-/// What is missing for a hook command to run, as far as it can be said without a shell.
+/// The program that is missing for a hook command to run; `None` also when that needs a shell to find out.
 fn missing_program(command: &CommandHandler, scene: &DoctorContext<'_>) -> Option<String> {
     let words: Vec<Option<String>> = match &command.args {
         Some(args) => std::iter::once(&command.command).chain(args).map(|word| expand(word, scene)).collect(),
@@ -150,7 +150,7 @@ fn missing_in_line(words: Vec<Option<String>>, for_shell: bool, scene: &DoctorCo
     is_missing.then(|| format!("there is no script {script:?}"))
 }
 
-/// The first two words of a shell command after its assignments; `None` for one that only the shell can tell.
+/// The first two words of a shell command after its assignments; `None` for a word that only the shell can resolve.
 fn first_words(line: &str, scene: &DoctorContext<'_>) -> Vec<Option<String>> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -175,7 +175,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The next word, without its quotes, and what follows it.
+/// The next word without its quotes, and the rest of the text.
 fn shell_word(text: &str) -> (String, &str) {
     let mut word = String::new();
     let mut quote = None;
@@ -190,7 +190,7 @@ fn shell_word(text: &str) -> (String, &str) {
     (word, "")
 }
 
-/// The word with the variables that every hook has; `None` when something else has to be expanded.
+/// Expands the variables that every hook has; `None` when anything else must be expanded.
 fn expand(word: &str, scene: &DoctorContext<'_>) -> Option<String> {
     let project = scene.cwd.display().to_string();
     let home = scene.env.home().map(|home| home.display().to_string()).unwrap_or_default();

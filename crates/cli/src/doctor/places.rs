@@ -1,4 +1,4 @@
-//! Places a session depends on: folders it writes to, and the address requests go to.
+//! Checks the folders a session writes to, and the URL requests are sent to.
 
 use super::{DoctorContext, DoctorFinding, bad, good, without_password};
 use config::state::{config_home, state_file};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use sys::fs::Durability;
 
-/// Enough to notice a disk that is full.
+/// Large enough to detect a full disk.
 const PROBE_BYTES: usize = 64 * 1024;
 
-/// Whether sessions, settings and trust can be saved. Writes a file and removes it.
+/// Checks that sessions, settings and trust can be saved. Writes a file and removes it.
 pub(super) fn writable(env: &Env, findings: &mut Vec<DoctorFinding>) {
     let state_dir = state_file(env).and_then(|file| file.parent().map(Path::to_path_buf));
     let mut dirs: Vec<PathBuf> = config_home(env).into_iter().chain(state_dir).collect();
@@ -27,7 +27,7 @@ pub(super) fn writable(env: &Env, findings: &mut Vec<DoctorFinding>) {
     }
 }
 
-/// Where the folder does not exist yet, the nearest one above it has to be writable.
+/// If the folder does not exist yet, its nearest existing parent must be writable.
 fn probe(dir: &Path) -> std::io::Result<()> {
     let missing =
         |dir: &&Path| std::fs::symlink_metadata(dir).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
@@ -38,7 +38,7 @@ fn probe(dir: &Path) -> std::io::Result<()> {
     written
 }
 
-/// Where requests go.
+/// Checks the URL that requests are sent to.
 pub(super) fn base_url(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let Some(url) = config::credentials::base_url(&scene.loaded.env) else { return };
     let has_query = url.contains(['?', '#']).then_some("has a query or a fragment");

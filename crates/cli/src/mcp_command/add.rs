@@ -1,5 +1,5 @@
-//! `mcp add` and `mcp add-json`. What is written is what was given, placeholders included; a secret of a client goes to the
-//! stored credentials, never into a configuration file.
+//! `mcp add` and `mcp add-json`. Writes what was given, including placeholders; a client secret goes to the stored
+//! credentials, never into a configuration file.
 
 use super::args::{McpArgs, McpFlag};
 use super::{McpCommand, error_text, vault};
@@ -41,7 +41,7 @@ pub(super) fn run_json(rest: Vec<String>, env: &Env) -> Result<(String, u8), Str
     declare(&words, name, value, env)
 }
 
-/// The name, and what the server is reached by.
+/// The name of the server, and its command or URL.
 fn target(words: &McpArgs) -> Result<(&str, Vec<String>), String> {
     let mut positional = words.positional.iter();
     let name = positional.next().ok_or_else(|| format!("Usage: gimlet {USAGE}"))?;
@@ -161,7 +161,7 @@ fn summary(config: &ServerConfig) -> String {
     super::show::target(config).map_or_else(String::new, |target| format!("  {target}"))
 }
 
-/// From the environment or a silent terminal: an argument would be seen in the process list.
+/// Reads the secret from the environment or a terminal without echo: an argument would be visible in the process list.
 fn client_secret(env: &Env) -> Result<String, String> {
     if let Some(secret) = env.non_empty("MCP_CLIENT_SECRET") {
         return Ok(secret.to_owned());

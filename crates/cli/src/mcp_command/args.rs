@@ -1,9 +1,9 @@
-//! The words after `gimlet mcp <command>`. Options may stand anywhere before `--`; what follows `--` belongs to the server's
-//! own command, whatever it looks like.
+//! The arguments of `gimlet mcp <command>`. Options may be anywhere before `--`; the words after `--` are the command
+//! of the server, whatever they look like.
 
 use config::mcp::McpPlace;
 
-/// Options some command takes.
+/// The options of all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum McpFlag {
     Scope,
@@ -23,7 +23,7 @@ pub(super) enum McpFlag {
 enum McpFlagArity {
     Switch,
     One,
-    /// One, and those after it that look alike.
+    /// One, and the following words that have the same form.
     Several(fn(&str) -> bool),
 }
 
@@ -80,7 +80,7 @@ fn is_header(word: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct McpArgs {
     pub(super) positional: Vec<String>,
-    /// After `--`.
+    /// The words after `--`.
     pub(super) command: Option<Vec<String>>,
     given: Vec<(McpFlag, String)>,
 }

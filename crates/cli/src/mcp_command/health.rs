@@ -1,4 +1,4 @@
-//! Whether servers answer. Connects to those that may be used, all at once, and ends them again.
+//! Checks whether servers answer. Connects to those that may be used, all at once, and closes them again.
 
 use super::login::helper_place;
 use super::vault;
@@ -22,11 +22,11 @@ use wire::mcp::RemoteConfig;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServerHealth {
     Connected,
-    /// It answers, but what it offers could not be read.
+    /// The server answers, but its tools or other lists could not be read.
     ListFailed(String),
     NeedsAuth,
     Failed(String),
-    /// It may not be used, so nobody tried.
+    /// The server may not be used and was not checked.
     Unchecked,
 }
 
@@ -71,7 +71,7 @@ fn health(host: &McpHost, server: &DeclaredMcpServer, limit: Duration) -> Server
     }
 }
 
-/// Somebody who only looks.
+/// The owner of servers during the check.
 struct HealthCheckOwner {
     cwd: PathBuf,
     keyring: Keyring,

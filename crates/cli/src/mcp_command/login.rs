@@ -34,7 +34,7 @@ pub(super) fn logout(words: &McpArgs, env: &Env) -> Result<(String, u8), String>
     Ok((if had { format!("Signed out of {name}.") } else { format!("Nobody was signed in to {name}.") }, 0))
 }
 
-/// A server that may not be used is not visited either.
+/// Refuses servers that may not be used.
 fn allowed(server: &DeclaredMcpServer) -> Result<(), String> {
     let why = match &server.approval {
         McpApproval::Approved | McpApproval::Disabled => return Ok(()),
@@ -54,7 +54,7 @@ fn remote(server: &DeclaredMcpServer) -> Result<&RemoteConfig, String> {
     }
 }
 
-/// Where and for whom a server's helper runs.
+/// The directory of a server's helper, and whether a repository declared it.
 pub(super) fn helper_place(server: &DeclaredMcpServer) -> HelperPlace {
     HelperPlace {
         cwd: server.root.clone(),
@@ -70,7 +70,7 @@ async fn sign_in(
 ) -> Result<LoginOutcome, String> {
     let env = &here.loaded.env;
     let http = Http::new(env.clone());
-    // Settings may set variables; where credentials are kept does not depend on them.
+    // Settings may set variables; the place of stored credentials does not depend on them.
     let vault: Arc<dyn mcp::auth::TokenVault> = Arc::new(vault::StoredTokens::new(here.env.clone()));
     let mut headers: Vec<(String, String)> = remote.headers.clone().into_iter().collect();
     if remote.headers_helper.is_some() {
@@ -86,7 +86,7 @@ async fn sign_in(
     login.run(show, &mut typed).await.map_err(|error| error.to_string())
 }
 
-/// Keeps the stored token out of a helper's headers.
+/// Without tokens: keeps the stored token out of a helper's headers.
 struct EmptyVault;
 
 impl mcp::auth::TokenVault for EmptyVault {
@@ -121,7 +121,7 @@ fn show_login_url(name: &str, url: &str, browser: Option<&Browser>, env: &Env) {
     crate::print(&text);
 }
 
-/// Lines somebody types; none come when nobody can.
+/// Lines that the user types; none when standard input is closed.
 fn typed_lines() -> mpsc::Receiver<String> {
     let (lines, typed) = mpsc::channel(1);
     // Reading cannot be interrupted; the thread ends with the process.
@@ -136,16 +136,16 @@ fn typed_lines() -> mpsc::Receiver<String> {
     typed
 }
 
-/// A program that opens addresses, with what goes before the address.
+/// A program that opens URLs, with its arguments before the URL.
 struct Browser {
     program: PathBuf,
     args: Vec<String>,
 }
 
-/// `BROWSER`, or what the system opens addresses with.
+/// `BROWSER`, or the program with which the system opens URLs. `None` when there is none.
 fn browser(env: &Env) -> Option<Browser> {
     if let Some(chosen) = env.non_empty("BROWSER") {
-        // A list of commands, the first one that exists counts.
+        // A list of commands; the first one that exists is used.
         let mut found = chosen.split(':').filter_map(|command| {
             let mut words = command.split_whitespace().map(str::to_owned);
             Some(Browser { program: find(&words.next()?, env)?, args: words.collect() })
@@ -153,7 +153,7 @@ fn browser(env: &Env) -> Option<Browser> {
         return found.next();
     }
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    // Without a display there is nothing to open, and some openers would start a text browser in our terminal.
+    // Without a display nothing can be opened, and some programs would start a text browser in our terminal.
     let has_display =
         cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|v| env.non_empty(v).is_some());
     find(opener, env).filter(|_| has_display).map(|program| Browser { program, args: Vec::new() })
@@ -171,7 +171,7 @@ fn find(program: &str, env: &Env) -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// The address is one argument, never a piece of a shell command.
+    /// Passes the URL as one argument, never as a part of a shell command.
     fn open(&self, url: &str, env: &Env) -> std::io::Result<()> {
         let mut args: Vec<std::ffi::OsString> =
             self.args.iter().map(|arg| arg.replace("%s", url).replace("%%", "%").into()).collect();

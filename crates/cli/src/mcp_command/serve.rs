@@ -1,5 +1,5 @@
-//! `mcp serve`: our file, search and shell tools for other MCP clients, on stdin and stdout. Asking people is the client's
-//! part; deny rules, hooks, the sandbox and what no mode allows by itself hold as in a session. Starts no servers.
+//! `mcp serve`: our file, search and shell tools for other MCP clients, on stdin and stdout. The client asks its user;
+//! deny rules, hooks, the sandbox and what no mode allows by itself apply as in a session. Starts no servers.
 
 use super::args::McpArgs;
 use super::{block_on, error_text};
@@ -14,7 +14,7 @@ use tokio::io::BufReader;
 use tokio_util::sync::CancellationToken;
 use wire::mode::PermissionMode;
 
-/// Names, and whether the tool changes anything.
+/// The tool names, and whether the tool changes anything.
 const SERVED_TOOLS: [(&str, bool); 9] = [
     ("Bash", true),
     ("Read", false),
@@ -33,7 +33,7 @@ pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     let names: Vec<String> = SERVED_TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect();
     let options = SessionOptions {
         tools: Some(names.clone()),
-        // The client has asked already; whatever denies still wins.
+        // The client has already asked; deny rules still win.
         allowed_tools: names,
         permission_mode: Some(PermissionMode::Default),
         persist: false,
@@ -57,7 +57,7 @@ async fn serve(boot: StartRequest) -> Result<(), String> {
     let served = mcp::serve::run(input, tokio::io::stdout(), &identity, &mut tools).await;
     Box::pin(tools.bench.close()).await;
     match served {
-        // A client that closes our output has gone; that is how they end.
+        // A closed output means that the client has ended normally.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error_text(error)),
         Ok(()) | Err(_) => Ok(()),
     }
@@ -112,7 +112,7 @@ fn answer(called: &ToolCallResult) -> ToolAnswer {
     ToolAnswer { content, structured: structured.and_then(|raw| serde_json::from_str(raw.get()).ok()), is_error }
 }
 
-/// A content block of ours as one of MCP's.
+/// Converts a content block of ours to one of MCP.
 fn part(block: &Value) -> Option<Value> {
     match block["type"].as_str()? {
         "text" => Some(json!({"type": "text", "text": block["text"]})),

@@ -1,5 +1,5 @@
-//! `mcp list` and `mcp get`. Declarations are shown as they were written: a placeholder stays a placeholder, values of
-//! variables and headers are hidden, an address loses its user name and query.
+//! `mcp list` and `mcp get`. Declarations are shown as written: placeholders are kept, values of variables and headers
+//! are hidden, and URLs are shown without user name and query.
 
 use super::args::McpArgs;
 use super::health::{ServerHealth, check};
@@ -11,7 +11,7 @@ use wire::mcp::{McpScope, McpTransport, ServerConfig};
 impl McpCommand {
     pub(super) fn list(&self, words: &McpArgs) -> Result<(String, u8), String> {
         words.none("mcp list")?;
-        // As scripts that read this list expect it; `get` shows them.
+        // Scripts that read this list do not expect WebSocket servers; `get` shows them.
         let shown: Vec<&DeclaredMcpServer> =
             self.servers.servers.iter().filter(|s| !matches!(s.config.transport, McpTransport::Ws(_))).collect();
         if shown.is_empty() {
@@ -73,7 +73,7 @@ fn status(server: &DeclaredMcpServer, health: &ServerHealth) -> String {
     }
 }
 
-/// What a server is reached by, without anything secret.
+/// The command or URL of a server, without secrets.
 pub(super) fn target(config: &ServerConfig) -> Option<String> {
     match &config.transport {
         McpTransport::Stdio(stdio) => {
@@ -88,7 +88,7 @@ pub(super) fn target(config: &ServerConfig) -> Option<String> {
     }
 }
 
-/// Without user name, password, query and fragment.
+/// The URL without user name, password, query and fragment.
 fn address(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let url = &url[..end];
@@ -101,7 +101,7 @@ fn address(url: &str) -> String {
     }
 }
 
-/// A placeholder names its variable; anything else may be the secret itself.
+/// A value with a placeholder is shown; any other may be the secret itself.
 fn value(text: &str) -> &str {
     if text.contains("${") { text } else { "(hidden)" }
 }

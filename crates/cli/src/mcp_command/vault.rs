@@ -1,4 +1,4 @@
-//! Stored sign-ins, as the MCP client wants them.
+//! Adapts the stored sign-ins to the interface of the MCP client.
 
 use config::mcp::TokenFile;
 use std::io;

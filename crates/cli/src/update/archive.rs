@@ -1,5 +1,5 @@
-//! Unpacks a release: a `.tar.gz` of folders and plain files below one folder. Anything else in it (links, devices, paths that
-//! lead out) is refused before it is written.
+//! Unpacks a release: a `.tar.gz` of folders and plain files below one folder. Anything else (links, devices, paths
+//! that lead outside) is refused before it is written.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read};
@@ -7,17 +7,17 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 const BLOCK: usize = 512;
-/// Most bytes that come out of an archive.
+/// The largest size of the unpacked archive, in bytes.
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 const MOST_ENTRIES: usize = 10_000;
 
-/// Unpacks `archive` into the new folder `into`, without the archive's own top folder. Files are on the disk when it returns.
+/// Unpacks `archive` into the new folder `into`, without the top folder of the archive. Files are synced on return.
 pub(super) fn unpack(archive: impl Read, into: &Path) -> io::Result<()> {
     let mut tar = flate2::read::GzDecoder::new(archive).take(MOST_BYTES);
     folder(into)?;
     for _ in 0..MOST_ENTRIES {
         let Some(header) = next_header(&mut tar)? else {
-            // The checksum of the compressed data is behind the last byte.
+            // The checksum of the compressed data follows the last byte.
             io::copy(&mut tar, &mut io::sink())?;
             return finish(into);
         };
@@ -70,7 +70,7 @@ fn octal(field: &[u8]) -> io::Result<u64> {
         .map_err(|_| wrong("a number that cannot be read"))
 }
 
-/// The path below the archive's top folder.
+/// The path below the top folder of the archive.
 fn inner_path(name: &str) -> io::Result<PathBuf> {
     let path = Path::new(name);
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -95,7 +95,7 @@ fn file(tar: &mut impl Read, header: &Header, path: &Path) -> io::Result<()> {
     io::copy(&mut tar.take(padding), &mut io::sink()).map(drop)
 }
 
-/// Syncs the folders, so that the names of the files are on the disk too.
+/// Syncs the folders, so that the file names are on the disk too.
 fn finish(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

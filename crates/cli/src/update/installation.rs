@@ -1,4 +1,4 @@
-//! An installation on the disk, and how one release takes the place of another.
+//! An installation on the disk, and how one release replaces another.
 //!
 //! ```text
 //! PREFIX/bin/gimlet                 -> ../lib/gimlet/current/bin/gimlet
@@ -8,8 +8,9 @@
 //! PREFIX/lib/gimlet/install.json    where releases come from, the pin
 //! ```
 //!
-//! A release is put together aside and renamed to its place; one rename of `current` then switches the binary, its manual and
-//! its completions. At any moment, also after a kill, `current` leads to a whole release, and going back is the same rename.
+//! A release is assembled in a staging folder and renamed to its place; one rename of `current` then switches the
+//! binary, its manual and its completions. At any moment, also after a kill, `current` leads to a complete release.
+//! Going back is the same rename.
 
 use super::archive;
 use super::version::ReleaseNumber;
@@ -29,7 +30,7 @@ const STAGING: &str = "staging-";
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 const BINARY: &str = "bin/gimlet";
-/// What the prefix shows of the current release.
+/// The files of the current release that are linked from the prefix.
 const LINKS: &[&str] = &[
     BINARY,
     "share/man/man1/gimlet.1",
@@ -38,7 +39,7 @@ const LINKS: &[&str] = &[
     "share/fish/vendor_completions.d/gimlet.fish",
 ];
 
-/// What an installation remembers about its releases.
+/// What an installation records about its releases.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct InstallRecord {
@@ -48,12 +49,12 @@ pub(super) struct InstallRecord {
     pub key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// The release that `update` does not leave. `None`: not pinned.
+    /// The release that `update` keeps. `None`: not pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<String>,
 }
 
-/// A prefix (`~/.local`, `/usr/local`) with gimlet in it, or where it will be.
+/// A prefix (`~/.local`, `/usr/local`) in which gimlet is or will be installed.
 pub(super) struct Installation {
     prefix: PathBuf,
     steps: DiskSteps,
@@ -76,7 +77,7 @@ impl InstalledRelease {
 }
 
 impl Installation {
-    /// The installation that `binary` is part of: one that has a record.
+    /// The installation that contains `binary`, if it has a record.
     pub(super) fn holding(binary: &Path) -> Option<Self> {
         let release = binary.parent()?.parent()?;
         let home = release.parent().filter(|versions| versions.ends_with("lib/gimlet/versions"))?.parent()?;
@@ -124,7 +125,7 @@ impl Installation {
             .map_err(|error| failed("write", &path, &error))
     }
 
-    /// Makes the folders and keeps out other installers. Removes what a killed one left behind.
+    /// Creates the folders, locks out other installers, and removes what a killed one left behind.
     pub(super) fn open(&self) -> Result<sys::fs::FileLock, String> {
         let home = self.home();
         std::fs::create_dir_all(home.join("versions")).map_err(|error| failed("make", &home, &error))?;
@@ -143,7 +144,7 @@ impl Installation {
         Ok(lock)
     }
 
-    /// The release that runs when `gimlet` is started. `None`: nothing is installed here.
+    /// The release that starts as `gimlet`. `None`: nothing is installed here.
     pub(super) fn current(&self) -> Option<InstalledRelease> {
         InstalledRelease::of_folder(std::fs::read_link(self.home().join("current")).ok()?.file_name()?)
     }
@@ -159,14 +160,14 @@ impl Installation {
         self.home().join("versions").join(&installed.folder)
     }
 
-    /// A folder beside the releases, on the same disk. Whatever stays in it is removed by the next `open`.
+    /// Creates a folder on the same disk as the releases. The next `open` removes it if it is left behind.
     pub(super) fn staging(&self) -> Result<PathBuf, String> {
         let path = self.home().join(format!("{STAGING}{}", sys::id::base36(8)));
         std::fs::create_dir(&path).map_err(|error| failed("make", &path, &error))?;
         Ok(path)
     }
 
-    /// Unpacks a checked archive, tries its binary, and gives the release its place among the others.
+    /// Unpacks a verified archive, tries its binary, and moves the release to its place.
     pub(super) fn add(
         &self,
         archive: &Path,
@@ -192,7 +193,7 @@ impl Installation {
         Ok(added)
     }
 
-    /// The release's own name, or one beside it when that folder exists.
+    /// The release number as folder name, or with a suffix when that folder exists.
     fn free_name(&self, number: &ReleaseNumber) -> InstalledRelease {
         let plain = InstalledRelease { folder: number.to_string(), number: number.clone() };
         let again = (1..).map(|n| InstalledRelease { folder: format!("{number}+{n}"), number: number.clone() });
@@ -205,19 +206,19 @@ impl Installation {
         self.replace_link(&link, &Path::new("versions").join(&to.folder))
     }
 
-    /// Tries the binary of a release that is here already.
+    /// Tries the binary of a release that is already installed.
     pub(super) fn probe(&self, installed: &InstalledRelease, env: &Env) -> Result<(), String> {
         probe(&self.release(installed).join(BINARY), &installed.number, env)
     }
 
-    /// What stands where a link should be and was not put there by an installer.
+    /// The path of the binary when something is there that no installer created.
     pub(super) fn foreign_binary(&self) -> Option<PathBuf> {
         let path = self.binary();
         let is_foreign = path.symlink_metadata().is_ok() && std::fs::read_link(&path).ok() != Some(target_of(BINARY));
         is_foreign.then_some(path)
     }
 
-    /// Shows the current release in the prefix. Files of others stay, except a binary that `open` was forced to replace.
+    /// Links the current release into the prefix. Existing files of others are kept, except the binary.
     pub(super) fn link(&self) -> Result<(), String> {
         let current = self.home().join("current");
         for path in LINKS.iter().filter(|path| current.join(path).is_file()) {
@@ -251,9 +252,9 @@ impl Installation {
         Ok(())
     }
 
-    /// Removes releases that are neither the current one nor the one before it. Sessions that run them go on.
+    /// Removes all releases except the current one and the one before it. Sessions that run a removed one continue.
     pub(super) fn prune(&self) {
-        // Elsewhere a running session starts its helpers by path.
+        // On other systems a running session starts its helpers by path.
         if !cfg!(target_os = "linux") {
             return;
         }
@@ -264,7 +265,7 @@ impl Installation {
             if folder == current || Some(&folder) == before.as_ref() {
                 continue;
             }
-            // Out of sight first: a release in `versions` is always whole.
+            // Renamed first: a release in `versions` must always be complete.
             let aside = self.home().join(format!("{STAGING}{}", sys::id::base36(8)));
             self.steps.next();
             if std::fs::rename(self.release(&folder), &aside).is_ok() {
@@ -275,13 +276,13 @@ impl Installation {
     }
 }
 
-/// Where a link of the prefix leads.
+/// The target of a link in the prefix.
 fn target_of(path: &str) -> PathBuf {
     let up = "../".repeat(path.matches('/').count());
     PathBuf::from(format!("{up}lib/gimlet/current/{path}"))
 }
 
-/// Links that a killed installer made and did not put in place.
+/// Removes links that a killed installer created and did not rename.
 fn remove_stale_links(folder: &Path, link: &Path) {
     let Some(stem) = link.file_stem() else { return };
     for name in names(folder) {
@@ -299,7 +300,7 @@ fn names(folder: &Path) -> Vec<std::ffi::OsString> {
     entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }
 
-/// A release must start on this machine and be what it says it is before it is used.
+/// Checks that a release starts on this machine and reports the expected number.
 fn probe(binary: &Path, number: &ReleaseNumber, env: &Env) -> Result<(), String> {
     let env = env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let once = sys::process::BoundedCommand {
@@ -323,7 +324,7 @@ fn probe(binary: &Path, number: &ReleaseNumber, env: &Env) -> Result<(), String>
     ))
 }
 
-/// After a power cut too. A file system that cannot sync a folder has nothing better to offer.
+/// Makes the change survive a power cut. A file system that cannot sync a folder is accepted.
 fn sync(folder: &Path) {
     File::open(folder).and_then(|folder| folder.sync_all()).ok();
 }
@@ -339,7 +340,7 @@ pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> String {
     format!("Error: could not {what} {}: {error}{hint}", path.display())
 }
 
-/// Counts the changes of the disk. In builds for tests the process can be made to stop before the nth.
+/// Counts the changes of the disk. Test builds can stop the process before the nth change.
 #[derive(Default)]
 struct DiskSteps {
     stop_before: Option<u32>,

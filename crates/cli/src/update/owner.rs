@@ -1,11 +1,11 @@
-//! Who put the running binary where it is. Only what gimlet's own installer placed is ever replaced by `gimlet update`; for
-//! everything else the answer is the command that does it.
+//! Who installed the running binary. `gimlet update` replaces only what gimlet's own installer installed; for
+//! everything else it names the command that does it.
 
 use super::installation::Installation;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
-/// Who replaces the running binary.
+/// Who updates the running binary.
 pub(super) enum BinaryOwner {
     /// gimlet's own installer.
     Gimlet(Installation),
@@ -34,7 +34,7 @@ type PackageManager = (&'static str, String);
 fn dpkg(binary: &Path, env: &Env) -> Option<PackageManager> {
     let lists = Path::new(env.non_empty("DPKG_ADMINDIR").unwrap_or("/var/lib/dpkg")).join("info");
     let list = std::fs::read_to_string(lists.join("gimlet.list")).ok()?;
-    // A merged /usr: the list may name the same file by another path.
+    // With a merged /usr the list may name the same file by another path.
     let is_named = list
         .lines()
         .map(Path::new)
@@ -56,7 +56,7 @@ fn npm(binary: &Path) -> Option<PackageManager> {
     Some(("npm", format!("npm install {global}{name}@latest")))
 }
 
-/// `cargo install` writes what it installed beside the folder of binaries.
+/// `cargo install` records what it installed beside the folder of binaries.
 fn cargo(binary: &Path) -> Option<PackageManager> {
     let home = binary.parent()?.parent()?;
     let record = std::fs::read_to_string(home.join(".crates.toml")).ok()?;
@@ -65,7 +65,7 @@ fn cargo(binary: &Path) -> Option<PackageManager> {
         .then(|| ("cargo install", "cargo install --force --path crates/cli, in a newer checkout".to_owned()))
 }
 
-/// Folders that belong to a package manager as a whole.
+/// Folders that belong entirely to a package manager.
 fn by_folder(binary: &Path) -> Option<PackageManager> {
     let starts = |folder: &str| binary.starts_with(folder);
     let cellar = binary.components().any(|part| part.as_os_str() == "Cellar");

@@ -1,6 +1,6 @@
-//! Where releases come from: a web address or a folder that holds channels (`latest`, `stable`) and one folder for each release
-//! with its archives, `SHA256SUMS` and `SHA256SUMS.sig`. Nothing is taken from an archive before its checksum was found in a
-//! list that is signed with the configured key, or that the user accepts unsigned.
+//! The source of releases: a URL or a folder with channels (`latest`, `stable`) and one folder for each release with
+//! its archives, `SHA256SUMS` and `SHA256SUMS.sig`. An archive is used only after its checksum was found in a list that
+//! is signed with the configured key, or that the user accepts unsigned.
 
 use super::installation::failed;
 use super::version::ReleaseNumber;
@@ -20,10 +20,10 @@ const MOST_ARCHIVE: u64 = 512 * 1024 * 1024;
 const MOST_REDIRECTS: usize = 5;
 const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
 const PIECE_TIMEOUT: Duration = Duration::from_mins(1);
-/// What precedes an Ed25519 key in the DER form that `openssl` prints.
+/// The bytes before an Ed25519 key in the DER form that `openssl` prints.
 const DER_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The key that releases are signed with.
+/// The key with which releases are signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PublicKey([u8; 32]);
 
@@ -61,7 +61,7 @@ pub(super) struct SignaturePolicy {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SignatureState {
     Signed,
-    /// The user accepts it; the reason why it could not be checked.
+    /// The user accepts it; the text says why it could not be checked.
     Unsigned(&'static str),
 }
 
@@ -79,17 +79,17 @@ impl ReleaseSource {
         Ok(Self::Web { http: Http::new(env.clone()), base: url.trim_end_matches('/').to_owned() })
     }
 
-    /// Whether somebody on the way could change what is downloaded.
+    /// True when others on the network could change what is downloaded.
     fn is_open_to_others(&self) -> bool {
         let Self::Web { base, .. } = self else { return false };
         let Some(rest) = base.strip_prefix("http://") else { return false };
         let host = rest.split(['/', '?']).next().unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-        // With a name or a backslash in it, the host may be another than it seems.
+        // With a user name or a backslash in it, the host may differ from what it seems to be.
         base.contains(['@', '\\']) || !matches!(host, "127.0.0.1" | "localhost" | "[::1]")
     }
 
-    /// The release that a channel stands for.
+    /// The release that a channel names.
     pub(super) async fn channel(&self, name: &str) -> Result<ReleaseNumber, String> {
         let text = self
             .text(name)
@@ -219,7 +219,7 @@ impl ReleaseSource {
         Ok(super::hex(hash.finish().as_ref()))
     }
 
-    /// A small file; `None` when it is not there.
+    /// Reads a small file; `None` when it does not exist.
     async fn text(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Folder(folder) => match sys::fs::read_whole(&folder.join(path), MOST_TEXT) {
@@ -260,7 +260,7 @@ async fn piece_of(response: &mut HttpResponse, url: &str) -> Result<Option<Vec<u
     }
 }
 
-/// Follows redirects, but never from https to http. `None`: 404.
+/// Follows redirects, but never from https to http. `None` for status 404.
 async fn get(http: &Http, url: &str) -> Result<Option<HttpResponse>, String> {
     let mut at = url.to_owned();
     for _ in 0..=MOST_REDIRECTS {

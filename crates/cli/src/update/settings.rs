@@ -1,5 +1,5 @@
-//! Where releases come from and how they are checked: the command line, the environment, the settings of the user and the
-//! administrator, and what the installation remembers, in this order. A project has no say.
+//! Where releases come from and how they are verified: the command line, the environment, the settings of the user and
+//! the administrator, and the record of the installation, in this order. A project cannot change it.
 
 use super::installation::InstallRecord;
 use super::release::{PublicKey, ReleaseSource, SignaturePolicy};
@@ -11,7 +11,7 @@ const KEY: &str = "GIMLET_UPDATE_KEY";
 const DEFAULT_CHANNEL: &str = "latest";
 
 pub(super) struct UpdateConfig {
-    /// `None`: nobody said where releases are.
+    /// `None`: no source of releases is configured.
     url: Option<String>,
     pub channel: String,
     pub proof: SignaturePolicy,
@@ -56,7 +56,7 @@ impl UpdateConfig {
         ReleaseSource::of(url, env)
     }
 
-    /// The address that an installation remembers for its updates.
+    /// The URL that the installation records for its updates.
     pub(super) fn to_remember(&self) -> Option<String> {
         self.url.clone()
     }
@@ -68,7 +68,7 @@ fn load(env: &Env) -> Result<ProjectConfig, String> {
     ConfigLoader::open(std::path::Path::new("/"), env, &selection).map_err(|error| format!("Error: {error}"))
 }
 
-/// Nothing overrides the administrator's key.
+/// The key of the administrator, which nothing overrides.
 fn managed_key(loaded: &ProjectConfig) -> Option<String> {
     let mut managed = loaded.layers.iter().filter(|layer| layer.source == wire::settings::SettingsSource::Managed);
     managed.find_map(|layer| Some(layer.raw.get("updateKey")?.as_str()?.to_owned()))

@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReleaseNumber {
     numbers: [u64; 3],
-    /// What follows the hyphen. `None`: a finished release.
+    /// The text after the hyphen. `None`: a final release.
     preview: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What tests of sudden death share: moments from a seed, and who is still alive.
+//! Helpers of tests that kill the process: random moments from a seed, and a search for surviving processes.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ pub(crate) fn having(name: &str, value: &str) -> Vec<i32> {
     pids.filter(|pid| u32::try_from(*pid) != Ok(own)).filter(holds).collect()
 }
 
-/// Nobody of those that `look` finds is left within two seconds.
+/// Asserts that within two seconds `look` finds no process any more.
 pub(crate) fn assert_nobody_left(look: impl Fn() -> Vec<i32>) {
     let deadline = Instant::now() + Duration::from_secs(2);
     loop {

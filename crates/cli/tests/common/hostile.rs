@@ -1,18 +1,18 @@
-//! Folders that came from elsewhere, in every shape in which their local settings file could pass for the user's own.
+//! Folders made by others, in every layout in which their local settings file could be mistaken for the user's own.
 
 use serde_json::json;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use testkit::Sandbox;
 
-/// A folder somebody else made.
+/// A folder that somebody else made.
 pub(crate) struct Folder {
     pub(crate) sandbox: Sandbox,
-    /// Where gimlet is started.
+    /// The directory in which gimlet is started.
     pub(crate) cwd: PathBuf,
-    /// Where the local settings file really is.
+    /// The real path of the local settings file.
     pub(crate) file: PathBuf,
-    /// Whether gimlet reads that file from `cwd`.
+    /// True when gimlet reads that file from `cwd`.
     pub(crate) is_read: bool,
     /// Whether a shared settings file may be put beside it.
     pub(crate) may_add_shared: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Folder {
 pub(crate) struct Layout {
     pub(crate) name: &'static str,
     pub(crate) make: fn(Sandbox) -> Folder,
-    /// Whether the terminal has to ask about it.
+    /// True when the terminal must ask about it.
     pub(crate) is_asked: bool,
 }
 
@@ -146,7 +146,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     }),
 ];
 
-/// A local file at the project's own place.
+/// A local file at the usual place of the project.
 fn in_project(sandbox: Sandbox, more: impl FnOnce(&Sandbox)) -> Folder {
     let file = sandbox.write(LOCAL, "{}");
     more(&sandbox);
@@ -161,14 +161,14 @@ fn nested(sandbox: Sandbox, cwd: &str, place: &str) -> Folder {
     Folder { cwd, file, is_read: true, may_add_shared: true, sandbox }
 }
 
-/// Another spelling, without a link: read only where the file system folds case.
+/// Another spelling, without a link: read only on a case-insensitive file system.
 fn spelled(sandbox: Sandbox, dir: &str, name: &str) -> Folder {
     let file = sandbox.write(&format!("{dir}/{name}"), "{}");
     let is_read = sandbox.project().join(LOCAL).exists();
     Folder { cwd: sandbox.project(), file, is_read, may_add_shared: true, sandbox }
 }
 
-/// Another spelling that the expected name leads to, as on a file system that folds case.
+/// Another spelling with a link from the expected name, as on a case-insensitive file system.
 fn linked(sandbox: Sandbox, dir: &str, name: &str) -> Folder {
     let file = sandbox.write(&format!("{dir}/{name}"), "{}");
     let project = sandbox.project();
@@ -236,7 +236,7 @@ fn worktree(sandbox: Sandbox, side: Side) -> Folder {
     Folder { cwd, file, is_read: true, may_add_shared: true, sandbox }
 }
 
-/// The flag of the reference for a folder.
+/// Sets the trust flag of the reference for a folder.
 fn trust(sandbox: &Sandbox, folder: &Path) {
     let key = folder.display().to_string();
     let state = json!({"projects": {key: {"hasTrustDialogAccepted": true}}});
@@ -254,7 +254,7 @@ fn forged_worktree(sandbox: Sandbox) -> Folder {
     folder
 }
 
-/// The folder brings the main repository along that confirms it, with a `commondir` that names a trusted one.
+/// The folder contains the main repository that confirms it, with a `commondir` that names a trusted one.
 fn worktree_from_within(sandbox: Sandbox) -> Folder {
     let trusted = sandbox.root().join("trusted");
     std::fs::create_dir_all(trusted.join(".git")).unwrap();

@@ -59,7 +59,7 @@ pub(crate) fn scene(replies: impl IntoIterator<Item = ScriptedReply>) -> (ModelS
     (model, sandbox)
 }
 
-/// Waits until a server has written that to its log.
+/// Waits until the server has written `text` to its log.
 pub(crate) fn wait_for_text(path: &std::path::Path, text: &str) {
     let begun = std::time::Instant::now();
     while !std::fs::read_to_string(path).is_ok_and(|log| log.contains(text)) {

@@ -29,17 +29,17 @@ pub(crate) fn host(sandbox: &Sandbox, more: &[&str]) -> GimletRun {
     sandbox.gimlet(&all).stdin_open()
 }
 
-/// Questions about calls go to the host.
+/// Permission questions go to the host.
 pub(crate) const ASK: [&str; 2] = ["--permission-prompt-tool", "stdio"];
 
-/// A host that is asked for leave and has just said "go".
+/// A host that answers permission questions and has just sent "go".
 pub(crate) fn asked(sandbox: &Sandbox, more: &[&str]) -> RunningGimlet {
     let mut running = host(sandbox, &[&ASK, more].concat()).spawn();
     running.send_user("go");
     running
 }
 
-/// What the host says to a question.
+/// Sends the host's answer to a question.
 pub(crate) fn answer(running: &mut RunningGimlet, question: &Value, verdict: &Value) {
     let id = &question["request_id"];
     running.send_json(
@@ -81,8 +81,8 @@ pub(crate) fn session_of(lines: &[Value]) -> String {
     lines[0]["session_id"].as_str().unwrap().to_owned()
 }
 
-/// Runs the binary on a real terminal, made by `script`, typing each answer when the text before it has appeared. What
-/// the terminal showed; `None` where there is no `script`, which is said.
+/// Runs the binary on a real terminal, made by `script`, and types each answer when the text before it has appeared.
+/// Returns what the terminal showed; `None`, with a message, where there is no `script`.
 #[expect(
     clippy::disallowed_methods,
     clippy::print_stderr,

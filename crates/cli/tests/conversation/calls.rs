@@ -20,7 +20,7 @@ fn searches(count: usize) -> Vec<ScriptedBlock> {
     (0..count).map(|n| search(&format!("toolu_{n}"))).collect()
 }
 
-// [TST-6] Shared calls are under way together: neither is answered before both have asked.
+// [TST-6] Shared calls run at the same time: neither is answered before both have asked.
 #[test]
 fn shared_calls_overlap() {
     let gate = ReplyGate::new();
@@ -62,7 +62,7 @@ fn an_exclusive_call_is_a_barrier() {
     assert_eq!(*seen.lock().unwrap(), [false, true]);
 }
 
-// [TST-9] The calls under way at once are bounded, by default and by the environment.
+// [TST-9] The number of calls that run at once is limited, by default and by the environment.
 #[test]
 fn shared_calls_are_bounded() {
     for (limit, given) in [(10, None), (2, Some("2"))] {
@@ -223,7 +223,7 @@ fn a_background_command_is_told_to_host_and_model() {
     let mut run = host(&sandbox, &["--allowedTools", "Bash"]).env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1").spawn();
     run.send_user("go");
     assert_eq!(run.wait_for("result")["result"], "started");
-    // The shell does not hold the session back from being idle.
+    // A running shell does not keep the session from being idle.
     assert_eq!(run.wait_for("system")["state"], "idle");
     sandbox.write("go", "");
     assert_eq!(run.wait_for("result")["result"], "noticed");
@@ -248,7 +248,7 @@ fn a_background_command_is_told_to_host_and_model() {
 }
 
 // [CLI-54] [SDK-185] [F-B2] A run waits for its shells, at most as long as the variable says; then the model has a last
-// turn, and what still runs is stopped and named in its result. (It was killed after 5 s before.)
+// turn, and shells that still run are stopped and named in its result.
 #[test]
 fn a_shell_that_outlasts_the_wait_is_stopped_and_named() {
     // [TST-203]
@@ -296,7 +296,7 @@ fn a_long_call_reports_progress() {
     drop(run.finish().expect_clean());
 }
 
-// [CLI-65] [TST-62] What a command finds in its environment; a run it starts keeps its own session.
+// [CLI-65] [TST-62] The environment of a command; a nested run that it starts keeps its own session.
 #[test]
 fn commands_see_their_surroundings_and_nested_runs_are_kept() {
     let nested = format!("ANTHROPIC_API_KEY=k {EXE} -p inner < /dev/null; env");

@@ -1,5 +1,5 @@
-//! `--record` and `--replay` through the binary: a recorded conversation has the same course and the same effects on
-//! another machine, without network and key, and says where it leaves the recorded way.
+//! `--record` and `--replay` through the binary: a recorded conversation runs the same way, with the same effects, on
+//! another machine, without network and key, and reports where it differs from the recording.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use testkit::{CapturedRequest, FinishedRun, ModelServer, Sandbox, ScriptedBlock,
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
-/// Any request would be refused at once.
+/// An address at which every request is refused at once.
 const NOBODY: &str = "http://127.0.0.1:9";
 
 /// Another user on another machine: no key, no server, 26 hours away in local time.
@@ -43,7 +43,7 @@ fn replay(tape: &Path, args: &[&str]) -> FinishedRun {
     run(&elsewhere(), "--replay", tape, args)
 }
 
-/// The conversation as the host saw it, with this machine's paths taken out.
+/// The conversation as the host saw it, without paths of this machine.
 fn course(done: &FinishedRun, sandbox: &Sandbox) -> Vec<String> {
     let root = sandbox.root().to_str().unwrap().to_owned();
     let told = |line: &Value| match line["type"].as_str().unwrap() {
@@ -83,7 +83,7 @@ fn a_recording_replays_on_another_machine() {
     let replayed = run(&second, "--replay", &tape, &args).expect_clean();
     let (was, is) = (course(&recorded, &first), course(&replayed, &second));
     assert_eq!(was.len(), is.len());
-    // The third result holds times; all else is equal to the letter.
+    // The third result contains times; everything else must be equal.
     for (number, (was, is)) in was.iter().zip(&is).enumerate().filter(|(n, _)| *n != 8) {
         assert_eq!(was, is, "step {number}");
     }
@@ -180,7 +180,7 @@ fn order_and_number_of_exchanges_are_checked() {
     assert!(fewer.stderr.contains("recorded: second"), "{}", fewer.stderr);
 }
 
-// A page is fetched by the tool, which runs for real; what the model makes of it is recorded.
+// The tool really fetches a page; the model's answer about it is recorded.
 #[test]
 fn requests_that_tools_make_are_on_the_tape() {
     let pages = ModelServer::start();
@@ -209,7 +209,7 @@ fn requests_that_tools_make_are_on_the_tape() {
     assert!(done.stdout.contains("exchange 2") && done.stdout.contains("43"), "{done:?}");
 }
 
-// Calls of one message run together, so the order of what they ask the model is nobody's promise.
+// Calls of one message run in parallel, so their requests to the model have no fixed order.
 #[test]
 fn parallel_requests_of_tools_may_come_in_any_order() {
     let pages = ModelServer::start();
@@ -254,7 +254,7 @@ fn named(request: &CapturedRequest, prefix: &str) -> String {
         .to_owned()
 }
 
-// Task ids and file names are random: the recorded call must name this run's.
+// Task ids and file names are random: the replayed call must use those of this run.
 #[test]
 fn names_made_up_by_tools_are_found_again() {
     let mut step = 0;

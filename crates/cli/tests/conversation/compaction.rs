@@ -1,5 +1,5 @@
-//! Compaction through the binary: when it happens, what is written, what is sent afterwards, and that a conversation far
-//! larger than its window runs to its end.
+//! Compaction through the binary: when it happens, what is written, what is sent afterwards, and that a conversation
+//! far larger than its window runs to its end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -8,7 +8,7 @@ use testkit::{CapturedRequest, ModelServer, ReplyGate, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
-/// No model of the catalogue: its window is what the environment says.
+/// A model that is not in the catalogue: the environment sets its window.
 const SMALL: [&str; 2] = ["--model", "small-model"];
 const REFUSED: &str = "prompt is too long: 21000 tokens > 20000 maximum";
 
@@ -210,8 +210,8 @@ fn the_command_on_nothing_says_so() {
     assert!(server.requests().is_empty());
 }
 
-// [TST-197] [TST-192] A conversation ten times the window, built by its own tool results, runs to its end: no request is
-// larger than the window, and the user's words and the instructions are in every one.
+// [TST-197] [TST-192] A conversation ten times the window, built by its own tool results, runs to its end: no request
+// is larger than the window, and the user's words and the instructions are in every one.
 #[test]
 fn ten_windows_run_to_the_end() {
     const READS: usize = 60;
@@ -310,7 +310,7 @@ fn an_interrupt_during_the_summary_changes_nothing() {
     assert!(of_kind(&here.transcript(), "compact_boundary").is_empty());
 }
 
-// [EXT-147] [EXT-211] What a skill said comes back behind the summary, and the listing with it.
+// [EXT-147] [EXT-211] After the summary the texts of used skills and the listing are sent again.
 #[test]
 fn skills_and_listings_come_back() {
     let server = ModelServer::start();
@@ -369,7 +369,7 @@ fn hooks_see_and_refuse_compactions() {
     assert_eq!(sources, ["startup", "compact"]);
 }
 
-// [TST-194] Files that were in use and open todos are told again, as they are now.
+// [TST-194] Files that were in use and open todos are sent again, in their current state.
 #[test]
 fn what_was_in_use_comes_back() {
     let server = ModelServer::start();

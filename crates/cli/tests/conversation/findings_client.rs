@@ -1,5 +1,5 @@
-//! Findings about the connection to the model: waits, kept connections, odd answers and gateways, credentials that older
-//! programs leave, and homes that cannot be written.
+//! Findings about the connection to the model: waits, kept connections, odd answers and gateways, credentials that
+//! older programs leave, and homes that cannot be written.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -54,7 +54,7 @@ fn a_wait_beyond_five_minutes_ends_the_turn_with_the_time() {
     }
 }
 
-// [F-C2] The allowance of a plan resets at a time that is told as well.
+// [F-C2] The message also names the time at which the plan's allowance resets.
 #[test]
 fn a_used_up_plan_says_when_it_resets() {
     let reply = limited()
@@ -90,13 +90,13 @@ fn a_person_at_a_terminal_sees_what_is_waited_for() {
     terminal.wait_for("Waiting 200 s for the API (status 429, rate limit), then retry 1 of 10");
     terminal.terminate();
     terminal.finish();
-    // Where stderr is read by a program nothing is said.
+    // When stderr is not a terminal, nothing is printed.
     let server = ModelServer::script([limited().header("retry-after", "1"), ScriptedReply::text("Fine.")]);
     let quiet = Sandbox::with_server(EXE, &server);
     assert_eq!(quiet.gimlet(&["-p", "go"]).run().expect_clean().stdout, "Fine.\n");
 }
 
-/// A home below a file: nobody can write there, root included.
+/// A home below a file: nobody can write there, not even root.
 fn homeless(server: &ModelServer) -> Sandbox {
     let mut sandbox = sandbox(server);
     let file = sandbox.root().join("file");
@@ -123,14 +123,14 @@ fn a_home_that_cannot_be_written_does_not_stop_the_work() {
         assert!(told.contains(part), "{part}: {result}");
         assert_eq!(run.stderr.matches(part).count(), 1, "told once: {}", run.stderr);
     }
-    // Where that is what the user wants, nothing is said at all.
+    // When the user has chosen this, nothing is printed.
     let server = ModelServer::script(replies());
     let sandbox = homeless(&server);
     let run = print(&sandbox, "go", &["--allowedTools", "Bash", "--no-session-persistence"]).run().expect_code(0);
     assert!(run.result().get("warnings").is_none() && !run.stderr.contains("not saved"), "{run:?}");
 }
 
-// [F-C4] An answer without calls says it, too.
+// [F-C4] The message also appears for an answer without calls.
 #[test]
 fn a_plain_answer_says_that_it_is_not_saved() {
     let server = ModelServer::script([ScriptedReply::text("Hello.")]);
@@ -139,7 +139,7 @@ fn a_plain_answer_says_that_it_is_not_saved() {
     assert_eq!(run.stderr.matches("--no-session-persistence").count(), 1, "{}", run.stderr);
 }
 
-// [F-C4] What was being saved must go on being saved.
+// [F-C4] A session that was being saved must not continue unsaved.
 #[test]
 fn a_session_that_can_no_longer_be_saved_stops() {
     let server = ModelServer::script([
@@ -236,7 +236,7 @@ fn a_weak_model_may_fail_ten_times_and_is_told_more_each_time() {
     assert!(told(2).contains("failure 2 in a row") && told(2).contains("EOF"), "{}", told(2));
     assert!(!told(2).contains("Its schema is") && told(3).contains("Its schema is"), "{}", told(3));
     assert!(!told(4).contains("much smaller") && told(5).contains("much smaller"), "{}", told(5));
-    // Nor does it go on for ever.
+    // The retries are limited.
     let server = ModelServer::with_handler(|_| unreadable());
     let run = print(&sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_code(1);
     assert_eq!(run.result()["terminal_reason"], "malformed_tool_use_exhausted");
@@ -254,11 +254,11 @@ fn a_kept_connection_that_the_server_closed_costs_no_retry() {
     let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).run().expect_clean();
     assert_eq!((retries(&run), server.requests().len()), (0, 5));
     assert_eq!(run.result()["result"], "Done.");
-    // On a new connection it is a fault like any other.
+    // On a new connection it counts as an ordinary fault.
     let server = ModelServer::script([ScriptedReply::reset(), ScriptedReply::text("Done.")]);
     let run = print(&self::sandbox(&server), "go", &[]).run().expect_clean();
     assert_eq!(retries(&run), 1);
-    // A second time in a row as well.
+    // The second failure in a row does too.
     let server =
         ModelServer::script([call(), ScriptedReply::reset(), ScriptedReply::reset(), ScriptedReply::text("Done.")]);
     let run = print(&self::sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_clean();
@@ -283,7 +283,7 @@ fn a_page_or_nothing_in_place_of_an_answer_is_told_after_few_tries() {
         assert!(text.starts_with(&format!("API Error: {} answered with status 200 and ", server.url())), "{text}");
         assert!(text.contains("check ANTHROPIC_BASE_URL, HTTPS_PROXY"), "{text}");
     }
-    // The proxy on the way is named, without its password.
+    // The error names the proxy, without its password.
     let server = ModelServer::start();
     let page = ScriptedReply::status(200).body("text/html", "<html>portal</html>");
     server.route("http://api.example.invalid/v1/messages", page);
@@ -387,7 +387,7 @@ fn refused_keys_are_asked_for_until_the_budget_is_used() {
     );
 }
 
-// [F-C7] What would be lost is asked for again.
+// [F-C7] An answer with missing parts is requested again.
 #[test]
 fn answers_with_missing_parts_are_asked_for_again() {
     let mut orphans = ScriptedReply::events(vec![ScriptedBlock::text("Lost words.")]);
@@ -403,7 +403,7 @@ fn answers_with_missing_parts_are_asked_for_again() {
     ]);
     let run = print(&sandbox(&server), "go", &["--allowedTools", "Bash"]).run().expect_clean();
     assert_eq!((run.result()["result"].as_str(), retries(&run)), (Some("Done."), 1));
-    // Words that came are kept; the model goes on from there.
+    // Text that arrived is kept; the model continues from there.
     let words = ScriptedReply::text("Let me look.").stop_reason("tool_use");
     let server = ModelServer::script([
         words,
@@ -491,7 +491,7 @@ fn keys_of_older_programs_are_found_last() {
         (sent.header("x-api-key").unwrap().to_owned(), source)
     };
     let sandbox = keyless(&server);
-    // A variable is sent as it is.
+    // The value of the variable is sent unchanged.
     assert_eq!(key(&sandbox, &[("CLAUDE_API_KEY", "gateway-key-1")]).0, "gateway-key-1");
     let both = [("CLAUDE_API_KEY", "gateway-key-1"), ("ANTHROPIC_API_KEY", "newer-key-1")];
     assert_eq!(key(&sandbox, &both).0, "newer-key-1");
@@ -578,7 +578,7 @@ fn logins_of_older_programs_are_used_while_they_last() {
             assert!(server.all_requests().is_empty(), "{login}");
         }
     }
-    // A token that a variable holds names the beta, too; a key does not.
+    // A token in a variable adds the beta header too; a key does not.
     let sandbox = keyless(&server);
     print(&sandbox, "go", &[]).env("CLAUDE_CODE_OAUTH_TOKEN", "token-made-up").run().expect_clean();
     assert!(server.last_request().header("anthropic-beta").unwrap().contains("oauth-2025-04-20"));

@@ -1,4 +1,4 @@
-//! Findings about turns, results, requests and the store: each seen at the level at which a user or client sees it.
+//! Findings about turns, results, requests and the store, each tested as a user or client sees it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::{EXE, answer, asked, host, json as as_json, kinds, of_kind, print, session_of, stream};
@@ -9,7 +9,8 @@ fn background(command: &str) -> ScriptedReply {
     ScriptedReply::tool("Bash", json!({"command": command, "run_in_background": true, "description": "Wait for go"}))
 }
 
-// [F-B2] `-p` waits for a background command, then the model has a turn with its notification: a second init and result.
+// [F-B2] `-p` waits for a background command, then the model has a turn with its notification: a second init and
+// result.
 #[test]
 fn print_mode_waits_for_background_commands() {
     let server = ModelServer::script([
@@ -30,7 +31,7 @@ fn print_mode_waits_for_background_commands() {
     assert!(results[1].get("background_tasks_stopped").is_none());
 }
 
-// [F-B2] Whoever looks at a terminal meanwhile reads on stderr what is waited for; a pipe has no such line.
+// [F-B2] On a terminal, stderr shows what the run waits for; with a pipe there is no such line.
 #[test]
 fn a_terminal_is_told_what_is_waited_for() {
     let server = ModelServer::script([
@@ -47,7 +48,7 @@ fn a_terminal_is_told_what_is_waited_for() {
     assert_eq!(run.finish().0, 0);
 }
 
-// [F-B2] num_turns is 1 and the rounds of tool results.
+// [F-B2] num_turns is 1 plus the number of rounds of tool results.
 #[test]
 fn num_turns_counts_rounds_of_results() {
     let look = || ScriptedReply::tool("Glob", json!({"pattern": "*"}));
@@ -63,7 +64,7 @@ fn num_turns_counts_rounds_of_results() {
     assert_eq!(turns(vec![ScriptedReply::text("half").stop_reason("max_tokens"), ScriptedReply::text("rest")], 0), 1);
 }
 
-// [F-B2] An API error ends with the stop reason of the message that tells of it.
+// [F-B2] An API error has the stop reason of the message that reports it.
 #[test]
 fn an_api_error_has_the_stop_reason_of_its_message() {
     let server = ModelServer::script([ScriptedReply::error(403, "permission_error", "no")]);
@@ -73,7 +74,7 @@ fn an_api_error_has_the_stop_reason_of_its_message() {
     assert_eq!((&result["stop_reason"], &result["terminal_reason"]), (&json!("stop_sequence"), &json!("api_error")));
 }
 
-// [F-B2] A refusal is asked about once more, then told; what was refused is not sent again when the session is resumed.
+// [F-B2] A refusal is retried once, then reported; what was refused is not sent again when the session is resumed.
 #[test]
 fn a_refusal_is_retried_once_and_then_told() {
     let refusal = |id: &str| ScriptedReply::text("I could say").stop_reason("refusal").message_id(id);
@@ -103,7 +104,7 @@ fn a_refusal_is_retried_once_and_then_told() {
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
 
-// [F-B2] A model that never delivers structured output is asked for it once, visibly; its words are then the result.
+// [F-B2] A model that never returns structured output is asked once more, visibly; then its text is the result.
 #[test]
 fn structured_output_that_never_comes_is_asked_for_once() {
     let server = ModelServer::script([ScriptedReply::text("three"), ScriptedReply::text("still three")]);
@@ -116,8 +117,8 @@ fn structured_output_that_never_comes_is_asked_for_once() {
     assert!(result.get("structured_output").is_none(), "{result}");
 }
 
-// [F-B2] What was spent before is part of the cost of a session that is taken up again; its store line says so. A budget
-// is one of the run.
+// [F-B2] The cost of a resumed session includes what was spent before; its transcript records it. A budget applies to
+// one run.
 #[test]
 fn cost_is_carried_on_when_a_session_is_resumed() {
     let server = ModelServer::with_handler(|_| ScriptedReply::text("ok").tokens(1000, 100));
@@ -156,7 +157,7 @@ fn cost_is_carried_on_when_a_session_is_resumed() {
     assert!((cost(&fork) - once).abs() < 1e-9, "a fork is a session of its own");
 }
 
-// [F-B2] What subagents were denied stands in the result of the session.
+// [F-B2] The result of the session lists what subagents were denied.
 #[test]
 fn denials_of_subagents_are_in_the_result() {
     let server = ModelServer::with_handler(|request| {
@@ -181,7 +182,7 @@ fn denials_of_subagents_are_in_the_result() {
     assert_eq!(denials.as_array().unwrap().len(), 1);
 }
 
-// [F-B2] An edit that cannot be done gets its tool error; nobody is asked about it, and it is no denial.
+// [F-B2] An edit that is impossible gets a tool error; there is no question, and it does not count as a denial.
 #[test]
 fn an_invalid_call_is_answered_without_a_question() {
     let cases = [
@@ -210,7 +211,7 @@ fn an_invalid_call_is_answered_without_a_question() {
     }
 }
 
-// [F-B2] What the model may not see is not told by the check either: the question comes first.
+// [F-B2] The check does not reveal the content of hidden files: the question comes first.
 #[test]
 fn a_check_does_not_read_what_is_hidden() {
     let server = ModelServer::script([
@@ -262,7 +263,7 @@ fn the_prompt_is_the_last_text_of_its_message() {
     assert_eq!(unmarked(&resumed, 3), unmarked(&server.request(1), 3), "a resumed request has the same bytes");
 }
 
-// [F-B12] Screens are read by programs: the words of a question, of a busy screen, and their absence when idle.
+// [F-B12] Programs read the screen: the texts of a question and of a running turn, and their absence when idle.
 #[test]
 fn programs_can_tell_from_the_screen_what_goes_on() {
     let gate = testkit::ReplyGate::new();
@@ -274,7 +275,7 @@ fn programs_can_tell_from_the_screen_what_goes_on() {
     let mut terminal = sandbox.gimlet(&["make it"]).terminal(80, 30);
     let question = terminal.wait_for("Do you want");
     assert!(question.contains("esc to cancel") && question.contains("touch made"), "{question}");
-    // Keys that follow each other closely may have been on their way and do not answer: it is given until it is taken.
+    // Keys that follow the question too closely are ignored, so the answer is sent until it is accepted.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while server.requests().len() < 2 {
         assert!(std::time::Instant::now() < deadline, "the answer was never taken");
@@ -289,7 +290,7 @@ fn programs_can_tell_from_the_screen_what_goes_on() {
     terminal.terminate();
 }
 
-// [F-B11] An answer that has the id of its question beside it is understood, with and without an envelope.
+// [F-B11] An answer with the id of its question at the top level is accepted, with and without an envelope.
 #[test]
 fn an_answer_may_carry_its_id_at_the_top() {
     let envelopes = [
@@ -311,7 +312,7 @@ fn an_answer_may_carry_its_id_at_the_top() {
     }
 }
 
-// [F-B11] Commands that a plan names are shown to whoever approves it and run without a question afterwards; others ask.
+// [F-B11] Commands that a plan names are shown for approval and then run without a question; others ask.
 #[test]
 fn commands_named_with_a_plan_are_granted_with_it() {
     let plans = |config: &std::path::Path| config.join("plans");
@@ -356,7 +357,7 @@ fn listed(sandbox: &Sandbox) -> Vec<Value> {
     testkit::stream_lines(&sandbox.gimlet(&["sessions", "list", "--json"]).run().expect_clean().stdout)
 }
 
-// [F-B11] A list says which conversation is being worked on: no end, no result, and young.
+// [F-B11] The list marks conversations in progress: no end, no result, and recently changed.
 #[test]
 fn a_list_of_sessions_says_which_one_works() {
     let server = ModelServer::with_handler(|request| match request.tool_results().len() {
@@ -418,7 +419,7 @@ fn task_lists_are_offered_by_model_and_name() {
     }
 }
 
-// [F-B4] Commands that run here are stored so that readers list the session, streamed with what was run, and never sent.
+// [F-B4] Local commands are stored so that readers list the session, streamed with their input, and never sent.
 #[test]
 fn local_commands_are_stored_and_streamed() {
     let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));

@@ -1,4 +1,4 @@
-//! Keys that programs which read the stream or the transcript look for.
+//! Keys that programs expect in the stream or in the transcript.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::mcp::{config, scene};
@@ -41,7 +41,7 @@ fn has_number(value: &Value) -> bool {
     value.as_u64().is_some()
 }
 
-// [F-B5] What the API sends beside the counts is passed on: as it came on the stream, in its last form in the transcript
+// [F-B5] Extra fields of the API's usage are passed on: unchanged on the stream, in their final form in the transcript
 // and in the result.
 #[test]
 fn what_the_api_adds_to_an_answer_is_kept() {
@@ -63,7 +63,7 @@ fn what_the_api_adds_to_an_answer_is_kept() {
     assert_eq!(kept.get("context_management"), Some(&Value::Null), "{kept}");
 }
 
-// [F-B5] `context_management` of the last event stands in the transcript.
+// [F-B5] The transcript contains `context_management` of the last event.
 #[test]
 fn what_the_api_edited_is_recorded() {
     let mut events = ScriptedReply::events(vec![ScriptedBlock::text("hello")]);
@@ -76,7 +76,7 @@ fn what_the_api_edited_is_recorded() {
     assert_eq!(stored(&sandbox, "assistant")[0]["message"]["context_management"], edits);
 }
 
-// [F-B5] How long the model thought, how its calls are shown, and which block of which request a line is.
+// [F-B5] Messages record how long the model thought, how calls are displayed, and their block and request.
 #[test]
 fn messages_of_the_model_say_how_they_came() {
     let blocks = vec![
@@ -99,7 +99,7 @@ fn messages_of_the_model_say_how_they_came() {
     assert!(has_number(&kept[0]["thinkingDurationMs"]) && kept[1].get("thinkingDurationMs").is_none());
 }
 
-// [F-B5] A call of a server's tool is named for people, and its lines name server and tool.
+// [F-B5] A call of a server's tool has a display name, and its lines name the server and the tool.
 #[test]
 fn calls_of_servers_are_attributed() {
     let (_server, sandbox) = scene([
@@ -118,7 +118,7 @@ fn calls_of_servers_are_attributed() {
     assert_eq!(results[2]["mcpMeta"], beside, "{}", results[2]);
 }
 
-// [F-B5] The API's own name for an error.
+// [F-B5] The error has the type that the API gave it.
 #[test]
 fn an_api_error_has_its_type() {
     let (_server, sandbox) = played([ScriptedReply::error(400, "invalid_request_error", "no")]);
@@ -127,7 +127,7 @@ fn an_api_error_has_its_type() {
     assert_eq!(of_kind(&lines, "result")[0]["api_error_type"], "invalid_request_error");
 }
 
-// [F-B5] Who let a call run, or why it did not: on the stream and in the transcript.
+// [F-B5] Results record who allowed a call, or why it did not run: on the stream and in the transcript.
 #[test]
 fn results_say_who_decided() {
     let call = |id: &str, command: &str| ScriptedBlock::tool_with_id(id, "Bash", &json!({"command": command}));
@@ -190,8 +190,8 @@ fn the_stream_says_who_decided() {
     assert_eq!(meta["permission_decision"], json!({"decision": "reject", "source": "hook", "reason_type": "hook"}));
 }
 
-// [F-B5] Events name their answer, the first says how long it was waited for, and one that replaces another says what is
-// void.
+// [F-B5] Events name their response, the first one has the time it took to arrive, and one that replaces another names
+// what it replaces.
 #[test]
 fn events_name_their_answer() {
     let text = "the same words again and again";
@@ -210,7 +210,7 @@ fn events_name_their_answer() {
     assert_eq!(firsts[1]["abandoned_blocks"], json!({"api_message_id": "msg_broken", "from_block_index": 0}));
 }
 
-// [F-B5] A result says what was spent since the one before, when things began, and what became of agents.
+// [F-B5] A result reports what was spent since the previous one, start times, and the outcome of agents.
 #[test]
 fn a_result_tells_what_is_new_in_it() {
     let (_server, sandbox) =
@@ -260,7 +260,7 @@ fn agents(
     (server, sandbox)
 }
 
-// [F-B5] Agents are counted; the last words of one in the background are told, and its lines name its type.
+// [F-B5] Agents are counted; the last text of a background agent is reported, and its lines name its type.
 #[test]
 fn agents_are_counted_and_heard() {
     let call = |id: &str, background: bool| {
@@ -300,7 +300,7 @@ fn agents_are_counted_and_heard() {
     assert_eq!(said["attributionAgent"], "general-purpose", "{said}");
 }
 
-// [F-B5] `system/init` names places, what needs a terminal, and only skills that the model may use.
+// [F-B5] `system/init` names directories, commands that need a terminal, and only skills that the model may use.
 #[test]
 fn init_says_where_and_with_what() {
     let (_server, sandbox) = played([ScriptedReply::text("hello")]);
@@ -326,7 +326,7 @@ fn init_says_where_and_with_what() {
     assert!(of_kind(&off, "system/init")[0].get("memory_paths").is_none());
 }
 
-// [F-B5] A name is told once it holds, wherever it came from, and stands in the transcript for readers and for peers.
+// [F-B5] A title is reported when it takes effect, wherever it came from, and is recorded for readers and peers.
 #[test]
 fn a_title_is_told() {
     let (_server, sandbox) = played([ScriptedReply::text("hello")]);
@@ -388,7 +388,7 @@ fn changed_commands_are_told() {
     running.finish().expect_clean();
 }
 
-// [F-B5] What a host asked for is answered with what holds; a task that is gone is stopped already.
+// [F-B5] Requests of a host are answered with the effective value; stopping an ended task succeeds.
 #[test]
 fn requests_are_answered_with_what_holds() {
     let (_server, sandbox) = played([]);
@@ -404,7 +404,7 @@ fn requests_are_answered_with_what_holds() {
     running.finish().expect_clean();
 }
 
-// [F-B5] `auth status` says where the key comes from and where things are kept.
+// [F-B5] `auth status` shows the source of the key and the directories.
 #[test]
 fn auth_status_says_where() {
     let (_server, sandbox) = played([]);
@@ -418,7 +418,7 @@ fn auth_status_says_where() {
     assert_eq!((&status["authMethod"], &status["apiKeySource"]), (&json!("oauth_token"), &json!("none")), "{status}");
 }
 
-// [F-B5] The status line's command learns how the provider's cache stands.
+// [F-B5] The status line command gets the state of the provider's cache.
 #[test]
 fn the_status_line_learns_of_the_cache() {
     let usage = json!({"input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 1});
@@ -438,7 +438,7 @@ fn the_status_line_learns_of_the_cache() {
     assert!(cache["expires_at"].as_u64().unwrap() > 1_700_000_000, "{cache}");
 }
 
-// [F-B5] A prompt says where it stands, also after the session was taken up again.
+// [F-B5] A prompt records its position, also after the session was resumed.
 #[test]
 fn prompts_say_where_they_stand() {
     let (_server, sandbox) = played([ScriptedReply::text("one"), ScriptedReply::text("two")]);
@@ -450,7 +450,7 @@ fn prompts_say_where_they_stand() {
     assert!(stored(&sandbox, "user").iter().all(|line| line["turnOrigin"] == "sdk"));
 }
 
-// [F-B5] Hooks that ran stand in the transcript, for programs that show them; no request has them, also a resumed one.
+// [F-B5] The transcript records hooks that ran, for programs that show them; no request contains them.
 #[test]
 fn hooks_that_ran_are_recorded() {
     let script = [
@@ -485,7 +485,7 @@ fn hooks_that_ran_are_recorded() {
     assert!(sent.contains("one") && !sent.contains("secretly") && !sent.contains("for the user"), "{sent}");
 }
 
-// [F-B5] The limit of turns leaves a line.
+// [F-B5] Reaching the turn limit is recorded.
 #[test]
 fn reached_limits_leave_a_line() {
     let (_server, sandbox) = played([ScriptedReply::tool("Bash", json!({"command": "echo x"}))]);
@@ -494,7 +494,7 @@ fn reached_limits_leave_a_line() {
     assert_eq!((&line["maxTurns"], &line["turnCount"]), (&json!(1), &json!(2)), "{line}");
 }
 
-// [F-B5] An answer that a person broke off is marked.
+// [F-B5] An answer that the user interrupted is marked.
 #[test]
 fn a_broken_off_answer_is_marked() {
     let (server, sandbox) = played([ScriptedReply::text("a long answer").cut_after_events(4).cut_by_stall()]);
@@ -509,7 +509,7 @@ fn a_broken_off_answer_is_marked() {
     assert_eq!(stored(&sandbox, "assistant")[0]["isAbortedMidStream"], true);
 }
 
-// [F-B5] What a skill brought is attributed to it until the next prompt.
+// [F-B5] Answers after a skill was loaded are attributed to it until the next prompt.
 #[test]
 fn answers_are_attributed_to_a_skill() {
     let (_server, sandbox) = played([ScriptedReply::text("done"), ScriptedReply::text("other")]);
@@ -521,7 +521,7 @@ fn answers_are_attributed_to_a_skill() {
     assert!(kept[1].get("attributionSkill").is_none(), "{}", kept[1]);
 }
 
-// [F-B5] One line stays of the model's thinking.
+// [F-B5] One line records the thinking of the model.
 #[test]
 fn thinking_leaves_a_line() {
     let (_server, sandbox) = played([ScriptedReply::message(vec![

@@ -5,7 +5,7 @@ use crate::common::{EXE, host, json, kinds, of_kind, print, stream};
 use serde_json::{Value, json};
 use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedEvent, ScriptedReply};
 
-// [SDK-130] [CLI-61] Every key a client reads without asking is there, in every turn.
+// [SDK-130] [CLI-61] Every key that clients read without checking is present, in every turn.
 #[test]
 fn init_is_complete() {
     let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
@@ -221,14 +221,14 @@ fn state_frames_come_only_when_asked_for_and_end_idle() {
     }
 }
 
-// [SDK-159] [CLI-62] A line before each retry, by category.
+// [SDK-159] [CLI-62] A line is sent before each retry, by category.
 #[test]
 fn every_retry_is_told_first() {
     let server = ModelServer::script([
         ScriptedReply::error(429, "rate_limit_error", "slow down").header("retry-after", "0"),
         ScriptedReply::error(500, "api_error", "oops"),
         ScriptedReply::error(529, "overloaded_error", "busy"),
-        // The first meets a kept connection, which costs no retry; the second a new one.
+        // The first failure is on a kept connection and costs no retry; the second is on a new one.
         ScriptedReply::reset(),
         ScriptedReply::reset(),
         ScriptedReply::text("finally"),
@@ -248,7 +248,7 @@ fn every_retry_is_told_first() {
     ];
     assert_eq!(told, expected);
     assert!(of_kind(&lines, "system/api_retry").iter().all(|l| l["retry_delay_ms"].is_u64()));
-    // [TST-162] The transcript keeps each of them in the shape strict readers take.
+    // [TST-162] The transcript contains each of them in the form that strict readers accept.
     let on_disk = sandbox.transcript();
     let errors = of_kind(&on_disk, "system/api_error");
     assert_eq!(errors.len(), 4);
@@ -290,7 +290,7 @@ fn repeated_usage_is_counted_once() {
     assert_eq!(model["outputTokens"], 70);
 }
 
-// [CLI-21] A prompt that waited behind a turn that ran out of turns is a turn of its own.
+// [CLI-21] A prompt that waited while a turn reached the turn limit becomes a separate turn.
 #[test]
 fn a_waiting_prompt_survives_the_turn_limit() {
     let call = || ScriptedReply::tool("Glob", json!({"pattern": "*"}));
@@ -360,7 +360,7 @@ fn settings_may_be_given_in_line_or_as_a_file() {
     assert_eq!(style(r#"{"outputStyle":"in line"}"#), "in line");
 }
 
-// [TST-105] [F-B2] A refusal is asked about once more, then retracted: the next request has neither the prompt nor the
+// [TST-105] [F-B2] A refusal is retried once, then retracted: the next request contains neither the prompt nor the
 // answers. A fallback is used once.
 #[test]
 fn a_refusal_is_retracted_and_falls_back_once() {

@@ -36,8 +36,8 @@ fn git(sandbox: &Sandbox, line: &str) {
     assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-// [EXT-209] The model is told where notes go, writes there without a question, and later sessions read the same place, from a
-// folder of the repository and from a worktree too.
+// [EXT-209] The prompt names the folder of notes, the model writes there without a question, and later sessions read
+// the same folder, also from a subfolder of the repository and from a worktree.
 #[test]
 fn notes_are_written_and_read_in_one_place() {
     let (result, first, sandbox) = note("MEMORY.md", "- likes short answers\n", &[], &|sandbox| {
@@ -62,7 +62,7 @@ fn notes_are_written_and_read_in_one_place() {
     }
 }
 
-// [EXT-209] Switched off by setting or variable: nothing is told, nothing is read, and writing there is asked about.
+// [EXT-209] Switched off by setting or variable: notes are neither mentioned nor read, and writing there asks.
 #[test]
 fn notes_can_be_switched_off() {
     let off = |settings: &str, variable: Option<&str>| {
@@ -87,7 +87,7 @@ fn notes_can_be_switched_off() {
     off("{}", Some("1"));
 }
 
-// [EXT-210] An index that is too long is written and complained about; near the limit there is a reminder.
+// [EXT-210] An index that is too long is written with a complaint; near the limit there is a reminder.
 #[test]
 fn the_index_has_a_size() {
     let (result, _, sandbox) = note("MEMORY.md", &"- a line\n".repeat(201), &[], &|_| {});
@@ -102,7 +102,7 @@ fn the_index_has_a_size() {
     assert!(result["is_error"] != true, "only the index has a limit: {result}");
 }
 
-// [EXT-209] The place is for notes alone: other files, links that lead out, and rules that deny are as everywhere.
+// [EXT-209] The folder is for notes only: other files, links that lead outside and deny rules are treated as usual.
 #[test]
 fn the_place_for_notes_is_no_way_out() {
     let refused = |file: &str, more: &[&str], prepare: &dyn Fn(&Sandbox)| {

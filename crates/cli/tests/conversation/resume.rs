@@ -1,5 +1,5 @@
-//! Conversations taken up again through the real binary: what is found, what comes back, what is told, and where everything
-//! that belongs to a session lies.
+//! Resuming conversations through the real binary: what is found, what is restored, what is reported, and where the
+//! files of a session are.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use crate::common::{EXE, host, of_kind, print, session_of, stream};
@@ -50,7 +50,7 @@ fn plant(sandbox: &Sandbox, text: &str) -> PathBuf {
     path
 }
 
-// [TST-171] Everything that was told beside the conversation is in the file: instructions, skills, what hooks said.
+// [TST-171] Everything sent beside the conversation is in the file: instructions, skills, output of hooks.
 #[test]
 fn a_resumed_request_begins_with_the_bytes_of_the_live_one() {
     let server = ModelServer::script([
@@ -79,7 +79,7 @@ fn a_resumed_request_begins_with_the_bytes_of_the_live_one() {
     assert!(server.request(2).body.starts_with(&prefix(&server.request(1))));
 }
 
-// [TST-172] Other processes see who is there and what it does; what the dead left behind goes at the next start.
+// [TST-172] Other processes see open sessions and their status; records of dead processes go at the next start.
 #[test]
 fn the_registry_tells_what_a_session_does() {
     let gate = ReplyGate::new();
@@ -121,7 +121,7 @@ fn the_registry_tells_what_a_session_does() {
     assert!(!record.exists());
 }
 
-// [TST-173] Prompts of people: pastes are folded, long ones once in a file, nothing twice in a row, nothing of programs.
+// [TST-173] Prompts of people, not of programs, without repeats: pastes are folded, long ones stored once in a file.
 #[test]
 fn what_people_type_is_remembered_and_nothing_else() {
     let server = always("ok");
@@ -159,14 +159,14 @@ fn what_people_type_is_remembered_and_nothing_else() {
     let file = sandbox.config_dir().join(format!("paste-cache/{}.txt", paste["contentHash"].as_str().unwrap()));
     assert_eq!(std::fs::read_to_string(file).unwrap(), long);
     assert!(server.last_request().last_user_text().contains(&long));
-    // The next session has it again, whole.
+    // The next session can recall the whole prompt.
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal.send("\x1b[A");
     terminal.wait_for("words words");
 }
 
-// [TST-174] Where what belongs to a session lies.
+// [TST-174] The paths of the files of a session.
 #[test]
 fn everything_has_its_place() {
     let server = ModelServer::script([
@@ -194,7 +194,7 @@ fn everything_has_its_place() {
     assert_eq!(std::fs::read_dir(results).unwrap().count(), 1);
 }
 
-// [TST-176] From anywhere by id, unless it is not clear which; then as if there were none.
+// [TST-176] Found by id from any directory, unless it is ambiguous; then as if there were none.
 #[test]
 fn an_id_is_found_from_another_directory() {
     let server = always("ok");
@@ -206,7 +206,7 @@ fn an_id_is_found_from_another_directory() {
     assert_eq!(session_of(&from_there().expect_clean().lines()), id);
     assert!(server.last_request().all_text().contains("REMEMBER"));
     assert_eq!(sandbox.transcript_paths().len(), 1, "it stays where it is");
-    // A copy belongs to the place it was made in.
+    // A fork belongs to the directory in which it was made.
     let fork = print(&sandbox, "more", &["--resume", &id, "--fork-session"]).cwd(&elsewhere).run().expect_clean();
     let listed = sandbox.gimlet(&["sessions", "list", "--json"]).cwd(&elsewhere).run().expect_clean().stdout;
     assert!(listed.contains(&session_of(&fork.lines())), "{listed}");
@@ -300,7 +300,7 @@ fn parallel_results_come_back_whole() {
     assert!(server.request(2).body.starts_with(&prefix(&server.request(1))));
 }
 
-// [TST-181] What comes back with a conversation: its model and agent, never planning or bypassing.
+// [TST-181] Resuming restores the model and the agent, never plan or bypass mode.
 #[test]
 fn model_and_agent_come_back_and_dangerous_modes_do_not() {
     let server = always("ok");
@@ -320,7 +320,7 @@ fn model_and_agent_come_back_and_dangerous_modes_do_not() {
     }
 }
 
-// [TST-183] The second one is told; both go on.
+// [TST-183] The second process warns; both continue.
 #[test]
 fn a_conversation_that_is_open_elsewhere_is_shared_with_a_warning() {
     let server = always("ok");
@@ -340,12 +340,12 @@ fn a_conversation_that_is_open_elsewhere_is_shared_with_a_warning() {
     for text in ["from the first", "from the second", "again from the first"] {
         assert_eq!(of_kind(&on_disk, "user").iter().filter(|l| l["message"]["content"] == text).count(), 1, "{text}");
     }
-    // The later end counts; nobody is there any more.
+    // The later end is used; the other process is gone.
     drop(print(&sandbox, "onwards", &["--resume", &id]).run().expect_clean());
     assert!(server.last_request().all_text().contains("again from the first"));
 }
 
-// [TST-186] What a host kept elsewhere, put into a directory of its own, goes on there.
+// [TST-186] Lines that a host mirrored elsewhere, put into a new directory, can be resumed there.
 #[test]
 fn a_mirrored_conversation_is_resumed_from_what_was_told() {
     let server = ModelServer::script([

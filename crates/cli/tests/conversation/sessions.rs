@@ -36,7 +36,7 @@ fn conversations_are_listed_found_and_shown() {
     let german = sandbox.gimlet(&["sessions", "search", "größer", "--json"]).run().expect_clean().stdout;
     let german: Value = serde_json::from_str(german.trim()).unwrap();
     assert_eq!((&german["sessionId"], &german["hits"][0]["role"]), (&json!(ids[1]), &json!("assistant")));
-    // Ids are no words, and nothing found is told like grep tells it.
+    // Ids are not searchable text, and finding nothing has the exit code of grep.
     assert_eq!(sandbox.gimlet(&["sessions", "search", &ids[2]]).run().code(), 1);
     let shown = sandbox.gimlet(&["sessions", "show", &ids[0][..8]]).run().expect_clean().stdout;
     assert_eq!(shown, "> prompt 0\n\nThe quick brown fox.\n\n");
@@ -76,10 +76,10 @@ fn what_was_put_away_comes_back_with_the_next_prompt() {
     let listed = || sandbox.gimlet(&["sessions", "list"]).run().expect_clean().stdout;
     assert!(!listed().contains(&ids[0]));
     assert!(sandbox.gimlet(&["sessions", "list", "--archived"]).run().stdout.contains(&ids[0]));
-    // A failing request is still a prompt.
+    // A failed request counts as a prompt too.
     sandbox.gimlet(&["-p", "again", "--resume", &ids[0]]).run();
     assert!(!mark.exists() && listed().contains(&ids[0]));
-    // A move is something that happens in it, too.
+    // A move clears the archive mark too.
     std::fs::write(&mark, r#"{"archived":true}"#).unwrap();
     let other = sandbox.root().join("other");
     std::fs::create_dir_all(&other).unwrap();

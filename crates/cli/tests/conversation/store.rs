@@ -20,7 +20,7 @@ fn raw_lines(sandbox: &Sandbox) -> Vec<String> {
     std::fs::read_to_string(&sandbox.transcript_paths()[0]).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The directory transcripts of the sandbox's project lie in.
+/// The directory of the transcripts of the sandbox's project.
 fn project_dir(sandbox: &Sandbox) -> PathBuf {
     let path = sandbox.project();
     let name: String =
@@ -28,7 +28,7 @@ fn project_dir(sandbox: &Sandbox) -> PathBuf {
     sandbox.config_dir().join("projects").join(name)
 }
 
-/// Puts a transcript of another writer where a session of this project lies.
+/// Puts a transcript of another program into the project's directory.
 fn plant(sandbox: &Sandbox, fixture: &str, id: &str) -> PathBuf {
     let text = fixture.replace("SESSION", id).replace("PROJECT", sandbox.project().to_str().unwrap());
     let path = project_dir(sandbox).join(format!("{id}.jsonl"));
@@ -120,7 +120,7 @@ fn usage_adds_up_however_it_is_counted() {
     }
 }
 
-// [TST-160] [TST-158] What stands around a turn.
+// [TST-160] [TST-158] The metadata lines around a turn.
 #[test]
 fn a_turn_is_framed_by_its_metadata() {
     let server = ModelServer::script([ScriptedReply::text("ok")]);
@@ -290,8 +290,8 @@ fn similar_directories_stay_apart() {
     }
 }
 
-// [TST-175] [CLI-17] [SDK-175] `-p -c` takes the newest conversation by its last message, programs' own included, background
-// ones not.
+// [TST-175] [CLI-17] [SDK-175] `-p -c` continues the conversation with the newest message, including those of programs
+// but not background ones.
 #[test]
 fn continue_takes_the_newest_conversation() {
     let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
@@ -378,7 +378,7 @@ fn a_killed_call_is_answered_on_resume() {
     }
 }
 
-// [TST-139] Opening a session without saying anything leaves no trace; resuming without saying anything changes none.
+// [TST-139] Opening a session without a prompt leaves no file; resuming without a prompt changes none.
 #[test]
 fn no_words_no_file() {
     let server = ModelServer::with_handler(|_| ScriptedReply::text("ok"));
@@ -397,7 +397,7 @@ fn no_words_no_file() {
     assert_eq!(facts(), before);
 }
 
-// [TST-167] What we say about a failure is ours: neither the next turn nor a resumed session sends it to the model.
+// [TST-167] Our own error texts are never sent to the model, neither in the next turn nor after resuming.
 #[test]
 fn error_texts_are_never_sent() {
     let server = ModelServer::script([

@@ -93,7 +93,7 @@ fn a_failed_call_is_an_error_string_and_the_turn_goes_on() {
     assert!(server.request(3).tool_results().last().unwrap()["content"].as_str().unwrap().contains("file_path"));
 }
 
-// Denial: system/permission_denied before the result, listed in the result, exit 0.
+// A denial: system/permission_denied comes before the result, which lists it; the exit code is 0.
 #[test]
 fn a_denied_call_is_told_listed_and_not_run() {
     let server = ModelServer::script([

@@ -1,4 +1,4 @@
-//! What protects the user holds inside agents as it does outside: the sandbox, the masking of secrets, the way back.
+//! The protections of the user apply inside agents too: the sandbox, the masking of secrets, undo.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! What holds for a session holds for its agents: hooks, questions to the host, grants, compaction; and skills that run as
-//! agents.
+//! What applies to a session applies to its agents: hooks, questions to the host, grants, compaction; and skills that
+//! run as agents.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::{EXE, host, kinds, of_kind, print, stream};
@@ -46,7 +46,7 @@ fn touch(name: &str) -> ScriptedReply {
     ScriptedReply::tool("Bash", json!({"command": format!("touch {name}")}))
 }
 
-// [EXT-29] SC-E05 What a hook refuses the main thread it refuses an agent, in the foreground and in the background.
+// [EXT-29] SC-E05 A hook that refuses a call of the main thread refuses it for an agent, in foreground and background.
 #[test]
 fn hooks_cover_the_calls_of_agents() {
     for background in [false, true] {
@@ -74,7 +74,7 @@ fn hooks_cover_the_calls_of_agents() {
     }
 }
 
-// [EXT-103] [EXT-104] [EXT-92] Hooks around an agent: what the first says stands at its beginning, the other keeps it at work.
+// [EXT-103] [EXT-104] [EXT-92] Hooks around an agent: one adds text at its start, the other keeps it working.
 #[test]
 fn hooks_around_an_agent() {
     let mut answers = 0;
@@ -147,7 +147,7 @@ fn answer(running: &mut RunningGimlet, question: &Value, verdict: &Value) {
     );
 }
 
-// [CLI-183] [SDK-96] An agent asks the session's host and says who it is; what it is granted holds for the whole session.
+// [CLI-183] [SDK-96] An agent asks the session's host and names itself; a grant applies to the whole session.
 #[test]
 fn agents_ask_the_host_of_the_session() {
     let server = server(
@@ -174,7 +174,7 @@ fn agents_ask_the_host_of_the_session() {
     assert_eq!(of_kind(&lines, "control_request").len(), 1, "asked once");
 }
 
-// [EXT-174] [CLI-183] [SDK-87] An agent in the background asks while the main thread is idle; stopping it takes its question back.
+// [EXT-174] [CLI-183] [SDK-87] A background agent asks while the main thread is idle; stopping it ends the question.
 #[test]
 fn a_background_agent_asks_while_the_session_is_idle() {
     let call = agent_call("toolu_a", &json!({"run_in_background": true}));
@@ -277,7 +277,7 @@ fn plan_mode_reaches_every_agent() {
     assert!(!sandbox.project().join("second").exists());
 }
 
-// SC-D20 What an agent writes into the settings grants and runs nothing, also when it has ended before anyone looks.
+// SC-D20 What an agent writes to the settings grants and runs nothing, even if it ended before the change is noticed.
 #[test]
 fn an_agent_cannot_grant_by_writing_settings() {
     let rules = r#"{"permissions":{"allow":["Bash"]},
@@ -356,7 +356,7 @@ fn an_agent_compacts_its_own_conversation() {
     assert_eq!(boundary["isSidechain"], true);
 }
 
-// [EXT-144] A skill with `context: fork` is the task of an agent that knows nothing of the conversation; headless waits.
+// [EXT-144] A skill with `context: fork` runs in an agent without the conversation; a headless run waits for it.
 #[test]
 fn a_skill_can_run_as_an_agent() {
     let main = vec![
@@ -383,10 +383,10 @@ fn a_skill_can_run_as_an_agent() {
     assert!(sandbox.project().join("surveyed").exists(), "what the skill grants holds for its agent");
     assert!(server.last_request().tool_result_text("toolu_s").contains("the survey found nothing"));
     assert_eq!(of_kind(&lines, "system/task_started").len(), 1);
-    // Typed.
+    // Typed by the user.
     stream(&sandbox, "/survey the code", &[]);
     assert!(server.last_request().last_user_text().contains("the survey found nothing"));
-    // A rule about the type of agent holds here, too.
+    // A rule about the type of agent applies here too.
     let refused = print(&sandbox, "/survey it", &["--disallowedTools", "Agent(general-purpose)"]).run().expect_code(1);
     assert!(of_kind(&refused.lines(), "system/task_started").is_empty());
 }

@@ -66,8 +66,8 @@ fn assert_linear(lines: &[Value], id: &str) {
     }
 }
 
-// [EXT-173] [EXT-176] [SDK-137] [SDK-138] [TST-88] [TST-169] [CLI-110] A foreground agent: the host's lines in order, the
-// result for the model, the transcript with its sidecar.
+// [EXT-173] [EXT-176] [SDK-137] [SDK-138] [TST-88] [TST-169] [CLI-110] A foreground agent: the host's lines in order,
+// the result for the model, the transcript with its sidecar.
 #[test]
 fn a_foreground_agent_from_start_to_end() {
     let server = server(
@@ -129,11 +129,11 @@ fn a_foreground_agent_from_start_to_end() {
     assert_eq!((&result["status"], &result["agentId"]), (&json!("completed"), &json!(id)));
     assert_eq!((&result["totalToolUseCount"], &result["totalTokens"]), (&json!(1), &json!(107)));
     assert_eq!(result["content"], json!([{"type": "text", "text": "The notes say hello."}]));
-    // What the model reads.
+    // The result that the model gets.
     let read = server.last_request().tool_result_text("toolu_agent");
     assert!(read.starts_with("The notes say hello.\nagentId: "), "{read}");
     assert!(read.contains("<usage>total_tokens: 107\ntool_uses: 1\nduration_ms: "), "{read}");
-    // [EXT-169] [EXT-170] What the agent knows: its own prompt, the instructions, not the conversation.
+    // [EXT-169] [EXT-170] What the agent gets: its prompt and the instructions, not the conversation.
     let request = server.request(1);
     assert_eq!(agent_of(&request).as_deref(), Some(id.as_str()));
     assert!(request.all_text().contains("Project rule: be brief."));
@@ -150,7 +150,7 @@ fn a_foreground_agent_from_start_to_end() {
     let meta = sidecar(&sandbox, &session, &id);
     assert_eq!((&meta["agentType"], &meta["toolUseId"]), (&json!("general-purpose"), &json!("toolu_agent")));
     assert_eq!((&meta["status"], &meta["spawnDepth"]), (&json!("completed"), &json!(1)));
-    // [CLI-58] The same, for people and programs.
+    // [CLI-58] The same as text and as JSON.
     let shown = sandbox.gimlet(&["agents"]).run().expect_clean().stdout;
     assert!(shown.contains(&id) && shown.contains("done  general-purpose: look around"), "{shown}");
     let listed = sandbox.gimlet(&["agents", "--json"]).run().expect_clean().json();
@@ -172,8 +172,8 @@ fn text_of_agents_is_forwarded_when_asked_for() {
     }
 }
 
-// [EXT-172] [TST-89] [SDK-154] [SDK-186] [CLI-54] A background agent: launched at once, told once in a turn of its own,
-// waited for at the end of the run.
+// [EXT-172] [TST-89] [SDK-154] [SDK-186] [CLI-54] A background agent: launched at once, reported once in a separate
+// turn, waited for at the end of the run.
 #[test]
 fn a_background_agent_is_told_once() {
     // [TST-200]
@@ -207,7 +207,7 @@ fn a_background_agent_is_told_once() {
     let changed = of_kind(&lines, "system/background_tasks_changed");
     assert_eq!(changed[0]["tasks"][0]["task_id"], id);
     assert_eq!(changed.last().unwrap()["tasks"], json!([]));
-    // Idle is said once, at the very end.
+    // Idle is reported once, at the very end.
     let states: Vec<&str> =
         of_kind(&lines, "system/session_state_changed").iter().map(|l| l["state"].as_str().unwrap()).collect();
     assert_eq!(states.iter().filter(|s| **s == "idle").count(), 1, "{states:?}");
@@ -249,8 +249,8 @@ fn an_unknown_type_lists_the_known_ones() {
     assert!(description.contains("- good: is good"));
 }
 
-// [EXT-155] [EXT-156] [EXT-160] [EXT-162] [EXT-166] [SDK-23] Definitions of the command line: prompt, tools, model, limits;
-// called by the tool's old name.
+// [EXT-155] [EXT-156] [EXT-160] [EXT-162] [EXT-166] [SDK-23] Definitions of the command line: prompt, tools, model,
+// limits; called by the tool's old name.
 #[test]
 fn a_definition_decides_prompt_tools_and_model() {
     let server = server(
@@ -275,7 +275,7 @@ fn a_definition_decides_prompt_tools_and_model() {
     assert_eq!(request.tool_names(), ["Read"]);
     assert!(request.model().contains("haiku"), "{}", request.model());
     assert_ne!(request.model(), server.request(0).model());
-    // The environment goes before everything.
+    // The environment variable takes precedence.
     let second = self::server(
         vec![
             ScriptedReply::message(vec![agent_call("t", "go", &json!({"model": "opus"}))]),
@@ -310,8 +310,8 @@ fn the_main_thread_can_run_as_an_agent() {
     assert!(refused.stderr.contains("there is no agent \"boss\""), "{}", refused.stderr);
 }
 
-// [EXT-164] [EXT-175] [SDK-163] [CLI-183] Rules hold inside agents, in the foreground, the background and below; nobody is
-// asked in a run without a host.
+// [EXT-164] [EXT-175] [SDK-163] [CLI-183] Rules apply inside agents, in the foreground, the background and below; a run
+// without a host asks nobody.
 #[test]
 fn rules_hold_inside_agents() {
     for background in [false, true] {
@@ -384,7 +384,7 @@ fn modes_follow_parent_and_policy() {
         ("bypassPermissions", "default", r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#, false),
         ("acceptEdits", "default", "{}", true),
         ("plan", "acceptEdits", "{}", true),
-        // SC-E06 Whoever plans has agents that plan.
+        // SC-E06 Agents of a session in plan mode are in plan mode.
         ("acceptEdits", "plan", "{}", false),
     ];
     for (own, parent, settings, written) in cases {
@@ -466,7 +466,7 @@ fn agents_at_once_are_limited() {
     assert!(main[1].tool_result_text("toolu_1").contains("agentId: "));
 }
 
-// [EXT-165] [EXT-181] Limits and failures of agents, told to whoever started them.
+// [EXT-165] [EXT-181] Limits and failures of agents are reported to the thread that started them.
 #[test]
 fn an_agent_that_fails_says_so() {
     let agents = json!({"short": {"description": "d", "prompt": "p", "maxTurns": 1}}).to_string();
@@ -497,7 +497,7 @@ fn an_agent_that_fails_says_so() {
     assert!(broken.starts_with("Agent terminated early due to an API error"), "{broken}");
 }
 
-// [EXT-177] [TST-94] A finished agent goes on with what it knew; one that a person stopped does not.
+// [EXT-177] [TST-94] A finished agent can be continued with its conversation; one that the user stopped cannot.
 #[test]
 fn a_finished_agent_can_be_continued() {
     let seen = Arc::new(Mutex::new(None::<String>));
@@ -701,8 +701,8 @@ fn git(sandbox: &Sandbox, args: &[&str]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-// [EXT-186] [EXT-187] [EXT-188] [EXT-189] [TST-93] A worktree of its own: used, removed when unchanged, kept and named when
-// not; the main checkout is out of reach.
+// [EXT-186] [EXT-187] [EXT-188] [EXT-189] [TST-93] A worktree of its own: used, removed when unchanged, kept and named
+// when not; the main checkout is out of reach.
 #[test]
 fn an_isolated_agent_works_in_its_own_worktree() {
     for changes in [false, true] {
@@ -765,7 +765,7 @@ fn an_isolated_agent_works_in_its_own_worktree() {
     }
 }
 
-// SC-C18 A repository's link where worktrees go is not followed, and the agent does not start in place.
+// SC-C18 A link of the repository at the place of worktrees is not followed, and the agent does not run without one.
 #[test]
 fn a_worktree_is_never_made_through_a_link() {
     let server = server(
@@ -840,7 +840,7 @@ fn twenty_agents_with_ten_calls_each() {
     }
 }
 
-// [EXT-178] A name that was given to a second agent reaches neither without a word; their ids do.
+// [EXT-178] A name given to two agents is refused with a message; their ids work.
 #[test]
 fn a_name_given_twice_is_refused() {
     let message =
@@ -866,7 +866,7 @@ fn a_name_given_twice_is_refused() {
     assert_eq!(server.requests().len(), 6);
 }
 
-// [EXT-185] Notes of an agent: the folder is made, the beginning of MEMORY.md is told, and it may write there.
+// [EXT-185] Notes of an agent: the folder is created, the start of MEMORY.md is sent, the agent may write there.
 #[test]
 fn an_agent_keeps_notes() {
     let long = (0..300).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
@@ -941,7 +941,7 @@ fn a_named_agent_is_pointed_out() {
     assert_eq!(again.matches("named the agent").count(), 1, "{again}");
 }
 
-// [EXT-156] `initialPrompt` of the agent the session runs as stands before the first prompt, once.
+// [EXT-156] `initialPrompt` of the session's agent is put before the first prompt, once.
 #[test]
 fn an_initial_prompt_comes_first() {
     let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);

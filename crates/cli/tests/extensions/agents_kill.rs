@@ -1,5 +1,5 @@
-//! Sudden death while agents work: every agent that had finished is heard of exactly once after resuming, however often the
-//! conversation is resumed; no agent is heard of that had not; no process is left, not even daemons of hooks.
+//! Kills the process while agents work: after resuming, every finished agent is reported exactly once, however often
+//! the conversation is resumed; no other agent is; no process is left, not even daemons of hooks.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![cfg(target_os = "linux")]
 
@@ -16,7 +16,7 @@ const ROUNDS: usize = 100;
 const WORKERS: usize = 4;
 const AGENTS: usize = 6;
 const CALLS: usize = 3;
-/// As many as every whole run makes.
+/// The number of requests of every complete run.
 const REQUESTS: u64 = 2 + (AGENTS * (CALLS + 1)) as u64;
 
 fn is_agent(request: &CapturedRequest) -> bool {
@@ -51,7 +51,7 @@ impl Scene {
     fn new(number: usize) -> Self {
         let server = ModelServer::with_handler(reply);
         let sandbox = Sandbox::with_server(EXE, &server);
-        // A hook of every agent leaves a process that wants to outlive everybody.
+        // A hook of every agent starts a process that tries to survive.
         let daemon = "setsid sh -c 'sleep 600 & sleep 600' >/dev/null 2>&1 </dev/null & exit 0";
         let hook = json!([{"hooks": [{"type": "command", "command": daemon}]}]);
         sandbox.write_config("settings.json", json!({"hooks": {"SubagentStart": hook}}).to_string());
@@ -72,14 +72,14 @@ impl Scene {
         jobs
     }
 
-    /// How often each report stands in what the model was last sent.
+    /// How often each report occurs in the last request to the model.
     fn heard(&self) -> Vec<(String, usize)> {
         let main = self.server.requests().into_iter().rfind(|r| !is_agent(r)).unwrap();
         let text = main.json["messages"].to_string();
         (0..AGENTS).map(|n| format!("report-{n}-end")).map(|job| (job.clone(), text.matches(&job).count())).collect()
     }
 
-    /// Nobody who was started in this home is left two seconds after the death.
+    /// Asserts that two seconds after the kill no process started in this home is left.
     fn assert_all_gone(&self) {
         assert_nobody_left(|| having("HOME", &self.sandbox.home().display().to_string()));
     }

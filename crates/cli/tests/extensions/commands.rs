@@ -1,4 +1,4 @@
-//! Slash commands as prompts: what they answer, what they change, and that the model hears only what concerns it.
+//! Slash commands as prompts: what they answer, what they change, and that the model gets only what concerns it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -17,7 +17,7 @@ fn say(running: &mut RunningGimlet, text: &str) -> Value {
     running.wait_for("result")
 }
 
-/// One command in a run of its own, without a model.
+/// Runs one command in a separate run, without a model.
 fn alone(sandbox: &Sandbox, command: &str) -> FinishedRun {
     sandbox.gimlet(&["-p", command, "--output-format", "stream-json", "--verbose"]).run()
 }

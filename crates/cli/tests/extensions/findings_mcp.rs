@@ -1,5 +1,5 @@
-//! MCP servers at the start of a session: who waits for them, what the first request says of them, and what is known before
-//! the first prompt. The real binary with real servers.
+//! MCP servers at the start of a session: which runs wait for them, what the first request contains, and what is known
+//! before the first prompt. The real binary with real servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::mcp::{HttpServer, scene, server};
@@ -7,7 +7,7 @@ use crate::common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
 use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedReply};
 
-/// No test gets this far: the harness gives up long before.
+/// Longer than any test runs, in milliseconds.
 const FOREVER: &str = "600000";
 
 /// Servers of the user.
@@ -40,7 +40,7 @@ fn servers_of_every_scope_are_in_the_first_request() {
     assert!(listed.as_array().unwrap().iter().all(|row| row["status"] == "connected"), "{listed}");
 }
 
-// [F-B1] A script waits for a moment only, says who did not come, and never waits for it again.
+// [F-B1] A script waits only briefly, reports servers that did not connect, and never waits for them again.
 #[test]
 fn a_server_that_does_not_come_is_announced_once() {
     let (model, sandbox) = scene([ScriptedReply::text("one"), ScriptedReply::text("two")]);
@@ -60,7 +60,7 @@ fn a_server_that_does_not_come_is_announced_once() {
     }
 }
 
-// [F-B1] [TST-208] Where tools are deferred nobody waits: the request names what is connecting, and ToolSearch finds it.
+// [F-B1] [TST-208] With deferred tools no run waits: the request names connecting servers; ToolSearch finds tools.
 #[test]
 fn with_deferral_the_request_goes_out_at_once() {
     let sandbox_sign = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn with_deferral_the_request_goes_out_at_once() {
     assert!(found.contains("mcp__slow__echo"), "{found}");
 }
 
-// [F-B1] Servers of the command line are waited for as long as they may take.
+// [F-B1] Servers of the command line are waited for up to their time limit.
 #[test]
 fn servers_of_the_command_line_are_waited_for() {
     let (model, sandbox) = scene([ScriptedReply::text("done")]);
@@ -121,7 +121,7 @@ fn the_terminal_connects_at_the_start_and_never_waits() {
     assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
 }
 
-// [F-B1] `alwaysLoad` is the one reason to keep a person waiting, and not for long.
+// [F-B1] Only `alwaysLoad` makes the terminal wait, and not for long.
 #[test]
 fn the_terminal_waits_for_always_load() {
     let (model, sandbox) = scene([ScriptedReply::text("Here I am.")]);
@@ -136,7 +136,7 @@ fn the_terminal_waits_for_always_load() {
     assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
 }
 
-/// A place where everything that the four commands show is declared.
+/// A sandbox that declares everything the four commands show.
 fn furnished(replies: Vec<ScriptedReply>) -> (testkit::ModelServer, Sandbox) {
     let (model, sandbox) = scene(replies);
     declare(&sandbox, &json!({"fix": server(&[])}));
@@ -149,7 +149,7 @@ fn furnished(replies: Vec<ScriptedReply>) -> (testkit::ModelServer, Sandbox) {
     (model, sandbox)
 }
 
-// [F-B8] Over stream-json, as requests and as commands, before anything was asked of the model.
+// [F-B8] Over stream-json, as requests and as commands, before the first request to the model.
 #[test]
 fn a_host_knows_everything_before_the_first_prompt() {
     let (model, sandbox) = furnished(Vec::new());
@@ -201,7 +201,7 @@ fn check_usage(usage: &Value) {
     assert_eq!(Some(sum), usage["totalTokens"].as_u64(), "{usage}");
 }
 
-// [F-B8] The same for somebody who opens the screens first of all.
+// [F-B8] The same for a user who opens the screens first.
 #[test]
 fn the_screens_know_everything_before_the_first_prompt() {
     let (model, sandbox) = furnished(Vec::new());
@@ -223,7 +223,7 @@ fn the_screens_know_everything_before_the_first_prompt() {
     assert!(model.requests().is_empty());
 }
 
-// [F-B7] A program that knows no handshake, and asks before it answers: its state comes back to it as it was.
+// [F-B7] A server without handshake that asks before it answers: its state is returned to it unchanged.
 #[test]
 fn a_server_without_a_handshake_is_spoken_to() {
     let (model, sandbox) = scene([
@@ -234,7 +234,7 @@ fn a_server_without_a_handshake_is_spoken_to() {
     declare(&sandbox, &json!({"fix": server(&["stateless"])}));
     let lines = stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
     assert_eq!(of_kind(&lines, "system/init")[0]["mcp_servers"][0]["status"], "connected");
-    // Nobody is there who could say yes.
+    // Nobody can accept, so the question is declined.
     assert_eq!(model.request(1).tool_results()[0]["content"], "decline, as it was");
     assert_eq!(model.request(2).tool_results()[1]["content"], "heard");
 }
@@ -266,7 +266,7 @@ fn tasks_of_the_newest_revision_are_followed_to_their_end() {
         ]);
         declare(&sandbox, &json!({"fix": declared}));
         stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
-        // It asked in between, and nobody is there who could say yes.
+        // It asked in between, and nobody can accept.
         assert_eq!(model.request(1).tool_results()[0]["content"], "decline, and done");
         let failed = &model.request(2).tool_results()[1];
         assert!(failed["is_error"] == true && failed.to_string().contains("the disk is full"), "{failed}");
@@ -290,7 +290,7 @@ fn a_task_of_the_newest_revision_is_cancelled_when_its_time_is_up() {
     });
 }
 
-// [F-B7] Changes are told to whoever subscribed: a tool that comes later is offered and can be called.
+// [F-B7] Changes are reported to subscribers: a tool that appears later is offered and can be called.
 #[test]
 fn changes_are_subscribed_to_in_the_newest_revision() {
     over_both(&[], |declared, log| {
@@ -302,7 +302,7 @@ fn changes_are_subscribed_to_in_the_newest_revision() {
                 "" => ScriptedReply::tool("mcp__fix__grow", json!({})),
                 said if said.contains("called grown") => ScriptedReply::text("done"),
                 _ if offered => ScriptedReply::tool("mcp__fix__grown", json!({})),
-                // The news are on their way.
+                // The notification has not arrived yet.
                 _ => ScriptedReply::tool("mcp__fix__echo", json!({"text": "waiting"})),
             }
         });
@@ -389,13 +389,13 @@ fn models_of_a_gateway_are_listed() {
     assert!(asked == 0 && !greeting.contains("claude-house-1"), "{greeting}");
     assert!(listed.contains("House One") && listed.contains("From gateway") && !listed.contains("gpt-9"), "{listed}");
     assert!(listed.contains("\"default\""), "{listed}");
-    // From the disk, as everything is known by now.
+    // From the cache on disk.
     let (greeting, _, _) = lists("1");
     assert!(greeting.contains("House One"), "{greeting}");
     assert_eq!(model.all_requests().len(), 1);
 }
 
-// [F-B13] The first party is asked without being told to, page by page, and once a day. It is reached through a proxy here.
+// [F-B13] The first party's models are listed by default, page by page, and once a day; here through a proxy.
 #[test]
 fn models_of_the_first_party_are_listed_page_by_page() {
     let (model, mut sandbox) = scene([]);
@@ -420,11 +420,11 @@ fn models_of_the_first_party_are_listed_page_by_page() {
         let listed = control(&mut running, &json!({"subtype": "list_models"}));
         running.close_stdin();
         running.finish();
-        // The protocol is the first party's, whoever speaks it.
+        // The provider is the first party, because the protocol is.
         assert_eq!(greeting["account"]["apiProvider"], "firstParty");
         listed["models"].to_string()
     };
-    // Addresses that only look like it are gateways: nobody is asked.
+    // Similar addresses count as gateways: no list is requested.
     for other in [
         "http://api.anthropic.com.example",
         "http://gate.example/api.anthropic.com",

@@ -53,7 +53,8 @@ fn end(mut running: RunningGimlet) -> (Value, Vec<Value>) {
     (result, running.finish().lines())
 }
 
-/// One call of `touch made`, with the host's `output` to its PreToolUse callback: whether it ran, and the model's second request.
+/// One call of `touch made`, with the host's `output` to its PreToolUse callback: whether it ran, and the model's
+/// second request.
 fn one_call(output: &Value, more: &[&str]) -> (bool, testkit::CapturedRequest) {
     let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -64,8 +65,8 @@ fn one_call(output: &Value, more: &[&str]) -> (bool, testkit::CapturedRequest) {
     (sandbox.project().join("made").exists(), server.request(1))
 }
 
-// [SDK-113] [SDK-118] [EXT-117] Callbacks of one event are asked at once, with everything a command hook would get; names that
-// nobody knows are ignored.
+// [SDK-113] [SDK-118] [EXT-117] Callbacks of one event run at once, with all data that a command hook gets; unknown
+// names are ignored.
 #[test]
 fn callbacks_of_an_event_run_together() {
     let server = ModelServer::script([bash("touch made"), ScriptedReply::text("end")]);
@@ -91,7 +92,7 @@ fn callbacks_of_an_event_run_together() {
     assert!(!sandbox.project().join("made").exists());
     answer(&mut running, &second, &json!({}));
     answer(&mut running, &first, &json!({}));
-    // Without a screen a message is told once, when it is whole. [EXT-113]
+    // Without a screen a message is reported once, when it is complete. [EXT-113]
     let display = running.wait_for("control_request");
     assert_eq!(display["request"]["input"]["hook_event_name"], "MessageDisplay");
     assert_eq!(display["request"]["input"]["final"], true);
@@ -129,11 +130,11 @@ fn callbacks_decide_like_commands() {
     assert!(!ran && request.tool_results()[0]["content"].as_str().unwrap().contains("other"));
     assert!(request.all_text().contains("mind the gap"));
     assert!(!one_call(&json!({"decision": "block", "reason": "legacy"}), &["--allowedTools", "Bash"]).0);
-    // An output of another event is no output.
+    // An output for another event is ignored.
     assert!(one_call(&decision("Stop", &json!({"permissionDecision": "deny"})), &["--allowedTools", "Bash"]).0);
 }
 
-// [SDK-117] A host that goes on by itself does not hold the call up.
+// [SDK-117] An async answer of the host does not delay the call.
 #[test]
 fn an_async_answer_delays_nothing() {
     assert!(one_call(&json!({"async": true, "asyncTimeout": 60_000}), &["--allowedTools", "Bash"]).0);
@@ -159,7 +160,7 @@ fn broken(group: &Value, silent: bool) -> (bool, Vec<Value>) {
     (sandbox.project().join("made").exists(), lines)
 }
 
-// [SDK-114] [EXT-48] Silence blocks a call unless the host said otherwise; an error does not, unless it said so.
+// [SDK-114] [EXT-48] No answer blocks a call unless the host chose otherwise; an error does not, unless it chose so.
 #[test]
 fn failures_follow_what_the_host_said() {
     assert!(!broken(&json!({"timeout": 0.2}), true).0);
@@ -173,7 +174,7 @@ fn failures_follow_what_the_host_said() {
     assert!(!broken(&json!({"onFailure": "block"}), false).0);
 }
 
-// [EXT-48] [SDK-121] [SDK-114] Silence refuses a prompt; a turn that wants to stop stops.
+// [EXT-48] [SDK-121] [SDK-114] No answer refuses a prompt; it does not keep a turn from stopping.
 #[test]
 fn silence_refuses_prompts_and_never_holds_an_end() {
     let server = ModelServer::script([ScriptedReply::text("answer")]);
@@ -255,7 +256,7 @@ fn callbacks_of_parallel_calls_are_asked_together() {
     }
 }
 
-// [SDK-113] A repeated `initialize` replaces the callbacks; who waits for an old one is told to try again.
+// [SDK-113] A repeated `initialize` replaces the callbacks; calls that wait for an old one are told to try again.
 #[test]
 fn registering_again_replaces_what_was_there() {
     let server = ModelServer::script([bash("touch one"), bash("touch two"), ScriptedReply::text("end")]);

@@ -35,7 +35,7 @@ fn judged(
     })
 }
 
-// [EXT-44] An agent handler looks with its own tools before it judges; a no goes to the model and the turn goes on.
+// [EXT-44] An agent handler uses its tools before it judges; a "no" is sent to the model and the turn continues.
 #[test]
 fn an_agent_reads_before_it_judges() {
     let server = judged(vec![bash("touch made"), ScriptedReply::text("understood")], |request| {
@@ -67,7 +67,7 @@ fn an_agent_reads_before_it_judges() {
     assert!(!kinds(&lines).iter().any(|kind| kind.starts_with("system/task")), "the host hears nothing of it");
 }
 
-// [EXT-44] It is cut off after 50 turns, and a judge that judges nothing blocks nothing.
+// [EXT-44] It is stopped after 50 turns; without a verdict nothing is blocked.
 #[test]
 fn an_agent_that_never_judges_is_cut_off() {
     let server = judged(vec![bash("touch made"), ScriptedReply::text("end")], |_| {
@@ -113,7 +113,7 @@ fn skill(sandbox: &Sandbox, name: &str, head: &str) {
     sandbox.write(&format!(".claude/skills/{name}/SKILL.md"), format!("---\ndescription: d\n{head}---\nDo it.\n"));
 }
 
-// [EXT-30] Hooks of a skill begin with its invocation and stay; `once` holds for one success.
+// [EXT-30] Hooks of a skill start with its invocation and stay; `once` ends after one success.
 #[test]
 fn hooks_of_a_skill_stay_for_the_session() {
     let server = ModelServer::with_handler({
@@ -145,7 +145,7 @@ fn hooks_of_a_skill_stay_for_the_session() {
     assert_eq!((count("always"), count("once")), (3, 2), "once: one failure, one success: {log}");
 }
 
-// [EXT-30] A skill that runs as an agent brings its hooks to that agent only.
+// [EXT-30] Hooks of a skill that runs as an agent apply to that agent only.
 #[test]
 fn hooks_of_a_forked_skill_end_with_it() {
     let server =
@@ -162,7 +162,7 @@ fn hooks_of_a_forked_skill_end_with_it() {
     assert!(serde_json::from_str::<Value>(&log).unwrap()["agent_id"].is_string());
 }
 
-// [EXT-31] The agent a session runs as brings its hooks to the main thread, where Stop is Stop.
+// [EXT-31] Hooks of the session's agent apply to the main thread, where Stop is Stop.
 #[test]
 fn the_main_agent_brings_its_hooks() {
     let server = ModelServer::script([ScriptedReply::text("end")]);
@@ -204,7 +204,7 @@ fn defer(sandbox: &Sandbox) {
     settings(sandbox, &on("PreToolUse", "Bash", &[hook]));
 }
 
-// [EXT-76] [SDK-115] A deferred call ends the run with the call in hand; a later run asks about the same call and goes on.
+// [EXT-76] [SDK-115] A deferred call ends the run; a later run asks about the same call and continues.
 #[test]
 fn a_deferred_call_is_taken_up_later() {
     let server = ModelServer::script([bash("touch made"), ScriptedReply::text("done")]);
@@ -219,7 +219,7 @@ fn a_deferred_call_is_taken_up_later() {
     let call = &result["deferred_tool_use"];
     assert_eq!((&call["name"], &call["input"]), (&json!("Bash"), &json!({"command": "touch made"})));
     let id = result["session_id"].as_str().unwrap();
-    // Left again, as often as the hook likes; without a prompt.
+    // The hook may defer repeatedly; the resumed run needs no prompt.
     let again = crate::common::print(&sandbox, "", &["--allowedTools", "Bash", "--resume", id]).run();
     assert_eq!(again.result()["deferred_tool_use"]["id"], call["id"]);
     assert_eq!(server.requests().len(), 1);
@@ -237,7 +237,7 @@ fn a_deferred_call_is_taken_up_later() {
     assert_eq!(ids, [call["id"].clone(), call["id"].clone(), call["id"].clone()]);
 }
 
-// [EXT-77] The tool of a deferred call is gone: an error, before any hook hears of it.
+// [EXT-77] The tool of a deferred call no longer exists: an error, before any hook runs.
 #[test]
 fn a_deferred_call_needs_its_tool() {
     let server = ModelServer::script([bash("touch made")]);
@@ -252,7 +252,7 @@ fn a_deferred_call_needs_its_tool() {
     assert_eq!(sandbox.read("asked.jsonl").lines().count(), 1);
 }
 
-// [EXT-76] With two calls in the message the wish to defer is told and ignored.
+// [EXT-76] With two calls in the message, deferring is reported and ignored.
 #[test]
 fn only_a_single_call_can_be_deferred() {
     let server = ModelServer::script([
@@ -270,7 +270,7 @@ fn only_a_single_call_can_be_deferred() {
     assert!(of_kind(&lines, "system/informational")[0]["content"].as_str().unwrap().contains("deferred"));
 }
 
-// [EXT-107] Changed settings are told once, however many agents notice.
+// [EXT-107] A change of settings is reported once, however many agents notice it.
 #[test]
 fn a_change_of_settings_is_told_once() {
     let agents = || {
@@ -299,7 +299,7 @@ fn a_change_of_settings_is_told_once() {
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("a.txt", "a");
-    // The link makes one whole file, whichever of the three hooks comes first.
+    // The link creates a complete file at once, whichever of the three hooks comes first.
     let all = json!({"hooks": {
         "ConfigChange": [{"hooks": [command("cat >> changes.jsonl; sleep 0.3")]}],
         "SubagentStart": [{"hooks": [command("mkdir -p .claude; echo '{\"cleanupPeriodDays\": 40}' > written.$$; ln written.$$ .claude/settings.local.json || true")]}],
@@ -310,8 +310,8 @@ fn a_change_of_settings_is_told_once() {
     assert_eq!(changes.lines().count(), 1, "{changes}");
 }
 
-// [EXT-112] [EXT-206] Files that come with others are told with their reason; a written file brings its rules, unless that is
-// switched off.
+// [EXT-112] [EXT-206] Instruction files that load later are reported with their reason; a written file loads its rules,
+// unless that is switched off.
 #[test]
 fn instructions_that_come_later_are_told() {
     let run = |switch: Value| {
@@ -343,7 +343,7 @@ fn instructions_that_come_later_are_told() {
     assert!(!early && late.contains("rust words") && late.contains("sub words"));
 }
 
-// [EXT-108] A named file that somebody else changes is told while the session is idle.
+// [EXT-108] A change of a watched file by another program is reported while the session is idle.
 #[test]
 fn a_watched_file_is_told_at_once() {
     let server = ModelServer::script([ScriptedReply::text("one")]);
@@ -366,7 +366,7 @@ fn a_watched_file_is_told_at_once() {
     assert_eq!((&changed["event"], &changed["hook_event_name"]), (&json!("change"), &json!("FileChanged")));
 }
 
-// [EXT-105] [SDK-120] Hooks hear of tasks with id and subject, and may take a change back.
+// [EXT-105] [SDK-120] Hooks get tasks with id and subject, and may undo a change.
 #[test]
 fn hooks_have_a_say_in_the_task_list() {
     let server = ModelServer::script([

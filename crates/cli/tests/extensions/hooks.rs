@@ -141,7 +141,7 @@ fn strip_marks(messages: &[Value]) -> String {
     json!(messages).to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
-// [EXT-89] [EXT-90] [EXT-92] Stop hooks keep the turn going, know that they did, and are cut off.
+// [EXT-89] [EXT-90] [EXT-92] Stop hooks keep the turn going, are told that they did, and are limited.
 #[test]
 fn stop_hooks_keep_the_turn_going_and_are_cut_off() {
     let replies = (0..12).map(|n| ScriptedReply::text(format!("answer {n}")));
@@ -209,7 +209,7 @@ fn decide(decision: &str) -> Value {
     command(&format!("echo '{output}'"))
 }
 
-// [EXT-72] [EXT-73] [SC-E02] [SC-E03] Hooks tighten; their leave ends where a rule says no.
+// [EXT-72] [EXT-73] [SC-E02] [SC-E03] Hooks can restrict; their permission does not override a deny rule.
 #[test]
 fn hooks_tighten_and_never_loosen_a_rule() {
     let ran = |hook: &str, flags: &[&str]| {
@@ -229,7 +229,7 @@ fn hooks_tighten_and_never_loosen_a_rule() {
     assert!(!ran("allow", &["--permission-mode", "plan"]), "plan mode is a guarantee");
 }
 
-// [EXT-74] [SC-E04] A rewritten input is what rules and tool see.
+// [EXT-74] [SC-E04] Rules and the tool see the rewritten input.
 #[test]
 fn a_rewritten_input_is_judged_like_any_other() {
     let ran = |flags: &[&str]| {
@@ -245,8 +245,8 @@ fn a_rewritten_input_is_judged_like_any_other() {
     assert!(!ran(&["--disallowedTools", "Bash(touch *)"]));
 }
 
-// [EXT-82] [EXT-83] [EXT-84] What an answer carries besides: rules are saved where they are meant to be, bypass mode is not
-// for hooks to choose, and a refusal can end the turn.
+// [EXT-82] [EXT-83] [EXT-84] Other parts of an answer: rules are saved in the named place, hooks cannot choose bypass
+// mode, and a refusal can end the turn.
 #[test]
 fn an_answer_can_carry_grants_or_end_the_turn() {
     let run = |decision: Value| {
@@ -328,7 +328,7 @@ fn a_hook_answers_the_permission_question() {
     assert!(asked[0]["permission_suggestions"].is_array() && asked[0].get("tool_use_id").is_none());
 }
 
-// [EXT-47] [EXT-56] [EXT-58] A hanging hook is stopped, a broken one is told once; neither blocks.
+// [EXT-47] [EXT-56] [EXT-58] A hanging hook is stopped, a broken one is reported once; neither blocks.
 #[test]
 fn hanging_and_broken_hooks_hold_nothing_up() {
     let server = ModelServer::script([bash("echo a"), bash("echo b"), ScriptedReply::text("end")]);
@@ -358,7 +358,7 @@ fn a_flood_of_output_is_bounded() {
     assert!(text.len() < 30_000 && text.contains("The whole text is in"), "{}", text.len());
 }
 
-// A daemon of a hook holds nothing up, and dies with gimlet.
+// A daemon of a hook delays nothing, and dies with gimlet.
 #[test]
 fn a_daemon_of_a_hook_dies_with_gimlet() {
     let server = ModelServer::script([ScriptedReply::text("end")]);
@@ -389,7 +389,7 @@ fn exported_variables_reach_later_commands() {
     assert_eq!(sandbox.read("none").trim(), "none");
 }
 
-// [EXT-87] Failures are told as failures, denied and invalid calls not at all.
+// [EXT-87] Failures have a separate event; denied and invalid calls have none.
 #[test]
 fn failures_have_their_own_event() {
     let invalid = ScriptedReply::tool("Bash", json!({"nonsense": 1}));
@@ -446,7 +446,7 @@ fn the_end_of_a_session_is_bounded() {
     assert_eq!(lines_of(&sandbox, "end.jsonl")[0]["reason"], "other");
 }
 
-// [EXT-19] [EXT-107] [SC-D20] The user's edits count at once; what a call wrote waits; a hook may refuse.
+// [EXT-19] [EXT-107] [SC-D20] The user's edits apply at once; those of a call wait; a hook may refuse.
 #[test]
 fn edits_of_hooks_count_at_once_unless_a_call_made_them() {
     let hooks = |name: &str| on("Stop", "", &[command(&format!("touch {name}"))]).to_string();
@@ -543,7 +543,7 @@ fn a_prompt_hook_judges_the_end_of_a_turn() {
     assert!(server.requests().iter().any(|r| r.last_user_text().contains("run the tests")));
 }
 
-// [EXT-50] [EXT-51] Async hooks: nothing waits for them; what they say comes later, or wakes an idle session.
+// [EXT-50] [EXT-51] Async hooks: nothing waits for them; their output comes later, or wakes an idle session.
 #[test]
 fn async_hooks_speak_later() {
     let server =
@@ -583,7 +583,7 @@ fn moves_and_changed_files_are_told() {
     assert_eq!((changed.len(), &changed[0]["event"]), (1, &json!("change")));
 }
 
-// [EXT-96] [EXT-99] [EXT-112] Beginnings: an initial message, setup, instruction files.
+// [EXT-96] [EXT-99] [EXT-112] Start of a session: an initial message, setup, instruction files.
 #[test]
 fn a_session_begins_with_its_hooks() {
     let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);

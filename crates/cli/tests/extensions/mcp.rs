@@ -1,4 +1,4 @@
-//! MCP servers through the real binary: a fixture over stdio that answers, fails, hangs, floods, changes and clings to life.
+//! MCP servers through the real binary: a stdio fixture that answers, fails, hangs, floods, changes or will not exit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value, reason = "test code")]
 
 use crate::common::death::{assert_nobody_left, is_live};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use testkit::{RunningGimlet, ScriptedReply};
 
-/// One call of a tool, then the end; what the model got back.
+/// One call of a tool, then the end; returns the result that the model got.
 fn call(tool: &str, input: Value, more: &[&str]) -> (Value, Vec<Value>) {
     let (model, sandbox) =
         scene([ScriptedReply::tool(&format!("mcp__fix__{tool}"), input), ScriptedReply::text("done")]);
@@ -66,7 +66,7 @@ fn large_results_are_saved_unless_the_tool_may_say_much() {
     assert_eq!(roomy["content"].as_str().unwrap().len(), 120_000);
 }
 
-// [CLI-160] A rule that denies the server leaves its tools out; without leave a call is denied.
+// [CLI-160] A rule that denies the server removes its tools; a call without permission is denied.
 #[test]
 fn rules_speak_of_servers() {
     let (model, sandbox) = scene([ScriptedReply::text("done")]);
@@ -80,7 +80,7 @@ fn rules_speak_of_servers() {
     assert_eq!(of_kind(&lines, "result")[0]["permission_denials"][0]["tool_name"], "mcp__fix__echo");
 }
 
-// [TST-218] [EXT-78] A tool that wants a person is asked about in every mode.
+// [TST-218] [EXT-78] A tool that requires a person is asked about in every mode.
 #[test]
 fn a_tool_may_insist_on_a_person() {
     let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__insist", json!({})), ScriptedReply::text("done")]);
@@ -139,7 +139,7 @@ fn a_list_that_changes_reaches_a_later_request() {
     assert_eq!(model.request(3).tool_results()[2]["content"], "called grown");
 }
 
-// [TST-96] [TST-219] A thousand tools cost a reminder; one that is loaded joins behind the others.
+// [TST-96] [TST-219] A thousand tools cost one reminder; a loaded tool is added after the others.
 #[test]
 fn deferred_tools_are_loaded_by_reference() {
     let (model, sandbox) = scene([
@@ -257,7 +257,7 @@ fn a_server_gets_its_own_environment() {
     assert!(roots.contains("file://") && roots.contains("project"), "{roots}");
 }
 
-// [EXT-167] An agent's own server is there for the agent alone.
+// [EXT-167] A server that an agent declares is available only to that agent.
 #[test]
 fn an_agent_brings_its_own_server() {
     let (model, sandbox) = scene([
@@ -284,7 +284,7 @@ fn answer(running: &mut RunningGimlet, request: &Value, response: Value) {
         {"subtype": "success", "request_id": request["request_id"], "response": response}}));
 }
 
-/// Serves `calc` as a host does until something else than a message to it comes.
+/// Answers messages to `calc` as the host until another message comes.
 fn serve_calc(running: &mut RunningGimlet) -> Value {
     loop {
         let line: Value = serde_json::from_str(&running.next_line().expect("more lines")).unwrap();
@@ -304,7 +304,7 @@ fn serve_calc(running: &mut RunningGimlet) -> Value {
                 let n = message["params"]["arguments"]["n"].as_i64().unwrap();
                 json!({"content": [{"type": "text", "text": (2 * n).to_string()}]})
             }
-            // [SDK-125] A courtesy without an id.
+            // [SDK-125] A notification without an id.
             _ => {
                 answer(running, &line, json!({"mcp_response": {"jsonrpc": "2.0", "result": {}}}));
                 continue;
@@ -338,7 +338,7 @@ fn servers_inside_the_host_work_both_ways() {
     }
 }
 
-// [SDK-124] A handshake captured for our revision is not repeated.
+// [SDK-124] A handshake recorded for our revision is not repeated.
 #[test]
 fn a_manifest_spares_the_handshake() {
     for (version, asks) in [("2025-11-25", false), ("2024-11-05", true)] {
@@ -417,7 +417,7 @@ fn a_host_sees_and_changes_servers() {
     running.finish();
 }
 
-// [SDK-46] The test waits for less than the server may take.
+// [SDK-46] The test waits less long than the server may take.
 #[test]
 fn a_server_that_hangs_does_not_hold_up_the_handshake() {
     let (_model, sandbox) = scene([]);
@@ -483,7 +483,7 @@ fn wait_for_text(path: &Path, text: &str) {
     }
 }
 
-// [TST-221] Servers that ignore SIGTERM, ignore the end of their input and leave their group go with us.
+// [TST-221] Servers that ignore SIGTERM and the end of their input and leave their group are killed when gimlet ends.
 #[test]
 fn no_server_outlives_us() {
     for how in ["end", "terminate", "kill", "close"] {
@@ -513,7 +513,7 @@ fn no_server_outlives_us() {
     }
 }
 
-// [EXT-115] [TST-213] A hook answers in place of a person, and another has the last word.
+// [EXT-115] [TST-213] A hook answers instead of a person, and another hook can change the answer.
 #[test]
 fn hooks_answer_elicitations() {
     for (last, expected) in [
@@ -531,7 +531,7 @@ fn hooks_answer_elicitations() {
     }
 }
 
-// [EXT-41] A tool of a server as a hook; one that is not there blocks nothing.
+// [EXT-41] A tool of a server as a hook; a missing tool blocks nothing.
 #[test]
 fn tools_of_servers_run_as_hooks() {
     let (model, sandbox) =
@@ -549,7 +549,7 @@ fn tools_of_servers_run_as_hooks() {
     assert!(result["is_error"] == true && result["content"].as_str().unwrap().contains("no echo ran"), "{result}");
 }
 
-// [SDK-127] A tool the host disallows is never called; one nobody allowed is denied.
+// [SDK-127] A tool that the host disallows is never called; one without permission is denied.
 #[test]
 fn a_hosts_own_tool_needs_leave_like_any_other() {
     for (flags, offered) in [(vec!["--disallowedTools", "mcp__calc__double"], false), (vec![], true)] {

@@ -12,7 +12,7 @@ fn waits_for(file: &str) -> ScriptedReply {
     ScriptedReply::tool("mcp__fix__sleep", json!({"seconds": 60, "until": file}))
 }
 
-/// Where the file is to be, for as long as this lives.
+/// The folder of that file.
 struct Sign(tempfile::TempDir);
 
 impl Sign {
@@ -32,7 +32,7 @@ fn scene_with(more: Vec<ScriptedReply>) -> (ModelServer, Sandbox, Sign) {
     (model, sandbox, sign)
 }
 
-/// A host that has just said "go".
+/// A host that has just sent "go".
 fn going(sandbox: &Sandbox, env: &[(&str, &str)]) -> RunningGimlet {
     let config = config(&[]);
     let run = host(sandbox, &["--mcp-config", &config, "--allowedTools", "mcp__fix"]);
@@ -46,7 +46,7 @@ fn output_of(result: &Value) -> PathBuf {
     text.split("its result will be in ").nth(1).unwrap().split(". Do not wait").next().unwrap().into()
 }
 
-// [TST-210] After the time that is set, where it is switched on; the model hears of the end, once.
+// [TST-210] After the configured time, where it is switched on; the end is reported to the model once.
 #[test]
 fn a_long_call_goes_on_in_the_background() {
     let (model, sandbox, sign) = scene_with(vec![ScriptedReply::text("waiting"), ScriptedReply::text("done")]);
@@ -58,7 +58,7 @@ fn a_long_call_goes_on_in_the_background() {
     let output = output_of(&result);
     assert_eq!(std::fs::read_to_string(&output).unwrap(), "");
     sign.give();
-    // Its end is a turn of its own.
+    // Its end is a separate turn.
     assert_eq!(run.wait_for("result")["result"], "done");
     assert_eq!(std::fs::read_to_string(&output).unwrap(), "slept");
     let told = model.request(2).last_user_text();
@@ -106,11 +106,11 @@ fn a_call_is_let_go_when_the_host_says_so_and_can_be_stopped() {
     let on_disk = sandbox.transcript();
     let twin = on_disk.iter().map(|l| &l["toolUseResult"]).find(|r| r["backgroundTaskId"].is_string()).unwrap();
     assert_eq!(twin["backgroundedByUser"], true);
-    // The session cannot leave a server that works for it.
+    // The session cannot move away while a server works for it.
     run.send_user(&format!("/cd {}", sandbox.root().display()));
     let refused = run.wait_for("result");
     assert!(refused["result"].as_str().unwrap().contains("A call of a server still runs"), "{refused}");
-    // An interrupt ends turns, not this.
+    // An interrupt ends the turn, not the background call.
     run.send_json(&ask("i", json!({"subtype": "interrupt"})));
     run.wait_for("control_response");
     run.send_json(&ask("s", json!({"subtype": "stop_task", "task_id": twin["backgroundTaskId"]})));
@@ -119,7 +119,7 @@ fn a_call_is_let_go_when_the_host_says_so_and_can_be_stopped() {
     assert!(model.request(2).last_user_text().contains("MCP call \"fix: sleep\" was stopped"));
 }
 
-// [TST-210] In the terminal it is so by default.
+// [TST-210] In the terminal this is the default.
 #[test]
 fn the_terminal_does_not_wait_for_long_calls() {
     let (_model, sandbox, sign) = scene_with(vec![ScriptedReply::text("Meanwhile."), ScriptedReply::text("All done.")]);

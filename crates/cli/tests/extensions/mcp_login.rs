@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use testkit::Sandbox;
 
-/// What the server says and was asked.
+/// The state of the server and the requests it got.
 #[derive(Default)]
 struct World {
     base: String,
-    /// The token that is good now.
+    /// The token that is valid now.
     good: String,
     issued: u32,
     issuer: Option<String>,
@@ -127,7 +127,7 @@ fn parameter(url: &str, name: &str) -> String {
     found.unwrap_or_else(|| panic!("no {name} in {url}")).replace("%3A", ":").replace("%2F", "/")
 }
 
-/// Signs in by pasting where the browser would have ended up; `change` may tamper with the address.
+/// Signs in by pasting the address at which the browser would have ended; `change` may tamper with it.
 fn sign_in(sandbox: &Sandbox, change: impl Fn(String) -> String) -> (i32, String, String) {
     let mut run = sandbox.gimlet(&["mcp", "login", "t", "--no-browser"]).stdin_open().spawn();
     let url = loop {

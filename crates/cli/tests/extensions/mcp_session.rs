@@ -1,4 +1,4 @@
-//! MCP servers in the course of a session: what rules hold, what a person types, what a resumed conversation goes on with.
+//! MCP servers during a session: which rules apply, what the user types, what a resumed conversation continues with.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::mcp::{config, scene, server};
@@ -6,7 +6,7 @@ use crate::common::{ASK, host, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
 use testkit::{CapturedRequest, ScriptedReply};
 
-// [TST-220] A rule about the whole server is about what it has to read as well.
+// [TST-220] A rule about a whole server also applies to its resources.
 #[test]
 fn a_denied_server_is_not_read() {
     for rule in ["mcp__fix", "mcp__fix__*", "mcp__*"] {
@@ -25,7 +25,7 @@ fn a_denied_server_is_not_read() {
         assert!(!listed.contains("\"fix\""), "{listed}");
         assert_eq!(listed.contains("note://one"), rule != "mcp__*", "{rule}: {listed}");
     }
-    // One tool of it is not the whole.
+    // A rule about one tool does not apply to the whole server.
     let (model, sandbox) = scene([
         ScriptedReply::tool("ReadMcpResourceTool", json!({"server": "fix", "uri": "note://one"})),
         ScriptedReply::text("done"),
@@ -63,7 +63,7 @@ fn bare(value: &Value) -> String {
     value.to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
-// [TST-96] [TST-219] What was loaded can be called after a resume, and the requests go on from each other.
+// [TST-96] [TST-219] Loaded tools can be called after a resume, and the requests extend each other.
 #[test]
 fn loaded_tools_outlive_the_process() {
     for native in [true, false] {
@@ -73,7 +73,7 @@ fn loaded_tools_outlive_the_process() {
             ScriptedReply::tool("mcp__fix__extra_7", json!({})),
             ScriptedReply::text("done"),
         ]);
-        // As a person's own server it is not waited for by itself.
+        // A server of the user is not waited for by default.
         let state = json!({"mcpServers": {"fix": server(&["many=600"])}}).to_string();
         sandbox.write_config(".claude.json", &state);
         let run = |prompt: &str, more: &[&str]| {
@@ -92,7 +92,7 @@ fn loaded_tools_outlive_the_process() {
     }
 }
 
-// [TST-219] A server that is gone leaves no reference to nothing.
+// [TST-219] No reference to a tool of a missing server is sent.
 #[test]
 fn references_to_tools_that_are_gone_become_words() {
     let (model, sandbox) = scene([
@@ -109,7 +109,7 @@ fn references_to_tools_that_are_gone_become_words() {
     assert!(!later.contains("tool_reference") && later.contains("Tools that fit: mcp__fix__echo"), "{later}");
 }
 
-// [TST-218] Whoever allows everything, or asks nobody, does not speak for the person.
+// [TST-218] Neither bypassing permissions nor a run without questions replaces the person.
 #[test]
 fn a_tool_that_wants_a_person_gets_one_in_every_mode() {
     let verdict = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}"#;
@@ -129,7 +129,7 @@ fn a_tool_that_wants_a_person_gets_one_in_every_mode() {
             ["--mcp-config", &servers, "--allowedTools", "mcp__fix"].iter().chain(way).copied().collect();
         print(&sandbox, "go", &flags).env("IS_SANDBOX", "1").run();
         assert_eq!(model.request(1).tool_results()[0]["is_error"], true, "{way:?}");
-        // With a person there, the person is asked, except where nobody may be.
+        // If a person is there, the person is asked, except where questions are forbidden.
         let (model, sandbox) = scene([ScriptedReply::tool("mcp__fix__insist", json!({})), ScriptedReply::text("done")]);
         let mut running = host(&sandbox, &[&ASK, flags.as_slice()].concat()).env("IS_SANDBOX", "1").spawn();
         running.send_user("go");
@@ -148,7 +148,7 @@ fn a_tool_that_wants_a_person_gets_one_in_every_mode() {
     }
 }
 
-// [TST-210] The limit in a server's declaration, and the one in the environment.
+// [TST-210] The time limit in a server's declaration, and the one in the environment.
 #[test]
 fn a_call_that_takes_too_long_is_given_up() {
     for (limit, idle) in [(Some(1000), None), (None, Some("300"))] {
@@ -170,7 +170,7 @@ fn a_call_that_takes_too_long_is_given_up() {
     }
 }
 
-// [TST-211] A list that cannot be read again stays what it was.
+// [TST-211] If a list cannot be read again, the old one stays.
 #[test]
 fn a_failed_refresh_keeps_the_tools() {
     let (model, sandbox) = scene([
@@ -188,13 +188,13 @@ fn a_failed_refresh_keeps_the_tools() {
     assert_eq!(model.request(3).json["tools"], model.request(0).json["tools"]);
 }
 
-/// What a typed command said.
+/// The output of a typed command.
 fn said(lines: &[Value]) -> String {
     let told = of_kind(lines, "assistant").into_iter().find(|line| line["local_command_run"].is_object()).unwrap();
     told["message"]["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
-// What a person sees and chooses; the choice holds for the folder.
+// What the user sees and chooses; the choice applies to the folder.
 #[test]
 fn servers_are_shown_and_switched_by_command() {
     let (_model, sandbox) = scene([]);

@@ -17,7 +17,7 @@ fn tools(line: &Value) -> Vec<&str> {
 }
 
 fn ask() -> ScriptedReply {
-    // A model that answers itself is not believed.
+    // Answers that the model gives itself are ignored.
     ScriptedReply::tool("AskUserQuestion", json!({"questions": questions(), "answers": {"Which database?": "Oracle"}}))
 }
 

@@ -37,10 +37,10 @@ fn a_typed_command_is_expanded_and_recorded_with_its_tags() {
         "<command-name>/fix</command-name>\n<command-message>fix</command-message>\n<command-args>12 \"the parser\"</command-args>"
     );
     assert_eq!(users[1]["isMeta"], true);
-    // An unknown one is a text.
+    // An unknown command is sent as text.
     stream(&sandbox, "/nothing here", &[]);
     assert_eq!(server.request(1).last_user_text(), "/nothing here");
-    // Without them it is a text as well, and the tool is gone.
+    // With commands disabled it is text too, and the tool is absent.
     stream(&sandbox, "/fix 1", &["--disable-slash-commands"]);
     assert_eq!(server.request(2).last_user_text(), "/fix 1");
     assert!(!server.request(2).tool_names().contains(&"Skill".to_owned()));
@@ -78,7 +78,7 @@ fn the_model_loads_a_listed_skill() {
     assert!(results[3]["content"].as_str().unwrap().contains("Unknown skill: nope"), "{results:?}");
     let body = sandbox.transcript().into_iter().find(|l| l["sourceToolUseID"].is_string()).unwrap();
     assert_eq!(body["isMeta"], true);
-    // Typing what only the model may load does not run it.
+    // A skill that only the model may load does not run when typed.
     let other = answering();
     let mut sandbox = sandbox;
     sandbox.set("ANTHROPIC_BASE_URL", other.url());

@@ -1,5 +1,5 @@
-//! Worktrees through the real binary: `--worktree`, EnterWorktree and ExitWorktree, the hooks that make and remove them, and
-//! what is never lost.
+//! Worktrees through the real binary: `--worktree`, EnterWorktree and ExitWorktree, the hooks that make and remove
+//! them, and what is never lost.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::{EXE, of_kind, print, session_of};
@@ -51,7 +51,7 @@ fn result_of(request: &CapturedRequest, id: &str) -> String {
     request.tool_result_text(id)
 }
 
-// [CLI-46] [EXT-190] The session works in the worktree; the main checkout is out of reach; headless leaves it and says where.
+// [CLI-46] [EXT-190] The session works in the worktree and cannot write to the main checkout; a headless run names it.
 #[test]
 fn a_session_in_a_worktree_of_its_own() {
     let server = steps(vec![vec![
@@ -148,7 +148,7 @@ fn a_resumed_session_returns_to_its_worktree() {
     assert_eq!(states.last().unwrap()["worktreeSession"], Value::Null);
 }
 
-// A worktree that is something else by now is not entered: a session never falls back to the main checkout unasked.
+// A path that is no longer the worktree is not entered: a session never falls back to the main checkout by itself.
 #[test]
 fn a_worktree_that_cannot_be_verified_ends_the_start() {
     let server = ModelServer::script([ScriptedReply::text("one")]);
@@ -166,7 +166,7 @@ fn a_worktree_that_cannot_be_verified_ends_the_start() {
     assert_eq!(server.requests().len(), 1);
 }
 
-// [TST-99] In, out again, and removed only when nothing is lost.
+// [TST-99] Entered, left, and removed only when nothing is lost.
 #[test]
 fn the_model_enters_and_leaves() {
     let server = steps(vec![
@@ -192,7 +192,7 @@ fn the_model_enters_and_leaves() {
     assert!(removed.contains("Removed") && !path.exists(), "{removed}");
     assert_eq!(result_of(&last, "toolu_back").trim(), here.to_str().unwrap());
     assert!(!git(&sandbox, &["branch"]).contains("worktree-try"));
-    // What was thrown away is still there for whoever regrets it.
+    // Discarded work can still be restored.
     let reference = removed.split_whitespace().find(|word| word.starts_with("refs/gimlet/discarded/try-")).unwrap();
     assert_eq!(git(&sandbox, &["show", &format!("{reference}:made.txt")]), "work\n");
     let lines = run.lines();
@@ -205,7 +205,7 @@ fn the_model_enters_and_leaves() {
     assert_eq!(left["originalCwd"], here.to_str().unwrap());
 }
 
-// Commits that no other branch has are work too; a worktree that is kept stays whole.
+// Commits that are on no other branch count as work; a kept worktree is unchanged.
 #[test]
 fn commits_found_nowhere_else_are_kept() {
     let commit = "git -c user.name=t -c user.email=t@t commit -qam more";
@@ -226,7 +226,7 @@ fn commits_found_nowhere_else_are_kept() {
     assert!(!sandbox.project().join(".git/worktrees/try/locked").exists());
 }
 
-// [TST-99] What lies outside our own folder is asked about, whatever the rules say; only bypass mode does not ask.
+// [TST-99] A worktree outside our folder needs a question, whatever the rules say; only bypass mode does not ask.
 #[test]
 fn a_worktree_elsewhere_needs_leave() {
     for (flags, enters) in
@@ -243,7 +243,7 @@ fn a_worktree_elsewhere_needs_leave() {
     }
 }
 
-// [EXT-110] [EXT-111] Hooks make the worktree and remove it; theirs is the path.
+// [EXT-110] [EXT-111] Hooks create and remove the worktree; they choose the path.
 #[test]
 fn hooks_make_and_remove_worktrees() {
     let agent = json!({"description": "d", "prompt": "p", "run_in_background": false, "isolation": "worktree"});
@@ -279,7 +279,7 @@ fn hooks_make_and_remove_worktrees() {
     assert_eq!(log[1]["worktree_path"], made.to_str().unwrap());
 }
 
-// [EXT-110] A hook that fails, prints nothing or leads through a link makes no worktree, and nothing runs in place of it.
+// [EXT-110] A hook that fails, prints nothing or leads through a link creates no worktree and ends the start.
 #[test]
 fn a_hook_that_makes_nothing_ends_the_start() {
     for (command, why) in [
@@ -302,7 +302,7 @@ fn a_hook_that_makes_nothing_ends_the_start() {
     }
 }
 
-// [EXT-191] What a killed session left locked is released by the next one; a user's lock stays, and keeps the worktree.
+// [EXT-191] The next session releases locks of a killed one; a lock of the user stays and keeps the worktree.
 #[test]
 fn locks_of_the_dead_are_released() {
     let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);
@@ -346,7 +346,7 @@ fn a_session_in_a_worktree_isolates_its_agents() {
     assert_eq!(git_in(&sandbox, &tree(&sandbox, "x"), &["status", "--porcelain"]), "");
 }
 
-// [TST-149] Old sessions are announced while the model works, never removed at once; settings in doubt stop it.
+// [TST-149] Removal of old sessions is announced first; invalid settings prevent it.
 #[test]
 fn a_sweep_is_announced_first() {
     const OLD: &str = "11111111-1111-4111-8111-111111111111";

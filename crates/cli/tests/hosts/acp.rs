@@ -12,7 +12,7 @@ const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 struct Editor {
     running: RunningGimlet,
     next: u64,
-    /// Read, not yet asked for.
+    /// Lines that were read and not yet used.
     seen: VecDeque<Value>,
 }
 
@@ -52,7 +52,7 @@ impl Editor {
         self.until(|line| line["id"] == id && line.get("method").is_none())
     }
 
-    /// The first line, seen or still to come, for which `wanted` holds. Others are kept in order.
+    /// The first line for which `wanted` is true, already read or still to come. Others are kept in order.
     fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.seen.iter().position(&wanted) {
             return self.seen.remove(at).unwrap();
@@ -218,7 +218,7 @@ fn sessions_are_listed_and_loaded_with_what_was_said() {
     assert!(server.requests().last().unwrap().all_text().contains("remember the milk"), "the history is sent again");
     editor.hang_up();
 
-    // `session/resume` continues without telling the past.
+    // `session/resume` continues without sending the history.
     let mut editor = Editor::start(&sandbox, &json!({}));
     let resumed = editor.call("session/resume", &place);
     assert!(resumed["result"].is_object(), "{resumed}");
@@ -313,7 +313,7 @@ fn what_cannot_be_done_is_said() {
     assert_eq!(editor.call("session/load", &missing)["error"]["code"], -32002);
     editor.running.send("this is not JSON");
     assert_eq!(editor.until(|line| line["error"]["code"] == -32700)["id"], Value::Null);
-    // Without a credential the client is told to offer signing in.
+    // Without a credential the client gets an error that asks it to sign in.
     let session = editor.new_session(&sandbox);
     let prompt = editor.prompt(&session, "hi");
     assert_eq!(editor.reply_to(prompt)["error"]["code"], -32000);
@@ -335,7 +335,7 @@ fn an_editor_that_hangs_up_leaves_nothing_running() {
     wait_until(|| !runs_in(&project));
 }
 
-/// Whether a process works in `dir`, gimlet aside.
+/// True when a process other than gimlet runs in `dir`.
 fn runs_in(dir: &std::path::Path) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.filter(|entry| entry.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit())).any(|entry| {

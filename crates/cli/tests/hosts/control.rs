@@ -1,5 +1,5 @@
-//! Requests of a host, over the real protocol: what `initialize` brings and changes, and that every request is answered once,
-//! whatever else goes on.
+//! Requests of a host over the real protocol: what `initialize` returns and changes, and that every request is answered
+//! exactly once, whatever else happens.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -17,7 +17,7 @@ fn request(running: &mut RunningGimlet, id: &str, request: &Value) {
     running.send_json(&json!({"type": "control_request", "request_id": id, "request": request}));
 }
 
-/// The answer to a request that is sent now.
+/// Sends a request and returns its answer.
 fn ask(running: &mut RunningGimlet, id: &str, asked: &Value) -> Value {
     request(running, id, asked);
     let line = running.wait_for("control_response");
@@ -354,7 +354,7 @@ fn a_command_goes_on_in_the_background_when_the_host_says_so() {
     assert_eq!(said["response"], json!({"backgrounded": false}), "nothing runs");
     running.send_user("go");
     running.wait_for("assistant");
-    // The call may not have begun yet: asked until it is let go.
+    // The call may not have begun yet: repeated until it is moved to the background.
     while ask(&mut running, "b1", &json!({"subtype": "background_tasks"}))["response"]["backgrounded"] == false {}
     assert_eq!(running.wait_for("result")["result"], "meanwhile");
     let result = server.request(1).tool_results()[0]["content"].to_string();
@@ -429,7 +429,7 @@ fn a_host_that_does_not_read_loses_nothing_and_is_still_obeyed() {
     let mut running = sandbox.gimlet(&args).stdin_open().reader_waits().spawn();
     running.send_user("go");
     server.wait_for_requests(1);
-    // Far more than the pipe takes is on its way by now; requests reach the session all the same.
+    // Far more than the pipe holds is queued by now; requests still reach the session.
     request(&mut running, "m1", &json!({"subtype": "set_model", "model": "claude-haiku-4-5"}));
     running.send_user("next");
     running.start_reading();

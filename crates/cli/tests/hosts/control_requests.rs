@@ -1,4 +1,4 @@
-//! Requests of hosts that few make: calls of a server's tools, suggestions of files, roots, other names for tools.
+//! Rare requests of hosts: calls of a server's tools, file suggestions, roots, aliases of tools.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value, reason = "test code")]
 
 use crate::common::mcp::{config, scene};
@@ -16,7 +16,7 @@ fn end(mut running: RunningGimlet) {
     running.finish().expect_clean();
 }
 
-// [SDK-95] A host calls a server's tool itself; rules hold for it, and what it takes back is taken back.
+// [SDK-95] A host calls a server's tool itself; rules apply to it, and a cancelled call is cancelled.
 #[test]
 fn a_host_calls_a_tool_of_a_server() {
     let (_model, sandbox) = scene([]);
@@ -62,7 +62,7 @@ fn files_are_suggested_and_hidden_ones_are_not() {
     end(running);
 }
 
-// [EXT-109] A root below the session's directories is told to hooks; nothing outside becomes one.
+// [EXT-109] A root below the session's directories is reported to hooks; a directory outside cannot become one.
 #[test]
 fn a_repository_root_is_registered() {
     let server = ModelServer::script([ScriptedReply::text("done")]);
@@ -85,7 +85,7 @@ fn a_repository_root_is_registered() {
     assert_eq!(told["directory"], json!(sandbox.project().join("vendor/lib")));
 }
 
-// [SDK-55] The name is another, the tool and its rules are not.
+// [SDK-55] An alias changes the name, not the tool or its rules.
 #[test]
 fn another_name_for_a_tool_leads_to_it_once() {
     for (denied, expected) in [(false, "ran"), (true, "")] {
@@ -124,7 +124,7 @@ fn a_host_says_how_plans_are_made() {
     end(running);
 }
 
-// [SDK-78] [EXT-114] A hook has its say about the host's model as about a typed one.
+// [SDK-78] [EXT-114] A hook can refuse the host's model as it can a typed one.
 #[test]
 fn a_hook_may_refuse_the_hosts_model() {
     let server = ModelServer::script([ScriptedReply::text("one"), ScriptedReply::text("two")]);

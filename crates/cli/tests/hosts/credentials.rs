@@ -104,7 +104,7 @@ fn a_refused_token_is_not_replaced_by_a_stored_login() {
     assert!(sandbox.config_dir().join(".credentials.json").exists());
 }
 
-// [CLI-96] Nothing is reported anywhere: with the switch, with its false-looking value, or without it.
+// [CLI-96] Nothing is reported anywhere: with the switch on, set to a false value, or unset.
 #[test]
 fn requests_go_to_the_model_and_nowhere_else() {
     for value in [None, Some("0"), Some("1")] {

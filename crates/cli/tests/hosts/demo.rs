@@ -1,5 +1,5 @@
-//! `gimlet demo` through the binary: it finishes the task in any surroundings, touches nothing else, and fails when a
-//! tool does. The bundled cassette is made here from `demo/script.json`.
+//! `gimlet demo` through the binary: it finishes the task in any environment, touches nothing else, and fails when a
+//! tool does. The bundled cassette is created here from `demo/script.json`.
 #![allow(clippy::unwrap_used, reason = "test code")]
 #![allow(clippy::disallowed_methods, reason = "the project is checked from outside, as a user would")]
 
@@ -15,7 +15,7 @@ fn here(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
 }
 
-/// The path after a label of the output.
+/// The path after a label in the output.
 fn told(stdout: &str, label: &str) -> PathBuf {
     let line =
         stdout.lines().find(|l| l.trim_start().starts_with(label)).unwrap_or_else(|| panic!("{label}: {stdout}"));
@@ -47,7 +47,7 @@ fn the_demo_fixes_the_project_and_says_what_it_is() {
     let transcript = std::fs::read_to_string(told(out, "transcript")).unwrap();
     let lines: Vec<Value> = transcript.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(lines.iter().filter(|l| l.get("toolUseResult").is_some()).count(), 4);
-    // Nothing of the user's was touched.
+    // No file of the user was touched.
     assert_eq!(names_in(&sandbox.home()), [".claude"]);
     assert!(names_in(&sandbox.config_dir()).is_empty());
     assert!(names_in(&sandbox.project()).is_empty());
@@ -77,14 +77,14 @@ fn a_tool_that_misbehaves_fails_the_demo() {
     let sandbox = Sandbox::new(EXE);
     let bin = sandbox.root().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    // No `sh` at all: the first test run gives another result than the recorded one.
+    // Without `sh` the first test run has another result than the recorded one.
     let done = sandbox.gimlet(&["demo"]).env("PATH", &bin).env("TMPDIR", sandbox.root()).run().expect_code(1);
     assert!(done.stderr.contains("Error: the demo failed: "), "{}", done.stderr);
     assert!(done.stderr.contains("left the recorded way at exchange 2"), "{}", done.stderr);
     assert!(done.stderr.contains("recorded: ") && done.stderr.contains("now: "), "{}", done.stderr);
     assert!(!done.stdout.contains("✓"), "{}", done.stdout);
 
-    // A `sh` that lies about the outcome.
+    // A `sh` that reports a wrong outcome.
     std::fs::write(bin.join("sh"), "#!/bin/bash\necho 'ok    1 -> I'\n").unwrap();
     std::process::Command::new("chmod").arg("755").arg(bin.join("sh")).status().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());

@@ -1,5 +1,5 @@
-//! The documentation says what the binary does: every option of the help is on its page and no other, links lead
-//! somewhere, and the picture shows today's demo.
+//! The documentation matches the binary: every option of the help is on its page and no other, links lead somewhere,
+//! and the picture shows the current demo.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ fn the_command_line_page_lists_the_options_of_the_help() {
 #[test]
 fn the_guide_lists_the_tools_of_the_registry() {
     let mut known: BTreeSet<String> = tools::builtin::all().iter().map(|tool| tool.spec().name.to_string()).collect();
-    // Those that a session adds, where everything is there that they are for.
+    // Options that a session adds, when everything they need is there.
     let server = ModelServer::with_handler(|_| ScriptedReply::text("done"));
     let sandbox = Sandbox::with_server(EXE, &server);
     let git = |args: &[&str]| {

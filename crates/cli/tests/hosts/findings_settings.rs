@@ -1,4 +1,4 @@
-//! Settings that are wrong, that widen rights by mistake, or that do nothing here: each says so, and grants nothing.
+//! Settings that are wrong, widen rights by mistake, or have no effect here: each is reported and grants nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -7,7 +7,7 @@ use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
-/// A run in which the model calls Bash once; whether the call ran, and standard error.
+/// Runs a model that calls Bash once; returns whether the call ran, and standard error.
 fn bash_with(settings: &str) -> (bool, String) {
     let server = ModelServer::script([
         ScriptedReply::tool("Bash", json!({"command": "touch made", "description": "make a file"})),
@@ -99,7 +99,7 @@ fn a_single_word_grants_nothing() {
         let listed = sandbox.gimlet(&["config", "list"]).run().stdout;
         assert!(!listed.contains("docker") && !listed.contains("theirs") && !listed.contains("TOKEN"), "{listed}");
     }
-    // What only refuses is understood as meant.
+    // A key that only refuses accepts a single rule instead of a list.
     let (ran, stderr) = bash_with(r#"{"permissions": {"allow": ["Bash"], "deny": "Bash(touch *)"}}"#);
     assert!(!ran && stderr.is_empty(), "{stderr}");
 }

@@ -9,7 +9,7 @@ use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const SOURCE: &str = include_str!("../../../engine/examples/one_prompt.rs");
 
-/// The example's binary. Built here where only this test was asked for.
+/// The binary of the example. Built here if only this test was selected.
 #[expect(clippy::disallowed_methods, reason = "cargo is started from outside the product")]
 fn example() -> PathBuf {
     let path = Path::new(EXE).parent().unwrap().join("examples/one_prompt");

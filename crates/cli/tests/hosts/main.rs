@@ -1,4 +1,5 @@
-//! Programs that drive gimlet: the control protocol, questions to the host, ACP, the engine as a library; and the command line itself.
+//! Programs that control gimlet: the control protocol, questions to the host, ACP, the engine as a library; and the
+//! command line itself.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 

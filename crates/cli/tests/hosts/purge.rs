@@ -63,7 +63,7 @@ fn a_dry_run_changes_nothing_and_names_everything() {
     }
     let all = sandbox.gimlet(&["project", "purge", "--all", "--dry-run"]).run().expect_clean();
     assert!(all.stdout.contains(other.to_str().unwrap()), "{}", all.stdout);
-    // Nobody to ask: nothing happens either.
+    // Nobody can be asked, so nothing happens.
     let refused = sandbox.gimlet(&["project", "purge"]).run().expect_code(1);
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
     assert_eq!(sandbox.gimlet(&["project", "list"]).run().code(), 1);

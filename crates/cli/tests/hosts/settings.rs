@@ -131,7 +131,7 @@ fn a_corrupt_state_file_names_its_good_backups_and_the_way_back() {
         assert!(told.contains(&format!("newest first: {}, {}.", good.display(), old.display())), "{told}");
         assert!(told.contains(&command) && !told.contains(&torn.display().to_string()), "{told}");
     }
-    // The advice works as it stands.
+    // The advised command works unchanged.
     let shell = std::process::Command::new("sh").arg("-c").arg(&command).status().unwrap();
     assert!(shell.success());
     assert_eq!(json_of(&bare)["numStartups"], 2);
@@ -170,7 +170,7 @@ fn errors_of_mcp_config_say_what_where_and_what_to_do() {
             assert!(run.stderr.contains(part), "{given}: {part}: {}", run.stderr);
         }
     }
-    // A server that cannot be used is left out; the run goes on.
+    // An invalid server is left out; the run continues.
     sandbox.write("odd.json", "{\"mcpServers\": {\n \"odd\": {\"type\": \"carrier-pigeon\"}\n}}");
     let run = sandbox.gimlet(&["-p", "hi", "--mcp-config", "odd.json"]).run().expect_code(0);
     assert!(run.stderr.contains(&(here("odd.json:2") + ": server \"odd\" is not used")), "{}", run.stderr);

@@ -1,5 +1,5 @@
-//! `gimlet update` and `gimlet install`: releases from a file server on this machine, installed in a folder of the test. What
-//! is not genuine is refused, and whatever is interrupted, `gimlet` on the search path always runs.
+//! `gimlet update` and `gimlet install`: releases from a file server on this machine, installed in a folder of the
+//! test. Forged releases are refused, and whatever is interrupted, `gimlet` on the search path always runs.
 #![allow(clippy::disallowed_methods, reason = "programs are started from outside, as a user does")]
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -35,7 +35,7 @@ impl Publisher {
         self.server.route(path, ScriptedReply::status(200).body("application/octet-stream", bytes));
     }
 
-    /// A release whose binary says that it is `says`, signed, on the channel `latest`.
+    /// Publishes a signed release on the channel `latest`, whose binary reports the number `says`.
     fn publish(&self, number: &str, says: &str) {
         let archive = archive(number, &format!("#!/bin/sh\necho '2.0.0 (gimlet {says})'\n"));
         let list = format!("{}  {}\n", hex(&archive), archive_name(number));
@@ -103,7 +103,7 @@ impl Machine {
         self.sandbox.home().join(".local")
     }
 
-    /// This build, as installed.
+    /// Runs this build as installed.
     fn gimlet(&self, args: &[&str]) -> GimletRun {
         self.sandbox.gimlet(args).exe(self.prefix().join("lib/gimlet/versions").join(OWN).join("bin/gimlet"))
     }
@@ -113,7 +113,7 @@ impl Machine {
         assert!(run.stderr.contains(why), "{run:?}");
     }
 
-    /// The release that `gimlet` on the search path is.
+    /// The release of `gimlet` on the search path.
     fn runs(&self) -> String {
         let output = Command::new(self.prefix().join("bin/gimlet")).arg("--version").env_clear().output().unwrap();
         let line = String::from_utf8(output.stdout).unwrap();
@@ -172,7 +172,7 @@ fn an_older_release_on_the_channel_is_not_an_update() {
     let run = machine.gimlet(&["update"]).run().expect_clean();
     said(&run, &format!("gimlet is up to date ({OWN}); the latest release is 0.0.1"));
     assert_eq!(machine.runs(), OWN);
-    // Asked for by its number it is installed.
+    // It is installed when its number is given.
     machine.gimlet(&["install", "0.0.1"]).run().expect_clean();
     assert_eq!(machine.runs(), "0.0.1");
 }
@@ -200,13 +200,13 @@ fn what_is_not_genuine_is_refused_and_nothing_changes() {
     // Signed by somebody else.
     sign(Ed25519KeyPair::generate().unwrap().sign(forged.as_bytes()).as_ref());
     machine.refused(&["update"], "was not made with the configured key");
-    // A genuine list of another release does not pass for this one.
+    // A valid list of another release is not accepted for this one.
     publisher.publish("1.0.0", "1.0.0");
     let other = format!("{}  {}\n", hex(b""), archive_name("1.0.0"));
     list(&other);
     sign(publisher.pair.sign(other.as_bytes()).as_ref());
     machine.refused(&["install", NEW], "is not published for this machine");
-    // The signed binary is not what it says, or does not run.
+    // The signed binary reports another number, or does not run.
     publisher.publish(NEW, "1.0.0");
     machine.refused(&["update"], "holds another program");
     let broken = archive(NEW, "#!/no/such/interpreter\n");
@@ -267,7 +267,7 @@ fn updates_can_be_switched_off() {
         let run = machine.gimlet(&[command]).env("DISABLE_UPDATES", "1").run().expect_code(1);
         assert!(run.stderr.contains("switched off by DISABLE_UPDATES"), "{run:?}");
     }
-    // There is no updater of its own accord to switch off; the command still works.
+    // There is no automatic updater to switch off; the command still works.
     machine.gimlet(&["update"]).env("DISABLE_AUTOUPDATER", "1").run().expect_clean();
     assert_eq!(machine.runs(), NEW);
 }
@@ -287,7 +287,7 @@ fn a_pin_holds_until_it_is_taken_away() {
     said(&machine.gimlet(&["update", "--unpin"]).run().expect_clean(), "no longer pinned to 8.0.0");
     machine.gimlet(&["update"]).run().expect_clean();
     assert_eq!(machine.runs(), NEW);
-    // Only the release before is kept; this build was two ago.
+    // Only the previous release is kept; this build is older.
     assert_eq!(machine.releases(), ["8.0.0", NEW]);
 }
 
@@ -370,12 +370,12 @@ fn install_makes_an_installation_that_can_be_updated() {
     said(&run, &format!("gimlet 8.0.0 is installed: {}", prefix.join("bin/gimlet").display()));
     said(&run, "is not on PATH");
     assert!(prefix.join("share/man/man1/gimlet.1").is_file());
-    // The address and the key are remembered, the second time it is there already.
+    // The URL and the key are recorded; the second time the release is already installed.
     let run = sandbox.gimlet(&["install", "--prefix", prefix.to_str().unwrap()]).run().expect_clean();
     said(&run, "gimlet 8.0.0 is installed already");
     let record = std::fs::read_to_string(prefix.join("lib/gimlet/install.json")).unwrap();
     assert!(record.contains(publisher.server.url()) && record.contains(&publisher.key()), "{record}");
-    // Somebody else's program is not overwritten.
+    // A program of somebody else is not overwritten.
     let taken = sandbox.root().join("taken");
     std::fs::create_dir_all(taken.join("bin")).unwrap();
     std::fs::write(taken.join("bin/gimlet"), "mine").unwrap();
@@ -425,7 +425,7 @@ fn killed_everywhere(args: &[&str], machine: impl Fn() -> Machine, check: impl F
             return step - 1;
         }
         check(&machine);
-        // The next try is not in the way of what was left behind.
+        // What was left behind does not disturb the next attempt.
         machine.gimlet(args).run().expect_clean();
         let left = names(&machine.prefix().join("lib/gimlet"));
         assert!(!left.iter().any(|name| name.contains("staging") || name.contains(".next")), "step {step}: {left:?}");

@@ -1,4 +1,4 @@
-//! The README is true: every command in it runs, every figure is one that was measured, every command it names exists.
+//! The README is correct: every command in it runs, every figure was measured, every command it names exists.
 #![allow(clippy::disallowed_methods, reason = "programs are started from outside, as a user does")]
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -23,7 +23,7 @@ fn commands(text: &str) -> Vec<String> {
     lines.filter(|line| !line.trim().is_empty()).collect()
 }
 
-/// Stands for cargo: what would be built again is this build; chores are looked up in their list.
+/// Replaces cargo: what would be built is this build; chores are looked up in their list.
 const CARGO: &str = r#"#!/bin/sh
 case "$1 $2" in
     "run --release") shift 3; exec gimlet "$@" ;;
@@ -71,7 +71,7 @@ fn every_command_of_the_readme_runs() {
     }
 }
 
-/// What stands between backquotes, outside of blocks.
+/// The text between backquotes, outside of blocks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     let outside = text.split("```").step_by(2);
     outside.flat_map(|part| part.split('`').skip(1).step_by(2))

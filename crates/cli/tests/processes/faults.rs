@@ -1,5 +1,5 @@
-//! Faults of the model server through the real binary: each ends in the outcome that is promised for it, tools never run
-//! twice or on half an input, and the host hears of every retry before it happens.
+//! Faults of the model server through the real binary: each ends in its documented outcome, tools never run twice or on
+//! half an input, and the host is informed of every retry before it happens.
 
 #![expect(clippy::unwrap_used, reason = "a panic is the report of a test")]
 
@@ -9,7 +9,7 @@ use testkit::{FinishedRun, ModelServer, ReplyGate, Sandbox, ScriptedBlock, Scrip
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
-/// Waits are based on this instead of half a second.
+/// The base of retry waits in milliseconds, instead of half a second.
 const BASE_MS: u64 = 20;
 
 struct Case {
@@ -36,7 +36,7 @@ impl Case {
         self.sandbox.gimlet(&args).run()
     }
 
-    /// Runs to an answer; every reply of the script was asked for, and nothing besides.
+    /// Runs to an answer; checks that every reply of the script was requested, and nothing else.
     fn answer(&self, expected: &str) -> Vec<Value> {
         let lines = self.run(&[]).expect_clean().lines();
         let result = lines.last().unwrap();
@@ -99,7 +99,7 @@ fn events_until(blocks: Vec<ScriptedBlock>, kind: &str, nth: usize) -> usize {
     hits.map(|(at, _)| at + 1).nth(nth).unwrap()
 }
 
-// [TST-107] [CLI-62] Both minimums hold: what the server asked for, and the backoff.
+// [TST-107] [CLI-62] Both minimums apply: the time the server asked for, and the backoff.
 #[test]
 fn a_throttled_request_waits_for_both_minimums() {
     let case = Case::new([
@@ -164,7 +164,7 @@ fn passing_faults_before_the_answer_are_retried() {
     }
 }
 
-// [TST-108] [TST-141] Half an answer is thrown away and asked for again.
+// [TST-108] [TST-141] A partial answer is discarded and requested again.
 #[test]
 fn an_answer_cut_in_its_text_comes_once() {
     let pieces = || vec![ScriptedBlock::TextPieces(vec!["One ".into(), "two ".into(), "three.".into()])];
@@ -202,7 +202,7 @@ fn a_call_cut_in_its_input_runs_once_and_whole() {
     }
 }
 
-// [TST-108] What was complete stands: its call runs once, and nothing is asked for again.
+// [TST-108] Complete blocks are kept: the call runs once, and nothing is requested again.
 #[test]
 fn a_cut_after_a_whole_call_is_not_retried() {
     let at = events_until(counting_call(), "content_block_stop", 1);
@@ -364,7 +364,7 @@ fn final_faults_are_told_at_once() {
     }
 }
 
-// [TST-107] The server's word against a retry is final, for a status that would be retried.
+// [TST-107] If the server forbids a retry, there is none, even for a status that would be retried.
 #[test]
 fn the_server_may_forbid_a_retry() {
     for status in [429, 500, 529] {
@@ -400,7 +400,7 @@ fn retries_run_out() {
     assert_eq!((&seen["status"], &seen["error"]), (&Value::Null, &json!("unknown")));
 }
 
-// [SDK-145] The process outlives the failure.
+// [SDK-145] The process continues after the failure.
 #[test]
 fn a_failed_turn_does_not_end_the_session() {
     let case = Case::new([with_status(403), ScriptedReply::text("Better.")]);
@@ -434,7 +434,7 @@ fn a_refused_key_is_asked_for_again() {
     assert_eq!(count(&case), 2);
     assert_eq!(case.server.request(0).header("x-api-key"), Some("key-1"));
     assert_eq!(case.server.request(1).header("x-api-key"), Some("key-2"));
-    // A new key at once, then within the budget of retries.
+    // A new key is tried at once, then within the budget of retries.
     let case =
         with_helper(vec![with_status(401), with_status(401), with_status(401)]).set("CLAUDE_CODE_MAX_RETRIES", "1");
     let seen = case.failure(3);
@@ -506,7 +506,7 @@ fn other_faults_do_not_change_the_model() {
     }
 }
 
-// [TST-130] The best of a few tries: the machine may be busy, the client may not be slow.
+// [TST-130] The best of a few attempts, because the machine may be busy.
 #[test]
 fn an_interrupt_closes_the_stream_at_once() {
     let took = (0..3).map(|_| {

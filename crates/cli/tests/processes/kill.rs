@@ -1,5 +1,5 @@
-//! Sudden death of the real binary: at any moment the transcript stays readable and resumable, no effect is without its
-//! line, no call is answered twice, and nobody of the process tree is left behind.
+//! Kills the real binary at random moments: the transcript stays readable and resumable, no effect is without its line,
+//! no call is answered twice, and no process of the tree is left.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a panic is the report of a test")]
 #![cfg(target_os = "linux")]
@@ -18,7 +18,7 @@ use testkit::{CapturedRequest, FinishedRun, ModelServer, RunningGimlet, Sandbox,
 const ROUNDS: usize = 100;
 const WORKERS: usize = 4;
 const CALLS: usize = 30;
-/// Calls that begin a new response; the others stand beside the one before them.
+/// Calls that begin a new response; the others belong to the response of the call before them.
 const BEGIN: [usize; 18] = [0, 1, 2, 4, 5, 6, 7, 8, 11, 13, 14, 15, 18, 20, 21, 24, 26, 28];
 const RESUMED: &str = "go on";
 const MARKER: &str = "KILL_TEST";
@@ -53,7 +53,7 @@ fn plan(request: &CapturedRequest, nonce: usize) -> ScriptedReply {
     if done >= CALLS {
         return ScriptedReply::text("All done.");
     }
-    // What a resumed run leaves in the background is short, so that it need not be waited for.
+    // Background commands of a resumed run are short, so that nobody must wait for them.
     let long = if request.all_text().contains(RESUMED) { "0.01" } else { "60" };
     let end = BEGIN.iter().copied().find(|b| *b > done).unwrap_or(CALLS);
     let blocks = (done..end).map(|n| call(n, &format!("mark-{n}-{nonce}."), long));
@@ -106,7 +106,7 @@ impl Scene {
         let mut found = BTreeMap::new();
         for file in std::fs::read_dir(self.sandbox.project()).unwrap() {
             let path = file.unwrap().path();
-            // The new text of a file that was about to be replaced: no effect, and its rename may fall into this scan.
+            // The temporary file of an atomic write: not an effect, and it may be renamed during this scan.
             if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
                 continue;
             }
@@ -119,7 +119,7 @@ impl Scene {
     }
 }
 
-/// A transcript as it lies there: parsed lines, and the lines that do not parse.
+/// The transcript on disk: parsed lines, and the lines that do not parse.
 fn lines(bytes: &[u8]) -> (Vec<Value>, Vec<Vec<u8>>) {
     let mut good = Vec::new();
     let mut torn = Vec::new();
@@ -177,7 +177,7 @@ fn check_request(request: &CapturedRequest) {
     assert_unique(&ids(&request.tool_uses(), "id"), "a call was sent");
 }
 
-/// The session goes on where it was, with all that was on disk, and finishes.
+/// The session resumes with everything that was on disk, and finishes.
 fn check_resume(scene: &Scene, before: &[u8], good: &[Value]) {
     let asked_before = scene.server.requests().len();
     let run = scene.start(RESUMED, ["--resume", &scene.session]).finish().expect_clean();
@@ -219,7 +219,7 @@ fn keepers_of(pid: u32) -> Vec<i32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).filter(is_keeper).collect()
 }
 
-/// Nobody is left within two seconds.
+/// Checks that within two seconds no process is left.
 fn check_nobody_left(marker: &str, keepers: &[i32]) {
     assert_nobody_left(|| {
         let keepers = keepers.iter().copied().filter(|pid| is_live(*pid));
@@ -235,11 +235,11 @@ fn wait_for_file(path: &Path) {
     }
 }
 
-/// When to strike.
+/// When to kill.
 #[derive(Debug)]
 enum Moment {
     After(Duration),
-    /// So many lines of output, and then this long.
+    /// After this many lines of output, and then this time.
     Line(u64, Duration),
 }
 
@@ -285,7 +285,7 @@ fn one_round(moment: &Moment, tally: &Mutex<Tally>) {
     check_nobody_left(&scene.marker, &[]);
 }
 
-/// How long the plan takes, and how many lines it prints, when nobody interferes.
+/// How long the plan takes, and how many lines it prints, when it is not interrupted.
 fn measure() -> (Duration, u64) {
     let scene = Scene::new();
     let began = Instant::now();
@@ -302,7 +302,7 @@ fn measure() -> (Duration, u64) {
     let took = began.elapsed();
     run.kill();
     run.finish();
-    // [SDK-179] Nothing is lost that was there before the result was told.
+    // [SDK-179] Nothing is lost that was written before the result was sent.
     let bytes = scene.bytes().unwrap();
     let good = check_after_death(&scene, &bytes);
     assert!(bytes.ends_with(b"\n"));
@@ -355,7 +355,7 @@ fn death_at_any_moment_leaves_a_session_that_goes_on() {
     );
 }
 
-// [SDK-179] [TST-146] The other half of the promise: the answer of a plain turn, and its prompt.
+// [SDK-179] [TST-146] The same for a plain turn: its answer and its prompt are kept.
 #[test]
 fn death_right_after_the_result_loses_nothing() {
     for _ in 0..5 {

@@ -1,5 +1,5 @@
-//! Death at random moments while MCP servers, hooks and shells run: whatever they started, and however it tries to stay,
-//! nobody of the tree is alive two seconds later.
+//! Kills the process at random moments while MCP servers, hooks and shells run: whatever they started, and however it
+//! tries to survive, no process of the tree is alive two seconds later.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedRepl
 const ROUNDS: usize = 42;
 const WORKERS: usize = 3;
 const MARKER: &str = "ORPHAN_TEST";
-/// As many as a run makes before its last call, which never ends.
+/// The number of requests before the last call, which never ends.
 const REQUESTS: u64 = 6;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ const DEATHS: [Death; 3] = [Death::Kill, Death::Terminate, Death::Closed];
 #[derive(Debug)]
 struct Strike {
     death: Death,
-    /// So many requests, and then this long.
+    /// Kill after this many requests, and then this time.
     requests: usize,
     delay: Duration,
 }
@@ -50,7 +50,7 @@ fn strike(round: usize, random: &mut Random) -> Strike {
     }
 }
 
-/// Servers as people start them, and as they behave.
+/// Servers started in common ways, with different behaviour.
 fn servers() -> String {
     let shell = json!({"command": "sh", "args": ["-c", format!("python3 '{FIXTURE}' leave; true")]});
     json!({"mcpServers": {"plain": server(&[]), "shell": shell, "stubborn": server(&["stubborn"]),
@@ -133,9 +133,9 @@ fn wait(child: &mut Child) {
 #[derive(Debug)]
 struct Round {
     number: usize,
-    /// Processes at the moment of the strike.
+    /// The number of processes at the moment of the kill.
     before: usize,
-    /// From the strike until the process itself was gone, and until nobody was left.
+    /// From the kill until the process itself was gone, and until no process was left.
     ended: Duration,
     gone: Duration,
 }
@@ -189,6 +189,6 @@ fn nobody_outlives_us_whenever_and_however_we_die() {
         );
     }
     assert!(crowded >= ROUNDS / 3, "the moments were not spread: {rounds:#?}");
-    // One may have had to wait for a busy machine; half of them cannot.
+    // One round may have waited for a busy machine; half of them cannot.
     assert!(rounds[ROUNDS / 2].gone < Duration::from_secs(2), "half of them took longer than 2 s: {rounds:#?}");
 }

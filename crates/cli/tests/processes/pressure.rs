@@ -1,4 +1,4 @@
-//! Full disks, readers that leave or dawdle, and very large lines: the run stays honest about what was saved, and stdout
+//! Full disks, readers that close or are slow, and very large lines: the run reports truly what was saved, and stdout
 //! stays whole lines of JSON.
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a panic is the report of a test")]
@@ -14,7 +14,7 @@ use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedBlock, ScriptedReply, s
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
-/// Very large lines take their time in a debug build on a busy machine.
+/// Very large lines take long in a debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 const LINE_LIMIT: usize = 1_000_000;
 const WARNING: &str = "Transcript writes are failing (";
@@ -23,7 +23,7 @@ fn args<'a>(head: &[&'a str], tail: &[&'a str]) -> Vec<&'a str> {
     head.iter().chain(&STREAM).chain(tail).copied().collect()
 }
 
-/// A small file system under the transcripts, taken away again at the end.
+/// A small file system for the transcripts, unmounted at the end.
 struct SmallDisk {
     at: PathBuf,
 }
@@ -111,7 +111,7 @@ fn when_the_disk_fills_up_no_command_runs() {
     assert!(!sandbox.project().join("ran").exists());
 }
 
-// [F-C4] A disk that was full from the start: there is no record to be torn, so the work goes on and it is said.
+// [F-C4] A disk that was full from the start: there is no transcript to tear, so the session continues with a warning.
 #[test]
 fn on_a_disk_that_was_full_from_the_start_the_work_goes_on() {
     let server = ModelServer::script([
@@ -182,7 +182,7 @@ fn a_full_queue_ends_the_turn() {
     assert_lost(&run.finish().expect_code(1), "ENOSPC");
 }
 
-/// Runs the binary under a limit on the size of files it writes; needs no rights.
+/// Runs the binary with a limit on the size of files; needs no privileges.
 fn limited(sandbox: &Sandbox, all: &[&str]) -> FinishedRun {
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
     let mut whole = vec!["-c", script, EXE];
@@ -190,7 +190,7 @@ fn limited(sandbox: &Sandbox, all: &[&str]) -> FinishedRun {
     sandbox.gimlet(&whole).exe("/bin/sh").run()
 }
 
-// [TST-145] [TST-142] A line that the system cut in two: told, and the next append repairs the file.
+// [TST-145] [TST-142] A line that was written in part: reported, and the next append repairs the file.
 #[test]
 fn a_write_that_is_cut_short_is_told_and_repaired() {
     let server = ModelServer::script([
@@ -242,7 +242,7 @@ fn stderr_of(child: &mut std::process::Child) -> String {
     text
 }
 
-// A reader that leaves: the run ends quietly, with what it had done on disk.
+// A reader that closes its end: the run ends quietly, with its work on disk.
 #[test]
 fn a_reader_that_leaves_ends_the_run_quietly() {
     let calls = |n: usize| ScriptedReply::tool("Bash", json!({"command": format!("echo {n} >> marks; sleep 0.05")}));

@@ -1,5 +1,5 @@
-//! Many turns in one interactive session: texts, reads, edits, commands, compactions, resizes, the transcript opened and
-//! closed. What the process holds afterwards is what it held after the first hundred.
+//! Many turns in one interactive session: texts, reads, edits, commands, compactions, resizes, the transcript opened
+//! and closed. At the end the process must hold no more resources than after the first hundred turns.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
-/// When the first look is taken.
+/// The number of turns after which the first measurement is taken.
 const FIRST: usize = 100;
-/// How long threads and connections may take to go when there is nothing more to do.
+/// How long idle threads and connections may take to end.
 const REST: Duration = Duration::from_secs(30);
 
-/// Connections that are kept for the next request come and go.
+/// The allowed difference: connections kept for the next request come and go.
 const CONNECTIONS: usize = 2;
 
-/// What a process holds.
+/// The resources that a process holds.
 #[derive(Clone, Debug)]
 struct Held {
     kilobytes: usize,
@@ -106,7 +106,7 @@ fn take_turn(terminal: &mut TestTerminal, turn: usize) {
     }
 }
 
-/// Runs this many turns; returns what was held after the first hundred and at the end.
+/// Runs this many turns; returns the resources held after the first hundred and at the end.
 fn soak(turns: usize) -> (Held, Held) {
     let current = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&current);
@@ -132,7 +132,7 @@ fn soak(turns: usize) -> (Held, Held) {
     let deadline = Instant::now() + REST;
     let mut last = Held::by(terminal.pid());
     while !last.is_within(&first) && Instant::now() < deadline {
-        // Nothing tells when an idle thread ends.
+        // Nothing signals the end of an idle thread.
         std::thread::sleep(Duration::from_millis(100));
         last = Held::by(terminal.pid());
     }

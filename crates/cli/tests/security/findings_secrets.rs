@@ -29,7 +29,7 @@ fn result(server: &ModelServer, number: usize) -> String {
     }
 }
 
-/// As `print`, under a memory limit: what reads without one dies here, not the machine.
+/// Like `print`, with a memory limit: an unbounded read fails here without harming the machine.
 fn limited(sandbox: &Sandbox, prompt: &str, megabytes: u64) -> std::process::Command {
     let inner = print(sandbox, prompt, &ALL).command();
     let mut outer = std::process::Command::new("timeout");
@@ -133,7 +133,7 @@ impl FullDisk {
             std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(&dir).output();
         let mounted = is_root() && mount.is_ok_and(|done| done.status.success());
         if mounted {
-            // Ends with an error when the disk is full, which is what is wanted.
+            // Fails because the disk is full, as intended.
             std::fs::write(dir.join("filler"), vec![1; 1 << 20]).unwrap_err();
         } else {
             Self::read_only(&dir);
@@ -266,7 +266,7 @@ fn undo(sandbox: &Sandbox, args: &[&str]) -> testkit::FinishedRun {
     sandbox.gimlet(&all).run()
 }
 
-/// A session with these commands, each in a message of its own. Returns what was said on the way.
+/// A session with these commands, each in a separate message. Returns its messages.
 fn destroy(sandbox: &mut Sandbox, commands: &[&str]) -> String {
     let server = ModelServer::script(commands.iter().map(|command| bash(command)).chain([ScriptedReply::text("done")]));
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
@@ -346,7 +346,7 @@ fn undo_sees_newer_commits_and_stashes_and_not_a_mere_status() {
         sandbox.write("a.txt", "first\n");
         git(sandbox, &["status", "--short"]);
     };
-    // What git itself refreshes is no work.
+    // What git itself refreshes does not count as work.
     sandbox.write("a.txt", "uncommitted\n");
     destroy(&mut sandbox, &["git reset -q --hard"]);
     git(&sandbox, &["update-index", "--refresh"]);

@@ -1,5 +1,5 @@
-//! What a folder's local settings file can and cannot do: hostile folders in many layouts, and the everyday cases in which
-//! nobody may be asked. The real binary against a scripted model.
+//! What a folder's local settings file can and cannot do: hostile folders in many layouts, and common cases in which no
+//! question may appear. The real binary against a scripted model.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 #[path = "../common/hostile.rs"]
@@ -13,10 +13,10 @@ use std::time::Duration;
 use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const LOCAL: &str = ".claude/settings.local.json";
-/// Longer than the guard against keys that were on their way.
+/// Longer than the guard that ignores keys typed before a question appeared.
 const REST: Duration = Duration::from_millis(400);
 
-/// A model that wants to make a file and to read one outside.
+/// A model that tries to create a file and to read one outside.
 fn model() -> ModelServer {
     ModelServer::with_handler(|request| match request.tool_results().len() {
         0 => ScriptedReply::tool("Bash", json!({"command": "touch made"})),
@@ -29,7 +29,7 @@ fn hook(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command}]}])
 }
 
-/// What a hostile local file would like to do, by name.
+/// What a hostile local file would try, by name.
 fn payloads(foreign: &str) -> Vec<(&'static str, Value)> {
     let run = "touch ran";
     let line = json!({"type": "command", "command": run});
@@ -79,7 +79,7 @@ fn prepare(server: &ModelServer, layout: &hostile::Layout) -> Folder {
     folder
 }
 
-/// Nothing ran, nothing went elsewhere, nothing was allowed.
+/// Asserts that nothing ran, nothing was sent elsewhere, nothing was allowed.
 fn assert_powerless(folder: &Folder, (own, foreign): (&ModelServer, &ModelServer), what: &str) {
     assert_eq!(marks(folder), Vec::<&str>::new(), "{what}");
     assert_eq!(foreign.requests().len(), 0, "{what}: sent elsewhere");
@@ -120,7 +120,7 @@ fn a_hostile_local_file_does_nothing_in_a_headless_run() {
     }
 }
 
-// [F-A1] The payloads work once somebody vouches for them: the test above can fail.
+// [F-A1] The payloads work once somebody accepts them, which shows that the test above can fail.
 #[test]
 fn the_same_files_work_when_they_are_wanted() {
     for at in [0, 3, 5] {
@@ -131,7 +131,7 @@ fn the_same_files_work_when_they_are_wanted() {
         let run = print(&folder.sandbox, "go", &["--trust-workspace"]).env("IS_SANDBOX", "1");
         let done = run.run();
         assert!(!done.stderr.contains("wait until"), "{name}: {}", done.stderr);
-        // The other server knows nothing of requests that come through a proxy, and says so.
+        // The other server rejects requests that come through a proxy.
         let worked = !marks(&folder).is_empty() || own.requests().is_empty();
         assert!(worked, "{name}: {}\n{}", done.stdout, done.stderr);
     }
@@ -141,7 +141,7 @@ fn terminal(folder: &Folder) -> TestTerminal {
     folder.sandbox.gimlet::<&str>(&[]).cwd(&folder.cwd).terminal(110, 40)
 }
 
-// [F-A1] [SC-D01] [SC-D02] [SC-D03] Before the answer nothing runs or is sent at all; after "No" nothing of the folder.
+// [F-A1] [SC-D01] [SC-D02] [SC-D03] Before the answer nothing runs or is sent; after "No" nothing of the folder does.
 #[test]
 fn a_hostile_folder_does_nothing_in_the_terminal_before_it_is_trusted() {
     for (at, layout) in LAYOUTS.iter().filter(|layout| layout.is_asked).enumerate() {
@@ -171,7 +171,7 @@ fn a_hostile_folder_does_nothing_in_the_terminal_before_it_is_trusted() {
     }
 }
 
-/// A terminal that takes a prompt.
+/// A terminal that is ready for a prompt.
 fn ready(sandbox: &Sandbox) -> TestTerminal {
     let terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 30);
     terminal.wait_for("? for shortcuts");
@@ -186,7 +186,7 @@ fn denials(done: &FinishedRun) -> usize {
     done.json()["permission_denials"].as_array().unwrap().len()
 }
 
-/// A model that makes files `one` and `two`.
+/// A model that creates the files `one` and `two`.
 fn two_files() -> ModelServer {
     ModelServer::with_handler(|request| match request.tool_results().len() {
         0 => ScriptedReply::tool("Bash", json!({"command": "touch one"})),
@@ -210,7 +210,7 @@ fn flag(sandbox: &Sandbox, more: &Value) {
     sandbox.write_config(".claude.json", json!({"projects": {key: entry}}).to_string());
 }
 
-// [F-A1] Quiet: what our own commands wrote is never asked about, in the terminal or elsewhere.
+// [F-A1] Quiet: there is never a question about what our own commands wrote.
 #[test]
 fn entries_that_gimlet_wrote_count_and_never_ask() {
     let server = two_files();
@@ -228,7 +228,7 @@ fn entries_that_gimlet_wrote_count_and_never_ask() {
     terminal.send("go\r");
     let screen = terminal.wait_for("● done");
     assert!(!screen.contains("trust") && !screen.contains("1. Yes"), "{screen}");
-    // What is taken away again is no longer the user's, whoever writes it next.
+    // A removed entry no longer belongs to the user, whoever writes it next.
     sandbox.gimlet(&["config", "remove", "permissions.allow", "Bash(touch one)", "--local"]).run().expect_clean();
     sandbox.write(LOCAL, allow(&["Bash(touch one)"]));
     let ran = done(&sandbox, &[]);
@@ -236,7 +236,7 @@ fn entries_that_gimlet_wrote_count_and_never_ask() {
     assert!(ran.stderr.contains("Bash(touch one)"), "{}", ran.stderr);
 }
 
-// [F-A1] Quiet: "do not ask again" holds in the next session, and is not asked about.
+// [F-A1] Quiet: "do not ask again" applies in the next session, without a question.
 #[test]
 fn do_not_ask_again_is_the_users_own() {
     let server = ModelServer::with_handler(|request| {
@@ -262,7 +262,7 @@ fn do_not_ask_again_is_the_users_own() {
     assert_eq!(denials(&done(&sandbox, &[])), 0);
 }
 
-// [F-A1] A folder that the reference, or an earlier gimlet, trusted keeps what its local file said; once.
+// [F-A1] A folder trusted by the reference or an earlier gimlet keeps the entries of its local file; once.
 #[test]
 fn earlier_trust_is_adopted_once() {
     let records = [
@@ -278,7 +278,7 @@ fn earlier_trust_is_adopted_once() {
         let first = done(&sandbox, &[]);
         assert_eq!((denials(&first), first.stderr.as_str()), (1, ""), "{record}");
         assert!(sandbox.project().join("one").exists(), "{record}");
-        // Only what is new waits.
+        // Only the new entry waits.
         sandbox.write(LOCAL, allow(&["Bash(touch one)", "Bash(touch two)"]));
         let second = done(&sandbox, &[]);
         assert_eq!(denials(&second), 1, "{record}");
@@ -286,7 +286,7 @@ fn earlier_trust_is_adopted_once() {
     }
 }
 
-// [F-A1] The first thing gimlet does in such a folder may be a change or an approval: nothing is lost by that.
+// [F-A1] If gimlet's first action in such a folder is a change or an approval, nothing is lost.
 #[test]
 fn earlier_trust_survives_a_first_change() {
     for first in [
@@ -304,7 +304,7 @@ fn earlier_trust_survives_a_first_change() {
     }
 }
 
-// [F-A1] A flag that comes after gimlet has seen the file adopts nothing of it, and neither does a file that comes later.
+// [F-A1] Trust set after gimlet has read the file accepts nothing in it, nor in a file that is added later.
 #[test]
 fn trust_that_comes_later_adopts_nothing() {
     let server = two_files();
@@ -325,7 +325,7 @@ fn trust_that_comes_later_adopts_nothing() {
     assert_eq!(denials(&done(&late, &[])), 2);
 }
 
-// [F-A1] `gimlet trust` accepts entries one by one; a change holds back what changed and nothing else.
+// [F-A1] `gimlet trust` accepts entries one by one; a change holds back only what changed.
 #[test]
 fn accepted_entries_stay_accepted_when_others_change() {
     let server = two_files();
@@ -375,7 +375,7 @@ fn accepted_entries_stay_accepted_when_others_change() {
     assert_eq!(denials(&done(&sandbox, &[])), 2);
 }
 
-// [F-A1] Rules and directories that a project's shared settings gain after trust wait alone.
+// [F-A1] Rules and directories added to a project's shared settings after trust wait individually.
 #[test]
 fn shared_rules_added_after_trust_wait_alone() {
     let server = two_files();
@@ -404,7 +404,7 @@ fn shared_rules_added_after_trust_wait_alone() {
     assert_eq!((denials(&run), run.stderr.as_str()), (0, ""));
 }
 
-// [F-A1] Deny and ask rules of a file that nobody accepted count all the same.
+// [F-A1] Deny and ask rules of a file that nobody accepted still apply.
 #[test]
 fn what_refuses_counts_whoever_wrote_it() {
     let server = two_files();
@@ -418,7 +418,7 @@ fn doctor(sandbox: &Sandbox) -> FinishedRun {
     sandbox.gimlet(&["doctor"]).run()
 }
 
-// [F-C8] Each fault is found, starts nothing, and comes with a way out.
+// [F-C8] Each problem is found and reported with a fix; nothing is started.
 #[test]
 fn doctor_finds_what_would_go_wrong_and_says_what_to_do() {
     let program = |command: &str| json!({"hooks": {"Stop": hook(command)}}).to_string();
@@ -477,7 +477,7 @@ fn doctor_says_nothing_about_hooks_that_work() {
     }
 }
 
-// [F-C8] Servers that cannot start, and those of a folder that nobody trusts: neither is started.
+// [F-C8] Servers that cannot start, and those of an untrusted folder: none is started.
 #[test]
 fn doctor_looks_at_servers_and_starts_none() {
     let sandbox = Sandbox::new(EXE);
@@ -513,7 +513,7 @@ fn doctor_tries_whether_the_configuration_home_can_be_written() {
     }
 }
 
-/// The report with a home on a disk without room; `None` where no such disk can be made, which is said.
+/// The report with a home on a full disk; `None`, with a message, where no such disk can be made.
 fn full(sandbox: &Sandbox) -> Option<String> {
     in_mount(sandbox, "mount -t tmpfs -o size=32k none \"$1\"")
 }

@@ -99,7 +99,7 @@ fn rules_on_commands_hold_behind_builtins_runners_and_flags() {
         ("echo 'curl x' | source /dev/stdin", "ask"),
         ("source nothing.sh", "ask"),
         ("echo curl > env.sh; source env.sh", "ask"),
-        // What a script file does is beyond rules.
+        // Rules cannot see what a sourced file does.
         ("source env.sh", "allow"),
         (". ./env.sh && make", "allow"),
         ("npm exec -- curl x", "deny"),
@@ -239,7 +239,7 @@ fn hosts_are_compared_as_parsed() {
         let run = sandbox
             .gimlet(&["permissions", "explain", "WebFetch", "--json", "--settings", &settings, "--input", &input])
             .run();
-        // An address the tool does not even accept is refused before anything is decided.
+        // An address that the tool does not accept is refused before a decision.
         if run.code() == 0 { run.json()["decision"].as_str().unwrap().to_owned() } else { "refused".to_owned() }
     };
     let good = || json!({"allow": ["WebFetch(domain:good.example)"]});

@@ -1,5 +1,5 @@
-//! The sandbox from outside: real attempts on both back ends, ordinary work inside, and the Bash tool. A back end that this
-//! machine cannot run says so on stderr as NOT RUN.
+//! The sandbox from outside: real attempts on both back ends, ordinary work inside, and the Bash tool. A back end that
+//! this machine cannot run says so on stderr as NOT RUN.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![expect(clippy::disallowed_methods, reason = "tests look at the machine as it is")]
 #![cfg(target_os = "linux")]
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply};
 
-/// Past the test harness, which keeps the output of tests that pass to itself.
+/// Prints past the test harness, which hides the output of tests that pass.
 macro_rules! not_run {
     ($($text:tt)*) => {
         std::io::stderr().write_all(format!("NOT RUN: {}\n", format!($($text)*)).as_bytes()).unwrap()
@@ -27,7 +27,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// `None`, and a word about it, when the back end does not work here.
+    /// `None`, with a message, when the back end does not work here.
     fn new(backend: &'static str) -> Option<Self> {
         let mut sandbox = Sandbox::new(EXE);
         sandbox.set("GIMLET_SANDBOX_BACKEND", backend);
@@ -74,7 +74,7 @@ impl Cell {
         self.sandbox.project().join(relative)
     }
 
-    /// The script fails inside, and `forbidden` does not show.
+    /// Checks that the script fails inside and that `forbidden` is not in the output.
     fn refuses(&self, script: &str, forbidden: &str) {
         let done = self.run(script);
         assert_ne!(done.code(), 0, "{}: {script}: {}{}", self.backend, done.stdout, done.stderr);
@@ -112,7 +112,7 @@ fn files_outside_are_out_of_reach() {
         }
         assert_eq!(std::fs::read_to_string(cell.sandbox.home().join("outside.txt")).unwrap(), "untouched");
         assert!(!cell.sandbox.home().join("new").exists());
-        // Landlock cannot judge this, and its status says so.
+        // Landlock cannot enforce this, and its status says so.
         if cell.backend == "bwrap" {
             cell.refuses("chmod 777 ~/outside.txt", "");
         } else {
@@ -170,7 +170,7 @@ fn denied_files_stay_denied_under_any_name() {
         }
         assert_eq!(cell.run_with(settings, "cat conf/open/x").stdout, "open");
         assert_eq!(std::fs::read_to_string(cell.path("a.token")).unwrap(), "SECRET=2");
-        // Without any setting, environment files are hidden and everything else is not.
+        // Without any setting, only environment files are hidden.
         cell.sandbox.write(".env", "SECRET=3");
         cell.refuses("cat .env", "SECRET");
     });
@@ -290,7 +290,7 @@ fn allowed_hosts_are_reached_through_the_proxy() {
         }
     });
     Cell::only("bwrap", |cell| {
-        // `localhost` is this very command's own by default, so the proxy is named.
+        // By default `localhost` is that of the command itself, so the proxy must be named.
         let fetch = format!("curl -sS --noproxy '' http://localhost:{port}/");
         let allow = |entry: &str| format!(r#"{{"sandbox": {{"network": {{"allowedDomains": ["{entry}"]}}}}}}"#);
         assert_eq!(cell.run_with(&allow(&format!("localhost:{port}")), &fetch).stdout, "reached");
@@ -434,7 +434,7 @@ fn an_unprivileged_user_is_confined_as_well() {
     });
 }
 
-/// Makes the cell another user's; returns a copy of the program that this user can start.
+/// Gives the cell to another user; returns a copy of the program that this user can start.
 fn for_somebody_else(cell: &Cell) -> String {
     let exe = cell.sandbox.root().join("gimlet");
     std::fs::copy(EXE, &exe).unwrap();
@@ -453,8 +453,8 @@ fn sys_is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
 }
 
-/// Opens every regular file below /proc and /sys for writing, and closes it: never a byte, never a flag that changes anything.
-/// Prints what could be opened outside the entries of the walk's own processes, then how many files it tried.
+/// Opens every regular file below /proc and /sys for writing and closes it, without writing a byte. Prints what could
+/// be opened, except entries of its own processes, then how many files it tried.
 const WALK: &str = r"
 import os
 own = {'self', 'thread-self', str(os.getpid()), str(os.getppid())}
@@ -476,7 +476,7 @@ for top in ('/proc', '/sys'):
 print('TRIED', tried)
 ";
 
-/// Settings under which commands may write the most.
+/// Settings that let commands write the most.
 const WIDE: [&str; 3] = [
     "{}",
     r#"{"sandbox": {"filesystem": {"allowWrite": ["/", "/proc/sys", "/sys"]}}}"#,
@@ -490,7 +490,7 @@ fn nothing_of_the_kernel_opens(who: &str, done: &FinishedRun) {
     assert!(open.is_empty(), "{who}: {open:#?}");
 }
 
-/// Streams reached through the process table are no files of the kernel.
+/// Streams opened through /proc are not files of the kernel.
 const STREAMS: &str = "exec 7> own.txt; (echo a > /dev/stderr; echo b > /dev/stdout; echo c > /proc/self/fd/1) 2>&1 | cat \
                        && echo d > /proc/self/fd/7 && cat own.txt && echo e > /dev/null";
 
@@ -659,7 +659,7 @@ fn without_a_back_end_commands_are_asked_about_or_nothing_starts() {
     assert!(format!("{}{}", run.stdout, run.stderr).contains("failIfUnavailable"), "{}", run.stderr);
     sandbox.gimlet(&["sandbox", "status"]).run().expect_code(1);
     sandbox.gimlet(&["sandbox", "run", "--", "true"]).run().expect_code(1);
-    // Switched off above, the requirement below does not count.
+    // The higher layer switches the sandbox off, so the requirement of the lower one does not apply.
     let off = r#"{"sandbox": {"enabled": false}}"#;
     let run = sandbox.gimlet(&["-p", "go", "--settings", off, "--allowedTools", "Bash"]);
     let server = bash(&[json!({"command": "touch made"})]);

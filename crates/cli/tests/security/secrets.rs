@@ -1,4 +1,4 @@
-//! Keys go to the API and nowhere else: not into logs, transcripts, output, errors, files or the commands that run.
+//! Keys are sent only to the API: not to logs, transcripts, output, errors, files or commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::{EXE, on_terminal, print};
@@ -124,7 +124,7 @@ fn a_cassette_holds_no_key() {
 const DEPLOY: &str = "dp-Canary-7f3a9c51e8";
 const MASK: &str = "[secret DEPLOY_TOKEN hidden by gimlet]";
 
-/// Everything a run left, but for files the test itself wrote and the copies `undo` restores them from.
+/// Everything a run left, except files that the test wrote and the copies from which `undo` restores them.
 fn left_behind(sandbox: &Sandbox, except: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     files(sandbox.root(), &mut all);
@@ -247,7 +247,7 @@ fn keys_that_are_not_variables_are_masked_too() {
 // SC-G03
 #[test]
 fn a_token_of_the_env_file_is_in_no_process_list() {
-    // Compared by the shell itself: a program would have the token among its arguments.
+    // Compared by the shell itself: a program would have the token in its arguments.
     let command = "all=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'); \
                    case \"$all\" in *\"$STAGE_VALUE\"*) echo leaked;; *) echo \"clean ${#STAGE_VALUE}\";; esac";
     let server =
@@ -286,7 +286,7 @@ fn modes(dir: &Path, seen: &mut Vec<(String, u32)>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let meta = std::fs::symlink_metadata(&path).unwrap();
-        // A link has no mode; what it leads to is looked at by itself.
+        // A link has no mode; its target is checked separately.
         if meta.is_symlink() {
             continue;
         }

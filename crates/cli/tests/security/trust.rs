@@ -1,4 +1,4 @@
-//! What a folder that nobody vouched for can and cannot do to a run, from outside.
+//! What an untrusted folder can and cannot do to a run, from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::{EXE, of_kind, on_terminal, print};
@@ -25,7 +25,7 @@ fn an_untrusted_folder_cannot_redirect_the_key() {
     drop(sandbox.gimlet(&["-p", "hi"]).run().expect_code(0));
     assert_eq!((own.requests().len(), foreign.requests().len()), (1, 0));
     assert!(!sandbox.project().join("ran").exists(), "SC-D02");
-    // The answer names the host and is given by itself.
+    // The host must be confirmed separately; the message names it.
     let asked = trust(&sandbox, &["--yes"]).expect_code(1);
     let host = foreign.url().replace("http://", "");
     assert!(asked.stderr.contains(&format!("--allow-host {host}")), "{}", asked.stderr);
@@ -79,7 +79,7 @@ fn project_code_is_refused_on_request_and_named() {
     }
     assert_eq!(server.request(1).tool_results()[0]["content"].as_str().unwrap().trim_end(), "FOO=");
     assert!(!sandbox.project().join("ran").exists());
-    // Scripts rely on variables of the folder otherwise.
+    // Otherwise variables of the folder apply, because scripts rely on them.
     drop(print(&sandbox, "go", &args[..2]).run());
     let last = server.requests().len() - 1;
     assert!(server.request(last).tool_results()[0]["content"].as_str().unwrap().contains("FOO=bar"));
@@ -115,7 +115,7 @@ fn a_changed_server_or_hook_asks_again_and_shows_the_difference() {
     assert!(changed.contains("- db: node --x") && changed.contains("+ db: sh --x"), "{changed}");
 }
 
-// SC-D10: also a worktree pointer that nobody confirms, SC-D09.
+// SC-D10: also a worktree pointer that the main repository does not confirm, SC-D09.
 #[test]
 fn a_clone_inside_a_trusted_folder_is_not_trusted() {
     let sandbox = Sandbox::new(EXE);

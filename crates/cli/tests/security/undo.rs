@@ -1,4 +1,4 @@
-//! `gimlet undo` through the real binary: a session destroys, undo brings back.
+//! `gimlet undo` through the real binary: a session destroys files, undo restores them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![allow(clippy::disallowed_methods, reason = "the tests run git as a user does")]
 
@@ -33,7 +33,7 @@ fn listed(sandbox: &Sandbox) -> Vec<Value> {
     undo(sandbox, &["--list", "--json"]).json()["snapshots"].as_array().unwrap().clone()
 }
 
-/// Every path with its mode and content; of a repository everything but objects.
+/// Every path with its mode and content; of a repository everything except objects.
 fn tree(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     walk(root, root, &mut found);
@@ -177,7 +177,7 @@ fn an_overwritten_file_comes_back_step_by_step() {
         .map(|command| ("Bash", json!({"command": command})))
         .into();
     let run = session(&mut sandbox, &calls);
-    // Nothing grave happened, so nothing is said.
+    // Nothing serious happened, so nothing is printed.
     assert_eq!(run.stderr, "");
     let steps =
         [("g", Some("y\n"), "h"), ("f", Some("y\n"), "g"), ("f", Some("x\n"), "g"), ("f", Some("first\n"), "g")];
@@ -247,7 +247,7 @@ fn a_repository_cannot_make_the_snapshot_run_its_programs() {
         git(&sandbox.project(), &["config", key, &program]);
     }
     sandbox.write(".git/info/attributes", "* filter=x diff=x\n");
-    // The command itself is no git: only the saving could run the program.
+    // The command itself runs no git: only saving the snapshot could run the program.
     bash(&mut sandbox, "true || git clean -fdx || git reset --hard HEAD~1");
     assert!(!trap.exists());
 }

@@ -1,4 +1,4 @@
-//! Rows of agents that run, and a command of the person's own that writes them: the real binary in a pseudo-terminal.
+//! The rows of running agents, and a user command that formats them: the real binary in a pseudo-terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -22,7 +22,7 @@ fn agent(gate: &ReplyGate) -> ModelServer {
     ])
 }
 
-/// A command that keeps what it is told in `told` and answers with `content`.
+/// A command that writes its input to `told` and answers with `content`.
 fn rows(sandbox: &Sandbox, content: &str) -> Value {
     let told = sandbox.root().join("told.json");
     let script = format!(
@@ -80,7 +80,7 @@ fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
     terminal.wait_until("the row is hidden", |screen| {
         screen.contains("● general-purpose(Look around)") && !screen.contains("tool use")
     });
-    // The settings count from the next tick on.
+    // The settings apply from the next tick on.
     let silent = json!({"subagentStatusLine": {"type": "command", "command": "echo nothing of use"}});
     sandbox.write_config("settings.json", silent.to_string());
     terminal.wait_for("⎿ 1 tool use");
@@ -105,7 +105,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
         terminal.wait_for("? for shortcuts");
         if project.get("subagentStatusLine").is_some() {
             terminal.wait_for("Do you trust");
-            // Longer than the guard against keys that were on their way.
+            // Longer than the guard that ignores keys typed before a question appeared.
             std::thread::sleep(std::time::Duration::from_millis(400));
             terminal.send("2");
             terminal.wait_gone("Do you trust");

@@ -1,5 +1,5 @@
-//! What stands around the conversation: the user's status line, notifications, sequences of hooks. The real binary in a
-//! pseudo-terminal.
+//! What surrounds the conversation: the user's status line, notifications, terminal sequences of hooks. The real binary
+//! in a pseudo-terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -19,7 +19,7 @@ fn leave(mut terminal: TestTerminal) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The lines of a file, once there are so many.
+/// The lines of a file, once there are `count`.
 fn lines_of(path: &Path, count: usize) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -104,7 +104,7 @@ fn the_status_line_follows_modes_and_gives_way() {
     terminal.wait_for("n=1");
     terminal.send("\x1b[Z");
     terminal.wait_for("n=2");
-    // Three changes at once are one question.
+    // Three changes at once run the command once.
     terminal.send("\x1b[Z\x1b[Z\x1b[Z");
     terminal.wait_for("n=3");
     terminal.send("/");
@@ -135,7 +135,7 @@ fn a_slow_status_line_is_cancelled_by_a_newer_one_and_refreshes_by_itself() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(70, 20);
     terminal.wait_for("? for shortcuts");
     lines_of(&told, 1);
-    // The first run has not said that there is a status line: the end of a turn asks anew.
+    // The first run has printed nothing yet; the end of a turn runs the command again.
     terminal.send("go\r");
     terminal.wait_for("n=2");
     terminal.wait_for("n=3");
@@ -160,7 +160,7 @@ fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
         terminal.wait_for("? for shortcuts");
         if project.get("statusLine").is_some() {
             terminal.wait_for("Do you trust");
-            // Longer than the guard against keys that were on their way.
+            // Longer than the guard that ignores keys typed before a question appeared.
             std::thread::sleep(Duration::from_millis(400));
             terminal.send("2");
             terminal.wait_gone("Do you trust");
@@ -260,7 +260,7 @@ fn hooks_say_what_they_do_and_may_notify() {
     terminal.wait_for("● Done.");
     terminal.wait_gone("esc to interrupt");
     assert!(!leave(terminal).contains("never"));
-    // Nothing of it without a terminal.
+    // Without a terminal nothing of it is written.
     server.push(ScriptedReply::text("Done."));
     let done = sandbox.gimlet(&["-p", "go"]).run().expect_clean();
     assert_eq!(done.stdout, "Done.\n");

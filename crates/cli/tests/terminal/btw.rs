@@ -1,4 +1,4 @@
-//! Questions on the side: the conversation as context, no tools, no trace.
+//! Side questions: they use the conversation as context, have no tools, and are not recorded.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use crate::common::{EXE, host, session_of, stream};
@@ -39,7 +39,7 @@ fn a_question_on_the_side_leaves_no_trace() {
     assert_eq!(refused["is_error"], true);
     say(&mut run, "go on");
     let (asked, next) = (server.request(1), server.request(2));
-    // The same bytes as the conversation's own next request, tools included, up to what was said.
+    // The same bytes as the next request of the conversation, including tools, up to the prompt.
     assert!(asked.body.starts_with(&prefix(&server.request(0))));
     assert!(next.body.starts_with(&prefix(&server.request(0))));
     assert_eq!(asked.json["tools"], next.json["tools"]);
@@ -47,7 +47,7 @@ fn a_question_on_the_side_leaves_no_trace() {
     assert!(!next.all_text().contains("colour") && !next.all_text().contains("blue"));
     run.close_stdin();
     run.finish();
-    // Alone, without a conversation.
+    // In a run without a conversation.
     let alone = sandbox.gimlet(&["-p", "/btw anything?"]).run().expect_clean();
     assert_eq!(alone.stdout, "three\n");
 }
@@ -112,7 +112,7 @@ fn the_terminal_shows_answers_in_a_screen_of_their_own() {
     assert_eq!(paths.len(), 1);
     let text = std::fs::read_to_string(&paths[0]).unwrap();
     assert!(!text.contains("answer") && !text.contains("shape"), "{text}");
-    // The question becomes the next one of a copy.
+    // The question becomes the next prompt of a fork.
     terminal.send("f");
     terminal.wait_for("● Forked.");
     let told = server.request(3).all_text();

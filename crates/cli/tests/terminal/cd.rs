@@ -1,4 +1,4 @@
-//! `/cd`: a conversation moves to another directory, with everything it has, and nothing in between loses it.
+//! `/cd`: a conversation moves to another directory with all its files, and is never lost in between.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use crate::common::{EXE, host, print, session_of, stream};
@@ -29,7 +29,7 @@ fn add_skill(dir: &Path) {
     std::fs::write(skill.join("SKILL.md"), "---\nname: there\ndescription: Only of the other place\n---\nx\n").unwrap();
 }
 
-/// Where transcripts of `dir` lie.
+/// The directory of the transcripts of `dir`.
 fn project_dir(sandbox: &Sandbox, dir: &Path) -> PathBuf {
     let name = dir.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     sandbox.config_dir().join("projects").join(name.collect::<String>())
@@ -49,7 +49,7 @@ fn listed(sandbox: &Sandbox, dir: &Path) -> Vec<String> {
     out.lines().map(id).collect()
 }
 
-// [TST-184] [CLI-164] File, folder, instructions, skills, shell and hooks follow; the old directory knows nothing of it.
+// [TST-184] [CLI-164] File, folder, instructions, skills, shell and hooks move; the old directory no longer lists it.
 #[test]
 fn a_conversation_moves_with_everything_it_has() {
     let server = ModelServer::script([
@@ -76,7 +76,7 @@ fn a_conversation_moves_with_everything_it_has() {
     assert_eq!(moved["is_error"], false, "{moved}");
     assert!(result_text(&moved).contains(other.to_str().unwrap()), "{moved}");
     assert_eq!(moved["session_id"], id.as_str());
-    // Already while it is open.
+    // Even while it is open.
     assert_eq!((listed(&sandbox, &sandbox.project()), listed(&sandbox, &other)), (vec![], vec![id.clone()]));
     let record = sandbox.config_dir().join(format!("sessions/{}.json", run.pid()));
     let record: Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
@@ -96,7 +96,7 @@ fn a_conversation_moves_with_everything_it_has() {
     assert!(request.system_text().contains(other.to_str().unwrap()));
     assert!(!request.system_text().contains(sandbox.project().to_str().unwrap()));
     assert_eq!(server.request(3).tool_results().last().unwrap()["content"], other.to_str().unwrap());
-    // On disk everything lies together, and nothing stayed behind.
+    // On disk all files are in one place, and nothing was left behind.
     let file = project_dir(&sandbox, &other).join(format!("{id}.jsonl"));
     assert_eq!(sandbox.transcript_paths(), std::slice::from_ref(&file));
     assert!(!project_dir(&sandbox, &sandbox.project()).join(&id).exists());
@@ -122,7 +122,7 @@ fn a_conversation_moves_with_everything_it_has() {
     assert_eq!((&told[2]["old_cwd"], &told[2]["new_cwd"]), (&json!(sandbox.project()), &json!(other)));
     assert_eq!((&told[3]["cwd"], &told[3]["transcript_path"]), (&json!(other), &json!(file)));
 
-    // It goes on there, and by its id from anywhere.
+    // It can be continued there, and by its id from anywhere.
     let there = print(&sandbox, "again", &["--continue"]).cwd(&other).run().expect_clean();
     assert!(server.request(4).body.starts_with(&prefix(&server.request(3))), "as if it had never been closed");
     assert_eq!(session_of(&there.lines().into_iter().filter(|l| l["subtype"] == "init").collect::<Vec<_>>()), id);
@@ -134,7 +134,7 @@ fn a_conversation_moves_with_everything_it_has() {
     assert!(sandbox.gimlet(&["sessions", "list"]).cwd(&other).run().stdout.contains("The long way"));
 }
 
-// [TST-184] Killed at any point: at most one directory lists it, and it goes on whole.
+// [TST-184] Killed at any point: at most one directory lists it, and it resumes completely.
 #[test]
 fn a_move_that_was_killed_is_finished() {
     for step in 0..3 {
@@ -146,7 +146,7 @@ fn a_move_that_was_killed_is_finished() {
         std::fs::create_dir_all(old.with_extension("").join("subagents")).unwrap();
         let new = project_dir(&sandbox, &other).join(format!("{id}.jsonl"));
         std::fs::create_dir_all(new.parent().unwrap()).unwrap();
-        // The steps of a move, up to where it was killed.
+        // The steps of a move, up to the point of the kill.
         std::fs::hard_link(&old, &new).unwrap();
         if step > 0 {
             let line = json!({"type": "relocated", "cwd": other, "from": sandbox.project(), "sessionId": id});
@@ -159,7 +159,7 @@ fn a_move_that_was_killed_is_finished() {
         let home = if step == 0 { sandbox.project() } else { other.clone() };
         let away = if step == 0 { other.clone() } else { sandbox.project() };
         assert_eq!((listed(&sandbox, &home), listed(&sandbox, &away)), (vec![id.clone()], vec![]), "step {step}");
-        // Taken up from the wrong side.
+        // Resumed from the other directory.
         drop(print(&sandbox, "more", &["--resume", &id]).cwd(&away).run().expect_clean());
         assert!(server.last_request().all_text().contains("begin"));
         let file = if step == 0 { &old } else { &new };
@@ -169,7 +169,7 @@ fn a_move_that_was_killed_is_finished() {
     }
 }
 
-// [TST-184] Really killed, in the middle of moving to and fro.
+// [TST-184] Killed while moving back and forth.
 #[test]
 fn a_session_that_is_killed_while_it_moves_is_in_one_place() {
     for moves in 0..6 {
@@ -194,7 +194,7 @@ fn a_session_that_is_killed_while_it_moves_is_in_one_place() {
     }
 }
 
-// [CLI-164] What the new place declares counts only when it is trusted, whatever vouched for the old one.
+// [CLI-164] Declarations of the new directory apply only when it is trusted, whatever trusted the old one.
 #[test]
 fn trust_and_rules_are_those_of_the_new_place() {
     let server = ModelServer::script([
@@ -224,7 +224,7 @@ fn trust_and_rules_are_those_of_the_new_place() {
     assert!(ran.exists() && other.join("made").exists());
 }
 
-// What was granted and what runs goes along; without a file there is nothing to move but the conversation.
+// Grants and background commands are kept; without a file only the conversation moves.
 #[test]
 fn grants_and_background_commands_go_along() {
     let server = ModelServer::script([
@@ -247,7 +247,7 @@ fn grants_and_background_commands_go_along() {
     assert_eq!(say(&mut run, "make it")["permission_denials"], json!([]));
     assert!(other.join("made").exists());
     assert!(server.request(2).all_text().contains("REMEMBER"));
-    // The command still runs where it began, and its end is told.
+    // The command still runs in its directory, and its end is reported.
     std::fs::write(sandbox.project().join("go"), "").unwrap();
     assert_eq!(run.wait_for("result")["result"], "heard");
     assert!(server.request(4).last_user_text().contains("<task-notification>"));
@@ -295,7 +295,7 @@ fn what_cannot_move_stays_as_it_is() {
     assert!(listed(&sandbox, &other).is_empty());
 }
 
-// [TST-184] What the new folder brings along is asked about, as at a start.
+// [TST-184] What the new folder would activate is asked about, as at a start.
 #[test]
 fn the_terminal_follows_and_asks_about_the_new_folder() {
     let server =
@@ -333,7 +333,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     terminal.send(&format!("/cd {}\r", other.display()));
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("touch "), "{screen}");
-    // Longer than the guard against keys that were on their way.
+    // Longer than the guard that ignores keys typed before a question appeared.
     std::thread::sleep(std::time::Duration::from_millis(400));
     terminal.send("1");
     terminal.wait_gone("Do you trust");

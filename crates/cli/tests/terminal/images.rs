@@ -22,7 +22,7 @@ fn png() -> &'static [u8] {
     PNG
 }
 
-/// A program of the clipboard, in the place of the real one.
+/// Creates a clipboard program that replaces the real one.
 fn program(sandbox: &mut Sandbox, name: &str, script: &str) -> PathBuf {
     let dir = sandbox.root().join("bin");
     std::fs::create_dir_all(&dir).unwrap();
@@ -86,7 +86,7 @@ fn several_dropped_files_are_several_chips_and_a_chip_goes_as_one() {
     let escaped = spaced.replace(' ', "\\ ");
     terminal.send(&pasted(&format!("{plain} {escaped} file://{}", third.replace(' ', "%20"))));
     terminal.wait_for("> [Image #1] [Image #2] [Image #3]");
-    // The blank, then the whole chip.
+    // Deletes the blank, then the whole chip.
     terminal.send("\x7f\x7f");
     terminal.wait_gone("[Image #3]");
     terminal.send("look\r");

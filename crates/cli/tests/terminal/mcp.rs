@@ -1,4 +1,4 @@
-//! What MCP servers ask of the person, as the person meets it: the real binary in a pseudo-terminal, a real server.
+//! Questions of MCP servers to the user: the real binary in a pseudo-terminal, a real server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -9,7 +9,7 @@ use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
 
-/// Longer than the guard against keys that were on their way before a question could be read.
+/// Waits longer than the guard that ignores keys typed before a question could be read.
 fn rest() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }
@@ -30,7 +30,7 @@ fn asked(tool: &str) -> (ModelServer, Sandbox, TestTerminal) {
     (model, sandbox, terminal)
 }
 
-/// What the server was answered.
+/// The answer that the server got.
 fn answer(model: &ModelServer, terminal: &TestTerminal) -> Value {
     terminal.wait_for("● That was it.");
     let content = model.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Choosing conversations, and what is asked before one starts: the real binary in a pseudo-terminal.
+//! The session picker, and questions before a session starts: the real binary in a pseudo-terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -7,10 +7,10 @@ use std::time::Duration;
 use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
-/// Longer than the guard against keys that were on their way.
+/// Longer than the guard that ignores keys typed before a question appeared.
 const REST: Duration = Duration::from_millis(400);
 
-/// One conversation per pair of prompt and reply, in the terminal's own way of recording them.
+/// One conversation per pair of prompt and reply, recorded as the terminal records them.
 fn talked(replies: &[(&str, &str)], more: &[&str]) -> (ModelServer, Sandbox) {
     let all = replies.iter().map(|(_, reply)| *reply).chain(more.iter().copied());
     let server = ModelServer::script(all.map(ScriptedReply::text));
@@ -137,7 +137,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}});
     sandbox.write(".claude/settings.json", hook.to_string());
     let ran = || sandbox.project().join("hooked").exists();
-    // Keys that were on their way do not answer.
+    // Keys typed before the question appeared do not answer it.
     let mut terminal = picker(&sandbox, &[], (80, 24));
     terminal.send("1\r");
     let screen = terminal.wait_for("Do you trust");
@@ -162,7 +162,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     trusted.send("hi\r");
     trusted.wait_for("● Again.");
     assert!(ran(), "the folder was trusted");
-    // Not asked twice, until something changes.
+    // The question is not repeated until something changes.
     drop(trusted);
     picker(&sandbox, &["hello"], (80, 24)).wait_for("● Third.");
     sandbox.write(".claude/settings.json", hook.to_string().replace("touch hooked", "touch other"));
@@ -195,14 +195,14 @@ fn servers_of_a_project_are_approved_one_by_one() {
     terminal.wait_for("● Hello.");
     assert!(!sandbox.project().join("alpha-ran").exists() && !sandbox.project().join("beta-ran").exists());
     drop(terminal);
-    // What was refused is not asked again; what was left for later is.
+    // There is no new question about refused entries; there is one about those left for later.
     let mut again = picker(&sandbox, &[], (80, 24));
     let screen = again.wait_for("touch beta-ran");
     assert!(!screen.contains("alpha"), "{screen}");
     std::thread::sleep(REST);
     again.send("1");
     again.wait_gone("Use an MCP server");
-    // The answer is kept before anything of the session is heard.
+    // The answer is saved before the session starts.
     again.send("hi\r");
     again.wait_for("● Hello again.");
     assert!(sandbox.read(".claude/settings.local.json").contains("beta"));

@@ -37,11 +37,11 @@ fn keep(name: &str, terminal: &TestTerminal) {
     std::fs::write(folder.join(format!("{name}.svg")), steady(&terminal.picture("gimlet"))).unwrap();
 }
 
-/// What depends on the moment: the spinner's seconds and its glyph, the name of a plan's file.
+/// Replaces what depends on the time: the spinner's seconds and glyph, the file name of a plan.
 fn steady(picture: &str) -> String {
     let still = |line: &str| match line.split_once("s · ↓ ") {
         _ if line.contains(">Plan file: ") => {
-            // With the width of the other name it would be stretched.
+            // The width of the other name would stretch the text.
             let (start, fill) = (line.find(" textLength").unwrap(), line.find(" fill=").unwrap());
             let (style, _) = line[fill..].split_once('>').unwrap();
             format!("{}{style}>Plan file: ~/.claude/plans/prices-with-tax.md</text>\n", &line[..start])

@@ -17,7 +17,7 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
     terminal
 }
 
-/// The turn is over, also when it was stopped.
+/// Waits until the turn is over or was stopped.
 fn wait_idle(terminal: &TestTerminal) {
     terminal.wait_until("rest", |screen| !screen.contains("esc to interrupt") && !screen.contains("Stopping…"));
 }
@@ -29,7 +29,7 @@ fn leave(mut terminal: TestTerminal) {
     assert_eq!(terminal.finish().0, 0);
 }
 
-/// What the transcript says about the queue.
+/// The queue operations in the transcript.
 fn operations(sandbox: &Sandbox) -> Vec<(String, String)> {
     let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
     let lines = sandbox.transcript();
@@ -76,7 +76,7 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     assert_eq!(joined["attachment"]["commandMode"], "prompt");
     let told = operations(&sandbox);
     assert_eq!(told[2..], [pair("enqueue", "and the second"), pair("remove", "and the second")]);
-    // Taken up again, the conversation is the same.
+    // After resuming, the conversation is the same.
     server.push(ScriptedReply::text("Still both."));
     sandbox.gimlet(&["-c", "-p", "third"]).run().expect_clean();
     assert_eq!(server.request(2).messages()[..messages.len() - 1], messages[..messages.len() - 1]);
@@ -210,7 +210,7 @@ fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
     wait_idle(&terminal);
 }
 
-/// All words of the user and for the user in a request.
+/// All texts of the user and for the user in a request.
 fn told(server: &ModelServer, request: usize) -> String {
     server.request(request).messages().iter().map(Value::to_string).collect()
 }
@@ -237,7 +237,7 @@ fn a_prompt_that_came_back_is_forgotten_live_and_when_resumed() {
     let live = told(&server, 2);
     assert!(live.contains("something better") && live.contains("First."), "{live}");
     assert!(!live.contains("a rash wish") && !live.contains("Request interrupted"), "{live}");
-    // The file keeps what happened.
+    // The transcript records what happened.
     let lines: String = sandbox.transcript().iter().map(Value::to_string).collect();
     assert!(lines.contains("a rash wish") && lines.contains("[Request interrupted by user]"), "{lines}");
     for args in [["-c", "-p", "three"].as_slice(), &["-c", "--fork-session", "-p", "four"]] {

@@ -23,7 +23,7 @@ fn leave(mut terminal: TestTerminal) -> Vec<u8> {
     bytes
 }
 
-/// Every mode that was switched on was switched off again, later.
+/// Asserts that every terminal mode that was switched on was switched off later.
 fn assert_restored(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for (on, off) in [
@@ -77,7 +77,7 @@ fn a_command_is_asked_for_and_shown_with_its_output() {
     terminal.send("make it\r");
     let screen = terminal.wait_for("1. Yes");
     assert!(screen.contains("touch made.txt && echo done-$((40+2))"), "{screen}");
-    // Longer than the guard against keys that were on their way.
+    // Longer than the guard that ignores keys typed before a question appeared.
     std::thread::sleep(std::time::Duration::from_millis(400));
     terminal.send("1");
     let screen = terminal.wait_for("● Made.");
@@ -153,7 +153,7 @@ fn escape_stops_a_reply_and_keeps_what_there_is() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("go\r");
-    // The message starts, its block starts, a ping and its text come; the end never does.
+    // The start of the message and of its block, a ping and the text arrive; the end never does.
     gate.open_for(4);
     terminal.wait_for("First");
     terminal.send("\x1b");
@@ -302,7 +302,7 @@ fn help_history_and_transcript_open_and_close() {
     assert!(screen.matches("> ask something").count() == 2, "{screen}");
 }
 
-/// Times all threads of the process went to sleep.
+/// How often all threads of the process went to sleep.
 fn sleeps(pid: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let count = |path: std::path::PathBuf| -> u64 {
@@ -322,7 +322,7 @@ fn nothing_wakes_up_while_nothing_happens() {
     terminal.send("go\r");
     terminal.wait_for("● Done.");
     terminal.wait_gone("esc to interrupt");
-    // The turn's own threads and connections come to rest first; then two seconds must pass without a single wake-up.
+    // First the threads and connections of the turn become idle; then two seconds must pass without a single wake-up.
     let rests = (0..12).any(|_| {
         let before = sleeps(terminal.pid());
         std::thread::sleep(std::time::Duration::from_secs(2));

@@ -1,5 +1,5 @@
-//! A second terminal, made by others: the same program in tmux, resized while a reply streams, read back as logical lines;
-//! and the same bytes, read by tmux and by the emulator of the other tests.
+//! A second terminal emulator: the same program in tmux, resized while a reply streams, read back as logical lines; and
+//! the same bytes, read by tmux and by the emulator of the other tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![expect(clippy::disallowed_methods, reason = "tests start programs from outside, as a user does")]
@@ -10,7 +10,7 @@ use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
-/// A tmux server of its own; ends with this.
+/// A separate tmux server; dropping this ends it.
 struct Tmux {
     socket: String,
 }
@@ -74,11 +74,11 @@ impl Drop for Tmux {
     }
 }
 
-/// Widths that emulators are known to agree about, in every script.
+/// Text in several scripts, with widths that all emulators agree on.
 const PROSE: &str = "plain words, \u{65e5}\u{672c}\u{8a9e} in between, \u{5e9}\u{5dc}\u{5d5}\u{5dd} from the right, \
     \u{645}\u{631}\u{62d}\u{628}\u{627} as well, caf\u{65}\u{301} and \u{1f642}";
 
-/// A reply of many forms.
+/// A reply with many kinds of content.
 fn rich_reply() -> String {
     let lines: Vec<String> = (0..4).map(|n| format!("{n}. {PROSE} and {PROSE}")).collect();
     format!(
@@ -150,7 +150,7 @@ fn every_line_stands_once_after_resizes_while_text_streams() {
         gate.open_for(4);
         tmux.wait_for(&format!("paragraph {:02} begins", index * 4 + 2));
         tmux.resize(columns, rows);
-        // tmux tells programs late; what is drawn in between may leave a row behind.
+        // tmux reports the new size late; output in between may leave a row behind.
         tmux.wait_for(&format!("\n{}\n", "─".repeat(usize::from(columns))));
     }
     gate.open_all();

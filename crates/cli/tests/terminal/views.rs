@@ -1,5 +1,5 @@
-//! Other ways to look at the same session: the transcript view, the mode for screen readers, files that are changed while
-//! it runs. The real binary in a pseudo-terminal.
+//! Other views of the same session: the transcript view, the mode for screen readers, files that change while it runs.
+//! The real binary in a pseudo-terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -77,7 +77,7 @@ fn the_transcript_tails_goes_to_the_scrollback_and_to_an_editor() {
     gate.open_all();
     terminal.wait_for("● Late words.");
     terminal.send("v");
-    // The editor has the terminal, and gives it back.
+    // The editor uses the terminal and returns it.
     terminal.wait_for("transcript · end");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !std::fs::read_to_string(&seen).unwrap_or_default().contains("Late words.") {
@@ -134,7 +134,7 @@ fn changed_bindings_count_at_once_and_mistakes_are_told() {
     terminal.send("q");
     terminal.wait_gone("transcript · end");
     sandbox.write_config("keybindings.json", bound("ctrl+]", "app:toggleTranscript").to_string());
-    // The file is looked at once a second: keep pressing until it was.
+    // The file is checked once a second: keep pressing until it was.
     let opened = (0..100).any(|_| {
         terminal.send("\x1d");
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -320,7 +320,7 @@ fn a_theme_that_follows_the_terminal_does_so_at_once() {
     wait_for_bytes(&terminal, from, BACKGROUND);
     terminal.send("\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
     wait_for_bytes(&terminal, from, LIGHT_RULE);
-    // A theme of one's own does not follow.
+    // A custom theme does not follow the background.
     let from = terminal.bytes().len();
     terminal.send("/theme dark\r");
     terminal.wait_for("theme: set to dark");

@@ -1,4 +1,4 @@
-//! From directories to agents.
+//! Loads agents from directories.
 
 use super::{
     AgentDefinition, AgentDefinitions, AgentIsolation, AgentMemory, AgentPrompt, MODES, McpReference, SkippedAgent,
@@ -36,7 +36,7 @@ const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", 
 
 pub(super) fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> AgentDefinitions {
     let mut places: Vec<&DefinitionRoot> = roots.open_to(CustomizationKind::Agents).collect();
-    // Unlike for skills, the nearer one wins: project before user.
+    // Unlike for skills, project definitions win over those of the user.
     places.sort_by_key(|root| rank(root.scope));
     let mut agents = AgentDefinitions::default();
     let mut files: Vec<(PathBuf, &DefinitionRoot)> = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> AgentD
     let heads = scan::read_heads(&paths);
     let mut pending = Some(given);
     for ((path, root), head) in files.into_iter().zip(heads) {
-        // The administrator's come before those of the command line.
+        // Agents of the administrator come before those of the command line.
         if root.scope != DefinitionScope::Managed
             && let Some(given) = pending.take()
         {
@@ -108,7 +108,7 @@ impl AgentDefinitions {
         self.skipped.push(SkippedAgent { path: path.to_path_buf(), line, reason });
     }
 
-    /// The first of a name counts. Two in one tree are a mistake; in different ones that is how priority works.
+    /// The first agent of a name wins. A second one with the same scope is reported; one with another scope is normal.
     fn add_unless_taken(&mut self, agent: AgentDefinition) {
         let Some(first) = self.find(&agent.name) else { return self.all.push(Arc::new(agent)) };
         let Some(path) = &agent.path else { return };
@@ -164,7 +164,7 @@ fn definition(path: &Path, root: &DefinitionRoot, read: &mut FrontMatter) -> Res
     Ok(agent)
 }
 
-/// A level, or the SDK's number.
+/// A level, or a number from the SDK.
 fn effort(read: &mut FrontMatter) -> Option<String> {
     let text = read.text("effort")?;
     if text.parse::<u32>().is_ok() {
@@ -173,7 +173,7 @@ fn effort(read: &mut FrontMatter) -> Option<String> {
     read.choice("effort", crate::skills::EFFORTS).map(str::to_owned)
 }
 
-/// What a folder nobody vouched for may not bring.
+/// Removes what an untrusted folder may not declare.
 fn remove_untrusted_parts(agent: &mut AgentDefinition, read: &mut FrontMatter) {
     if agent.hooks.take().is_some() {
         read.refuse("hooks", "waits until the folder is trusted");

@@ -1,10 +1,10 @@
-//! What fields mean: texts, truth values, numbers, lists written in any of the ways people write them. A value that does
-//! not fit is a defect and counts as not given.
+//! Typed access to fields: texts, truth values, numbers, and lists in all common spellings. A value that does not fit
+//! is reported as a defect and treated as missing.
 
 use super::{FrontMatter, FrontMatterDefect, FrontMatterField, YamlNode};
 use serde_json::Value;
 
-/// A truth value that was given, or not.
+/// A truth value; `None` when it is not given.
 pub type OptionalFlag = Option<bool>;
 
 impl FrontMatter {
@@ -12,7 +12,7 @@ impl FrontMatter {
         self.fields.iter().find(|field| field.key == key).filter(|field| field.value != YamlNode::Null)
     }
 
-    /// Whether `text` would find one.
+    /// True when `text` would return a value.
     pub(crate) fn is_text(&self, key: &str) -> bool {
         self.get(key).is_some_and(|field| match &field.value {
             YamlNode::Plain(text) | YamlNode::Text(text) => !text.trim().is_empty(),
@@ -21,7 +21,7 @@ impl FrontMatter {
         })
     }
 
-    /// A text; a list of words is joined as it was written (`[a] | [b]` and `[file]` are common hints).
+    /// A text; a list of words is joined again as it was written (`[a] | [b]` and `[file]` are common hints).
     pub fn text(&mut self, key: &str) -> Option<String> {
         let field = self.get(key)?;
         let text = match &field.value {
@@ -35,7 +35,7 @@ impl FrontMatter {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// true, false, yes, no, on, off, 1, 0, in any case.
+    /// Accepts true, false, yes, no, on, off, 1, 0, in any case.
     pub fn flag(&mut self, key: &str) -> OptionalFlag {
         let field = self.get(key)?;
         let (YamlNode::Plain(text) | YamlNode::Text(text)) = &field.value else {
@@ -65,19 +65,19 @@ impl FrontMatter {
         number
     }
 
-    /// Tool rules: a list, or a string with blanks or commas between them.
+    /// Tool rules: a list, or a string separated by blanks or commas.
     pub fn rules(&mut self, key: &str) -> Option<Vec<String>> {
         self.list_with(key, split_rules)
     }
 
-    /// Names: a list, or a string with commas or blanks between them.
+    /// Names: a list, or a string separated by commas or blanks.
     pub fn names(&mut self, key: &str) -> Option<Vec<String>> {
         self.list_with(key, |text| {
             text.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
         })
     }
 
-    /// Path patterns: a list, or a string with commas (outside braces) between them. Blanks may be part of a name.
+    /// Path patterns: a list, or a string separated by commas outside braces. Blanks may be part of a name.
     pub fn globs(&mut self, key: &str) -> Option<Vec<String>> {
         self.list_with(key, split_globs)
     }
@@ -85,7 +85,7 @@ impl FrontMatter {
     fn list_with(&mut self, key: &str, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
         let field = self.get(key)?;
         let list = match &field.value {
-            // `[Read, Write]` in a string of its own.
+            // A string may contain a list in brackets: `[Read, Write]`.
             YamlNode::Plain(text) | YamlNode::Text(text) => Some(split(unbracketed(text))),
             YamlNode::List(items) => words(items).map(|all| {
                 let one = |text: &String| if text.trim().is_empty() { None } else { Some(text.trim().to_owned()) };
@@ -99,7 +99,7 @@ impl FrontMatter {
         list
     }
 
-    /// A structure that is passed on as JSON.
+    /// The field as JSON, if `fits` accepts it.
     pub fn json(&mut self, key: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
         let value = self.get(key)?.value.to_json();
         if fits(&value) {
@@ -109,7 +109,7 @@ impl FrontMatter {
         None
     }
 
-    /// One of the known words, compared without regard to case.
+    /// One of the known words, compared case-insensitively.
     pub fn choice(&mut self, key: &str, known: &[&'static str]) -> Option<&'static str> {
         let text = self.text(key)?;
         let found = known.iter().find(|word| word.eq_ignore_ascii_case(&text)).copied();
@@ -119,13 +119,13 @@ impl FrontMatter {
         found
     }
 
-    /// A defect at the field's line.
+    /// Reports a defect at the line of the field.
     pub fn refuse(&mut self, key: &str, why: &str) {
         let line = self.fields.iter().find(|field| field.key == key).map_or(1, |field| field.line);
         self.defects.push(FrontMatterDefect { line, message: format!("`{key}` {why}; it is ignored") });
     }
 
-    /// Keys that look like one of ours spelled differently would be ignored without a word: say it.
+    /// Reports keys that look like a known key in another spelling, because they have no effect.
     pub fn report_misspelled(&mut self, known: &[&str]) {
         let plain = |key: &str| key.replace(['-', '_'], "").to_ascii_lowercase();
         let mut found = Vec::new();
@@ -147,7 +147,7 @@ fn words(items: &[YamlNode]) -> Option<Vec<String>> {
         YamlNode::Plain(text) | YamlNode::Text(text) => Some(text.clone()),
         YamlNode::Null => Some(String::new()),
         YamlNode::List(inner) => Some(format!("[{}]", words(inner)?.join(", "))),
-        // `- Bash(git: *)` without quotes reads as a mapping.
+        // YAML parses an unquoted `- Bash(git: *)` as a mapping.
         YamlNode::Map(members) => match members.as_slice() {
             [(key, YamlNode::Plain(value) | YamlNode::Text(value))] => Some(format!("{key}: {value}")),
             _ => None,

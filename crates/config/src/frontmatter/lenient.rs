@@ -1,9 +1,9 @@
-//! Blocks that are not valid YAML, field by field: a field that is YAML by itself keeps its meaning, the others are taken
-//! as the words on their lines. Also the quick way for the many blocks that are nothing but `key: words`.
+//! Reads blocks that are not valid YAML field by field: a field that is valid YAML by itself keeps its meaning, the
+//! others are read as plain text. Also the fast path for the many blocks that contain only `key: words` lines.
 
 use super::{FrontMatterDefect, FrontMatterField, YamlNode, yaml};
 
-/// The key of `key: …` at the start of a line, and what follows the colon.
+/// The key of `key: …` at the start of a line, and the text after the colon.
 pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     let bytes = line.as_bytes();
@@ -17,11 +17,11 @@ pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
     separated.then(|| (key, rest.trim()))
 }
 
-/// What the parser says about a colon inside unquoted words, by far the most common fault.
+/// The parser's message for a colon inside an unquoted text, by far the most common defect.
 const COLON: &str = "mapping values are not allowed in this context";
 
-/// The fields when every line is `key: words` and no YAML rule could make it mean anything else, or makes it a fault that
-/// needs no parser to be seen.
+/// The fields when every line is `key: words` and YAML would read it the same way, or has a defect that can be detected
+/// without the parser. `None` when the parser is needed.
 pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<(Vec<FrontMatterField>, Vec<FrontMatterDefect>)> {
     let (mut fields, mut defects) = (Vec::with_capacity(8), Vec::new());
     for (at, line) in super::lines_of(head).enumerate() {
@@ -48,13 +48,13 @@ fn misread(key: &str, problem: &str) -> String {
     format!("`{key}` is not valid YAML ({problem}); it is read as the text it shows")
 }
 
-/// Words with a colon that would begin a mapping where none can stand, and nothing else that means more than words.
+/// True for an unquoted text with a colon that YAML would take for a mapping, and no other special syntax.
 fn is_colon_in_words(value: &str) -> bool {
     let begins_plain = value.bytes().next().is_some_and(|first| !SPECIAL.contains(&first) && first != b'"');
     begins_plain && (value.contains(": ") || value.ends_with(':')) && !value.contains(" #") && !value.contains('\t')
 }
 
-/// What gives a value another meaning than its words.
+/// First characters that give a value a special meaning in YAML.
 const SPECIAL: &[u8] = b"[]{}'|>&*!%@`#,?-~";
 
 fn plain_value(value: &str) -> Option<YamlNode> {
@@ -67,7 +67,7 @@ fn plain_value(value: &str) -> Option<YamlNode> {
     (!SPECIAL.contains(&first) && !means_more(value) && !null).then(|| YamlNode::Plain(value.to_owned()))
 }
 
-/// `: `, ` #`, a colon at the end or a tab.
+/// True for `: `, ` #`, a colon at the end or a tab.
 fn means_more(value: &str) -> bool {
     let bytes = value.as_bytes();
     memchr::memchr3_iter(b':', b'#', b'\t', bytes).any(|at| match bytes[at] {
@@ -77,7 +77,7 @@ fn means_more(value: &str) -> bool {
     })
 }
 
-/// A field with the lines that belong to it.
+/// A field with its continuation lines.
 struct RawField<'a> {
     key: &'a str,
     rest: &'a str,
@@ -85,7 +85,7 @@ struct RawField<'a> {
     line: usize,
 }
 
-/// Reads field by field and names what could not be read as YAML.
+/// Reads field by field and reports fields that could not be parsed as YAML.
 pub(super) fn fields(head: &str, first_line: usize) -> (Vec<FrontMatterField>, Vec<FrontMatterDefect>) {
     let (pieces, mut defects) = pieces(head, first_line);
     let mut fields = Vec::new();
@@ -138,12 +138,12 @@ fn pieces(head: &str, first_line: usize) -> (Vec<RawField<'_>>, Vec<FrontMatterD
     (pieces, defects)
 }
 
-/// Whether a line can only belong to the field above it.
+/// True when a line can only continue the field above it.
 fn belongs_below(line: &str) -> bool {
     line.is_empty() || line.starts_with([' ', '\t', '#', '-', ']', '}'])
 }
 
-/// `key:value`
+/// Splits `key:value`.
 fn split_unspaced(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = line.split_once(':')?;
     let is_name = key.starts_with(|c: char| c.is_ascii_lowercase())
@@ -167,7 +167,7 @@ fn as_yaml(piece: &RawField<'_>) -> Result<YamlNode, yaml::YamlError> {
     }
 }
 
-/// What the lines show: a list, a text block, nested fields, or words.
+/// Interprets the lines as a list, a text block, nested fields, or plain text.
 fn as_lines(piece: &RawField<'_>) -> YamlNode {
     let more: Vec<&str> = piece.more.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     match piece.rest.chars().next() {

@@ -1,22 +1,22 @@
-//! YAML to nodes, through the parser's events: lines are kept, repeated keys stay visible, aliases are copied within a
-//! budget.
+//! Builds nodes from the events of the YAML parser: lines are recorded, repeated keys are kept, aliases are copied up
+//! to a limit.
 
 use super::{FrontMatterField, YamlNode};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::collections::BTreeMap;
 
-/// Nodes a block may hold, copies of anchors included.
+/// The largest number of nodes in a block, including copies of anchors.
 const MAX_NODES: usize = 20_000;
 const MAX_DEPTH: usize = 32;
 
-/// Why a block is not YAML: the line within it (from 0) and the parser's words.
+/// Why a block is not YAML: the line within it (from 0) and the parser's message.
 #[derive(Debug)]
 pub(super) struct YamlError {
     pub(super) line: usize,
     pub(super) problem: String,
 }
 
-/// The fields of a block that is one mapping. `first_line` is where it stands in the file.
+/// The fields of a block that is one mapping. `first_line` is the line of the block in the file.
 pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<FrontMatterField>, YamlError> {
     let mut builder = NodeBuilder { parser: Parser::new_from_str(text), anchors: BTreeMap::new(), nodes: 0 };
     let (first, span) = loop {
@@ -28,11 +28,11 @@ pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<FrontMatterFi
     };
     let fields = match first {
         Event::MappingStart(..) => builder.top_level(first_line)?,
-        // A block of comments alone.
+        // A block that contains only comments.
         Event::Scalar(value, ..) if value.is_empty() => Vec::new(),
         _ => return Err(fault(span, "it is not a list of `key: value` fields")),
     };
-    // A second document would be silently lost.
+    // A second document would be lost without a message.
     match builder.next()? {
         (Event::DocumentEnd, span) => match builder.next()? {
             (Event::StreamEnd, _) => Ok(fields),

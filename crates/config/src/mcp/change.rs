@@ -1,5 +1,5 @@
-//! Writes declarations of servers, and the user's answers about those of a repository. The state file keeps every key it
-//! has; a repository's file keeps its comments; a file that cannot be read is not touched.
+//! Writes declarations of servers, and the user's decisions about servers of a repository. Unknown keys of the state
+//! file and comments in a repository's file are kept; a file that cannot be parsed is not changed.
 
 use super::source::project_files;
 use crate::edit::{EditError, FilePrivacy, SettingsEdit, SettingsTarget, change_file, edit};
@@ -45,7 +45,7 @@ impl McpPlace {
     }
 }
 
-/// An answer about a repository's server.
+/// A decision about a server of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpDecision {
     Approve(String),
@@ -91,7 +91,7 @@ pub struct McpChange<'a> {
 }
 
 impl McpChange<'_> {
-    /// The file that `place` stands for here.
+    /// The file in which `place` stores declarations.
     pub fn file(&self, place: McpPlace) -> Option<PathBuf> {
         match place {
             McpPlace::Local | McpPlace::User => state_file(self.env),
@@ -99,13 +99,13 @@ impl McpChange<'_> {
         }
     }
 
-    /// The nearest file of the repository, or a new one where we are.
+    /// The nearest MCP file of the repository, or a new one in the working directory.
     fn project_file(&self) -> PathBuf {
         let nearest = project_files(self.cwd).into_iter().find(|path| path.exists());
         nearest.unwrap_or_else(|| self.cwd.join(".mcp.json"))
     }
 
-    /// Declares a server. A name that is taken in the same place is refused.
+    /// Declares a server. Refuses a name that `place` already declares.
     pub fn add(&self, place: McpPlace, name: &str, value: Value) -> Result<PathBuf, ChangeError> {
         check_name(name)?;
         let file = self.file(place).ok_or(ChangeError::NoHome)?;
@@ -182,7 +182,7 @@ impl McpChange<'_> {
         object(owner, SERVERS)
     }
 
-    /// Remembers an answer about a repository's server, in the user's own settings file of this folder.
+    /// Records a decision about a repository's server, in the user's local settings file of this folder.
     pub fn decide(&self, decision: &McpDecision) -> Result<(), ChangeError> {
         let target = SettingsTarget { source: SettingsSource::Local, cwd: self.cwd, env: self.env };
         let write = |key: &str, change: &SettingsEdit| target.change(&[key], change).map(drop);
@@ -200,7 +200,7 @@ impl McpChange<'_> {
         Ok(())
     }
 
-    /// Forgets every answer about the repository's servers. Says whether there was one.
+    /// Removes every decision about the repository's servers. Returns whether there was one.
     pub fn reset_choices(&self) -> Result<bool, ChangeError> {
         let mut had = false;
         for file in settings_files::local_files(self.cwd, self.env) {
@@ -236,7 +236,7 @@ pub enum McpSwitch {
     Off,
 }
 
-/// Remembers for `folder` that a server is switched off, or no longer.
+/// Records for `folder` that a server is switched off or on.
 pub fn switch(env: &Env, folder: &Path, name: &str, to: McpSwitch) -> Result<(), ChangeError> {
     const SWITCHED_OFF: &str = "disabledMcpServers";
     state::update(env, |state| {
@@ -251,7 +251,7 @@ pub fn switch(env: &Env, folder: &Path, name: &str, to: McpSwitch) -> Result<(),
     Ok(())
 }
 
-/// Empty lists are what the reference writes for every folder.
+/// False for empty lists, which the reference writes for every folder.
 fn holds_something(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())
 }

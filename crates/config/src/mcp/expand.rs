@@ -1,14 +1,14 @@
-//! `${NAME}` and `${NAME:-default}` in what decides how a server is reached. A variable that is not set keeps its place
-//! as written, with a warning that names it and never shows a value.
+//! Expands `${NAME}` and `${NAME:-default}` in the values that decide how a server is reached. An unset variable stays
+//! as written, with a warning that names the variable and never shows a value.
 
 use std::path::PathBuf;
 use sys::Env;
 use wire::mcp::{McpTransport, ServerConfig};
 
-/// Which variables a declaration may name.
+/// The variables a declaration may use.
 #[derive(Clone, Debug, Default)]
 pub struct ExpansionVariables<'a> {
-    /// Never expanded: the declaration comes from somebody who must not have them.
+    /// Variables that are never expanded, because the author of the declaration must not get their values.
     pub hidden: &'a [&'a str],
     /// The value of `CLAUDE_PROJECT_DIR`.
     pub project: PathBuf,
@@ -19,7 +19,7 @@ pub struct ExpandedConfig {
     pub warnings: Vec<String>,
 }
 
-/// The configuration to connect with.
+/// Returns the configuration to connect with.
 pub fn expand(written: &ServerConfig, env: &Env, variables: ExpansionVariables<'_>) -> ExpandedConfig {
     let mut config = written.clone();
     let mut filler = VariableFiller { env, variables, missing: Vec::new(), refused: Vec::new(), blanks: Vec::new() };
@@ -52,7 +52,7 @@ struct VariableFiller<'a> {
 
 impl VariableFiller<'_> {
     fn fill(&mut self, place: &str, text: &mut String) {
-        // Arguments may have them on purpose.
+        // In arguments, outer blanks may be intended.
         if place != "args" && text.trim() != text.as_str() {
             self.blanks.push(place.to_owned());
         }
@@ -82,7 +82,7 @@ impl VariableFiller<'_> {
         out
     }
 
-    /// `None` keeps the placeholder.
+    /// The value of a variable; `None` keeps the placeholder.
     fn value(&mut self, name: &str, default: Option<&str>) -> Option<String> {
         let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !is_name {
@@ -95,7 +95,7 @@ impl VariableFiller<'_> {
         if name == "CLAUDE_PROJECT_DIR" {
             return Some(self.variables.project.display().to_string());
         }
-        // As in a shell, `:-` also stands in for an empty value.
+        // As in a shell, `:-` also replaces an empty value.
         let value = if default.is_some() { self.env.non_empty(name) } else { self.env.get(name) };
         let value = value.or(default).map(str::to_owned);
         if value.is_none() {

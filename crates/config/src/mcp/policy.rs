@@ -1,6 +1,6 @@
-//! `allowedMcpServers` and `deniedMcpServers`. What is denied is denied whatever allows it; an allow list that cannot be
-//! understood allows nothing. A name is what anybody can choose, so it counts for a kind of server only while no entry
-//! of the allow list names commands, or addresses, of that kind.
+//! `allowedMcpServers` and `deniedMcpServers`. A denial always wins; an allow list that cannot be parsed allows
+//! nothing. Anybody can choose a name, so names in the allow list count for commands (or for URLs) only while the list
+//! has no entry for commands (or for URLs).
 
 use super::expand::{ExpansionVariables, expand};
 use crate::project::ProjectConfig;
@@ -9,7 +9,7 @@ use sys::Env;
 use wire::mcp::{McpTransport, ServerConfig};
 use wire::settings::SettingsSource;
 
-/// Which servers may be used at all. Asked again whenever a server is added or connected.
+/// Which servers may be used. Checked again whenever a server is added or connected.
 #[derive(Clone, Debug, Default)]
 pub struct McpPolicy {
     /// `None`: everything that is not denied.
@@ -44,7 +44,7 @@ impl McpPolicy {
         }
     }
 
-    /// An error says what forbids the server.
+    /// Returns an error with the reason when the server is forbidden.
     pub fn admits(&self, name: &str, config: &ServerConfig) -> Result<(), String> {
         if self.denied.iter().any(|entry| entry.matches(name, config)) {
             return Err("it is on the list of denied MCP servers".into());
@@ -65,7 +65,7 @@ impl McpPolicy {
     }
 }
 
-/// The allow list of the administrator alone; without one nothing is allowed.
+/// The allow list of the administrator only; without one nothing is allowed.
 fn managed(loaded: &ProjectConfig) -> Vec<Value> {
     let layers = loaded.layers.iter().filter(|layer| layer.source == SettingsSource::Managed);
     let lists = layers.filter_map(|layer| layer.effective.get("allowedMcpServers")?.as_array());
@@ -107,14 +107,14 @@ impl McpPolicyEntry {
     }
 }
 
-/// `*` stands for any run of characters, in the host for any run without a slash: `https://*.example.com/*` must not match
-/// `https://evil.net/x.example.com/`. Hosts are compared without regard to case.
+/// `*` matches any characters, but in the host no slash: `https://*.example.com/*` must not match
+/// `https://evil.net/x.example.com/`. Hosts are compared case-insensitively.
 fn url_matches(pattern: &str, url: &str) -> bool {
     let (pattern_origin, pattern_path) = split(pattern);
     let (origin, path) = split(url);
     let whole = pattern == "*";
     let (wanted, given) = (pattern_origin.to_ascii_lowercase(), origin.to_ascii_lowercase());
-    // Whoever writes a user name before the host means to hide the host.
+    // A user name before the host can disguise the host.
     let plain = !given.contains('@');
     whole || (plain && wild(wanted.as_bytes(), given.as_bytes()) && path_matches(pattern_path, path))
 }
@@ -124,7 +124,7 @@ fn path_matches(pattern: &str, path: &str) -> bool {
     (bare(pattern) && bare(path)) || wild(pattern.as_bytes(), path.as_bytes())
 }
 
-/// Scheme with host and port, and what follows. A backslash ends a host, as it does for the client that connects.
+/// Splits into the scheme with host and port, and the rest. A backslash ends the host, as it does for the client.
 fn split(url: &str) -> (&str, &str) {
     let host_at = url.find("://").map_or(0, |at| at + 3);
     let end = url[host_at..].find(['/', '\\', '?', '#']).map_or(url.len(), |at| host_at + at);

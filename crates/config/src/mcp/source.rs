@@ -1,5 +1,5 @@
-//! Reads every place a server can be declared in, highest precedence first: the administrator's file alone, or the command
-//! line, the folder's own entry, the repository, the user. A place that is not there costs one failed open.
+//! Reads every place that can declare a server, highest precedence first: only the administrator's file, or else the
+//! command line, the folder's entry in the state file, the repository, the user. A missing file costs one failed open.
 
 use super::expand::ExpansionVariables;
 use super::{McpError, McpQuery, folders};
@@ -15,14 +15,14 @@ use wire::settings::SettingsSource;
 
 const SERVERS: &str = "mcpServers";
 
-/// One entry as it stands.
+/// One entry as written.
 pub(super) struct McpDeclaration {
     pub(super) name: String,
     pub(super) scope: McpScope,
     pub(super) value: Value,
     pub(super) file: Option<PathBuf>,
     pub(super) root: PathBuf,
-    /// For the line of a diagnostic; not kept for the state file, which is ours.
+    /// For the line of a diagnostic. `None` for entries of the state file, which gimlet writes.
     text: Option<Arc<str>>,
 }
 
@@ -36,7 +36,7 @@ impl McpDeclaration {
         Diagnostic { source: source_of(self.scope), path: self.file.clone(), line, key: None, message }
     }
 
-    /// Which variables its placeholders may name.
+    /// The variables its placeholders may use.
     pub(super) fn variables(&self, request: &McpQuery<'_>) -> ExpansionVariables<'static> {
         let hidden = if self.scope == McpScope::Project && !request.loaded.trusted { SECRET_VARIABLES } else { &[] };
         ExpansionVariables { hidden, project: request.loaded.trust_key.clone() }
@@ -104,7 +104,7 @@ fn managed(request: &McpQuery<'_>, found: &mut McpDeclarations) {
         found.diagnostics.push(problem("is ignored: only an administrator may be able to write it".into()));
         return;
     }
-    // From here on nothing else counts, also when the file cannot be used.
+    // From here on no other source is used, even when this file cannot be used.
     found.exclusive = true;
     match read_text(&path) {
         Ok(text) => file(McpScope::Managed, &path, &text, found),
@@ -125,7 +125,7 @@ fn flags(request: &McpQuery<'_>) -> Result<Vec<McpDeclaration>, McpError> {
                 let line = locate(&text, &[SERVERS], None);
                 return Err(invalid(line, "must hold an object under \"mcpServers\": names and their servers"));
             }
-            // One server's own object is a likely mistake, and the fix is short.
+            // The object of a single server is a likely mistake, and the fix is short.
             None if !parsed.object.is_empty() => {
                 return Err(invalid(None, "must hold its servers under \"mcpServers\""));
             }
@@ -134,7 +134,7 @@ fn flags(request: &McpQuery<'_>) -> Result<Vec<McpDeclaration>, McpError> {
         let root = path.as_deref().and_then(Path::parent).unwrap_or(request.cwd).to_path_buf();
         let text: Arc<str> = text.into();
         for (name, value) in servers {
-            // Of two flags that name the same server the later one counts.
+            // When two flags name the same server, the later one wins.
             all.retain(|earlier| earlier.name != name);
             let (file, root, text) = (path.clone(), root.clone(), path.is_some().then(|| Arc::clone(&text)));
             all.push(McpDeclaration { name, scope: McpScope::Flag, value, file, root, text });
@@ -143,7 +143,7 @@ fn flags(request: &McpQuery<'_>) -> Result<Vec<McpDeclaration>, McpError> {
     Ok(all)
 }
 
-/// What is wrong with a value of `--mcp-config`, where, and what would be right.
+/// The message about a bad value of `--mcp-config`: what is wrong, where, and the expected form.
 fn told(path: Option<&Path>, line: Option<usize>, why: &str) -> String {
     const SHAPE: &str = r#"{"mcpServers": {"name": {"command": "program", "args": []}}}"#;
     let place = match (path, line) {
@@ -202,7 +202,7 @@ fn state_entries(
     }
 }
 
-/// The repository's files, that of the starting directory first.
+/// Reads the files of the repository, that of the starting directory first.
 fn project(request: &McpQuery<'_>, found: &mut McpDeclarations) {
     if !request.selection.reads(SettingsSource::Project) {
         return;
@@ -222,7 +222,7 @@ fn project(request: &McpQuery<'_>, found: &mut McpDeclarations) {
     }
 }
 
-/// Where a repository may declare servers: from the starting directory up to its root.
+/// The files in which a repository may declare servers: from the starting directory up to its root.
 pub(crate) fn project_files(cwd: &Path) -> Vec<PathBuf> {
     let root = sys::git::root(cwd);
     roots::between(cwd, root.as_deref()).map(|dir| dir.join(".mcp.json")).collect()

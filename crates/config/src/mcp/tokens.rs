@@ -1,4 +1,4 @@
-//! What was obtained by signing in to servers, beside the other stored credentials: one entry for each server.
+//! Tokens obtained by signing in to servers, stored beside the other credentials: one entry for each server.
 
 use crate::credential_store;
 use crate::state::{StateError, lock_file};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use sys::Env;
 use sys::fs::FileLock;
 
-/// The member the reference keeps them under.
+/// The member in which the reference stores them.
 const MEMBER: &str = "mcpOAuth";
-/// Another process may be waiting for a slow authorization server while it holds the lock.
+/// Long, because another process may hold the lock while it waits for a slow authorization server.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The stored entries of one user.
@@ -23,13 +23,13 @@ impl TokenFile {
         Self { env }
     }
 
-    /// The entry as JSON text.
+    /// The entry as JSON text; `None` when there is none.
     pub fn read(&self, key: &str) -> Option<String> {
         let all: Map<String, Value> = serde_json::from_str(&credential_store::contents(&self.env)?).ok()?;
         all.get(MEMBER)?.get(key).map(Value::to_string)
     }
 
-    /// Replaces an entry, or with `None` removes it.
+    /// Replaces an entry; `None` removes it.
     pub fn write(&self, key: &str, entry: Option<&str>) -> Result<(), StateError> {
         let entry = match entry.map(serde_json::from_str::<Value>) {
             None => None,
@@ -52,7 +52,7 @@ impl TokenFile {
         .map(drop)
     }
 
-    /// Keeps other processes from refreshing the same tokens. Blocks.
+    /// Keeps other processes from refreshing the same tokens. Blocking.
     pub fn lock(&self, key: &str) -> std::io::Result<FileLock> {
         let name = std::path::Path::new("/mcp-oauth").join(key.replace('/', "_"));
         sys::fs::lock(&lock_file(&self.env, &name)?, LOCK_TIMEOUT)

@@ -1,4 +1,4 @@
-//! `AGENTS.md`: whether it is read. A repository cannot choose that for its user.
+//! Decides whether `AGENTS.md` is read. A repository cannot decide that for its user.
 
 use serde_json::Value;
 use std::path::Path;
@@ -6,7 +6,7 @@ use wire::settings::Settings;
 
 pub(super) const NAMES: [&str; 2] = ["AGENTS.md", ".claude/AGENTS.md"];
 
-/// `instructionFiles` of the built-in `agents-md` option.
+/// The value of `instructionFiles` of the built-in `agents-md` option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InstructionFiles {
     ClaudeMd,
@@ -28,7 +28,7 @@ impl InstructionFiles {
         }
     }
 
-    /// Whether `AGENTS.md` files count for a session in `cwd`.
+    /// True when `AGENTS.md` files are read in a session in `cwd`.
     pub(super) fn reads_agents(self, cwd: &Path) -> bool {
         match self {
             Self::ClaudeMd | Self::ManagedOnly => false,

@@ -1,16 +1,16 @@
-//! Auto memory: notes that earlier sessions kept for this project. One directory for reading and writing, whatever
-//! worktree or folder of the repository a session starts in.
+//! Auto memory: notes of earlier sessions of this project. All worktrees and folders of a repository use one directory,
+//! for reading and writing.
 
 use super::{LoadReason, MemoryFile, MemoryScope};
 use crate::project::ProjectConfig;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
-/// What of the index is told at start.
+/// How much of the index is sent to the model at the start.
 pub const MAX_LINES: usize = 200;
 pub const MAX_BYTES: usize = 25 * 1024;
 
-/// The directory of the notes, or `None` when they are switched off. `usual` is the place when no setting names one.
+/// The directory of the notes; `None` when they are switched off. `usual` is used when no setting names one.
 pub fn auto_directory(env: &Env, loaded: &ProjectConfig, usual: Option<&Path>) -> Option<PathBuf> {
     let off = match env.flag("CLAUDE_CODE_DISABLE_AUTO_MEMORY") {
         Some(disabled) => disabled,
@@ -26,7 +26,7 @@ pub fn auto_directory(env: &Env, loaded: &ProjectConfig, usual: Option<&Path>) -
     named.or_else(|| usual.map(Path::to_path_buf))
 }
 
-/// The beginning of `MEMORY.md`.
+/// Reads the beginning of `MEMORY.md`. `None` when it is missing or blank.
 pub(super) fn index(dir: &Path) -> Option<MemoryFile> {
     let path = dir.join("MEMORY.md");
     let read = sys::fs::read_limited(&path, MAX_BYTES).ok()?;

@@ -1,4 +1,4 @@
-//! Takes files in, one by one, each at most once, with what they import.
+//! Collects instruction files, each at most once, together with the files they import.
 
 use super::{InstructionMemory, LoadReason, MemoryFile, MemoryScope, SkippedMemory, markdown};
 use crate::frontmatter::{self, FileFinding};
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
-/// Larger files are skipped.
+/// In bytes. Larger files are skipped.
 const MAX_FILE: usize = 4 * 1024 * 1024;
-/// How far an import may lead from the file that was found.
+/// The longest chain of imports.
 const MAX_HOPS: u32 = 4;
-/// A runaway set of imports ends here.
+/// The largest number of files: stops runaway imports.
 const MAX_FILES: usize = 1_000;
 
-/// A place where a file may be.
+/// A path where an instruction file may be.
 #[derive(Clone)]
 pub(crate) struct MemoryCandidate {
     pub(crate) path: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct MemoryCandidate {
     pub(crate) reason: LoadReason,
     pub(crate) trigger: Option<PathBuf>,
     pub(crate) is_agents_md: bool,
-    /// A rule: its front matter is not part of the text and may hold patterns, relative to this directory.
+    /// Set for a rule: the directory of its patterns. Its front matter is not part of the text.
     pub(crate) rule_base: Option<PathBuf>,
 }
 
@@ -47,7 +47,7 @@ impl MemoryCandidate {
     }
 }
 
-/// A rule that waits for a file that its patterns match.
+/// A rule that waits for a file that matches its patterns.
 #[derive(Clone, Debug)]
 pub(crate) struct WaitingRule {
     pub(crate) path: PathBuf,
@@ -58,18 +58,18 @@ pub(crate) struct WaitingRule {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryCollector {
     home: Option<PathBuf>,
-    /// The repository or starting directory, resolved.
+    /// The repository or the starting directory, resolved.
     folder: PathBuf,
-    /// Imports from outside the folder are approved.
+    /// The user approved imports from outside the folder.
     approved: bool,
     excludes: GlobSet,
-    /// Real paths already taken: cuts cycles and duplicates.
+    /// Real paths already collected: prevents cycles and duplicates.
     seen: BTreeSet<PathBuf>,
     pub(crate) files: Vec<MemoryFile>,
     skipped: Vec<SkippedMemory>,
     findings: Vec<FileFinding>,
     pub(crate) waiting: Vec<WaitingRule>,
-    /// What files are collected for now: set while a file that was read brings in others.
+    /// The file that was read and causes others to load; `None` at the start.
     pub(crate) trigger: Option<PathBuf>,
 }
 
@@ -83,7 +83,7 @@ impl MemoryCollector {
         Self { home: env.home(), folder, approved, excludes, ..Self::default() }
     }
 
-    /// Hands over what was found; `lazy` goes on with the same memory of what was taken.
+    /// Returns the result; `lazy` keeps the collector and its list of collected files.
     pub(crate) fn finish(mut self, mut lazy: LazyMemory) -> InstructionMemory {
         let files = std::mem::take(&mut self.files);
         let skipped = std::mem::take(&mut self.skipped);
@@ -92,7 +92,7 @@ impl MemoryCollector {
         InstructionMemory { files, skipped, findings, lazy }
     }
 
-    /// The files already taken, for starting over.
+    /// The files already collected.
     pub(crate) fn seen(&self) -> &BTreeSet<PathBuf> {
         &self.seen
     }
@@ -127,9 +127,9 @@ impl MemoryCollector {
         self.add_within(found, &own_dir);
     }
 
-    /// `base` is the directory of the file the chain of imports began with.
+    /// `base` is the directory of the file in which the chain of imports began.
     fn add_within(&mut self, found: MemoryCandidate, base: &Path) {
-        // Most places hold nothing, and one look is cheaper than following every folder on the way.
+        // Most candidates do not exist, and one check is cheaper than resolving every parent folder.
         if !found.path.exists() {
             return;
         }
@@ -150,7 +150,7 @@ impl MemoryCollector {
             Err(reason) => return self.skip(found.path, reason),
         };
         let (start, first_line, patterns) = self.rule_head(&found, &raw);
-        // A rule with patterns is asked for again when a file matches.
+        // A rule with patterns is added again when a file matches.
         if let Some(patterns) = patterns.clone()
             && found.reason != LoadReason::PathGlobMatch
         {
@@ -179,7 +179,7 @@ impl MemoryCollector {
             is_agents_md,
         };
         self.files.push(file);
-        // Relative to the file as it lies on disk, so that a linked file keeps its own imports.
+        // Relative to the real location of the file, so that a linked file keeps its imports.
         let dir = real.parent().unwrap_or(Path::new("/")).to_path_buf();
         for import in imports {
             let next = MemoryCandidate {
@@ -193,7 +193,7 @@ impl MemoryCollector {
         }
     }
 
-    /// Where a rule's text begins, on which line, and its patterns. Other files have no head.
+    /// Where a rule's text begins: offset and line, and its patterns. Other files have no front matter.
     fn rule_head(&mut self, found: &MemoryCandidate, raw: &str) -> (usize, usize, Option<PathPatterns>) {
         let Some(base) = &found.rule_base else {
             let start = if raw.starts_with('\u{feff}') { 3 } else { 0 };

@@ -1,7 +1,7 @@
-//! The little Markdown that instruction files need: where code is, where comments are, and which words are imports.
+//! The parts of Markdown that instruction files need: code, comments and imports.
 
-/// The text without block-level HTML comments outside code, and where its parts begin: the byte in the result and the
-/// line, when the text itself begins on `first_line`.
+/// Removes block-level HTML comments outside code. Also returns pairs of an offset in the result and its line in the
+/// file, where the text begins at `first_line`.
 pub(crate) fn without_comments(text: &str, first_line: usize) -> (String, Vec<(usize, usize)>) {
     if !text.contains("<!--") {
         return (text.to_owned(), vec![(0, first_line)]);
@@ -33,11 +33,11 @@ pub(crate) fn without_comments(text: &str, first_line: usize) -> (String, Vec<(u
     (out.text, out.starts)
 }
 
-/// Text that remembers which lines it was made of.
+/// Text that records which lines of the file it consists of.
 struct LineTrackedText {
     text: String,
     starts: Vec<(usize, usize)>,
-    /// The line that would go on without a gap.
+    /// The number of the line that would follow without a gap.
     next: usize,
 }
 
@@ -50,7 +50,7 @@ impl LineTrackedText {
         self.next = number + 1;
     }
 
-    /// The rest of a line after a comment.
+    /// Adds the rest of a line after a comment.
     fn push(&mut self, rest: &str, number: usize) {
         if !rest.trim().is_empty() {
             self.push_line(rest, number);
@@ -89,7 +89,7 @@ fn imports_of_line(line: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Up to the next blank; a backslash keeps a blank in the path. Closing punctuation belongs to the sentence.
+/// Reads a path up to the next blank; a backslash escapes a blank. Closing punctuation is not part of the path.
 fn take_path(text: &str) -> (String, &str) {
     let mut path = String::new();
     let mut chars = text.char_indices();
@@ -115,7 +115,7 @@ fn is_path(text: &str) -> bool {
     starts_well || text.starts_with("~/")
 }
 
-/// Blanks out inline code.
+/// Replaces inline code by blanks.
 fn without_spans(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -143,7 +143,7 @@ struct CodeFence {
 }
 
 impl CodeFence {
-    /// Whether the line is code or a fence.
+    /// True when the line is code or a fence.
     fn covers(&mut self, line: &str) -> bool {
         let text = line.trim();
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'));

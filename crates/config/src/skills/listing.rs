@@ -1,24 +1,24 @@
-//! The list of skills the model sees: every name, and as many descriptions as the budget holds. What is used least loses
-//! its description first, and who asks learns which did.
+//! The list of skills sent to the model: every name, and as many descriptions as the budget allows. The least used
+//! skills lose their descriptions first; the result names them.
 
 use super::{Skill, SkillVisibility};
 use std::borrow::Cow;
 
-/// Characters that descriptions may take.
+/// Limits for descriptions, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListingBudget {
-    /// All together.
+    /// For all descriptions together.
     pub all: usize,
-    /// Each.
+    /// For each description.
     pub each: usize,
 }
 
 impl ListingBudget {
-    /// When the window is not known.
+    /// Used when the size of the context window is unknown.
     pub const FALLBACK: usize = 8_000;
     pub const EACH: usize = 1_536;
 
-    /// A share of a window of `tokens`, at four characters a token.
+    /// A fraction of a window of `tokens`, at four characters per token.
     pub fn of_window(tokens: u64, fraction: f64) -> usize {
         (tokens as f64 * 4.0 * fraction) as usize
     }
@@ -29,11 +29,11 @@ impl ListingBudget {
 pub struct SkillListing {
     /// Name and line, in order.
     pub lines: Vec<(String, String)>,
-    /// Names that are listed without their description for want of room.
+    /// Names listed without their description because the budget is used up.
     pub cut: Vec<String>,
 }
 
-/// `uses` tells how often a skill was invoked.
+/// `uses` returns how often a skill was invoked.
 pub fn list<'a>(
     skills: impl Iterator<Item = &'a Skill>,
     budget: ListingBudget,
@@ -51,7 +51,7 @@ pub fn list<'a>(
             .filter(|(_, text)| text.is_some())
             .map(|(at, _)| (uses(&skills[at].name), lengths[at], at))
             .collect();
-        // Of those used alike, the longest goes first: more of the others stay.
+        // Of equally used ones the longest is removed first, so that more of the others stay.
         order.sort_by_key(|(used, length, at)| (*used, std::cmp::Reverse(*length), *at));
         for (_, length, at) in order {
             if size <= budget.all {
@@ -70,7 +70,7 @@ pub fn list<'a>(
     SkillListing { lines, cut }
 }
 
-/// Words of plain ASCII with one blank between them: as nearly all are, and they need not be put together again.
+/// True for printable ASCII with single blanks between words, as in nearly all descriptions: no copy is needed.
 fn is_tidy(text: &str) -> bool {
     let bytes = text.as_bytes();
     let doubled = |pair: &[u8]| pair == b"  ";
@@ -80,7 +80,7 @@ fn is_tidy(text: &str) -> bool {
         && !bytes.windows(2).any(doubled)
 }
 
-/// On one line, cut to `each` characters.
+/// The description on one line, cut to `each` characters. `None` when there is none to show.
 fn text(skill: &Skill, each: usize) -> Option<Cow<'_, str>> {
     if skill.visibility == SkillVisibility::NameOnly {
         return None;

@@ -1,4 +1,4 @@
-//! From directories to skills.
+//! Loads skills from directories.
 
 use super::{HiddenSkill, Skill, SkillContext, SkillForm, SkillShell, SkillVisibility, Skills};
 use crate::frontmatter::{FileFinding, FrontMatter, FrontMatterDefect};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Where account skills are kept; never a skill's own name.
+/// The folder of account skills; it cannot be the name of a skill.
 const RESERVED: &str = "synced";
 
 const FIELDS: &[&str] = &[
@@ -37,7 +37,7 @@ const FIELDS: &[&str] = &[
 
 pub(crate) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
-/// A file that may declare a skill, before it is read.
+/// A file that may declare a skill and was not read yet.
 struct SkillCandidate<'a> {
     root: &'a DefinitionRoot,
     form: SkillForm,
@@ -52,9 +52,9 @@ impl AsRef<Path> for SkillCandidate<'_> {
     }
 }
 
-/// What became of a candidate.
+/// The result of reading a candidate.
 enum CandidateOutcome {
-    /// A folder without SKILL.md is no skill; it may become one.
+    /// A folder without SKILL.md is not a skill; it may become one.
     Absent,
     Unreadable(String),
     Read(Box<Skill>, Vec<FrontMatterDefect>, PathStamp),
@@ -105,7 +105,7 @@ fn skill_folders<'a>(
         if !(entry.is_dir || entry.is_link) || entry.name.eq_ignore_ascii_case(RESERVED) {
             continue;
         }
-        // Only a link can lead to a folder that was already met.
+        // Only a link can lead to a folder that was already listed.
         if entry.is_link {
             let Ok(real) = std::fs::canonicalize(dir.join(&entry.name)) else { continue };
             let inside = real.parent().and_then(|parent| std::fs::canonicalize(&dir).ok().map(|own| own == parent));
@@ -142,7 +142,7 @@ fn stem(path: &Path) -> &str {
 
 struct SkillLoader<'a> {
     skills: Skills,
-    /// Where in the list a name stands.
+    /// Maps a name to its index in the list.
     taken: HashMap<String, usize>,
     cwd: &'a Path,
 }
@@ -173,7 +173,7 @@ impl SkillLoader<'_> {
         self.skills.all.push(*skill);
     }
 
-    /// `apps/web:deploy` for a skill of a directory below.
+    /// Such as `apps/web:deploy` for a skill of a directory below the start directory.
     fn qualified(&self, candidate: &SkillCandidate<'_>) -> Option<String> {
         if candidate.root.scope != DefinitionScope::Nested {
             return None;
@@ -228,7 +228,7 @@ fn build(candidate: &SkillCandidate<'_>, head: ScannedHead, project: &Path) -> C
     CandidateOutcome::Read(Box::new(skill), read.defects, stamp)
 }
 
-/// What a folder nobody vouched for may not bring.
+/// Removes what an untrusted folder may not declare.
 fn remove_untrusted_parts(skill: &mut Skill, read: &mut FrontMatter) {
     if skill.hooks.take().is_some() {
         read.refuse("hooks", "waits until the folder is trusted");

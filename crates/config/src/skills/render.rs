@@ -1,12 +1,12 @@
-//! A skill's body with its arguments and places filled in, cut where commands are to run. The body is looked at once, as
-//! it stands in the file: what arguments or commands bring is never taken for a token or a command.
+//! Fills arguments and paths into a skill's body, and splits it where commands must run. The body is processed once, as
+//! it is in the file: text from arguments or commands is never interpreted as a token or a command.
 
 use super::Skill;
 
-/// What a body is rendered with.
+/// The values that are filled into a body.
 #[derive(Clone, Debug, Default)]
 pub struct RenderValues<'a> {
-    /// As typed.
+    /// As the user typed them.
     pub arguments: &'a str,
     pub session_id: &'a str,
     pub effort: &'a str,
@@ -17,14 +17,14 @@ pub struct RenderValues<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenderedPiece {
     Text(String),
-    /// A command whose output stands here. `pattern` is how it was written.
+    /// A command whose output is inserted here. `pattern` is its text in the body.
     Command {
         command: String,
         pattern: String,
     },
 }
 
-/// The body in pieces, in order.
+/// Returns the body in pieces, in order.
 pub fn render(skill: &Skill, body: &str, values: &RenderValues<'_>) -> Vec<RenderedPiece> {
     let dir = skill.dir.display().to_string();
     let mut filler = ArgumentFiller {
@@ -55,7 +55,7 @@ pub fn mentions(text: &str) -> Vec<String> {
     if text.contains('@') { crate::memory::markdown::imports(text) } else { Vec::new() }
 }
 
-/// Arguments as a shell would take them apart; quotes that never close are ordinary characters.
+/// Splits arguments like a shell; quotes that are never closed are ordinary characters.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut current: Option<String> = None;
@@ -98,7 +98,7 @@ impl ArgumentFiller<'_> {
             let (length, value) = match self.place(token) {
                 Some((length, value)) => (length, value),
                 None => match self.argument(token) {
-                    // One backslash makes the token a text.
+                    // One backslash makes the token plain text.
                     Some((length, _)) if slashes == 1 => {
                         out.pop();
                         (length, token[..length].to_owned())
@@ -117,7 +117,7 @@ impl ArgumentFiller<'_> {
         out
     }
 
-    /// `${CLAUDE_…}`: cannot be escaped.
+    /// `${CLAUDE_…}` tokens, which cannot be escaped.
     fn place(&self, token: &str) -> Option<(usize, String)> {
         let name = token.strip_prefix("${")?.split_once('}')?.0;
         let value = match name {
@@ -130,7 +130,7 @@ impl ArgumentFiller<'_> {
         Some((name.len() + 3, value.to_owned()))
     }
 
-    /// The length of an argument token and what it stands for. An index without a value is no token.
+    /// The length of an argument token and its value. An index without a value is not a token.
     fn argument(&self, token: &str) -> Option<(usize, String)> {
         let after = &token[1..];
         let name: &str =
@@ -157,8 +157,8 @@ enum BodySegment<'a> {
     Command { command: &'a str, pattern: &'a str },
 }
 
-/// Finds commands: `` !`…` `` at the start of a line or after a blank, and blocks fenced with ```` ```! ````. Inside code
-/// spans and other fences nothing runs: those are examples.
+/// Finds commands: `` !`…` `` at the start of a line or after a blank, and blocks fenced with ```` ```! ````. Code
+/// spans and other fences are examples; nothing in them runs.
 fn segments(body: &str) -> Vec<BodySegment<'_>> {
     let mut finder = CommandFinder { body, segments: Vec::new(), from: 0 };
     let mut at = 0;
@@ -189,7 +189,7 @@ fn segments(body: &str) -> Vec<BodySegment<'_>> {
     finder.segments
 }
 
-/// The fence character a line opens or closes with, and how many there are; fewer than three are none.
+/// The fence character at the start of a line and its count; fewer than three are no fence.
 fn fence_mark(line: &str) -> (Option<char>, usize) {
     let text = line.trim_start();
     let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'));
@@ -200,7 +200,7 @@ fn fence_mark(line: &str) -> (Option<char>, usize) {
 struct CommandFinder<'a> {
     body: &'a str,
     segments: Vec<BodySegment<'a>>,
-    /// Where text begins that stands in no segment yet.
+    /// The start of the text that is in no segment yet.
     from: usize,
 }
 
@@ -212,7 +212,7 @@ impl<'a> CommandFinder<'a> {
         self.from = end;
     }
 
-    /// A fenced command: everything to the closing fence. Returns where to go on.
+    /// A fenced command up to the closing fence. Returns the offset after it.
     fn block(&mut self, at: usize, inside: usize, run: usize) -> usize {
         let mut end = inside;
         for line in self.body[inside..].split_inclusive('\n') {
@@ -225,7 +225,7 @@ impl<'a> CommandFinder<'a> {
             }
             end += line.len();
         }
-        // It never closes: an example that was cut off, not a command.
+        // Without a closing fence it is an incomplete example, not a command.
         end
     }
 
@@ -257,7 +257,7 @@ impl<'a> CommandFinder<'a> {
     }
 }
 
-/// Where a code span of `run` back-ticks ends.
+/// Finds the end of a code span of `run` back-ticks.
 fn closing(text: &str, run: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text[at..].find('`') {

@@ -1,5 +1,5 @@
-//! A corpus of skills, commands, agents and hook files as people write them: every field, and the malformations that are
-//! common in public files. Per file: what must load, and on which lines something is reported.
+//! A corpus of skills, commands, agents and hook files as people write them: every field, and the defects that are
+//! common in public files. For each file: what must load, and on which lines something is reported.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -21,19 +21,19 @@ enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Skill, Kind::Command, Kind::Agent];
 
-/// One file and what must come of it.
+/// One file and its expected result.
 struct Case {
     kind: Kind,
     name: String,
     bytes: Vec<u8>,
-    /// `field=value`, as `shown` shows it.
+    /// `field=value`, formatted by `shown_skill` and `shown_agent`.
     expected: Vec<String>,
-    /// Lines with a report.
+    /// The lines with a report.
     lines: Vec<usize>,
 }
 
-/// Heads with the fields DESCRIPTION and TOOLS, for every kind: what they are written like, what the two must be, and
-/// which lines are reported. `NAME` is filled in; line 2 is the name's.
+/// Heads with the fields DESCRIPTION and TOOLS, for every kind: name, text, the two expected values, and the reported
+/// lines. `NAME` is replaced; the name is on line 2.
 #[rustfmt::skip]
 const HEADS: &[(&str, &str, &str, &str, &[usize])] = &[
     ("clean", "---\nname: NAME\ndescription: Does it\nTOOLS: Read, Grep\n---\nBody\n", "Does it", "Read Grep", &[]),
@@ -107,7 +107,7 @@ fn head_cases() -> Vec<Case> {
     cases
 }
 
-/// One field of a skill or agent: the field's lines (from line 4 on), `field=value`, reported lines.
+/// One field of a skill or agent: the lines of the field (from line 4 on), `field=value`, reported lines.
 #[rustfmt::skip]
 const SKILL_FIELDS: &[(&str, &str, &[usize])] = &[
     ("when_to_use: On Fridays", "when=On Fridays", &[]),
@@ -361,7 +361,7 @@ fn every_file_of_the_corpus_loads_with_its_reports() {
     assert!(skills.hidden.is_empty(), "{:?}", skills.hidden);
 }
 
-/// Hook files as people write them: what is wrong is reported with its line, the rest of the file holds.
+/// Hook files as people write them: defects are reported with their line, the rest of the file applies.
 #[test]
 fn hook_files_load_with_their_reports() {
     #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! The shipped schema and the reference table are what the types say, and real files fit.
+//! The shipped schema and the reference table match the types, and real files fit the schema.
 
 #![expect(clippy::unwrap_used, reason = "a panic is the report")]
 
@@ -11,7 +11,7 @@ fn docs(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-/// Compares, or writes the file when `UPDATE_EXPECTED=1`.
+/// Compares the file with `expected`, or writes it when `UPDATE_EXPECTED=1`.
 fn same(name: &str, expected: &str) {
     let path = docs(name);
     if sys::Env::snapshot().is_on("UPDATE_EXPECTED") {
@@ -88,7 +88,7 @@ fn real_files_fit_and_wrong_ones_do_not() {
         json!({"cleanupPeriodDays": 0}),
         json!({"hooks": {"Stop": [{}]}}),
         json!({"env": []}),
-        // What grants something is a list, as the reader of files wants it.
+        // A key that grants something needs a list, as in the reader of settings files.
         json!({"permissions": {"allow": "Bash"}}),
         json!({"permissions": {"additionalDirectories": "/"}}),
         json!({"sandbox": {"excludedCommands": "docker *"}}),

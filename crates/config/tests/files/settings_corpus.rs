@@ -1,5 +1,5 @@
-//! Settings files as people write them, good and bad: good ones load without a word and fit the shipped schema; bad ones
-//! are reported with file, line and key, and never stop the rest from applying.
+//! Settings files as people write them, good and bad: good ones load without a message and fit the shipped schema; bad
+//! ones are reported with file, line and key, and never stop the rest from applying.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
@@ -18,7 +18,7 @@ fn corpus(kind: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Loads `text` as the user's file, beside a project file that must survive whatever is wrong with it.
+/// Loads `text` as the user's file, beside a project file that must load whatever is wrong with `text`.
 fn load(text: &str, home: &Path) -> ProjectConfig {
     let env = Env::default().with([("HOME", home)]);
     let project = home.join("work");
@@ -53,7 +53,7 @@ fn good_files_load_without_a_word_and_fit_the_schema() {
     }
 }
 
-/// `null` stands for a key that is not there.
+/// `null` means that the key is absent.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -84,7 +84,7 @@ fn bad_files_are_reported_with_their_lines_and_disable_nothing_else() {
             Some(_) => "schema: refuses",
         };
         let wanted = expected.lines().find(|line| line.starts_with("schema: ")).unwrap();
-        // A parser that accepts more than ours, or joins duplicates, may still read it.
+        // A parser that accepts more than ours, or joins duplicates, may still read the file.
         assert!(judged == wanted || wanted == "schema: not JSON", "{name}: {judged}");
     }
 }

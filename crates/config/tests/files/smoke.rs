@@ -1,4 +1,4 @@
-//! The checks of the `settings` and `frontmatter` fuzz targets on mutated files; the same inputs on every run.
+//! Runs the checks of the `settings` and `frontmatter` fuzz targets on mutated files; every run uses the same inputs.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 #[path = "../../../../fuzz/checks/frontmatter.rs"]

@@ -1,4 +1,4 @@
-//! Eight processes change the same two files fifty times each; every change is there in the end.
+//! Eight processes change the same two files fifty times each; no change is lost.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "the test starts itself again")]
 
 use config::edit::{FilePrivacy, SettingsEdit, edit};
@@ -13,7 +13,7 @@ const CHANGES: usize = 50;
 const HOME: &str = "GIMLET_TEST_WRITER_HOME";
 const NUMBER: &str = "GIMLET_TEST_WRITER_NUMBER";
 
-/// The work of one process; does nothing in an ordinary run.
+/// The work of one process; does nothing in a normal run.
 #[test]
 fn one_writer() {
     let given = Env::snapshot();

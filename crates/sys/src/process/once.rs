@@ -52,8 +52,7 @@ impl BoundedCommand<'_> {
     }
 }
 
-/// Tries again while the program file is busy: a child that another thread has just forked may hold it open for
-/// writing.
+/// Tries again while the program file is busy: a child forked by another thread may hold it open for writing.
 fn start(command: &mut Command) -> io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {

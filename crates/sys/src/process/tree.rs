@@ -7,8 +7,7 @@ use crate::procfs;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long a synchronous kill searches for survivors. SIGKILL takes well under a millisecond unless the kernel is
-/// stuck.
+/// How long a synchronous kill searches for survivors. SIGKILL takes well under 1 ms unless the kernel is stuck.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 
 /// The process tree of one child.
@@ -150,8 +149,7 @@ pub(crate) fn with_descendants(roots: Vec<i32>) -> Vec<i32> {
     seen.into_iter().filter(|pid| procfs::is_live(*pid)).collect()
 }
 
-/// Orphans that became our children and still run. Ended ones are reaped here; direct children are left to their
-/// handles.
+/// Orphans that became our children and still run. Reaps those that ended; direct children are left to their handles.
 pub(crate) fn strays() -> Vec<i32> {
     // The lock is held so that a child being spawned is not mistaken for a stray.
     let registry = registry::lock();

@@ -166,8 +166,7 @@ struct CapabilityHeader {
     pid: i32,
 }
 
-/// Drops every capability permanently: root with capabilities could access other processes despite Landlock. Allocates
-/// nothing.
+/// Drops every capability: root with capabilities could access other processes despite Landlock. Allocates nothing.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     const VERSION: u32 = 0x2008_0522;
     let unused: libc::c_ulong = 0;

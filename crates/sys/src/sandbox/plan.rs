@@ -47,8 +47,7 @@ fn nearest(rules: &[SandboxRule], path: &Path, deny: RuleEffect, allow: RuleEffe
 
 pub(crate) fn plan(rules: &[SandboxRule]) -> MountPlan {
     let mut plan = MountPlan::default();
-    // The value says whether a path must be a separate mount, so that it and the protected path below it cannot be
-    // renamed.
+    // The value says whether a path must be a separate mount, so that protected paths cannot be renamed with it.
     let mut wanted: BTreeMap<(usize, PathBuf), bool> = BTreeMap::new();
     for rule in rules {
         let protects = rule.effect == RuleEffect::Protect && parent_is_writable(rules, &rule.path);

@@ -91,8 +91,7 @@ impl BpfProgram {
         self.ret(action);
     }
 
-    /// Adds `body` for call `nr` only; it must return. The call number is loaded before and stays loaded for other
-    /// calls.
+    /// Adds `body` for call `nr` only; it must return. The call number stays loaded for other calls.
     fn call(&mut self, nr: libc::c_long, body: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         body(&mut inner);
