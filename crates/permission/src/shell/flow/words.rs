@@ -103,7 +103,7 @@ impl FlowWalker<'_> {
             match range(&text) {
                 Some(texts) if has_bare_brace(&text) => pending.extend(texts.into_iter().rev()),
                 None if has_bare_brace(&text) && is_sequence(&text) => {
-                    out.push(FlowArgument::Unknown(TextOrigin::Outside))
+                    out.push(FlowArgument::Unknown(TextOrigin::Outside));
                 }
                 Some(_) | None => out.extend(self.plain_word(&text)),
             }

@@ -123,7 +123,7 @@ impl ReadPlanner<'_> {
             };
             match value {
                 FlowArgument::Unknown(_) => {
-                    self.unknown(name, &format!("the value of {option} is known only when it runs"))
+                    self.unknown(name, &format!("the value of {option} is known only when it runs"));
                 }
                 FlowArgument::Known(field) if files.contains(&option) => self.known_file(name, &field, unit),
                 FlowArgument::Known(field) => {
