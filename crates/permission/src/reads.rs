@@ -31,6 +31,7 @@ pub struct ReadTarget {
 
 /// What happens to the paths that a target names.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a command has a handful of them")]
 pub enum ReadExtent {
     /// Files are opened, folders are not.
     File,

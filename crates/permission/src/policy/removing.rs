@@ -64,7 +64,10 @@ impl Policy {
 
 /// A quick look: whether the command names a program that removes, or runs text that could.
 fn may_remove(reading: &CommandReading) -> bool {
+    // Names of programs may stand in assignments and texts.
+    let hidden = |word: &String| word.split(['=', ' ', '\'', '"', '(']).any(removes_by_name);
     names_removal(reading)
+        || reading.suspects.iter().any(|suspect| suspect.words.iter().any(hidden))
         || reading.suspects.iter().any(|suspect| {
             suspect.any_program(|program, arguments| {
                 program.contains('$')

@@ -141,15 +141,15 @@ impl ProgramInvocation {
 
     /// Each place where the argument may be opened.
     pub(crate) fn opened(&self, field: &ShellField) -> Vec<Option<ShellField>> {
-        self.from_each_dir(field, |dir| field.opened_from(dir))
+        self.at_each_dir(field, |dir| field.opened_from(dir))
     }
 
     /// Each place the argument may name.
     pub(crate) fn places(&self, field: &ShellField) -> Vec<Option<ShellField>> {
-        self.from_each_dir(field, |dir| field.seen_from(dir, dir))
+        self.at_each_dir(field, |dir| field.seen_from(dir, dir))
     }
 
-    fn from_each_dir(
+    fn at_each_dir(
         &self,
         field: &ShellField,
         place: impl Fn(&ShellField) -> Option<ShellField>,

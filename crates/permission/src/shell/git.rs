@@ -165,7 +165,6 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
         "clean" => !has(&["--dry-run"]) && !cluster('n'),
         "checkout" | "switch" => has(&["--", "--f", "--d"]) || cluster('f') || options.contains(&"."),
         "stash" => has(&["drop", "clear"]),
-        "send-pack" | "http-push" => true,
         "fetch" | "pull" => {
             let forces =
                 |option: &&&str| option.starts_with('+') || matches!(**option, "--force" | "--forc" | "--mirror");
@@ -174,9 +173,8 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
         "config" => writes_powerful_setting(options),
         "push" => has(&["--f", "--mirror", "--d", "--prune", "+", ":"]) || cluster('f') || cluster('d'),
         "branch" | "tag" => has(&["--d", "--f"]) || cluster('D') || cluster('d') || cluster('f'),
-        "restore" | "update-ref" | "filter-branch" | "filter-repo" | "reflog" | "gc" | "prune" | "worktree" | "rm" => {
-            true
-        }
+        "send-pack" | "http-push" | "restore" | "update-ref" | "filter-branch" | "filter-repo" | "reflog" | "gc"
+        | "prune" | "worktree" | "rm" => true,
         _ => false,
     };
     loses.then(|| format!("git {sub}"))
@@ -185,8 +183,7 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
 /// `-c` with a key that is not known to be harmless.
 fn changes_setting(words: &[&str]) -> bool {
     let setting = match words {
-        ["-c", setting, ..] => Some(*setting),
-        ["--config-env", setting, ..] => Some(*setting),
+        ["-c" | "--config-env", setting, ..] => Some(*setting),
         [word, ..] => word.strip_prefix("--config-env="),
         [] => None,
     };
@@ -344,7 +341,7 @@ fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
 fn listed_forms<'a>(name: &ShellWord, rest: &'a [ShellWord]) -> Option<Vec<&'a ShellWord>> {
     let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
     let known = match (name.raw.as_str(), &words[..]) {
-        ("bisect", ["log"] | ["terms"])
+        ("bisect", ["log" | "terms"])
         | ("notes", ["list"] | [])
         | ("sparse-checkout", ["list"])
         | ("archive", ["--list" | "-l"])

@@ -52,7 +52,6 @@ fn has_peculiar_text(command: &str) -> bool {
             (c, Some(open)) if c == open => quote = None,
             ('\'' | '"', None) => quote = Some(c),
             ('$', None | Some('"')) if is_peculiar_expansion(&chars[at + 1..]) => return true,
-            (_, Some(_)) => {}
             (' ' | '\t' | '\n' | ';' | '|' | '&' | ')', None) => word_from = at + 1,
             (c, None) if is_peculiar_character(c, before, after, &chars, at, word_from) => return true,
             _ => {}
@@ -64,15 +63,12 @@ fn has_peculiar_text(command: &str) -> bool {
 
 /// `${(e)x}`, `${~x}`, `${=x}`, `${^x}`, `${+x}`, `$mapfile[x]`.
 fn is_peculiar_expansion(rest: &[char]) -> bool {
-    let inner = match rest {
-        ['{', inner @ ..] => inner,
-        inner => inner,
-    };
+    let inner = rest.strip_prefix(&['{']).unwrap_or(rest);
     let braced = inner.len() != rest.len();
     let marked = matches!(inner.first(), Some('(' | '~' | '=' | '^' | '+' | ':' | '&' | ';'))
         && (braced || inner.first() != Some(&'('));
     let name: String = inner.iter().take_while(|c| c.is_ascii_alphanumeric() || **c == '_').collect();
-    let marks_text = marked && (braced || inner.get(1).is_some_and(|c| c.is_ascii_alphabetic()));
+    let marks_text = marked && (braced || inner.get(1).is_some_and(char::is_ascii_alphabetic));
     marks_text
         || matches!(
             name.as_str(),

@@ -120,7 +120,9 @@ impl FlowWalker<'_> {
             } else {
                 (texts.get(at + 1).cloned().unwrap_or_default(), texts.get(at + 2..).unwrap_or_default())
             };
-            names.iter().for_each(|name| self.rename(name, &path));
+            for name in names {
+                self.rename(name, &path);
+            }
         }
         for (name, path) in texts.iter().filter_map(|text| text.split_once('=')) {
             self.rename(name, path);
@@ -244,18 +246,15 @@ impl FlowWalker<'_> {
         };
         let is_text = |text: &&String| text.contains(&mark) && **text != mark;
         for code in texts.iter().filter(is_text) {
-            match &lines {
-                Some(lines) => {
-                    for line in lines.lines().take(super::MAX_VALUES) {
-                        let code = code.replace(&mark, line);
-                        self.in_subshell(|this| this.run_text(&code));
-                    }
-                }
-                // A variable that nobody set stands for what is not known.
-                None => {
-                    let code = code.replace(&mark, "\"$unknown_name_of_xargs\"");
+            if let Some(lines) = &lines {
+                for line in lines.lines().take(super::MAX_VALUES) {
+                    let code = code.replace(&mark, line);
                     self.in_subshell(|this| this.run_text(&code));
                 }
+            } else {
+                // A variable that nobody set stands for what is not known.
+                let code = code.replace(&mark, "\"$unknown_name_of_xargs\"");
+                self.in_subshell(|this| this.run_text(&code));
             }
         }
     }

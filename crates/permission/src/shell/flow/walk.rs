@@ -193,10 +193,11 @@ impl<'a> FlowWalker<'a> {
     fn compound(&mut self, compound: &ast::CompoundCommand) {
         match compound {
             ast::CompoundCommand::Arithmetic(arithmetic) => {
-                self.arithmetic(&arithmetic.expr.value);
+                // `( ( a b ) )`: two shells inside each other are taken for a calculation.
                 if crate::shell::grammar::looks_like_commands(&arithmetic.expr.value) {
                     self.in_subshell(|this| this.run_text(&arithmetic.expr.value));
                 }
+                self.arithmetic(&arithmetic.expr.value);
             }
             ast::CompoundCommand::ArithmeticForClause(clause) => {
                 for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
