@@ -689,7 +689,7 @@ impl SessionIo {
     /// A client with a credential. The helper that prints one may take its time.
     pub(crate) async fn connect(&mut self) -> Result<model::ModelClient, ProviderConnectionError> {
         let waiting = || "Waiting for your apiKeyHelper to print a key. Ctrl+C ends the run.".to_owned();
-        self.host.explain_wait(waiting, self.provider.client()).await
+        self.host.explain_wait(waiting, Box::pin(self.provider.client())).await
     }
 
     /// `idle`, `running` or `requires_action`, for hosts that asked to be told.

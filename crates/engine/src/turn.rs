@@ -269,7 +269,7 @@ async fn call_model(session: &mut Session, turn: &mut TurnState) {
         return turn.fail_unrecorded(&error);
     }
     let Session { control, context, io, .. } = session;
-    let phase = step::run(context, io, turn);
+    let phase = Box::pin(step::run(context, io, turn));
     match control.during(phase).await {
         Some(Ok(last)) => turn.facts.last = last,
         Some(Err(error)) => turn.fail_unrecorded(&error),

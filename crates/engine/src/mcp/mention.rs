@@ -45,7 +45,7 @@ impl Session {
             tokio::time::timeout(limit, host.read_resource(server, uri)).await
         };
         let session_dir = self.io.state.facts.session_dir.clone();
-        Some(match self.control.until_interrupted(read).await? {
+        Some(match self.control.until_interrupted(Box::pin(read)).await? {
             Ok(Ok(parts)) => {
                 let body = resources::readable(parts, &session_dir);
                 let body = outcome::shortened(&body, tools::spill::GENERIC_LIMIT, &session_dir);

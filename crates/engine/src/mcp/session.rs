@@ -52,7 +52,7 @@ impl Session {
             self.send_roots(&servers).await;
             let host = self.io.host.clone();
             let waiting = host.explain_wait(|| servers.waiting_message(), servers.wait_for_required());
-            let late = self.control.until_interrupted(waiting).await.unwrap_or_default();
+            let late = self.control.until_interrupted(Box::pin(waiting)).await.unwrap_or_default();
             for name in late {
                 self.io.host.notice(late_notice(&name, servers.brief_wait())).await;
             }
@@ -106,7 +106,7 @@ impl Session {
         let Some(typed) = self.io.mcp.typed_prompt.take() else { return Ok(Ok(())) };
         let arguments: Map<String, Value> = typed.arguments.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
         let asked = typed.host.prompt(&typed.server, &typed.name, arguments);
-        let messages = match self.control.until_interrupted(asked).await {
+        let messages = match self.control.until_interrupted(Box::pin(asked)).await {
             Some(Ok(messages)) => messages,
             Some(Err(error)) => {
                 let text = format!("<local-command-stderr>{error}</local-command-stderr>");
