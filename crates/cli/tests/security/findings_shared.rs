@@ -5,7 +5,7 @@
 use crate::common::{EXE, print};
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{ModelServer, Sandbox, ScriptedReply};
+use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply};
 
 const SHARED: &str = ".claude/settings.json";
 /// Longer than the guard against keys that were on their way.
@@ -100,4 +100,58 @@ fn functions_of_an_untrusted_folder_do_not_run_after_no() {
     terminal.send("go\r");
     terminal.wait_until("done", |screen| screen.contains("done"));
     assert!(!has_run(&sandbox));
+}
+
+fn denials(done: &FinishedRun) -> usize {
+    done.lines().last().unwrap()["permission_denials"].as_array().unwrap().len()
+}
+
+// [F-A1]
+#[test]
+fn a_sandbox_of_an_untrusted_folder_switches_no_question_off() {
+    let server = model("touch made");
+    let on = json!({"sandbox": {"enabled": true}});
+    for settings in [on.clone(), json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": true}})] {
+        let sandbox = folder(&server, &settings);
+        if sandbox.gimlet(&["sandbox", "status", "--json"]).run().json()["backend"].is_null() {
+            return;
+        }
+        for flags in [&[][..], &["--refuse-untrusted-code"]] {
+            let done = print(&sandbox, "go", flags).run().expect_code(0);
+            assert!(denials(&done) == 1 && !sandbox.project().join("made").exists(), "{settings} {flags:?}");
+            assert!(done.stderr.contains("sandbox.autoAllowBashIfSandboxed"), "{}", done.stderr);
+        }
+        let shown = sandbox.gimlet(&["trust", "--show"]).run().expect_code(1).stdout;
+        assert!(shown.contains("sandbox.enabled"), "{shown}");
+        // The sandbox itself counts.
+        let done = print(&sandbox, "go", &["--allowedTools", "Bash(touch:*)"]).run().expect_code(0);
+        assert_eq!(denials(&done), 0);
+        let outside = model("touch ../made-outside");
+        sandbox.gimlet(&["-p", "go", "--allowedTools", "Bash"]).env("ANTHROPIC_BASE_URL", outside.url()).run();
+        assert!(!sandbox.root().join("made-outside").exists(), "commands are confined");
+        // With trust, or where the user's own settings have it on, nothing is asked.
+        std::fs::remove_file(sandbox.project().join("made")).unwrap();
+        drop(sandbox.gimlet(&["trust", "--yes"]).run().expect_clean());
+        let done = print(&sandbox, "go", &[]).run().expect_code(0);
+        assert!(denials(&done) == 0 && sandbox.project().join("made").exists(), "{}", done.stderr);
+    }
+    let sandbox = folder(&server, &on);
+    sandbox.write_config("settings.json", on.to_string());
+    let done = print(&sandbox, "go", &[]).run().expect_code(0);
+    assert!(denials(&done) == 0 && !done.stderr.contains("sandbox"), "{}", done.stderr);
+}
+
+// [F-A1]
+#[test]
+fn a_sandbox_of_an_untrusted_folder_is_asked_about_in_the_terminal() {
+    let server = model("touch made");
+    let sandbox = folder(&server, &json!({"sandbox": {"enabled": true}}));
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 40);
+    terminal.wait_until("asked", |screen| screen.contains("Do you trust") && screen.contains("sandbox.enabled"));
+    std::thread::sleep(REST);
+    terminal.send("2");
+    terminal.wait_until("answered", |screen| !screen.contains("Do you trust"));
+    terminal.send("go\r");
+    terminal.wait_until("the call is asked about", |s| s.contains("touch made") && s.contains("1. Yes"));
+    assert!(!sandbox.project().join("made").exists());
 }
