@@ -451,3 +451,41 @@ fn a_toolchain_that_the_folder_names_is_asked_about() {
     let (texts, refused) = field.run(&project, &["rustc --version", "cargo --version"], &[]);
     assert_eq!(refused, 2, "{texts:#?}");
 }
+
+// [F-A2]
+#[test]
+fn settings_of_npm_that_the_folder_brings_are_asked_about() {
+    let field = Field::new();
+    let (project, root) = (field.sandbox.project(), field.sandbox.root().to_path_buf());
+    let stand_in =
+        "mkdir -p bin && printf '#!/bin/sh\necho npm-ran\n' > bin/npm && cp bin/npm bin/npx && chmod +x bin/*";
+    field.shell(&root, stand_in);
+    let commands = ["npm ls", "npm root", "npm prefix -g", "npm pkg get name", "npx --version"];
+    std::fs::write(field.sandbox.home().join(".npmrc"), "registry=https://own.test/\n").unwrap();
+    for quiet in [None, Some("save-exact=true\n# registry=x\n\n fund = false\npublic-hoist-pattern[]=*x*\n")] {
+        if let Some(text) = quiet {
+            std::fs::write(project.join(".npmrc"), text).unwrap();
+        }
+        let (texts, refused) = field.run(&project, &commands, &[]);
+        assert!(refused == 0 && texts.iter().all(|text| text.contains("npm-ran")), "{quiet:?}: {texts:#?}");
+    }
+    field.shell(&project, "mkdir -p sub");
+    for setting in [
+        "registry=http://127.0.0.1:1/",
+        "//127.0.0.1:1/:_authToken=${MY_DEPLOY_TOKEN}",
+        "cache=./.c",
+        " Logs-Dir = ../x",
+        "update-notifier=true",
+        "\"registry\"=\"http://127.0.0.1:1/\"",
+        "save-exact=true\nuserconfig=./x",
+        "[section]",
+    ] {
+        std::fs::write(project.join(".npmrc"), setting).unwrap();
+        for dir in [project.clone(), project.join("sub")] {
+            let (texts, refused) = field.run(&dir, &commands, &[]);
+            assert!(refused == 5 && !texts.iter().any(|text| text.contains("npm-ran")), "{setting}: {texts:#?}");
+        }
+    }
+    let (texts, refused) = field.run(&root, &["cd project && npm ls"], &[]);
+    assert_eq!(refused, 1, "behind a cd: {texts:#?}");
+}

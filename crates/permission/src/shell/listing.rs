@@ -30,7 +30,6 @@ const FORMS: &[ListingForm] = &[
     (&["cargo"], &["--list"], &[], &[], false),
     (&["node", "npm", "ruby", "php", "perl", "lua", "gcc", "g++", "clang", "cc"], &["-v"], &[], &[], false),
     (&["python", "python3", "tmux", "ssh", "pip", "pip3", "uv", "perl", "docker"], &["-V"], &[], &[], false),
-    (&["python", "python3"], &["-v"], &[], &[], false),
     (&["java", "javac", "ffmpeg", "ffprobe"], &["-version"], &[], &[], false),
     (&["go"], &["version"], &[], &[], false),
     (&["go"], &["env"], &["-json"], &[], true),
@@ -180,6 +179,8 @@ mod tests {
     #[test]
     fn a_form_that_is_not_in_the_tables_is_not_known() {
         for command in [
+            // Verbose, and reads a program from its input.
+            "python3 -v",
             "yarn --version",
             "pnpm --version",
             "mvn --version",
