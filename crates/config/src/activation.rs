@@ -35,7 +35,7 @@ impl ActivationKind {
             Self::Variable => "Environment variables",
             Self::Rule => "Actions allowed without asking",
             Self::Directory => "More directories the tools may use",
-            Self::Sandbox => "Weaker isolation of commands",
+            Self::Sandbox => "Weaker isolation of commands, or fewer questions about them",
             Self::Other => "Other settings",
         }
     }
@@ -173,6 +173,7 @@ impl ActivationLister<'_> {
             let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
             let path = format!("{prefix}{name}");
             match (path.as_str(), &key.shape, value) {
+                ("sandbox.enabled", _, Value::Bool(true)) => self.sandbox(values, value),
                 ("env", _, Value::Object(variables)) => self.variables(variables),
                 ("hooks", _, Value::Object(events)) => self.hooks(events),
                 (_, KeyShape::Object(inner), Value::Object(members)) => {
@@ -202,6 +203,14 @@ impl ActivationLister<'_> {
                 }
             }
             _ => self.push(kind, path, format!("{path}: {}", value_text(value)), (path, value)),
+        }
+    }
+
+    /// Commands in a sandbox need no question, unless the block says so.
+    fn sandbox(&mut self, block: &Map<String, Value>, value: &Value) {
+        if block.get("autoAllowBashIfSandboxed") != Some(&Value::Bool(false)) {
+            let text = "sandbox.enabled: commands run in the sandbox without a question".to_owned();
+            self.push(ActivationKind::Sandbox, "sandbox.enabled", text, ("sandbox.enabled", value));
         }
     }
 

@@ -40,6 +40,7 @@ pub(crate) fn merge(inputs: MergeInputs<'_>) -> ProjectConfig {
         TrustFilter { setter, refuse, trust: &trust, diagnostics: &mut diagnostics }
             .filter_layer(layer, local.as_ref());
     }
+    hold_sandbox_grant(&mut layers, &trust);
     let (merged, provenance) = fold(&layers);
     let settings = Arc::new(Settings::deserialize(&merged).unwrap_or_default());
     let mode = starting_mode(&layers, &trust, &mut diagnostics);
@@ -83,6 +84,27 @@ fn setter(layer: &SettingsLayer, trust: &FolderTrust) -> VariableSetter {
         | SettingsSource::Session
         | SettingsSource::User
         | SettingsSource::Local => VariableSetter::User,
+    }
+}
+
+/// A sandbox that a folder switches on confines its commands before anybody vouched for the folder; that they need no
+/// question in it waits. Where the user has the sandbox on, or wants no questions in it, the folder grants nothing.
+fn hold_sandbox_grant(layers: &mut [SettingsLayer], trust: &FolderTrust) {
+    const GRANT: &str = "autoAllowBashIfSandboxed";
+    let says = |layer: &SettingsLayer, name: &str| {
+        layer.effective.get("sandbox").and_then(|block| block.get(name)) == Some(&Value::Bool(true))
+    };
+    let is_folder = |layer: &SettingsLayer| setter(layer, trust) == VariableSetter::UntrustedFolder;
+    if layers.iter().any(|layer| !is_folder(layer) && (says(layer, "enabled") || says(layer, GRANT))) {
+        return;
+    }
+    for layer in layers.iter_mut().filter(|layer| is_folder(layer) && says(layer, "enabled")) {
+        let Some(Value::Object(block)) = layer.effective.get_mut("sandbox") else { continue };
+        if block.insert(GRANT.into(), false.into()).is_none() {
+            layer.held.retain(|held| held.key != format!("sandbox.{GRANT}"));
+            let description = "the sandbox is on, its commands are still asked about".to_owned();
+            layer.held.push(HeldValue { key: format!("sandbox.{GRANT}"), description });
+        }
     }
 }
 

@@ -64,6 +64,10 @@ pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> Pat
     if commands().any(|command| command.contains("cargo") || command.contains("rust")) && names_toolchain(cwd) {
         facts = facts.with_named_toolchain();
     }
+    let calls_npm = |command: &String| command.contains("npm") || command.contains("npx");
+    if commands().any(calls_npm) && has_npm_settings(cwd, policy.directories().home.as_deref()) {
+        facts = facts.with_npm_settings();
+    }
     if !commands().any(|command| command.contains("git")) {
         return facts;
     }
@@ -89,6 +93,7 @@ fn names_toolchain(cwd: &Path) -> bool {
     found.any(|file| sys::fs::read_whole(&file, LIMIT).map_or(true, |bytes| bytes.contains(&b'/')))
 }
 
+<<<<<<< HEAD
 /// Whether something in a folder has a name that is protected wherever it lies. A folder that is too large to look
 /// through counts as one.
 fn holds_protected(folder: &Path) -> bool {
@@ -114,6 +119,34 @@ fn holds_protected(folder: &Path) -> bool {
     false
 }
 
+||||||| 3ac444f
+=======
+/// Settings of npm that say how a project is installed, and neither send nor write anything while npm lists.
+#[rustfmt::skip]
+const QUIET_NPM_SETTINGS: &[&str] = &[
+    "access", "allow-same-version", "audit", "audit-level", "auto-install-peers", "color", "dedupe-peer-dependents",
+    "enable-pre-post-scripts", "engine-strict", "fund", "hoist", "hoist-pattern", "ignore-scripts", "include", "init-author-name",
+    "init-license", "init-version", "install-links", "install-strategy", "legacy-peer-deps", "link-workspace-packages", "loglevel",
+    "lockfile", "message", "node-linker", "omit", "optional", "package-lock", "prefer-dedupe", "prefer-frozen-lockfile",
+    "prefer-workspace-packages", "progress", "provenance", "public-hoist-pattern", "resolution-mode", "save", "save-exact",
+    "save-prefix", "save-workspace-protocol", "shamefully-hoist", "shared-workspace-lockfile", "shrinkwrap", "sign-git-tag",
+    "strict-peer-dependencies", "strict-peer-deps", "tag", "tag-version-prefix", "unicode", "workspaces", "workspaces-update",
+];
+
+/// Whether an `.npmrc` on the way up may have npm reach a host, send a credential or write somewhere. The user's own is not
+/// the folder's.
+fn has_npm_settings(cwd: &Path, home: Option<&Path>) -> bool {
+    const LIMIT: usize = 64 << 10;
+    let files = cwd.ancestors().filter(|dir| Some(*dir) != home).map(|dir| dir.join(".npmrc"));
+    let is_quiet = |line: &str| {
+        let name = line.split('=').next().unwrap_or(line).trim().trim_end_matches("[]").to_ascii_lowercase();
+        name.is_empty() || name.starts_with(['#', ';']) || QUIET_NPM_SETTINGS.contains(&name.as_str())
+    };
+    let mut found = files.filter(|file| file.symlink_metadata().is_ok());
+    found.any(|file| sys::fs::read_text(&file, LIMIT).map_or(true, |text| !text.lines().all(is_quiet)))
+}
+
+>>>>>>> sec2
 fn has_hard_links(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
 }

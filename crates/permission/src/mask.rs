@@ -4,13 +4,18 @@
 //! split. Memory is bounded by the longest known value. Values that are short or common words are not hidden: they
 //! would blank out ordinary text. This is a guard against accidents; a program that disguises a value gets past it.
 
+mod address;
+mod arguments;
 mod formats;
 mod matcher;
 mod names;
+mod placeholders;
+mod settings;
 mod stream;
 mod structure;
 mod table;
 
+pub use arguments::masked_arguments;
 use matcher::SecretMatcher;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -318,6 +318,38 @@ fn keys() -> Vec<(&'static str, String)> {
     add("Airtable token", "pat", format!("{}.{}", a(14), h(64)));
     add("Mailgun key", "key-", h(32));
     add("Mailgun key", "pubkey-", h(32));
+    add("npm token", "_authToken=", a(36));
+    add("npm token", ":_auth=", a(24));
+    add("npm token", ":_password=", a(16));
+    add("Bitbucket password", "ATBB", a(32));
+    add("Supabase key", "sb_secret_", a(31));
+    add("Pinecone key", "pcsk_", parts("_", &[a(5), a(63)]));
+    add("LangSmith key", "lsv2_pt_", parts("_", &[h(32), h(10)]));
+    add("LangSmith key", "lsv2_sk_", parts("_", &[h(32), h(10)]));
+    add("CircleCI token", "CCIPAT_", parts("_", &[a(22), h(40)]));
+    add("CircleCI token", "CCIPRJ_", parts("_", &[a(22), h(40)]));
+    add("Buildkite token", "bkua_", h(40));
+    for start in ["squ_", "sqp_", "sqa_"] {
+        add("SonarQube token", start, h(40));
+    }
+    add("Contentful token", "CFPAT-", a(43));
+    add("Neon key", "napi_", a(64));
+    for start in ["vcp_", "vck_", "vca_"] {
+        add("Vercel token", start, a(56));
+    }
+    add("Netlify token", "nfp_", a(36));
+    add("Render key", "rnd_", a(28));
+    add("Resend key", "re_", parts("_", &[a(8), a(24)]));
+    for start in ["pat-na1-", "pat-na2-", "pat-eu1-"] {
+        add("HubSpot token", start, parts("-", &[h(8), h(4), h(4), h(4), h(12)]));
+    }
+    for start in ["dt0s01.", "dt0s02.", "dt0s16."] {
+        add("Dynatrace token", start, parts(".", &[c(8), c(64)]));
+    }
+    for start in ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"] {
+        add("Discord token", start, parts(".", &[a(24), a(6), a(38)]));
+    }
+    add("GitLab token", "glcbt-", format!("64_{}", a(20)));
     keys
 }
 
@@ -342,13 +374,17 @@ fn the_keys_of_every_service_in_the_table_are_hidden() {
     assert_eq!(mask.text(&license), hidden);
     let each: Vec<usize> = (0..license.len()).collect();
     assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, license.as_bytes(), &each)), hidden);
-    let begins_before =
-        |edge: formats::KeyBoundary| matches!(edge, formats::KeyBoundary::Digits | formats::KeyBoundary::Letters(_));
+    let begins_before = |edge: formats::KeyBoundary| {
+        !matches!(edge, formats::KeyBoundary::Any | formats::KeyBoundary::Word | formats::KeyBoundary::Alone)
+    };
     for format in table::FORMATS.iter().filter(|format| !begins_before(format.edge)) {
         let special = matches!(
             format.body,
             formats::KeyBody::Password
+                | formats::KeyBody::LoosePassword
+                | formats::KeyBody::SlashPassword
                 | formats::KeyBody::Setting
+                | formats::KeyBody::SettingValue
                 | formats::KeyBody::Authorization
                 | formats::KeyBody::Jwt
                 | formats::KeyBody::Pem
@@ -466,6 +502,100 @@ fn placeholders_and_passwords_of_this_machine_are_no_secrets() {
         "https://github.com/owner/repo.git".into(),
     ] {
         assert_eq!(mask.text(&text), text);
+    }
+}
+
+// [F-A9]
+#[test]
+fn secrets_in_every_spelling_of_settings_addresses_and_headers_are_hidden() {
+    let mask = Mask::of([], &[]);
+    let pw = ["Zk38", "sKw0", "2kd9"].concat();
+    // "admin:password1234567" in base64.
+    let basic = ["YWRtaW46", "cGFzc3dvcmQx", "MjM0NTY3"].concat();
+    let token = letters(24);
+    let sig = format!("{}%3D", letters(43));
+    for text in [
+        "Server=s;PASSWORD=@;Timeout=3".to_owned(),
+        "Server=s;Password='@';X=1".into(),
+        "Server=s;Password=\"@\";X=1".into(),
+        "cs = \"Server=s;Password=\\\"@\\\";X=1\"".into(),
+        "Server=s; Password= @;X=1".into(),
+        "Driver={SQL};UID=u;pwd={@};".into(),
+        "Server=s;Pwd=@".into(),
+        "Server=s;PWD=@;".into(),
+        "jdbc:mysql://h/db?user=bob&password=@&ssl=true".into(),
+        "https://h.io/login?password=@".into(),
+        "host=db.prod.net port=5432 user=bob password=@ dbname=x".into(),
+        "dsn=\"host=db.prod.net password='@'\"".into(),
+        "jdbc:oracle:thin:bob/@@db.prod.net:1521:x".into(),
+        "jdbc:oracle:thin:bob/@@//db.prod.net:1521/x".into(),
+        "postgres://bob:a/@@db.prod.net:5432/x".into(),
+        "postgres://bob:a#@@db.prod.net/x".into(),
+        "mysql://bob:@ #/x@db.prod.net/x".into(),
+        "postgres://bob:secret@@db.prod.net/x".into(),
+        "postgres://bob:postgres@@db.prod.net/x".into(),
+        "postgres://bob:example-@@db.prod.net".into(),
+        "postgres://bob:changeme@@db.prod.net".into(),
+        "postgres://bob:password@@db.prod.net".into(),
+        "postgres://bob:@@127.0.0.1.nip.io/x".into(),
+        "postgres://bob:@@127.0.0.1.prod.net/x".into(),
+    ] {
+        // The first `@` is the place of the password.
+        let at = text.find('@').unwrap();
+        let whole = format!("{}{pw}{}", &text[..at], &text[at + 1..]);
+        let shown = mask.text(&whole).into_owned();
+        assert!(!shown.contains(&pw) && shown.contains("[secret password hidden by gimlet]"), "{whole} -> {shown}");
+        let each: Vec<usize> = (0..whole.len()).collect();
+        assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, whole.as_bytes(), &each)), shown);
+        assert_eq!(mask.text(&shown), shown, "masking twice");
+    }
+    for (text, secret) in [
+        (format!("headers[\"Authorization\"] = \"Bearer {token}\""), &token),
+        (format!("{{\"Authorization\":[\"Bearer {token}\"]}}"), &token),
+        (format!("authorization=Bearer%20{token}&x=1"), &token),
+        (format!("Authorization: ApiKey {token}"), &token),
+        (format!("Authorization: Bot {token}"), &token),
+        (format!("Authorization: Token token={token}"), &token),
+        (format!("Authorization: Basic {basic}"), &basic),
+        (format!("https://a.blob.core.windows.net/c?sv=2022&sig={sig}"), &sig),
+        (format!("//registry.io/:_authToken={token}"), &token),
+    ] {
+        let shown = mask.text(&text).into_owned();
+        assert!(!shown.contains(secret.as_str()), "{text} -> {shown}");
+        let each: Vec<usize> = (0..text.len()).collect();
+        assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, text.as_bytes(), &each)), shown);
+    }
+}
+
+// [F-A9] **Quiet**
+#[test]
+fn code_and_addresses_that_only_look_like_settings_are_left_alone() {
+    let mask = Mask::of([], &[]);
+    for text in [
+        "let x = 1; password = self.password;",
+        "a(); password = config.read_password()",
+        "; password = getPassword(user)",
+        "Server=.;Password={config.DbPassword};",
+        "Server=.;Password=\" + password + \";",
+        "host=localhost user=app password=Zk38sKw02kd9",
+        "host=db user=postgres password=postgres",
+        "host=%s password=%s",
+        "?user=bob&password=${PW}",
+        "?password=<password>&x",
+        "https://host:8080/npm/@scope/pkg@1.2.3/dist",
+        "postgres://db.internal:5432/app and mail me@host.com",
+        "redis://cache:6379/0, see a.b@c.de",
+        "jdbc:oracle:thin:@//db:1521/x",
+        "jdbc:oracle:thin:scott/tiger@localhost:1521:x",
+        "//registry.io/:_authToken=${NPM_TOKEN}",
+        "Authorization: Bearer token authentication is described below",
+        "Authorization: Key management 101",
+        "the key [password] = value",
+        "if (a && password == other) {",
+        "?sig=short&x=1",
+        "COMMAND.NOTIFY.OTHER MTU.x NTLM.a.b OTHERWISE",
+    ] {
+        assert_eq!(mask.text(text), text);
     }
 }
 

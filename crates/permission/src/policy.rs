@@ -129,6 +129,8 @@ pub struct PathFacts {
     repositories: Option<BTreeMap<PathBuf, RepositoryFacts>>,
     /// Where the shell stands, a file of the folder names the Rust toolchain to run.
     names_toolchain: bool,
+    /// Where the shell stands, the folder's settings for npm may send or write something.
+    has_npm_settings: bool,
     /// The git remotes as they are now.
     remotes: BTreeMap<String, String>,
     /// What the command would read (see `Policy::read_plan`); `None` when nobody looked.
@@ -179,6 +181,12 @@ impl PathFacts {
     #[must_use]
     pub fn with_named_toolchain(self) -> Self {
         Self { names_toolchain: true, ..self }
+    }
+
+    /// Where the shell stands, the folder's settings for npm may send or write something.
+    #[must_use]
+    pub fn with_npm_settings(self) -> Self {
+        Self { has_npm_settings: true, ..self }
     }
 
     /// What was found in each of `Policy::git_places`.

@@ -88,7 +88,7 @@ pub fn branch(dir: &Path) -> String {
 /// Where refs and objects lie: the git directory itself, or that of a linked worktree's main checkout.
 pub fn common_dir(git_dir: &Path) -> PathBuf {
     let named = read_text(&git_dir.join("commondir"), LINK_BYTES).ok();
-    named.map_or_else(|| git_dir.to_path_buf(), |text| git_dir.join(text.trim()))
+    named.map_or_else(|| git_dir.to_path_buf(), |text| git_dir.join(text.trim_end_matches(['\n', '\r'])))
 }
 
 /// `.git` itself, or where a worktree's `.git` file points.
@@ -98,7 +98,8 @@ pub fn git_dir(root: &Path) -> Option<PathBuf> {
         return Some(dot_git);
     }
     let text = read_text(&dot_git, LINK_BYTES).ok()?;
-    Some(root.join(text.trim().strip_prefix("gitdir: ")?))
+    // Git takes blanks for a part of the name.
+    Some(root.join(text.trim_end_matches(['\n', '\r']).strip_prefix("gitdir: ")?))
 }
 
 #[cfg(test)]

@@ -106,9 +106,70 @@ fn follow(given: &Path, hops: u32) -> PathBuf {
     }
 }
 
+/// Whether every process finds the same file under this absolute path: the way there, links included, does not lead
+/// through `/proc`, `/dev/fd` or their like, which mean something else in each process.
+pub fn is_same_for_every_process(given: &Path) -> bool {
+    let mut ahead: Vec<OsString> = parts(given);
+    let mut at = PathBuf::from("/");
+    let mut hops = MAX_LINKS;
+    while let Some(part) = ahead.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(part);
+        if OF_EACH_PROCESS.iter().any(|place| next.starts_with(place)) {
+            return false;
+        }
+        let Ok(target) = std::fs::read_link(&next) else {
+            at = next;
+            continue;
+        };
+        hops -= 1;
+        if hops == 0 || is_process_file_system(&at) {
+            return false;
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        ahead.extend(parts(&target));
+    }
+    true
+}
+
+const MAX_LINKS: u32 = 40;
+const OF_EACH_PROCESS: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+/// Names and `..`, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}
+
+/// Processes may also be mounted in another place than `/proc`.
+#[cfg(target_os = "linux")]
+fn is_process_file_system(dir: &Path) -> bool {
+    rustix::fs::statfs(dir).map_or(true, |found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_process_file_system(_dir: &Path) -> bool {
+    false
+}
+
 #[cfg(test)]
 mod tests {
+<<<<<<< HEAD
     use super::{ResolvedFolders, depends_on_process, path};
+||||||| 3ac444f
+    use super::{ResolvedFolders, path};
+=======
+    use super::{ResolvedFolders, is_same_for_every_process, path};
+>>>>>>> sec2
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -125,6 +186,7 @@ mod tests {
     }
 
     #[test]
+<<<<<<< HEAD
     #[cfg(target_os = "linux")]
     fn links_into_a_process_are_noticed() {
         let temp = tempfile::tempdir().unwrap();
@@ -145,6 +207,28 @@ mod tests {
     }
 
     #[test]
+||||||| 3ac444f
+=======
+    fn paths_that_each_process_reads_in_its_own_way_are_told() {
+        // [F-A2]
+        let temp = tempfile::tempdir().unwrap();
+        let dir = std::fs::canonicalize(temp.path()).unwrap();
+        std::fs::create_dir(dir.join("real")).unwrap();
+        symlink("real", dir.join("link")).unwrap();
+        symlink("/proc/self/cwd", dir.join("real/here")).unwrap();
+        symlink("link/here", dir.join("far")).unwrap();
+        symlink("loop", dir.join("loop")).unwrap();
+        for same in ["", "link/x", "gone/x", "real/../link"] {
+            assert!(is_same_for_every_process(&dir.join(same)), "{same}");
+        }
+        for own in ["real/here", "link/here/x", "far/../x", "loop", "/proc/1/x", "/dev/fd/../cwd", "/dev/../proc/self"]
+        {
+            assert!(!is_same_for_every_process(&dir.join(own)), "{own}");
+        }
+    }
+
+    #[test]
+>>>>>>> sec2
     fn files_are_found_through_their_folders() {
         let temp = tempfile::tempdir().unwrap();
         let dir = std::fs::canonicalize(temp.path()).unwrap();

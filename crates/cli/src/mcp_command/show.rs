@@ -1,5 +1,5 @@
-//! `mcp list` and `mcp get`. Declarations are shown as written: placeholders are kept, values of variables and headers
-//! are hidden, and URLs are shown without user name and query.
+//! `mcp list` and `mcp get`. Declarations are shown as they were written: a placeholder stays a placeholder, values of
+//! variables and headers and credentials in arguments are hidden, an address loses its user name and query.
 
 use super::args::McpArgs;
 use super::health::{ServerHealth, check};
@@ -77,9 +77,8 @@ fn status(server: &DeclaredMcpServer, health: &ServerHealth) -> String {
 pub(super) fn target(config: &ServerConfig) -> Option<String> {
     match &config.transport {
         McpTransport::Stdio(stdio) => {
-            let words: Vec<&str> =
-                std::iter::once(stdio.command.as_str()).chain(stdio.args.iter().map(String::as_str)).collect();
-            Some(words.join(" "))
+            let words = std::iter::once(stdio.command.as_str()).chain(stdio.args.iter().map(String::as_str));
+            Some(permission::masked_arguments(words).join(" "))
         }
         McpTransport::Http(remote) => Some(format!("{} (HTTP)", address(&remote.url))),
         McpTransport::Sse(remote) => Some(format!("{} (SSE)", address(&remote.url))),
@@ -110,7 +109,8 @@ fn details(config: &ServerConfig, text: &mut String) {
     match &config.transport {
         McpTransport::Stdio(stdio) => {
             writeln!(text, "  Command: {}", stdio.command).ok();
-            writeln!(text, "  Args: {}", stdio.args.join(" ")).ok();
+            let args = permission::masked_arguments(stdio.args.iter().map(String::as_str));
+            writeln!(text, "  Args: {}", args.join(" ")).ok();
             pairs("Environment", &stdio.env, "=", text);
         }
         McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {

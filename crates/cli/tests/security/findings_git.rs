@@ -125,6 +125,33 @@ const HOSTILE: &[Layout] = &[
     Layout { command: "git -C b log -p", ..armed("bare layout by -C", "base; mkdir b; cp -r .git/. b/; git config -f b/config diff.ev.textconv $R; cp .gitattributes b/; printf 'a.txt diff=ev\\n' > b/info/attributes") },
 ];
 
+/// Files that git finds elsewhere, or reads otherwise, than a careless reader of its configuration does.
+#[rustfmt::skip]
+const DISGUISED: &[Layout] = &[
+    Layout { at: "src", ..armed("include by the process", "base; mkdir src; git config include.path /proc/self/cwd/.gitcfg; git config -f .gitcfg core.fsmonitor $R; git config -f .gitcfg diff.ev.textconv $R; git config -f .gitcfg filter.ev.clean $R") },
+    Layout { at: "src", ..armed("include by a link to the process", "base; mkdir src; ln -s /proc/self/cwd .git/here; git config include.path here/.gitcfg; git config -f .gitcfg diff.ev.textconv $R") },
+    Layout { command: "git -C nest log -p", ..armed("nested, by the process", "mkdir nest; cd nest; base; git config include.path /proc/self/cwd/.gitcfg; git config -f .gitcfg diff.ev.textconv $R") },
+    Layout { command: "cd nest && git log -p", ..armed("nested, by the thread", "mkdir nest; cd nest; base; git config include.path /proc/thread-self/cwd/.gitcfg; git config -f .gitcfg diff.ev.textconv $R") },
+    Layout { command: "git -C nest log -p", ..armed("nested, by a descriptor", "mkdir nest; cd nest; base; git config include.path /dev/fd/../cwd/.gitcfg; git config -f .gitcfg diff.ev.textconv $R") },
+    Layout { at: "src", ..armed("git directory by the process", "base; mkdir src; git config diff.ev.textconv $R; mv .git store; cp -r store src/; git -C src config -f store/config --unset diff.ev.textconv; echo 'gitdir: /proc/self/cwd/../store' > src/.git; git config -f store/config core.worktree $PWD/src; cp a.txt src/") },
+    Layout { at: "src", ..quiet("linked git directory by the process", "base; mkdir src; git config diff.ev.textconv $R; mv .git store; ln -s /proc/self/cwd/store .git") },
+    Layout { at: "src", ..quiet("common directory by the process", "base; mkdir src common; mv .git/config .git/objects .git/refs common/; echo /proc/self/cwd/common > .git/commondir; git config -f common/config diff.ev.textconv $R") },
+    Layout { at: "src", ..armed("index by the process", "base; submodule; mkdir src; git -C sub config core.fsmonitor $R; mv .git/index .idx; ln -s /proc/self/cwd/.idx .git/index") },
+    Layout { command: "cd nest && git -C /proc/self/cwd log -p", ..armed("directory by the process", "base; mkdir nest; cd nest; base; git config diff.ev.textconv $R") },
+    armed("NUL in a section", "base; echo x >> a.txt; printf '[diff \"external\\000\"]\n x = %s\n' $R >> .git/config"),
+    armed("NUL in a git file", "base; git config diff.ev.textconv $R; mv .git store; printf 'gitdir: store\\000x\n' > .git"),
+    armed("NUL in a common directory", "base; mkdir common; mv .git/config .git/objects .git/refs common/; printf '../common\\000x\n' > .git/commondir; git config -f common/config diff.ev.textconv $R"),
+    armed("blank in a common directory", "base; mkdir -p '.git/ ../common'; mv .git/config .git/objects .git/refs '.git/ ../common/'; printf ' ../common\n' > .git/commondir; git config -f '.git/ ../common/config' diff.ev.textconv $R"),
+    armed("form feed in an include", "base; mkdir \".git/$(printf '\\f')..\"; printf '[include]\n path = \\f../x.inc\n' >> .git/config; git config -f \".git/$(printf '\\f')../x.inc\" diff.ev.textconv $R"),
+    armed("include beside a linked file", "base; mkdir s; mv .git/config s/config; ln -s ../s/config .git/config; git config -f s/config include.path x.inc; git config -f .git/x.inc diff.ev.textconv $R"),
+    Layout { at: "src", ..armed("no repository on the way up", "base; git config diff.ev.textconv $R; mkdir -p src/.git/objects; echo x > src/.git/HEAD") },
+    Layout { at: "src", ..armed("no refs on the way up", "base; git config diff.ev.textconv $R; mkdir -p src/.git/objects; cp .git/HEAD src/.git/HEAD") },
+    armed("submodule of the history", "base; submodule; git -C sub commit -qam 2; git commit -qam 2; git rm -q --cached sub; git commit -qm gone; git config diff.submodule diff; git -C sub config diff.sf.textconv $R"),
+    armed("submodule of the history in the user's way", "base; submodule; git -C sub commit -qam 2; git commit -qam 2; git rm -q --cached sub; git commit -qm gone; git config --global diff.submodule diff; git -C sub config diff.sf.textconv $R"),
+    quiet("signed submodule of the history", "base; submodule; (cd sub; signed); git commit -qam 2; git rm -q --cached sub; git config status.submoduleSummary true; git -C sub config log.showSignature true; git -C sub config gpg.program $R"),
+    quiet("endless includes", "base; for i in 1 2 3 4 5 6 7 8 9; do printf '[include]\npath=config\n' >> .git/config; done"),
+];
+
 struct Field {
     sandbox: Sandbox,
 }
@@ -243,6 +270,18 @@ fn hostile_repositories_run_nothing_third_quarter() {
 #[test]
 fn hostile_repositories_run_nothing_last_quarter() {
     check(&HOSTILE[36..]);
+}
+
+// [F-A2]
+#[test]
+fn disguised_repositories_run_nothing_first_half() {
+    check(&DISGUISED[..11]);
+}
+
+// [F-A2]
+#[test]
+fn disguised_repositories_run_nothing_second_half() {
+    check(&DISGUISED[11..]);
 }
 
 /// Layouts of honest people: name, script in the root of the sandbox, folder to work in.
@@ -411,4 +450,42 @@ fn a_toolchain_that_the_folder_names_is_asked_about() {
     field.shell(&project, "printf '[toolchain]\\npath = \"./evil\"\\n' > rust-toolchain.toml");
     let (texts, refused) = field.run(&project, &["rustc --version", "cargo --version"], &[]);
     assert_eq!(refused, 2, "{texts:#?}");
+}
+
+// [F-A2]
+#[test]
+fn settings_of_npm_that_the_folder_brings_are_asked_about() {
+    let field = Field::new();
+    let (project, root) = (field.sandbox.project(), field.sandbox.root().to_path_buf());
+    let stand_in =
+        "mkdir -p bin && printf '#!/bin/sh\necho npm-ran\n' > bin/npm && cp bin/npm bin/npx && chmod +x bin/*";
+    field.shell(&root, stand_in);
+    let commands = ["npm ls", "npm root", "npm prefix -g", "npm pkg get name", "npx --version"];
+    std::fs::write(field.sandbox.home().join(".npmrc"), "registry=https://own.test/\n").unwrap();
+    for quiet in [None, Some("save-exact=true\n# registry=x\n\n fund = false\npublic-hoist-pattern[]=*x*\n")] {
+        if let Some(text) = quiet {
+            std::fs::write(project.join(".npmrc"), text).unwrap();
+        }
+        let (texts, refused) = field.run(&project, &commands, &[]);
+        assert!(refused == 0 && texts.iter().all(|text| text.contains("npm-ran")), "{quiet:?}: {texts:#?}");
+    }
+    field.shell(&project, "mkdir -p sub");
+    for setting in [
+        "registry=http://127.0.0.1:1/",
+        "//127.0.0.1:1/:_authToken=${MY_DEPLOY_TOKEN}",
+        "cache=./.c",
+        " Logs-Dir = ../x",
+        "update-notifier=true",
+        "\"registry\"=\"http://127.0.0.1:1/\"",
+        "save-exact=true\nuserconfig=./x",
+        "[section]",
+    ] {
+        std::fs::write(project.join(".npmrc"), setting).unwrap();
+        for dir in [project.clone(), project.join("sub")] {
+            let (texts, refused) = field.run(&dir, &commands, &[]);
+            assert!(refused == 5 && !texts.iter().any(|text| text.contains("npm-ran")), "{setting}: {texts:#?}");
+        }
+    }
+    let (texts, refused) = field.run(&root, &["cd project && npm ls"], &[]);
+    assert_eq!(refused, 1, "behind a cd: {texts:#?}");
 }

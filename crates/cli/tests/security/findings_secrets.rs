@@ -446,3 +446,26 @@ fn lines_with_placeholders_can_be_edited() {
     assert!(result(&server, 1).contains("postgres:postgres@localhost"));
     assert_eq!(sandbox.read(".env.example"), line.replace("5432", "5433"));
 }
+
+// [F-A9]
+#[test]
+fn credentials_in_arguments_of_servers_are_not_shown() {
+    let sandbox = Sandbox::new(EXE);
+    let (key, token) = (format!("sk-ant-{}", "aB3dE6gH9".repeat(4)), format!("ghp_{}", "aB3dE6gH9".repeat(4)));
+    let password = ["Zk38", "sKw0", "2kd9"].concat();
+    let (assigned, address) = (format!("--token={token}"), format!("postgres://bob:{password}@db.prod.net/x"));
+    let args = ["mcp", "add", "db", "--", "false", "--api-key", &key, &assigned, &address, "--password", "short1"];
+    let added = sandbox.gimlet(&args).run();
+    let listed = sandbox.gimlet(&["mcp", "list"]).run();
+    let got = sandbox.gimlet(&["mcp", "get", "db"]).run();
+    for shown in [&added, &listed, &got] {
+        let text = format!("{}{}", shown.stdout, shown.stderr);
+        for secret in [&key, &token, &password, "short1"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+        assert!(
+            text.contains("--api-key [secret --api-key hidden by gimlet]") && text.contains("postgres://bob:"),
+            "{text}"
+        );
+    }
+}

@@ -8,6 +8,7 @@ mod common;
 mod findings_git;
 mod findings_paths;
 mod findings_secrets;
+mod findings_shared;
 mod findings_trust;
 mod permissions;
 mod sandbox;

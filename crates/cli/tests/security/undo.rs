@@ -507,3 +507,61 @@ fn random_destruction_is_undone_completely() {
         assert!(now == before, "seed {seed}: {commands:#?}\nnow {now:#?}\nbefore {before:#?}");
     }
 }
+
+// [F-A10]
+#[test]
+fn newer_work_of_every_kind_is_named_and_kept() {
+    type Later = fn(&std::path::Path);
+    let cases: [(&str, &str, Later); 6] = [
+        ("rm -r d", "d", |dir| std::fs::write(dir.join("d"), "newer").unwrap()),
+        ("rm -r d", "d", |dir| symlink("elsewhere", dir.join("d")).unwrap()),
+        ("rm f", "f", |dir| {
+            std::fs::create_dir(dir.join("f")).unwrap();
+            std::fs::write(dir.join("f/inner"), "newer").unwrap();
+        }),
+        // The same size, and the time put back.
+        ("echo two > f", "f", |dir| {
+            let time = std::fs::metadata(dir.join("f")).unwrap().modified().unwrap();
+            std::fs::write(dir.join("f"), "own\n").unwrap();
+            std::fs::File::options().write(true).open(dir.join("f")).unwrap().set_modified(time).unwrap();
+        }),
+        ("sed -i s/one/two/ f", "f", |dir| {
+            std::fs::set_permissions(dir.join("f"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }),
+        ("ln -sfn two link", "link", |dir| {
+            std::fs::remove_file(dir.join("link")).unwrap();
+            symlink("own", dir.join("link")).unwrap();
+        }),
+    ];
+    for (command, path, later) in cases {
+        let mut sandbox = Sandbox::new(EXE);
+        sandbox.write("d/x", "kept");
+        sandbox.write("f", "one\n");
+        symlink("one", sandbox.project().join("link")).unwrap();
+        bash(&mut sandbox, command);
+        later(&sandbox.project());
+        let before = tree(&sandbox.project());
+        let refused = undo(&sandbox, &[]);
+        assert!(refused.code() != 0 && refused.stderr.contains(path), "{command}: {refused:?}");
+        assert!(refused.stderr.contains("--force"), "{command}: {refused:?}");
+        assert_same(&tree(&sandbox.project()), &before);
+        let forced = undo(&sandbox, &["--force"]);
+        assert!(forced.code() == 0 || forced.stdout.contains("it was left alone"), "{command}: {forced:?}");
+    }
+}
+
+// [F-A10] **Quiet**
+#[test]
+fn what_only_looks_newer_is_taken_back_without_a_question() {
+    let mut sandbox = Sandbox::new(EXE);
+    sandbox.write("d/x", "kept");
+    sandbox.write("f", "one\n");
+    let before = tree(&sandbox.project());
+    bash(&mut sandbox, "rm -r d; echo two > f");
+    // Touched, and a folder that is there again: nothing would be lost.
+    std::fs::create_dir(sandbox.project().join("d")).unwrap();
+    let file = std::fs::File::options().write(true).open(sandbox.project().join("f")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+    undo(&sandbox, &[]).expect_clean();
+    assert_same(&tree(&sandbox.project()), &before);
+}

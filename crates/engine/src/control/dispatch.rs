@@ -178,17 +178,7 @@ impl SessionControl {
                 let options = config::credentials::CredentialOptions { bare, now_ms: sys::clock::now_ms() };
                 self.change_later(|wishes| wishes.credentials = Some(options))
             }
-            HostRequest::SideQuestion(asked) => {
-                let question = asked.question.trim();
-                match side_question::beside_turn(&front.handles.side, question).filter(|_| self.running) {
-                    _ if question.is_empty() => RequestOutcome::refused("A question must not be empty"),
-                    Some(asked) => RequestOutcome::Later(Box::pin(asked.reply())),
-                    None => {
-                        self.changes.questions.push((request_id.to_owned(), question.to_owned()));
-                        RequestOutcome::Noted
-                    }
-                }
-            }
+            HostRequest::SideQuestion(asked) => self.answer_beside_turn(request_id, asked.question.trim()),
             HostRequest::RetractPrompt => self.change_later(|wishes| wishes.retract = true),
             HostRequest::ListPermissionRules => self.rules(front),
             HostRequest::UpdatePermissions(asked) => {
@@ -218,6 +208,20 @@ impl SessionControl {
     fn change_later(&mut self, change: impl FnOnce(&mut SessionChanges)) -> RequestOutcome {
         change(&mut self.changes);
         RequestOutcome::Now(json!({}))
+    }
+
+    /// During a turn the question is sent at once, with the conversation of the turn's last request; otherwise the session
+    /// sends it.
+    fn answer_beside_turn(&mut self, request_id: &str, question: &str) -> RequestOutcome {
+        let Some(front) = &self.host else { return RequestOutcome::refused("There is no host here") };
+        match side_question::beside_turn(&front.handles.side, question).filter(|_| self.running) {
+            _ if question.is_empty() => RequestOutcome::refused("A question must not be empty"),
+            Some(asked) => RequestOutcome::Later(Box::pin(asked.reply())),
+            None => {
+                self.changes.questions.push((request_id.to_owned(), question.to_owned()));
+                RequestOutcome::Noted
+            }
+        }
     }
 
     fn set_mode(&mut self, wanted: &str) -> RequestOutcome {

@@ -1,7 +1,7 @@
 //! What the keys of common services look like. A format is how the text begins and what must follow; formats are wide
 //! enough to find real keys and narrow enough to leave names, hashes and prose alone. The table is in `table`.
 
-use super::structure;
+use super::{address, settings, structure};
 
 /// Bytes a kind of key is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub(super) enum KeyCharset {
     Base64,
     /// What stands in a header after `Bearer`.
     Credential,
-    /// What a password in a connection string is made of, up to its end.
-    Setting,
+    /// What a value in the query of an address is made of.
+    Query,
 }
 
 impl KeyCharset {
@@ -41,7 +41,7 @@ impl KeyCharset {
             Self::Url => word || matches!(byte, b'/' | b'@' | b'.' | b'%'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
             Self::Credential => word || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'='),
-            Self::Setting => byte.is_ascii_graphic() && !matches!(byte, b';' | b'"' | b'\'' | b'`' | b'\\'),
+            Self::Query => word || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=' | b'%'),
         }
     }
 }
@@ -56,14 +56,22 @@ pub(super) enum KeyBody {
     Ending(KeyCharset, usize, &'static str),
     /// Parts of these lengths with this byte between them.
     Parts(KeyCharset, u8, &'static [usize]),
+    /// As `Parts`, with the fewest and the most bytes of each.
+    Spans(KeyCharset, u8, &'static [(usize, usize)]),
     Jwt,
     Pem,
     /// The scheme and credential of a header, after its name.
     Authorization,
     /// `user:password@host` of an address.
     Password,
-    /// The password among the settings of a connection string.
+    /// The same for databases, whose passwords are written with any character.
+    LoosePassword,
+    /// `user/password@host` of an Oracle address.
+    SlashPassword,
+    /// The value of a password among other settings, after its name.
     Setting,
+    /// The same after the name and `=`.
+    SettingValue,
 }
 
 /// What may stand before the key.
@@ -79,6 +87,12 @@ pub(super) enum KeyBoundary {
     Digits,
     /// Exactly so many letters and digits, at the beginning of a word.
     Letters(usize),
+    /// The scheme of a database or a mail or file server.
+    Scheme,
+    /// What separates the settings of a connection string: `;`, `?`, `&`, or another setting of a database and a blank.
+    Settings,
+    /// `?` or `&`.
+    Query,
 }
 
 pub(super) struct KeyFormat {
@@ -88,7 +102,10 @@ pub(super) struct KeyFormat {
     pub(super) edge: KeyBoundary,
 }
 
-use KeyBody::{Authorization, Ending, Exact, Jwt, Parts, Password, Pem, Run, Setting};
+use KeyBody::{
+    Authorization, Ending, Exact, Jwt, LoosePassword, Parts, Password, Pem, Run, Setting, SettingValue, SlashPassword,
+    Spans,
+};
 use KeyCharset::{Base64, Word};
 
 /// Whether the bytes after a beginning are those of a key.
@@ -126,9 +143,13 @@ pub(super) fn match_body(body: KeyBody, bytes: &[u8], ended: bool) -> KeyMatch {
         Exact(class, length) => judge_exact(class, length, bytes, ended),
         Ending(class, length, ending) => judge_ending(class, length, ending.as_bytes(), bytes, ended),
         Parts(class, between, lengths) => judge_parts(class, between, lengths, bytes, ended),
+        Spans(class, between, spans) => judge_spans(class, between, spans, bytes, ended),
         Authorization => structure::authorization(bytes, ended),
         Password => structure::password(bytes, ended),
-        Setting => structure::setting(bytes, ended),
+        LoosePassword => address::loose_password(bytes, ended),
+        SlashPassword => address::slash_password(bytes, ended),
+        Setting => settings::setting(bytes, ended),
+        SettingValue => settings::value(bytes, 0, false, ended),
         Jwt => judge_jwt(bytes, ended),
         Pem => judge_pem(bytes, ended),
     }
@@ -209,6 +230,28 @@ fn judge_parts(class: KeyCharset, between: u8, lengths: &[usize], bytes: &[u8], 
         _ if is_mixed(&bytes[..at]) => KeyMatch::Yes(at, KeyTail::Nothing),
         _ => KeyMatch::No,
     }
+}
+
+fn judge_spans(class: KeyCharset, between: u8, spans: &[(usize, usize)], bytes: &[u8], ended: bool) -> KeyMatch {
+    let mut at = 0;
+    for (index, (least, most)) in spans.iter().enumerate() {
+        if index > 0 {
+            match bytes.get(at) {
+                None => return undecided(ended),
+                Some(byte) if *byte == between => at += 1,
+                Some(_) => return KeyMatch::No,
+            }
+        }
+        let part = bytes[at..].iter().take(most + 1).take_while(|b| class.has(**b)).count();
+        if at + part == bytes.len() && part <= *most && !ended {
+            return KeyMatch::Wait;
+        }
+        if part < *least || part > *most {
+            return KeyMatch::No;
+        }
+        at += part;
+    }
+    if is_mixed(&bytes[..at]) { KeyMatch::Yes(at, KeyTail::Nothing) } else { KeyMatch::No }
 }
 
 /// `header.payload.signature`, the payload a JSON object as well.

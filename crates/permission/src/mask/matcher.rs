@@ -3,7 +3,7 @@
 
 use super::formats::{self, KeyBody, KeyBoundary, KeyMatch, KeyTail};
 use super::table::{FORMATS, SHARED};
-use super::{KnownSecret, mask_text};
+use super::{KnownSecret, mask_text, settings};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ const PREFIX_BYTES: usize = 24;
 /// A user name of this length may be a key.
 const MIN_KEY_USER_BYTES: usize = 16;
 /// How far back the surroundings of a key are looked at.
-pub(super) const LOOKBEHIND_BYTES: usize = 16;
+pub(super) const LOOKBEHIND_BYTES: usize = 96;
 
 pub(super) struct SecretMatcher {
     values: Vec<SecretValue>,
@@ -51,7 +51,7 @@ pub(super) enum SecretMatch<'a> {
 
 /// More beginnings at once make the vectorised search slower than another pass does.
 const MAX_PACKED_PREFIXES: usize = 32;
-/// Beginnings this short are searched for one by one.
+/// Beginnings this short are searched for by themselves.
 const TINY: usize = 2;
 /// Beginnings shorter than this would make the search for longer ones less exact.
 const MIN_PACKED_BYTES: usize = 4;
@@ -71,7 +71,13 @@ static FORMAT_STARTS: LazyLock<Vec<PrefixFinder>> = LazyLock::new(|| {
     let (long, rest): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= MIN_PACKED_BYTES);
     // A search is as sharp as the shortest of its beginnings.
     let (short, tiny): (Vec<&[u8]>, Vec<&[u8]>) = rest.into_iter().partition(|start| start.len() > TINY);
-    let finders = long.chunks(MAX_PACKED_PREFIXES).chain(short.chunks(MAX_PACKED_PREFIXES)).chain(tiny.chunks(1));
+    // One byte alone is found everywhere and would slow the others down.
+    let (pairs, single): (Vec<&[u8]>, Vec<&[u8]>) = tiny.into_iter().partition(|start| start.len() > 1);
+    let finders = long
+        .chunks(MAX_PACKED_PREFIXES)
+        .chain(short.chunks(MAX_PACKED_PREFIXES))
+        .chain(pairs.chunks(MAX_PACKED_PREFIXES))
+        .chain(single.chunks(1));
     finders.filter_map(|starts| PrefixFinder::new(starts.iter().copied())).collect()
 });
 static FORMATS_BY_FIRST: LazyLock<FirstByteIndex> =
@@ -204,6 +210,9 @@ fn fits(edge: KeyBoundary, behind: &[u8]) -> bool {
             let before = &behind[..behind.len() - count.min(behind.len())];
             run >= count && is_edge(before)
         }
+        KeyBoundary::Scheme => settings::is_server_scheme(behind),
+        KeyBoundary::Settings => settings::separates(behind),
+        KeyBoundary::Query => matches!(behind.last(), Some(b'?' | b'&')) || behind.ends_with(b"&amp;"),
     }
 }
 

@@ -18,7 +18,7 @@ const EXACT: &[&str] =
 #[rustfmt::skip]
 const PARTS: &[&str] = &[
     "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "PAT", "PASS",
-    "AUTHTOKEN", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "DSN",
+    "AUTHTOKEN", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "DSN", "BEARER", "COOKIE", "COOKIES", "SALT", "PW", "PASSCODE", "CREDS",
 ];
 
 /// Names that end so speak about a credential and do not hold it.
@@ -113,7 +113,15 @@ fn is_credential(name: &str) -> bool {
     }
     parts.iter().any(|part| PARTS.contains(part))
         || ["PASSWORD", "SECRET", "APIKEY"].iter().any(|word| name.contains(word))
-        || (matches!(last, "KEY" | "AUTH") && parts.len() > 1)
+        || (matches!(last, "KEY" | "AUTH" | "PWD") && parts.len() > 1)
+        || (name != "OLDPWD" && ["PW", "PWD", "PASS"].iter().any(|end| name.len() > end.len() && name.ends_with(end)))
+}
+
+/// The name of an option or assignment on a command line whose value is a credential.
+pub(super) fn credential_option(name: &str) -> Option<&str> {
+    let plain: String = name.trim_start_matches('-').chars().map(|c| if c == '-' { '_' } else { c }).collect();
+    let is_name = plain.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && is_credential(&plain)).then_some(name)
 }
 
 pub(super) fn is_worth_hiding(value: &[u8]) -> bool {
@@ -154,11 +162,19 @@ mod tests {
             "NPM_AUTH",
             "SENTRY_DSN",
             "FOO_SECRET_BAR",
+            "X_PWD",
+            "KUBE_BEARER",
+            "SESSION_COOKIE",
+            "SIGNING_SALT",
+            "DBPW",
+            "ROOTPWD",
         ] {
             assert_eq!(names(&[(name, value)]), [format!("{name}={value}")], "{name}");
         }
         for name in [
             "PWD",
+            "OLDPWD",
+            "COOKIE_NAME",
             "HOME",
             "AWS_ACCESS_KEY_ID",
             "STRIPE_PUBLISHABLE_KEY",

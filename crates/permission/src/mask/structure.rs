@@ -4,44 +4,79 @@
 
 use super::formats::{KeyCharset, KeyMatch, KeyTail, is_mixed, undecided};
 use super::names;
+use super::placeholders::{is_placeholder, is_sample_host};
 
 /// Looks no further for the end of a user and password.
 const AUTHORITY: usize = 512;
 const HEADER: usize = 2048;
-const SETTING: usize = 256;
 /// Shorter credentials of headers are words.
 const SHORTEST_TOKEN: usize = 16;
 
 /// Longest way from the name of a header to its scheme: quotes, colons, blanks.
 const GAP: usize = 12;
-const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token "];
+#[rustfmt::skip]
+const SCHEMES: &[&str] = &[
+    "bearer", "basic", "token", "apikey", "api-key", "api_key", "key", "bot", "jwt", "oauth", "ssws", "geniekey", "splunk",
+    "negotiate", "ntlm", "zoho-oauthtoken", "deepl-auth-key", "klaviyo-api-key", "private-token", "x-api-key",
+];
+/// What stands between scheme and credential, in a header and in an address.
+const BETWEEN: &[&[u8]] = &[b" ", b"%20", b"+", b": ", b" token=", b" Token="];
 
 /// `bytes` follow the name of the header.
 pub(super) fn authorization(bytes: &[u8], ended: bool) -> KeyMatch {
-    let between = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'(' | b'`' | b' ');
+    let between =
+        |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'(' | b'[' | b']' | b'`' | b' ');
     let gap = bytes.iter().take(GAP + 1).take_while(|b| between(b)).count();
     let rest = &bytes[gap..];
     if gap == 0 || gap > GAP {
         return if bytes.is_empty() { undecided(ended) } else { KeyMatch::No };
     }
-    let begins = |scheme: &[u8]| {
-        let length = scheme.len().min(rest.len());
-        rest[..length].eq_ignore_ascii_case(&scheme[..length])
+    let lead = match scheme(rest) {
+        SchemeEnd::At(lead) => lead,
+        SchemeEnd::Unfinished => return undecided(ended),
+        SchemeEnd::Unknown => return KeyMatch::No,
     };
-    let Some(scheme) = SCHEMES.iter().find(|scheme| begins(scheme)) else { return KeyMatch::No };
-    if rest.len() <= scheme.len() {
-        return undecided(ended);
-    }
-    let credential = &rest[scheme.len()..];
+    let credential = &rest[lead..];
     let run = credential.iter().take(HEADER).take_while(|b| KeyCharset::Credential.has(**b)).count();
     if run == credential.len() && run < HEADER && !ended {
         return KeyMatch::Wait;
     }
     // What a mask follows was looked at before.
     if credential.get(run) != Some(&b'[') && is_credential(&credential[..run]) {
-        return KeyMatch::After(gap + scheme.len(), run, KeyTail::Class(KeyCharset::Credential));
+        return KeyMatch::After(gap + lead, run, KeyTail::Class(KeyCharset::Credential));
     }
     KeyMatch::No
+}
+
+enum SchemeEnd {
+    At(usize),
+    Unfinished,
+    Unknown,
+}
+
+/// Where the credential begins after its scheme.
+fn scheme(rest: &[u8]) -> SchemeEnd {
+    let mut unfinished = false;
+    let mut longest = None;
+    for name in SCHEMES {
+        let length = name.len().min(rest.len());
+        if !rest[..length].eq_ignore_ascii_case(&name.as_bytes()[..length]) {
+            continue;
+        }
+        let after = &rest[length..];
+        for between in BETWEEN {
+            if length == name.len() && after.starts_with(between) {
+                longest = longest.max(Some(length + between.len()));
+            }
+            unfinished |= between.starts_with(after) && between.len() > after.len();
+        }
+    }
+    match longest {
+        _ if unfinished => SchemeEnd::Unfinished,
+        Some(end) if end < rest.len() => SchemeEnd::At(end),
+        Some(_) => SchemeEnd::Unfinished,
+        None => SchemeEnd::Unknown,
+    }
 }
 
 fn is_credential(text: &[u8]) -> bool {
@@ -77,48 +112,6 @@ pub(super) fn password(bytes: &[u8], ended: bool) -> KeyMatch {
     let (secret, host) = (&window[colon + 1..at], &window[at + 1..end]);
     let hidden = names::is_worth_hiding(secret) && !is_placeholder(secret) && !is_sample_host(host);
     if hidden { KeyMatch::After(colon + 1, secret.len(), KeyTail::Nothing) } else { KeyMatch::No }
-}
-
-/// `bytes` follow `;Password=`.
-pub(super) fn setting(bytes: &[u8], ended: bool) -> KeyMatch {
-    let run = bytes.iter().take(SETTING).take_while(|b| KeyCharset::Setting.has(**b)).count();
-    if run == bytes.len() && run < SETTING && !ended {
-        return KeyMatch::Wait;
-    }
-    let secret = &bytes[..run];
-    if run < SETTING && names::is_worth_hiding(secret) && !is_placeholder(secret) {
-        return KeyMatch::After(0, run, KeyTail::Nothing);
-    }
-    KeyMatch::No
-}
-
-/// Words of which placeholders are made.
-#[rustfmt::skip]
-const SAMPLES: &[&str] = &[
-    "password", "passwd", "passw0rd", "postgres", "example", "changeme", "change-me", "change_me", "changeit", "secret",
-    "your", "sample", "dummy", "placeholder", "redacted", "xxxx", "****", "hidden", "token", "hunter2", "sesame", "foobar",
-];
-
-/// `${X}`, `$(x)`, `{{x}}`, `%s`, `<x>`, `[x]`, dots, and words that stand for a secret.
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(value).to_ascii_lowercase();
-    let filled =
-        text.contains(['$', '{', '}', '<', '>', '[', ']', '(', ')']) || text.contains("...") || text.contains('…');
-    let formatted = text.starts_with('%') && text.len() <= 4;
-    filled || formatted || SAMPLES.iter().any(|word| text.contains(word))
-}
-
-/// Hosts of this machine, and those that documentation uses.
-fn is_sample_host(host: &[u8]) -> bool {
-    let host = String::from_utf8_lossy(host).to_ascii_lowercase();
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let local = matches!(name, "" | "localhost" | "::1" | "0.0.0.0" | "host" | "hostname" | "host.docker.internal");
-    let ends = |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    let sample = ["example", "example.com", "example.org", "example.net", "test", "invalid", "localhost"];
-    local || name.starts_with("127.") || is_placeholder(name.as_bytes()) || sample.iter().any(|end| ends(end))
 }
 
 /// Base64 in either alphabet, padding optional.

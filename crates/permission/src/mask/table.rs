@@ -2,8 +2,11 @@
 //! gitleaks was read for them.
 
 use super::formats::{KeyBody, KeyBoundary, KeyCharset, KeyFormat};
-use KeyBody::{Authorization, Ending, Exact, Jwt, Parts, Password, Pem, Run, Setting};
-use KeyCharset::{Alnum, Base64, Dotted, Hex, HexDash, Path, Upper, Url, Word};
+use KeyBody::{
+    Authorization, Ending, Exact, Jwt, LoosePassword, Parts, Password, Pem, Run, Setting, SettingValue, SlashPassword,
+    Spans,
+};
+use KeyCharset::{Alnum, Base64, Credential, Dotted, Hex, HexDash, Path, Query, Upper, Url, Word};
 
 const fn row(start: &'static str, name: &'static str, body: KeyBody, edge: KeyBoundary) -> KeyFormat {
     KeyFormat { start, name, body, edge }
@@ -13,8 +16,11 @@ const fn row(start: &'static str, name: &'static str, body: KeyBody, edge: KeyBo
 #[rustfmt::skip]
 pub(super) const SHARED: &[&str] = &[
     "pscale_", "duffel_", "shippo_", "dckr_", "lin_", "hooks.slack.com/", "discord", "sntry", "FLWSECK", "s-s4t2", "xox", "shp",
-    "sk_", "rk_", "eyJ", "fm1", "EAA", "sq0", "sm_",
+    "sk_", "rk_", "eyJ", "fm1", "EAA", "sq0", "sm_", "lsv2_", "CCIP", "pat-", "dt0",
 ];
+
+/// Number, time and signature of a bot; the number begins with two of the letters that digits become in base64.
+const DISCORD: KeyBody = Spans(Word, b'.', &[(22, 26), (6, 6), (27, 40)]);
 
 /// Longer beginnings before their prefixes.
 #[rustfmt::skip]
@@ -96,7 +102,7 @@ pub(super) const FORMATS: &[KeyFormat] = &[
     row("7Q~", "Azure client secret", Run(Dotted, 31), KeyBoundary::Any),
     row("8Q~", "Azure client secret", Run(Dotted, 31), KeyBoundary::Any),
     row("glrt-", "GitLab token", Run(Dotted, 20), KeyBoundary::Word),
-    row("glcbt-", "GitLab token", Run(Word, 20), KeyBoundary::Word),
+    row("glcbt-", "GitLab token", Run(Dotted, 16), KeyBoundary::Any),
     row("glffct-", "GitLab token", Run(Word, 20), KeyBoundary::Word),
     row("glft-", "GitLab token", Run(Word, 20), KeyBoundary::Word),
     row("glimt-", "GitLab token", Run(Word, 25), KeyBoundary::Word),
@@ -189,9 +195,48 @@ pub(super) const FORMATS: &[KeyFormat] = &[
     row("uthorization", "authorization header", Authorization, KeyBoundary::Any),
     row("UTHORIZATION", "authorization header", Authorization, KeyBoundary::Any),
     row("://", "password", Password, KeyBoundary::Any),
-    row(";Password=", "password", Setting, KeyBoundary::Any),
-    row(";password=", "password", Setting, KeyBoundary::Any),
-    row(";Pwd=", "password", Setting, KeyBoundary::Any),
-    row(";pwd=", "password", Setting, KeyBoundary::Any),
-    row(";PWD=", "password", Setting, KeyBoundary::Any),
+    row("://", "password", LoosePassword, KeyBoundary::Scheme),
+    row("oracle:thin:", "password", SlashPassword, KeyBoundary::Any),
+    row("assword", "password", Setting, KeyBoundary::Settings),
+    row("ASSWORD", "password", Setting, KeyBoundary::Settings),
+    row("wd=", "password", SettingValue, KeyBoundary::Settings),
+    row("WD=", "password", SettingValue, KeyBoundary::Settings),
+    row("sig=", "Azure signature", Run(Query, 40), KeyBoundary::Query),
+    row("_authToken=", "npm token", Run(Credential, 20), KeyBoundary::Any),
+    row(":_auth=", "npm token", Run(Base64, 16), KeyBoundary::Any),
+    row(":_password=", "npm token", Run(Base64, 12), KeyBoundary::Any),
+    row("ATBB", "Bitbucket password", Exact(Alnum, 32), KeyBoundary::Word),
+    row("sb_secret_", "Supabase key", Run(Word, 20), KeyBoundary::Word),
+    row("pcsk_", "Pinecone key", Run(Word, 40), KeyBoundary::Word),
+    row("lsv2_pt_", "LangSmith key", Run(Word, 36), KeyBoundary::Word),
+    row("lsv2_sk_", "LangSmith key", Run(Word, 36), KeyBoundary::Word),
+    row("CCIPAT_", "CircleCI token", Run(Word, 40), KeyBoundary::Word),
+    row("CCIPRJ_", "CircleCI token", Run(Word, 40), KeyBoundary::Word),
+    row("bkua_", "Buildkite token", Run(Alnum, 32), KeyBoundary::Word),
+    row("squ_", "SonarQube token", Exact(Hex, 40), KeyBoundary::Word),
+    row("sqp_", "SonarQube token", Exact(Hex, 40), KeyBoundary::Word),
+    row("sqa_", "SonarQube token", Exact(Hex, 40), KeyBoundary::Word),
+    row("CFPAT-", "Contentful token", Run(Word, 40), KeyBoundary::Word),
+    row("napi_", "Neon key", Run(Alnum, 40), KeyBoundary::Word),
+    row("vcp_", "Vercel token", Run(Alnum, 24), KeyBoundary::Word),
+    row("vck_", "Vercel token", Run(Alnum, 24), KeyBoundary::Word),
+    row("vca_", "Vercel token", Run(Alnum, 24), KeyBoundary::Word),
+    row("nfp_", "Netlify token", Run(Alnum, 36), KeyBoundary::Word),
+    row("rnd_", "Render key", Run(Alnum, 24), KeyBoundary::Word),
+    row("re_", "Resend key", Parts(Alnum, b'_', &[8, 24]), KeyBoundary::Word),
+    row("pat-na1-", "HubSpot token", Parts(Hex, b'-', &[8, 4, 4, 4, 12]), KeyBoundary::Word),
+    row("pat-na2-", "HubSpot token", Parts(Hex, b'-', &[8, 4, 4, 4, 12]), KeyBoundary::Word),
+    row("pat-eu1-", "HubSpot token", Parts(Hex, b'-', &[8, 4, 4, 4, 12]), KeyBoundary::Word),
+    row("dt0s01.", "Dynatrace token", Spans(Alnum, b'.', &[(8, 24), (64, 64)]), KeyBoundary::Word),
+    row("dt0s02.", "Dynatrace token", Spans(Alnum, b'.', &[(8, 24), (64, 64)]), KeyBoundary::Word),
+    row("dt0s16.", "Dynatrace token", Spans(Alnum, b'.', &[(8, 24), (64, 64)]), KeyBoundary::Word),
+    row("MT", "Discord token", DISCORD, KeyBoundary::Word),
+    row("Mj", "Discord token", DISCORD, KeyBoundary::Word),
+    row("Mz", "Discord token", DISCORD, KeyBoundary::Word),
+    row("ND", "Discord token", DISCORD, KeyBoundary::Word),
+    row("NT", "Discord token", DISCORD, KeyBoundary::Word),
+    row("Nj", "Discord token", DISCORD, KeyBoundary::Word),
+    row("Nz", "Discord token", DISCORD, KeyBoundary::Word),
+    row("OD", "Discord token", DISCORD, KeyBoundary::Word),
+    row("OT", "Discord token", DISCORD, KeyBoundary::Word),
 ];

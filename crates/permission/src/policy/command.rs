@@ -249,8 +249,8 @@ impl Policy {
         let reads = walk.step(unit).filter(|parts| self.may_read_all(parts, facts));
         let obstacle = reads.as_ref().and_then(|parts| self.obstacle(parts, facts));
         let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
-        let runs_toolchain = repository::may_run_toolchain(unit, walk.has_moved(), facts);
-        let reads = reads.filter(|_| obstacle.is_none() && !runs_toolchain);
+        let obeys_folder = repository::obeys_folder(unit, walk.has_moved(), facts);
+        let reads = reads.filter(|_| obstacle.is_none() && !obeys_folder);
         let (grant, git) = match (grants, reads) {
             _ if !redirects || !inert => (None, Vec::new()),
             (_, Some(parts)) => (Some(DecisionReason::ReadOnlyCommand), parts.repositories),

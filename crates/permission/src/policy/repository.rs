@@ -163,9 +163,13 @@ pub(super) fn is_ambiguous_call(judged: &[UnitVerdict], at: usize, unit: &Simple
 /// Programs that rustup puts in the place of the real ones: they run the toolchain that a file of the folder names.
 const RUSTUP: &[&str] = &["cargo", "rustc", "rustup", "rustfmt", "rustdoc"];
 
-pub(super) fn may_run_toolchain(unit: &SimpleCommand, has_moved: bool, facts: &PathFacts) -> bool {
-    let through_rustup = |name: &str| RUSTUP.contains(&wrapper::base_name(name));
-    unit.words.iter().any(|word| through_rustup(&word.text)) && (facts.names_toolchain || has_moved)
+/// Programs whose settings in the folder name the host they ask for news, with which credential, and where they write.
+const NPM: &[&str] = &["npm", "npx"];
+
+/// Whether a file of the folder decides what this program runs, reaches or writes, even while it only tells something.
+pub(super) fn obeys_folder(unit: &SimpleCommand, has_moved: bool, facts: &PathFacts) -> bool {
+    let names = |programs: &[&str]| unit.words.iter().any(|word| programs.contains(&wrapper::base_name(&word.text)));
+    (names(RUSTUP) && (facts.names_toolchain || has_moved)) || (names(NPM) && (facts.has_npm_settings || has_moved))
 }
 
 /// The arguments of git as it gets them.

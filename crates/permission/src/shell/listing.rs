@@ -30,10 +30,15 @@ const FORMS: &[ListingForm] = &[
     (&["cargo"], &["--list"], &[], &[], false),
     (&["node", "npm", "ruby", "php", "perl", "lua", "gcc", "g++", "clang", "cc"], &["-v"], &[], &[], false),
     (&["python", "python3", "tmux", "ssh", "pip", "pip3", "uv", "perl", "docker"], &["-V"], &[], &[], false),
+<<<<<<< HEAD
     (&["python", "python3"], &["-v"], &[], &[], false),
     (&["gcc", "g++", "cc", "clang", "clang++"], &["-dumpversion"], &[], &[], false),
     (&["gcc", "g++", "cc", "clang", "clang++"], &["-dumpmachine"], &[], &[], false),
     (&["gcc", "g++", "cc", "clang", "clang++"], &["-print-search-dirs"], &[], &[], false),
+||||||| 3ac444f
+    (&["python", "python3"], &["-v"], &[], &[], false),
+=======
+>>>>>>> sec2
     (&["java", "javac", "ffmpeg", "ffprobe"], &["-version"], &[], &[], false),
     (&["go"], &["version"], &[], &[], false),
     (&["go"], &["env"], &["-json"], &[], true),
@@ -183,6 +188,8 @@ mod tests {
     #[test]
     fn a_form_that_is_not_in_the_tables_is_not_known() {
         for command in [
+            // Verbose, and reads a program from its input.
+            "python3 -v",
             "yarn --version",
             "pnpm --version",
             "mvn --version",

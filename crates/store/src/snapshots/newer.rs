@@ -1,8 +1,10 @@
 //! Work that is newer than the change to be taken back. When a change is over, the manifest notes how it left each path;
-//! a path that looks otherwise now was changed by somebody else since. The index of a repository is compared by what is
+//! a path that looks otherwise now was changed by somebody else since: its content decides, not its time, and its mode.
+//! The index of a repository is compared by what is
 //! staged, because every `git status` may refresh the times it holds.
 
-use super::manifest::SnapshotManifest;
+use super::blobs::hash_of;
+use super::manifest::{PathState, SnapshotManifest};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -11,6 +13,8 @@ use sys::fs::anchored::{FileKind, OpenFolder};
 
 /// Larger indexes are compared by time and size.
 const MAX_INDEX: u64 = 256 << 20;
+/// Larger files are compared by time and size.
+const MAX_HASHED: u64 = 64 << 20;
 
 /// How a change left a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,10 +22,18 @@ const MAX_INDEX: u64 = 256 << 20;
 pub enum PathAfterChange {
     Absent,
     /// Folders are told by what is in them.
-    Folder,
+    Folder {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
     File {
         size: u64,
         modified: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+        /// Of the content, or of where a link leads; `None` for large files and in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hash: Option<String>,
         /// What is staged, for the index of a repository.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         staged: Option<String>,
@@ -37,19 +49,41 @@ impl PathAfterChange {
             Err(_) => return None,
         };
         let Some(seen) = folder.stat(name).ok()? else { return Some(Self::Absent) };
+        let (size, modified, mode) = (seen.size, seen.modified, Some(seen.mode));
         Some(match seen.kind {
-            FileKind::Folder => Self::Folder,
-            FileKind::File | FileKind::Link | FileKind::Special => {
+            FileKind::Folder => Self::Folder { mode },
+            FileKind::File => {
                 let staged = is_index(path).then(|| staged(path)).flatten();
-                Self::File { size: seen.size, modified: seen.modified, staged }
+                let small = staged.is_none() && size <= MAX_HASHED;
+                let hash = if small { folder.read(name).and_then(|mut file| hash_of(&mut file)).ok() } else { None };
+                Self::File { size, modified, mode, hash, staged }
             }
+            FileKind::Link => {
+                let target = folder.link_target(name).ok();
+                let hash = target.map(|to| format!("{:x}", Sha256::digest(to.as_os_str().as_encoded_bytes())));
+                Self::File { size, modified, mode, hash, staged: None }
+            }
+            FileKind::Special => Self::File { size, modified, mode, hash: None, staged: None },
         })
     }
 
     fn is_same(&self, now: &Self) -> bool {
+        let alike = |then: &Option<u32>, now: &Option<u32>| then.is_none() || then == now;
         match (self, now) {
+            (Self::Absent, Self::Absent) => true,
+            (Self::Folder { mode: then }, Self::Folder { mode: now }) => alike(then, now),
             (Self::File { staged: Some(then), .. }, Self::File { staged: Some(now), .. }) => then == now,
-            _ => self == now,
+            (
+                Self::File { size, modified, mode, hash, .. },
+                Self::File { size: size_now, modified: modified_now, mode: mode_now, hash: hash_now, .. },
+            ) => {
+                let content = match (hash, hash_now) {
+                    (Some(then), Some(now)) => then == now,
+                    _ => modified == modified_now,
+                };
+                size == size_now && content && alike(mode, mode_now)
+            }
+            (Self::Absent | Self::Folder { .. } | Self::File { .. }, _) => false,
         }
     }
 }
@@ -66,10 +100,15 @@ pub(super) fn states_after(manifests: &[SnapshotManifest]) -> BTreeMap<PathBuf, 
     left
 }
 
-/// Whether somebody else changed the path since.
-pub(super) fn is_newer(path: &Path, left: Option<&PathAfterChange>) -> bool {
+/// Whether somebody else changed the path since, so that bringing it to `target` would replace their work.
+pub(super) fn is_newer(path: &Path, target: &PathState, left: Option<&PathAfterChange>) -> bool {
     let (Some(then), Some(now)) = (left, PathAfterChange::now(path)) else { return false };
-    !then.is_same(&now)
+    // A folder that is there again keeps what is in it.
+    let reused = matches!(
+        (target, then, &now),
+        (PathState::Folder { .. }, PathAfterChange::Absent, PathAfterChange::Folder { .. })
+    );
+    !reused && !then.is_same(&now)
 }
 
 fn is_index(path: &Path) -> bool {

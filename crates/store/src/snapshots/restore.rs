@@ -142,8 +142,7 @@ impl Snapshots {
         let left = newer::states_after(&manifests);
         let targets = restore_plan::merge(manifests);
         let changed = |(path, target): &(&PathBuf, &PathState)| {
-            let folder = matches!(target, PathState::Folder { .. });
-            !folder && newer::is_newer(path, left.get(*path)) && !is_at(path, target)
+            newer::is_newer(path, target, left.get(*path)) && !is_at(path, target)
         };
         let newer = targets.iter().filter(changed).map(|(path, _)| path.clone()).collect();
         Ok(RestorePlan { changes: chosen, targets, newer })

@@ -22,8 +22,17 @@ impl GitConfigEntry {
 /// All assignments in order; the error is the number of the line that is no configuration.
 pub(crate) fn parse(text: &str) -> Result<Vec<GitConfigEntry>, usize> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+    // To git a NUL ends a text that goes on for us: a section could hide a key that way.
+    if let Some(at) = text.find('\0') {
+        return Err(1 + text[..at].matches('\n').count());
+    }
     let mut reader = GitConfigReader { rest: text.chars().peekable(), line: 1 };
     reader.entries().ok_or(reader.line)
+}
+
+/// What git skips; form feed and vertical tab are no blanks to it.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
 /// Something that is no configuration.
@@ -48,7 +57,7 @@ impl GitConfigReader<'_> {
         let mut entries = Vec::new();
         let mut header: Option<(String, Option<String>)> = None;
         while let Some(c) = self.rest.peek().copied() {
-            if c.is_ascii_whitespace() {
+            if is_blank(c) {
                 self.next();
             } else if matches!(c, '#' | ';') {
                 self.skip_line();
@@ -81,7 +90,7 @@ impl GitConfigReader<'_> {
     }
 
     fn skip_blanks(&mut self) {
-        while self.rest.next_if(|c| c.is_ascii_whitespace() && *c != '\n').is_some() {}
+        while self.rest.next_if(|c| is_blank(*c) && *c != '\n').is_some() {}
     }
 
     /// What stands in brackets: `[section]`, `[section "subsection"]` or the old `[section.subsection]`.
@@ -140,7 +149,7 @@ impl GitConfigReader<'_> {
                 None | Some('\n') => return if in_quotes { Err(MalformedConfig) } else { Ok(Some(text)) },
                 Some(c) => c,
             };
-            if c.is_ascii_whitespace() && !in_quotes {
+            if is_blank(c) && !in_quotes {
                 // Leading and trailing blanks are no part of the value.
                 if !text.is_empty() {
                     blanks.push(c);
@@ -162,7 +171,6 @@ impl GitConfigReader<'_> {
                     c @ ('\\' | '"') => text.push(c),
                     _ => return Err(MalformedConfig),
                 },
-                '\0' => return Err(MalformedConfig),
                 c => text.push(c),
             }
         }
@@ -194,9 +202,16 @@ mod tests {
                 "x.y=1"
             ]
         );
-        for (text, line) in
-            [("[a\n", 2), ("k = v", 1), ("[a]\n\nk v", 3), ("[a]\nk=\"x", 2), ("[a \"b\nc\"]", 2), ("[a]\nk=\\q", 2)]
-        {
+        for (text, line) in [
+            ("[a\n", 2),
+            ("k = v", 1),
+            ("[a]\n\nk v", 3),
+            ("[a]\nk=\"x", 2),
+            ("[a \"b\nc\"]", 2),
+            ("[a]\nk=\\q", 2),
+            ("[a]\n[b \"c\0\"]", 2),
+            ("\u{c}[a]", 1),
+        ] {
             assert_eq!(parse(text), Err(line), "{text}");
         }
     }

@@ -10,7 +10,8 @@ const NAME_SIZES: [usize; 2] = [20, 32];
 const KIND: u32 = 0o170_000;
 const SUBMODULE: u32 = 0o160_000;
 
-/// Paths of the submodules that the index in `git_dir` lists, also when it is split. `None` when it cannot be read.
+/// Paths of the submodules that the index in `git_dir` lists, also when it is split. `None` when it cannot be read, or
+/// when git would read another file.
 pub(crate) fn submodules(git_dir: &Path) -> Option<Vec<PathBuf>> {
     let mut files = vec![git_dir.join("index")];
     let folder = std::fs::read_dir(git_dir).into_iter().flatten().filter_map(Result::ok);
@@ -19,6 +20,9 @@ pub(crate) fn submodules(git_dir: &Path) -> Option<Vec<PathBuf>> {
     );
     let mut found = Vec::new();
     for file in files {
+        if !crate::real_path::is_same_for_every_process(&file) {
+            return None;
+        }
         let bytes = match std::fs::metadata(&file) {
             Ok(meta) if meta.is_file() => crate::fs::read_limited(&file, MAX_INDEX).ok()?,
             Ok(_) => return None,

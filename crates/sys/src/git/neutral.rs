@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 const MAX_FILE: usize = 1 << 20;
 /// As git has it.
 const MAX_INCLUDES: usize = 10;
+const MAX_FILES: usize = 500;
 const MAX_REPOSITORIES: usize = 200;
 const MAX_OVERRIDES: usize = 400;
 
@@ -70,6 +71,7 @@ impl NeutralConfig {
         }
         let mut scan = NeutralScan { env, neutral: Self::default(), seen: BTreeSet::new(), users: None };
         for dir in dirs {
+            check_place(dir)?;
             for repository in repositories::repositories(&crate::real_path::path(dir))? {
                 scan.repository(&repository)?;
             }
@@ -125,8 +127,9 @@ impl NeutralScan<'_> {
         if self.seen.len() > MAX_REPOSITORIES {
             return Err(NeutralObstacle { key: "too many submodules".into(), file: git_dir });
         }
-        let common = super::common_dir(&git_dir);
-        let mut reader = FileReader { env: self.env, files: &mut self.neutral.files, entries: Vec::new() };
+        let common = repositories::common_dir(&git_dir)?;
+        repositories::check_objects(&common)?;
+        let mut reader = FileReader { env: self.env, files: &mut self.neutral.files, read: 0, entries: Vec::new() };
         for dir in BTreeSet::from([&git_dir, &common]) {
             for name in ["config", "config.worktree"] {
                 reader.file(&dir.join(name), 0)?;
@@ -142,6 +145,7 @@ impl NeutralScan<'_> {
             }
         }
         self.add_overrides(found, repository);
+        self.limit_submodules_of_history(entries.iter().map(|(_, entry)| entry));
         let Some(top) = &repository.top else { return Ok(()) };
         let unreadable = || NeutralObstacle { key: "an index that cannot be read".into(), file: git_dir.join("index") };
         for path in index::submodules(&git_dir).ok_or_else(unreadable)? {
@@ -159,16 +163,50 @@ impl NeutralScan<'_> {
         if found.is_empty() {
             return;
         }
-        let env = self.env;
-        let users = self.users.get_or_insert_with(|| repositories::users_configuration(env));
         for (key, value) in found {
-            let own = users.get(&key).cloned();
+            let own = self.users().get(&key).cloned();
             if own.is_none() && programs::is_external_diff(&key) {
                 self.neutral.external_diff.get_or_insert_with(|| key.clone());
             }
             self.neutral.overrides.insert(key, own.unwrap_or(value));
         }
     }
+
+    fn users(&mut self) -> &BTreeMap<String, String> {
+        let env = self.env;
+        self.users.get_or_insert_with(|| repositories::users_configuration(env))
+    }
+
+    /// Git may enter repositories that only the history knows as submodules. Their configuration is not read here, so
+    /// git does not compare their files, and checks signatures with the user's programs.
+    fn limit_submodules_of_history<'e>(&mut self, entries: impl Iterator<Item = &'e GitConfigEntry>) {
+        let users = self.users().clone();
+        let theirs = entries.map(|entry| (entry.key(), entry.value.clone().unwrap_or_default()));
+        for (key, value) in users.iter().map(|(key, value)| (key.clone(), value.clone())).chain(theirs) {
+            match (key.as_str(), value.as_str()) {
+                ("diff.submodule", "diff") => {
+                    self.neutral.overrides.insert(key, "log".to_owned());
+                }
+                ("status.submodulesummary", _) => {
+                    let verifiers = programs::verifiers().map(|(key, program)| {
+                        let general = users.get("gpg.program").filter(|_| key == "gpg.openpgp.program");
+                        let own = users.get(&key).or(general).cloned();
+                        (key, own.unwrap_or_else(|| program.to_owned()))
+                    });
+                    self.neutral.overrides.extend(verifiers);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Git would look for such a file from its own process, and find another one.
+fn check_place(path: &Path) -> Result<(), NeutralObstacle> {
+    if crate::real_path::is_same_for_every_process(path) {
+        return Ok(());
+    }
+    Err(NeutralObstacle { key: "a path that each process reads in its own way".to_owned(), file: path.to_path_buf() })
 }
 
 /// A working tree elsewhere would have git read files that nobody was asked about.
@@ -178,7 +216,9 @@ fn check_work_tree(
     git_dir: &Path,
     file: &Path,
 ) -> Result<(), NeutralObstacle> {
-    let named = entry.value.as_deref().map(|value| crate::real_path::path(&git_dir.join(value)));
+    let named = entry.value.as_deref().map(|value| git_dir.join(value));
+    named.iter().try_for_each(|place| check_place(place))?;
+    let named = named.map(|place| crate::real_path::path(&place));
     if named.is_some() && named == repository.top.as_deref().map(crate::real_path::path) {
         return Ok(());
     }
@@ -189,13 +229,20 @@ fn check_work_tree(
 struct FileReader<'a> {
     env: &'a Env,
     files: &'a mut BTreeSet<PathBuf>,
+    /// How many were read.
+    read: usize,
     entries: Vec<(PathBuf, GitConfigEntry)>,
 }
 
 impl FileReader<'_> {
     fn file(&mut self, path: &Path, depth: usize) -> Result<(), NeutralObstacle> {
         let obstacle = |key: &str| NeutralObstacle { key: key.to_owned(), file: path.to_path_buf() };
+        check_place(path)?;
         self.files.insert(path.to_path_buf());
+        self.read += 1;
+        if self.read > MAX_FILES {
+            return Err(obstacle("include.path (too many files)"));
+        }
         let real = crate::real_path::path(path);
         self.files.insert(real.clone());
         if depth > MAX_INCLUDES {
@@ -214,8 +261,8 @@ impl FileReader<'_> {
         for entry in config::parse(&text).map_err(|line| obstacle(&format!("line {line}")))? {
             if is_include(&entry) {
                 let target = entry.value.as_deref().unwrap_or_default();
-                let target = repositories::included(target, &real, self.env).ok_or_else(|| obstacle(&entry.key()))?;
-                self.file(&target, depth + 1)?;
+                let targets = repositories::included(target, path, self.env).ok_or_else(|| obstacle(&entry.key()))?;
+                targets.iter().try_for_each(|target| self.file(target, depth + 1))?;
             }
             self.entries.push((path.to_path_buf(), entry));
         }

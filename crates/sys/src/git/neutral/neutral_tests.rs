@@ -8,7 +8,7 @@ struct Folder {
 impl Folder {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["home", "w/.git/objects", "w/src"] {
+        for name in ["home", "w/.git/objects", "w/.git/refs", "w/src"] {
             std::fs::create_dir_all(dir.path().join(name)).unwrap();
         }
         std::fs::write(dir.path().join("w/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -97,6 +97,9 @@ fn what_cannot_be_overridden_is_named() {
         ("[core]\n newCommand = e\n", "core.newcommand"),
         ("[include]\n path = %(prefix)/x\n", "include.path"),
         ("[include]\n path = ~other/x\n", "include.path"),
+        ("[include]\n path = a\tb\n", "include.path"),
+        ("[include]\n path = /proc/self/cwd/x\n", "a path that each process reads in its own way"),
+        ("[core]\n worktree = /proc/self/cwd\n", "a path that each process reads in its own way"),
         ("[core\n", "line 2"),
     ] {
         folder.write("w/.git/config", text);

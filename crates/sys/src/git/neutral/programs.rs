@@ -130,6 +130,12 @@ fn verifier(format: Option<&str>) -> &'static str {
     }
 }
 
+/// The keys that name programs for signatures, with git's own choice.
+pub(super) fn verifiers() -> impl Iterator<Item = (String, &'static str)> {
+    let of_format = |format: &str| (format!("gpg.{format}.program"), verifier(Some(format)));
+    [("gpg.program".to_owned(), verifier(None))].into_iter().chain(["openpgp", "x509", "ssh"].map(of_format))
+}
+
 pub(super) fn is_external_diff(key: &str) -> bool {
     key == "diff.external" || (key.starts_with("diff.") && key.ends_with(".command"))
 }

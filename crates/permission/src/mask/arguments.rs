@@ -1,0 +1,83 @@
+//! Arguments of a program as they may be shown: values of options that are named like credentials are hidden, and
+//! everything that has the format of a secret.
+
+use super::{Mask, mask_text, names};
+
+/// `--api-key VALUE`, `--token=VALUE`, `postgres://u:password@host`, keys of known services.
+pub fn masked_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let formats = Mask::of([], &[]);
+    let mut shown = Vec::new();
+    let mut credential_follows = None;
+    for argument in arguments {
+        let option = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
+        let (name, value) = match (option, argument.split_once('=')) {
+            (_, Some((name, value))) => (Some(name), Some(value)),
+            (Some(_), None) => (Some(argument), None),
+            (None, None) => (None, None),
+        };
+        let credential = name.and_then(names::credential_option);
+        let hides = |text: &str| !text.is_empty() && !super::placeholders::is_placeholder(text.as_bytes());
+        let text = match (credential_follows.take(), &credential, value) {
+            (Some(before), ..) if option.is_none() && hides(argument) => mask_text(before),
+            (_, Some(name), Some(value)) if hides(value) => {
+                let whole = argument.len() - value.len();
+                format!("{}{}", &argument[..whole], mask_text(name))
+            }
+            _ => formats.text(argument).into_owned(),
+        };
+        if option.is_some() && value.is_none() {
+            credential_follows = credential;
+        }
+        shown.push(text);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [F-A9]
+    #[test]
+    fn credentials_of_options_are_hidden() {
+        let key = format!("sk-ant-{}", "aB3dE6gH9".repeat(4));
+        let given = [
+            "-y",
+            "server",
+            "--api-key",
+            "short",
+            "--token=abc",
+            "--port",
+            "80",
+            "DB_PASSWORD=hunter22",
+            "--header",
+            "Authorization: Bearer aB3dE6gH9aB3dE6gH9",
+            "postgres://bob:kX9mP2qR7@db.prod.net/x",
+            &key,
+            "--api-key",
+            "${KEY}",
+            "--key-file",
+            "k.pem",
+        ];
+        let hidden = |name: &str| format!("[secret {name} hidden by gimlet]");
+        let expected = [
+            "-y".to_owned(),
+            "server".into(),
+            "--api-key".into(),
+            hidden("--api-key"),
+            format!("--token={}", hidden("--token")),
+            "--port".into(),
+            "80".into(),
+            format!("DB_PASSWORD={}", hidden("DB_PASSWORD")),
+            "--header".into(),
+            format!("Authorization: Bearer {}", hidden("authorization header")),
+            format!("postgres://bob:{}@db.prod.net/x", hidden("password")),
+            hidden("Anthropic key"),
+            "--api-key".into(),
+            "${KEY}".into(),
+            "--key-file".into(),
+            "k.pem".into(),
+        ];
+        assert_eq!(masked_arguments(given), expected);
+    }
+}
