@@ -93,7 +93,6 @@ fn names_toolchain(cwd: &Path) -> bool {
     found.any(|file| sys::fs::read_whole(&file, LIMIT).map_or(true, |bytes| bytes.contains(&b'/')))
 }
 
-<<<<<<< HEAD
 /// Whether something in a folder has a name that is protected wherever it lies. A folder that is too large to look
 /// through counts as one.
 fn holds_protected(folder: &Path) -> bool {
@@ -119,8 +118,6 @@ fn holds_protected(folder: &Path) -> bool {
     false
 }
 
-||||||| 3ac444f
-=======
 /// Settings of npm that say how a project is installed, and neither send nor write anything while npm lists.
 #[rustfmt::skip]
 const QUIET_NPM_SETTINGS: &[&str] = &[
@@ -146,7 +143,6 @@ fn has_npm_settings(cwd: &Path, home: Option<&Path>) -> bool {
     found.any(|file| sys::fs::read_text(&file, LIMIT).map_or(true, |text| !text.lines().all(is_quiet)))
 }
 
->>>>>>> sec2
 fn has_hard_links(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
 }

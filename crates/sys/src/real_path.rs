@@ -163,13 +163,7 @@ fn is_process_file_system(_dir: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-<<<<<<< HEAD
-    use super::{ResolvedFolders, depends_on_process, path};
-||||||| 3ac444f
-    use super::{ResolvedFolders, path};
-=======
-    use super::{ResolvedFolders, is_same_for_every_process, path};
->>>>>>> sec2
+    use super::{ResolvedFolders, depends_on_process, is_same_for_every_process, path};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -186,7 +180,6 @@ mod tests {
     }
 
     #[test]
-<<<<<<< HEAD
     #[cfg(target_os = "linux")]
     fn links_into_a_process_are_noticed() {
         let temp = tempfile::tempdir().unwrap();
@@ -207,8 +200,6 @@ mod tests {
     }
 
     #[test]
-||||||| 3ac444f
-=======
     fn paths_that_each_process_reads_in_its_own_way_are_told() {
         // [F-A2]
         let temp = tempfile::tempdir().unwrap();
@@ -228,7 +219,6 @@ mod tests {
     }
 
     #[test]
->>>>>>> sec2
     fn files_are_found_through_their_folders() {
         let temp = tempfile::tempdir().unwrap();
         let dir = std::fs::canonicalize(temp.path()).unwrap();

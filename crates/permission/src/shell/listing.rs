@@ -30,15 +30,9 @@ const FORMS: &[ListingForm] = &[
     (&["cargo"], &["--list"], &[], &[], false),
     (&["node", "npm", "ruby", "php", "perl", "lua", "gcc", "g++", "clang", "cc"], &["-v"], &[], &[], false),
     (&["python", "python3", "tmux", "ssh", "pip", "pip3", "uv", "perl", "docker"], &["-V"], &[], &[], false),
-<<<<<<< HEAD
-    (&["python", "python3"], &["-v"], &[], &[], false),
     (&["gcc", "g++", "cc", "clang", "clang++"], &["-dumpversion"], &[], &[], false),
     (&["gcc", "g++", "cc", "clang", "clang++"], &["-dumpmachine"], &[], &[], false),
     (&["gcc", "g++", "cc", "clang", "clang++"], &["-print-search-dirs"], &[], &[], false),
-||||||| 3ac444f
-    (&["python", "python3"], &["-v"], &[], &[], false),
-=======
->>>>>>> sec2
     (&["java", "javac", "ffmpeg", "ffprobe"], &["-version"], &[], &[], false),
     (&["go"], &["version"], &[], &[], false),
     (&["go"], &["env"], &["-json"], &[], true),
