@@ -39,43 +39,59 @@ impl ResolvedFolders {
 }
 
 /// Whether the way to an absolute path goes through entries of `/proc` or `/dev/fd` that mean something else in every
-/// process, so that it cannot be resolved for another one.
+/// process, so that this process cannot resolve it for another one.
 pub fn depends_on_process(given: &Path) -> bool {
-    let mut pending: Vec<OsString> = names(given);
+    passes(given, is_process_entry)
+}
+
+/// Whether every process finds the same file under this absolute path. Stricter than `depends_on_process`: nothing in
+/// `/proc` counts, nor does a path that this process cannot follow to its end.
+pub fn is_same_for_every_process(given: &Path) -> bool {
+    !passes(given, |path| OF_EACH_PROCESS.iter().any(|place| path.starts_with(place)))
+}
+
+const MAX_LINKS: u32 = 40;
+const OF_EACH_PROCESS: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+/// Whether one of the places on the way to a path, links followed one by one, is special. A path with too many links and a
+/// link of a process file system are special too.
+fn passes(given: &Path, is_special: impl Fn(&Path) -> bool) -> bool {
+    let mut ahead = names(given);
     let mut at = PathBuf::from("/");
-    let mut hops = 0;
-    while let Some(name) = pending.pop() {
+    let mut links = 0;
+    while let Some(name) = ahead.pop() {
         if name == ".." {
             at.pop();
             continue;
         }
-        at.push(&name);
-        if is_process_entry(&at) {
+        let next = at.join(name);
+        if is_special(&next) {
             return true;
         }
-        if let Ok(target) = std::fs::read_link(&at) {
-            hops += 1;
-            if hops > 40 {
-                return false;
-            }
-            at.pop();
-            if target.is_absolute() {
-                at = PathBuf::from("/");
-            }
-            pending.extend(names(&target));
+        let Ok(target) = std::fs::read_link(&next) else {
+            at = next;
+            continue;
+        };
+        links += 1;
+        if links > MAX_LINKS || is_process_file_system(&at) {
+            return true;
         }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        ahead.extend(names(&target));
     }
     false
 }
 
 /// The names of a path, the last one first.
 fn names(path: &Path) -> Vec<OsString> {
-    let parts = path.components().rev().filter_map(|part| match part {
+    let part = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
         Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
-    });
-    parts.collect()
+    };
+    path.components().rev().filter_map(part).collect()
 }
 
 fn is_process_entry(path: &Path) -> bool {
@@ -104,50 +120,6 @@ fn follow(given: &Path, hops: u32) -> PathBuf {
         Ok(target) if hops > 0 => follow(&parent.join(target), hops - 1),
         _ => whole,
     }
-}
-
-/// Whether every process finds the same file under this absolute path: the way there, links included, does not lead
-/// through `/proc`, `/dev/fd` or their like, which mean something else in each process.
-pub fn is_same_for_every_process(given: &Path) -> bool {
-    let mut ahead: Vec<OsString> = parts(given);
-    let mut at = PathBuf::from("/");
-    let mut hops = MAX_LINKS;
-    while let Some(part) = ahead.pop() {
-        if part == ".." {
-            at.pop();
-            continue;
-        }
-        let next = at.join(part);
-        if OF_EACH_PROCESS.iter().any(|place| next.starts_with(place)) {
-            return false;
-        }
-        let Ok(target) = std::fs::read_link(&next) else {
-            at = next;
-            continue;
-        };
-        hops -= 1;
-        if hops == 0 || is_process_file_system(&at) {
-            return false;
-        }
-        if target.is_absolute() {
-            at = PathBuf::from("/");
-        }
-        ahead.extend(parts(&target));
-    }
-    true
-}
-
-const MAX_LINKS: u32 = 40;
-const OF_EACH_PROCESS: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
-
-/// Names and `..`, the last one first.
-fn parts(path: &Path) -> Vec<OsString> {
-    let part = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
-    };
-    path.components().rev().filter_map(part).collect()
 }
 
 /// Processes may also be mounted in another place than `/proc`.
