@@ -72,7 +72,7 @@ fn first_slash(text: &[u8]) -> usize {
 
 /// One or two blanks inside a password; more are a sentence.
 fn is_single_word_gap(text: &[u8]) -> bool {
-    text.iter().filter(|b| **b == b' ').count() <= 2 && super::formats::is_mixed(text)
+    text.split(|b| *b == b' ').count() <= 3 && super::formats::is_mixed(text)
 }
 
 fn hide(start: usize, secret: &[u8], host: &[u8]) -> KeyMatch {

@@ -50,7 +50,7 @@ fn is_made_of_words(text: &str) -> bool {
     if text.len() > MAX_BYTES || (digits > MAX_DIGITS && !WORDS.contains(&text)) {
         return false;
     }
-    let letters = text.split(|c: char| matches!(c, '-' | '_' | '.' | ' ' | '!' | '*')).filter(|part| !part.is_empty());
+    let letters = text.split(['-', '_', '.', ' ', '!', '*']).filter(|part| !part.is_empty());
     let mut any = false;
     let all = letters.into_iter().all(|part| {
         any = true;
