@@ -33,8 +33,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             Event::Notice(text) | Event::Fault(text) => eprintln!("{text}"),
             Event::Refused(error) => return Err(error.into()),
-            Event::Ask { .. } | Event::AskWithdrawn { .. } | Event::Response(_) => {}
-            Event::Message(_) | Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
+            Event::Message(_)
+            | Event::Ask { .. }
+            | Event::AskWithdrawn { .. }
+            | Event::Response(_)
+            | Event::Mirror(_)
+            | Event::Dropped(_)
+            | Event::Aside(_) => {}
         }
     }
     Ok(())

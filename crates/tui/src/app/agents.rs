@@ -172,7 +172,7 @@ impl App {
             label: agent.label(),
             elapsed_ms: now.saturating_sub(agent.since).as_millis() as u64,
             token_count: agent.tokens,
-            token_samples: agent.samples.iter().copied().collect(),
+            token_samples: agent.samples.clone(),
         };
         let tasks = self.agents.running.iter().map(row).collect();
         let (columns, rows) = (self.size.columns as u64, self.size.rows as u64);

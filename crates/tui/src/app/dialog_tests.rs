@@ -10,8 +10,8 @@ fn answer(dialog: &Dialog, choice: DialogChoice) -> String {
     dialog.answer(choice).outcome.unwrap().get().to_owned()
 }
 
-fn dialog(value: Value) -> Dialog {
-    Dialog::new("q1".into(), request(&value), Duration::ZERO, PlanOffers::default())
+fn dialog(value: &Value) -> Dialog {
+    Dialog::new("q1".into(), request(value), Duration::ZERO, PlanOffers::default())
 }
 
 fn texts(dialog: &Dialog) -> Vec<String> {
@@ -29,8 +29,9 @@ fn the_rule_that_would_be_saved_is_shown_in_full() {
     // [TST-240]
     let suggestions = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "cargo test:*"}],
                               "behavior": "allow", "destination": "localSettings"}]);
-    let dialog =
-        dialog(json!({"tool_name": "Bash", "input": {"command": "cargo test"}, "permission_suggestions": suggestions}));
+    let dialog = dialog(
+        &json!({"tool_name": "Bash", "input": {"command": "cargo test"}, "permission_suggestions": suggestions}),
+    );
     let rows = texts(&dialog);
     assert!(rows.contains(&"  cargo test".to_owned()), "{rows:?}");
     let all = rows.join(" ");
@@ -44,21 +45,21 @@ fn a_scope_that_cannot_be_told_is_not_offered() {
     for suggestion in
         [json!({"type": "novel"}), json!({"type": "addRules", "behavior": "allow", "destination": "moon", "rules": []})]
     {
-        let dialog = dialog(json!({"tool_name": "Bash", "permission_suggestions": [suggestion]}));
+        let dialog = dialog(&json!({"tool_name": "Bash", "permission_suggestions": [suggestion]}));
         assert_eq!(dialog.choices, [DialogChoice::Yes, DialogChoice::No]);
     }
 }
 
 #[test]
 fn no_ends_the_turn_unless_something_was_said_or_an_agent_asked() {
-    let mut asked = dialog(json!({"tool_name": "Bash", "input": {"command": "x"}}));
+    let mut asked = dialog(&json!({"tool_name": "Bash", "input": {"command": "x"}}));
     assert!(answer(&asked, DialogChoice::No).contains("\"interrupt\":true"));
     let mut comment = Editor::new();
     comment.insert("use make");
     asked.field = Some(DialogField::Comment(comment));
     let answered = answer(&asked, DialogChoice::No);
     assert!(answered.contains("use make") && !answered.contains("interrupt"));
-    let agent = dialog(json!({"tool_name": "Bash", "agent_id": "a1"}));
+    let agent = dialog(&json!({"tool_name": "Bash", "agent_id": "a1"}));
     assert!(answer(&agent, DialogChoice::No).contains("\"interrupt\":false"));
     assert!(texts(&agent)[1].contains("asked by agent a1"));
 }
@@ -66,7 +67,7 @@ fn no_ends_the_turn_unless_something_was_said_or_an_agent_asked() {
 #[test]
 fn a_plan_is_shown_rendered_and_its_approval_sets_the_mode() {
     // [TST-241]
-    let plan = dialog(json!({"tool_name": "ExitPlanMode", "input": {"plan": "# Steps\n\n1. look\n2. leap"}}));
+    let plan = dialog(&json!({"tool_name": "ExitPlanMode", "input": {"plan": "# Steps\n\n1. look\n2. leap"}}));
     let rows = texts(&plan);
     assert!(rows.contains(&"  1. look".to_owned()) && rows.contains(&"  Steps".to_owned()), "{rows:?}");
     assert_eq!(plan.choices, [DialogChoice::PlanAccepting, DialogChoice::PlanAsking, DialogChoice::No]);
@@ -77,7 +78,7 @@ fn a_plan_is_shown_rendered_and_its_approval_sets_the_mode() {
 
 #[test]
 fn an_edit_is_shown_as_its_diff() {
-    let dialog = dialog(json!({"tool_name": "Edit",
+    let dialog = dialog(&json!({"tool_name": "Edit",
         "input": {"file_path": "a.rs", "old_string": "let a = 1;\n", "new_string": "let b = 1;\n"}}));
     let rows = texts(&dialog);
     assert_eq!(rows[1], "Do you want to edit a.rs?");
@@ -87,7 +88,7 @@ fn an_edit_is_shown_as_its_diff() {
 #[test]
 fn preview_reason_and_answers_are_set_apart_where_there_is_room() {
     let asked =
-        dialog(json!({"tool_name": "Bash", "input": {"command": "make"}, "decision_reason": "no rule allows it"}));
+        dialog(&json!({"tool_name": "Bash", "input": {"command": "make"}, "decision_reason": "no rule allows it"}));
     let rows = sized(&asked, 60, 24);
     assert_eq!(
         rows[1..7],
@@ -102,7 +103,7 @@ fn preview_reason_and_answers_are_set_apart_where_there_is_room() {
 fn that_a_question_wants_an_answer_is_no_reason() {
     let asks = |tool: &str| {
         let reason = "the tool needs an answer of the user";
-        dialog(json!({"tool_name": tool, "input": {"plan": "1. look"}, "decision_reason": reason,
+        dialog(&json!({"tool_name": tool, "input": {"plan": "1. look"}, "decision_reason": reason,
                       "requires_user_interaction": true}))
     };
     let plan = texts(&asks("ExitPlanMode"));
@@ -117,7 +118,7 @@ fn parts_of_a_command_are_told_with_what_each_needs() {
     let parts = json!([{"command": "cd src", "decision": "allow", "reason": "read-only"},
                        {"command": "rm x", "decision": "ask", "reason": "no rule allows it"}]);
     let mut dialog =
-        dialog(json!({"tool_name": "Bash", "input": {"command": "cd src && rm x"}, "command_parts": parts}));
+        dialog(&json!({"tool_name": "Bash", "input": {"command": "cd src && rm x"}, "command_parts": parts}));
     let rows = texts(&dialog);
     assert!(rows.contains(&"  ✔ cd src".to_owned()) && rows.contains(&"  ? rm x".to_owned()), "{rows:?}");
     dialog.explains = true;
@@ -130,7 +131,7 @@ fn parts_of_a_command_are_told_with_what_each_needs() {
 fn the_chosen_answer_is_seen_at_every_size_and_previews_scroll() {
     // [TST-240] [TST-247]
     let command: Vec<String> = (0..60).map(|n| format!("echo {n}")).collect();
-    let mut dialog = dialog(json!({"tool_name": "Bash", "input": {"command": command.join("\n")},
+    let mut dialog = dialog(&json!({"tool_name": "Bash", "input": {"command": command.join("\n")},
         "decision_reason": "a reason that is long enough to wrap in a narrow window"}));
     for (columns, rows) in [(20, 5), (40, 8), (80, 24), (200, 60)] {
         for chosen in 0..2 {
@@ -147,7 +148,7 @@ fn the_chosen_answer_is_seen_at_every_size_and_previews_scroll() {
 #[test]
 fn a_change_is_shown_in_its_file_and_can_be_edited() {
     // [TST-44]
-    let mut dialog = dialog(json!({"tool_name": "Edit",
+    let mut dialog = dialog(&json!({"tool_name": "Edit",
         "input": {"file_path": "a.rs", "old_string": "two\n", "new_string": "zwei\n"}}));
     dialog.original = Some("one\ntwo\nthree\n".into());
     let rows = texts(&dialog);

@@ -5,6 +5,7 @@
 
 use super::{GIMLET, explained};
 use serde_json::json;
+use std::fmt::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,11 +68,11 @@ fn pattern(path: &str, random: &mut Random) -> String {
         for (at, c) in name.char_indices() {
             match random.below(14) {
                 6 if at > 0 && c.is_ascii_lowercase() => out.push_str("[[:lower:]]"),
-                7 if at > 0 || c != '.' => out.push_str(&format!("[[={c}=]]")),
-                8 if at > 0 || c != '.' => out.push_str(&format!("[\"{c}\"]")),
-                9 if at > 0 || c != '.' => out.push_str(&format!("[\\{c}x]")),
+                7 if at > 0 || c != '.' => write!(out, "[[={c}=]]").unwrap(),
+                8 if at > 0 || c != '.' => write!(out, "[\"{c}\"]").unwrap(),
+                9 if at > 0 || c != '.' => write!(out, "[\\{c}x]").unwrap(),
                 10 if (at > 0 || c != '.') && !c.is_ascii_digit() => out.push_str("[![:digit:]]"),
-                11 if at > 0 || c != '.' => out.push_str(&format!("[[.{c}.]-z]")),
+                11 if at > 0 || c != '.' => write!(out, "[[.{c}.]-z]").unwrap(),
                 0 if at > 0 || c != '.' => out.push('?'),
                 1 if at > 0 || c != '.' => out.extend(['[', c, 'q', ']']),
                 2 if at > 0 => {
