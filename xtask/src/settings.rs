@@ -47,8 +47,6 @@ const READ_AS_JSON: &[(&str, &str, &str)] = &[
     ("showClearContextOnPlanAccept", "crates/cli/src/preferences.rs", r#"settings.get("showClearContextOnPlanAccept")"#),
     ("terminalProgressBarEnabled", "crates/cli/src/preferences.rs", r#"settings.get("terminalProgressBarEnabled")"#),
     ("preferredNotifChannel", "crates/cli/src/preferences.rs", r#"settings.get("preferredNotifChannel")"#),
-    ("statusLine", "crates/engine/src/control/status_line.rs", r#"run_setting("statusLine")"#),
-    ("subagentStatusLine", "crates/engine/src/control/status_line.rs", r#"run_setting("subagentStatusLine")"#),
     ("spinnerVerbs", "crates/tui/src/app/interface_settings.rs", r#"settings.get("spinnerVerbs")"#),
     ("forceLoginMethod", "crates/config/src/credentials.rs", r#"["forceLoginOrgUUID", "forceLoginMethod"].into_iter().find(policy)"#),
     ("forceLoginOrgUUID", "crates/config/src/credentials.rs", r#"["forceLoginOrgUUID", "forceLoginMethod"].into_iter().find(policy)"#),
