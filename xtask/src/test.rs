@@ -89,11 +89,11 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
     Ok(())
 }
 
-/// Builds the documentation and runs its examples. Warnings of rustdoc are shown and do not fail the stage yet.
+/// Builds the documentation without a warning and runs its examples.
 fn documentation(root: &Path) -> Result<()> {
     let cargo = |args: &[&str]| {
         let mut command = Command::new(cargo_program());
-        steps::run(command.args(args).current_dir(root))
+        steps::run(command.args(args).env("RUSTDOCFLAGS", "-D warnings").current_dir(root))
     };
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     cargo(&["test", "--workspace", "--doc", "--quiet"])

@@ -1,7 +1,7 @@
 //! Makes the configuration of a repository powerless for git calls that only read: every program that the repository's own
 //! files name is overridden by name, through variables of the environment. What the user's own configuration names stays.
 //! Follows includes (also conditional ones, whatever their condition), `commondir`, worktree configuration and submodules.
-//! Where a key cannot be overridden without changing what git prints, the [`Obstacle`] names it.
+//! Where a key cannot be overridden without changing what git prints, a [`NeutralObstacle`] names it.
 
 mod programs;
 mod repositories;
