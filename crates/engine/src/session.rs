@@ -1,6 +1,7 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
 mod attachment;
+mod background;
 mod messages;
 
 pub(crate) use attachment::Attachment;
@@ -10,7 +11,7 @@ pub(crate) use messages::{echo, plain_text, synthetic, text_message, user_messag
 use crate::agents::AgentSpawner;
 use crate::agents::recover::AgentRecovery;
 use crate::calls;
-use crate::command::{Event, Prompt, ScreenEvent};
+use crate::command::{Event, Prompt};
 use crate::commands;
 use crate::context::ModelContext;
 use crate::control::{SessionControl, WakeReason};
@@ -33,20 +34,15 @@ use crate::worktree::{ActiveWorktree, WorktreeGuard};
 use permission::Policy;
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::time::Duration;
 use store::StoreError;
 use store::live_sessions::{LiveRecord, LiveStatus};
 use sys::Env;
 use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
-use tools::tasks::TaskEvent;
 use tools::{ToolRegistry, Workspace};
 use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SdkMessage, SystemBody, UserMessage};
-
-/// How long a run without further input waits for its background tasks, in milliseconds.
-const WAIT_CEILING_MS: u64 = 600_000;
 
 /// Disjoint parts, so that a phase and the command channel never borrow the same one.
 pub(crate) struct Session {
@@ -244,70 +240,6 @@ impl Session {
         }
         self.await_background().await;
         self.close().await;
-    }
-
-    /// Handles a task that ended while the session was idle: starts a turn to tell the model, unless a person stopped
-    /// the task.
-    async fn handle_task_event(&mut self, event: TaskEvent) {
-        match tasks::send_event(event, &self.io).await {
-            Some(notice) if notice.wakes => {
-                Box::pin(turn::run(self, TurnOpener::Notice(notice.text))).await;
-            }
-            Some(notice) => self.io.pending_notices.push(notice.text),
-            None => {}
-        }
-    }
-
-    /// After the end of input: waits for background tasks, within a limit, and starts a turn for each that ends.
-    /// Tasks that exceed the limit are stopped with the result of a last turn.
-    async fn await_background(&mut self) {
-        let ceiling = self.io.env.number("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").unwrap_or(WAIT_CEILING_MS);
-        let ceiling = (ceiling > 0).then(|| Duration::from_millis(ceiling));
-        let deadline = ceiling.map(|ceiling| tokio::time::Instant::now() + ceiling);
-        let state = Arc::clone(&self.io.state);
-        let mut told = Vec::new();
-        while self.has_pending_work() && !self.control.is_shut_down() {
-            let running = self.awaited_tasks();
-            let ids: Vec<String> = running.iter().map(|task| task.id.clone()).collect();
-            if !ids.is_empty() && told != ids {
-                let line = tasks::waiting_message(&running, ceiling);
-                self.io.host.event(Event::Aside(ScreenEvent::Waiting(line))).await;
-                told = ids;
-            }
-            let next = async {
-                match deadline {
-                    Some(deadline) => tokio::time::timeout_at(deadline, state.tasks.next_event(None)).await.ok(),
-                    None => Some(state.tasks.next_event(None).await),
-                }
-            };
-            self.control.begin_wait();
-            match self.control.until_interrupted(next).await {
-                Some(Some(event)) => self.handle_task_event(event).await,
-                Some(None) => return self.run_last_turn().await,
-                None if self.control.is_shut_down() || self.io.flags.has_screen => return,
-                None => return turn::conclude_wait(self).await,
-            }
-        }
-    }
-
-    /// The tasks of the main thread that the run waits for. In a terminal session only agents.
-    fn awaited_tasks(&self) -> Vec<tools::tasks::TaskRecord> {
-        let mut running = self.io.state.tasks.running();
-        running.retain(|task| task.owner.is_none() && (task.is_agent() || !self.io.flags.has_screen));
-        running
-    }
-
-    fn has_pending_work(&self) -> bool {
-        let tasks = &self.io.state.tasks;
-        if self.io.flags.has_screen { tasks.has_pending_agents(None) } else { tasks.has_pending_events(None) }
-    }
-
-    /// Runs the last turn after the waiting time; tasks that still run are stopped with its result.
-    async fn run_last_turn(&mut self) {
-        let row = |task: tools::tasks::TaskRecord| (task.id, task.description, task.output.display().to_string());
-        let text = prompts::still_running(&self.awaited_tasks().into_iter().map(row).collect::<Vec<_>>());
-        self.io.flags.ends_after_turn = true;
-        Box::pin(turn::run(self, TurnOpener::Notice(text))).await;
     }
 
     /// Runs a prompt as a command or as a turn.

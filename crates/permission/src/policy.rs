@@ -2,25 +2,26 @@
 
 mod command;
 pub(crate) mod explain;
+mod facts;
 mod reading;
 mod removing;
 pub(crate) mod repository;
 mod rule_filter;
 mod suggesting;
 
+pub use facts::PathFacts;
+
 use crate::access::Access;
 use crate::decision::{
     DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction, never_asks_message, not_granted_message,
 };
 use crate::path::{ResolvedPath, is_inside, normalise};
-use crate::reads::ReadFindings;
 use crate::rule::{self, PermissionRule, RuleContext, RuleTarget, RuleWarning, ScalarInput};
 use crate::sensitive;
 use crate::shell::reading::CommandReading;
 use crate::shell::removal_targets::RemovalVerdict;
 use crate::shell::zsh;
-use repository::RepositoryFacts;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText};
@@ -108,122 +109,6 @@ pub struct ShellEnvironment(pub std::sync::Arc<BTreeMap<String, String>>);
 impl std::fmt::Debug for ShellEnvironment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-/// What the caller found out about the paths of a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PathFacts {
-    /// Where the shell stands.
-    pub cwd: PathBuf,
-    real: BTreeMap<PathBuf, PathBuf>,
-    /// Paths that lead somewhere else in every process (through `/proc/self` or a descriptor): not resolved.
-    process_bound: BTreeSet<PathBuf>,
-    /// Files that have other names, perhaps elsewhere.
-    hard_linked: BTreeSet<PathBuf>,
-    /// Folders of `Policy::copied_trees` with protected names in them; `None` when nobody looked.
-    protected_trees: Option<BTreeSet<PathBuf>>,
-    /// Paths at which there is a file.
-    present: BTreeSet<PathBuf>,
-    /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
-    repositories: Option<BTreeMap<PathBuf, RepositoryFacts>>,
-    /// Where the shell stands, a file of the folder names the Rust toolchain to run.
-    names_toolchain: bool,
-    /// Where the shell stands, the folder's settings for npm may send or write something.
-    has_npm_settings: bool,
-    /// The git remotes as they are now.
-    remotes: BTreeMap<String, String>,
-    /// What the command would read (see `Policy::read_plan`); `None` when nobody looked.
-    reads: Option<ReadFindings>,
-}
-
-impl PathFacts {
-    /// Resolves every path of `needs` (see `Policy::needs`). For what does not exist, `resolve` follows the links of
-    /// the nearest existing parent.
-    pub fn gather(cwd: PathBuf, needs: Vec<PathBuf>, resolve: impl Fn(&Path) -> PathBuf) -> Self {
-        let real = needs.into_iter().map(|path| (path.clone(), resolve(&path))).collect();
-        Self { cwd, real, ..Self::default() }
-    }
-
-    /// Takes back what was found about paths of which `is_bound` says that they depend on the process that opens them.
-    #[must_use]
-    pub fn with_process_paths(mut self, is_bound: impl Fn(&Path) -> bool) -> Self {
-        self.process_bound = self.real.keys().filter(|path| is_bound(path)).cloned().collect();
-        self.real.retain(|path, _| !self.process_bound.contains(path));
-        self
-    }
-
-    /// Marks the files that `is_shared` says have several names (hard links).
-    #[must_use]
-    pub fn with_shared_files(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
-        self.hard_linked = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
-        self
-    }
-
-    /// The folders among `Policy::copied_trees` that hold protected names.
-    #[must_use]
-    pub fn with_protected_trees(self, trees: BTreeSet<PathBuf>) -> Self {
-        Self { protected_trees: Some(trees), ..self }
-    }
-
-    /// Marks the paths of the request at which `is_file` finds a file.
-    #[must_use]
-    pub fn with_files(mut self, is_file: impl Fn(&Path) -> bool) -> Self {
-        self.present = self.real.iter().filter(|(_, real)| is_file(real)).map(|(path, _)| path.clone()).collect();
-        self
-    }
-
-    fn is_present(&self, path: &Path) -> bool {
-        self.present.contains(path)
-    }
-
-    /// Where the shell stands, a file of the folder names the Rust toolchain to run.
-    #[must_use]
-    pub fn with_named_toolchain(self) -> Self {
-        Self { names_toolchain: true, ..self }
-    }
-
-    /// Where the shell stands, the folder's settings for npm may send or write something.
-    #[must_use]
-    pub fn with_npm_settings(self) -> Self {
-        Self { has_npm_settings: true, ..self }
-    }
-
-    /// What was found in each of `Policy::git_places`.
-    #[must_use]
-    pub fn with_repositories(self, repositories: BTreeMap<PathBuf, RepositoryFacts>) -> Self {
-        Self { repositories: Some(repositories), ..self }
-    }
-
-    #[must_use]
-    pub fn with_remotes(self, remotes: BTreeMap<String, String>) -> Self {
-        Self { remotes, ..self }
-    }
-
-    #[must_use]
-    pub fn with_reads(self, reads: ReadFindings) -> Self {
-        Self { reads: Some(reads), ..self }
-    }
-
-    fn is_process_bound(&self, path: &Path) -> bool {
-        self.process_bound.contains(path)
-    }
-
-    fn is_shared(&self, path: &Path) -> bool {
-        self.hard_linked.contains(path)
-    }
-
-    /// Where a path of the request really is, if it was resolved.
-    pub fn real_location(&self, path: &Path) -> Option<&Path> {
-        self.real(path)
-    }
-
-    fn real(&self, path: &Path) -> Option<&Path> {
-        self.real.get(path).map(PathBuf::as_path)
-    }
-
-    fn resolve_path<'a>(&'a self, given: &'a Path) -> ResolvedPath<'a> {
-        ResolvedPath { given, real: self.real(given) }
     }
 }
 

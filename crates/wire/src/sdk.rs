@@ -1,10 +1,14 @@
 //! Messages to the host (stream-json). The terminal UI consumes the same values.
 
+mod result;
+mod task;
+
+pub use result::*;
+pub use task::*;
+
 use crate::raw::to_line;
-use crate::usage::{ModelUsage, Usage};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -283,147 +287,6 @@ pub struct StreamEvent {
     pub abandoned_blocks: Option<AbandonedBlocks>,
 }
 
-/// The last message of every turn.
-#[derive(Clone, Debug, Serialize)]
-pub struct TurnResult {
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub subtype: &'static str,
-    pub is_error: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_error_status: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_error_type: Option<String>,
-    pub duration_ms: u64,
-    pub duration_api_ms: u64,
-    #[serde(flatten)]
-    pub times: FirstTimes,
-    pub num_turns: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<Vec<String>>,
-    pub stop_reason: Option<String>,
-    pub session_id: String,
-    pub total_cost_usd: f64,
-    pub usage: Usage,
-    #[serde(rename = "modelUsage")]
-    pub model_usage: BTreeMap<String, ModelUsage>,
-    /// The part of `modelUsage` that was added since the previous result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
-    pub permission_denials: Vec<PermissionDenial>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub structured_output: Option<Box<RawValue>>,
-    /// Background tasks that were still running when the run had to end.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub background_tasks_stopped: Vec<StoppedTask>,
-    /// The call that a hook deferred to a later run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deferred_tool_use: Option<DeferredToolUse>,
-    /// Warnings for the user in addition to the answer, for example that the session is not saved.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub terminal_reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub startup_failure_reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_message_uuid: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub local_command: Option<String>,
-    /// What started the turn; `None` when it was a prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin: Option<TurnOrigin>,
-    pub queued_turn_count: usize,
-    pub result_index: u64,
-    pub fast_mode_state: &'static str,
-    pub subagent_stats: SubagentStats,
-    pub uuid: String,
-}
-
-/// Times from the start of the turn until its first events, in milliseconds. `None`: the event has not happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FirstTimes {
-    /// The first event with content from the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_ms: Option<u64>,
-    /// The first event of any kind from the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_stream_ms: Option<u64>,
-    /// The first request to the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time_to_request_ms: Option<u64>,
-    /// The first message or event with content that was sent to the host.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_content_frame_ms: Option<u64>,
-}
-
-/// Counts about the subagents of a session so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SubagentStats {
-    pub requested: SubagentWishes,
-    pub spawned: u64,
-    pub started_in_background: u64,
-    pub completed: u64,
-    pub failed: u64,
-    pub killed: SubagentKills,
-    pub refused: SubagentRefusals,
-    pub by_type: BTreeMap<String, u64>,
-    pub max_depth: u32,
-    pub spawned_by_subagents: u64,
-}
-
-/// How calls asked for an agent to run: in the foreground, in the background, or unspecified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SubagentWishes {
-    pub foreground: u64,
-    pub background: u64,
-    pub unset: u64,
-}
-
-/// Who stopped agents before they had finished.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SubagentKills {
-    pub user: u64,
-    pub parent: u64,
-    pub system: u64,
-}
-
-/// Which limit prevented an agent from starting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SubagentRefusals {
-    pub budget: u64,
-    pub concurrency_limit: u64,
-    pub depth_limit: u64,
-}
-
-/// Background work that did not end in time and was stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct StoppedTask {
-    pub task_id: String,
-    pub description: String,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct DeferredToolUse {
-    pub id: String,
-    pub name: String,
-    pub input: Box<RawValue>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct TurnOrigin {
-    pub kind: &'static str,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct PermissionDenial {
-    pub tool_name: String,
-    pub tool_use_id: String,
-    pub tool_input: Box<RawValue>,
-}
-
 /// `system` messages other than `init`: the fields of the subtype, then the ids.
 #[derive(Clone, Debug, Serialize)]
 pub struct SystemMessage {
@@ -613,77 +476,6 @@ impl SystemBody {
     fn status(status: Option<&'static str>, compact_output_chars: Option<u64>) -> Self {
         Self::Status { status, compact_output_chars, compact_result: None, compact_error: None, permission_mode: None }
     }
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct TaskStarted {
-    pub task_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_use_id: Option<String>,
-    pub description: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subagent_type: Option<String>,
-    pub is_backgrounded: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spawn_depth: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_task_id: Option<String>,
-    pub task_type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct TaskProgress {
-    pub task_id: String,
-    pub run_id: String,
-    pub tool_use_id: String,
-    pub description: String,
-    pub subagent_type: String,
-    pub usage: TaskUsage,
-    pub last_tool_name: String,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct TaskNotification {
-    pub task_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_use_id: Option<String>,
-    pub status: &'static str,
-    pub output_file: String,
-    pub summary: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<TaskUsage>,
-}
-
-/// The cost of a task so far. Tokens are those of its last request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TaskUsage {
-    pub total_tokens: u64,
-    pub tool_uses: u64,
-    pub duration_ms: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BackgroundTask {
-    pub task_id: String,
-    pub task_type: &'static str,
-    pub description: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subagent_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_task_id: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct TaskPatch {
-    pub status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub end_time: Option<u64>,
 }
 
 /// The conversation has ended and a new one begins for the same host. `session_id` is the old id.

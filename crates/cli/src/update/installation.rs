@@ -180,9 +180,9 @@ impl Installation {
         let file = File::open(archive).map_err(|error| failed("open", archive, &error))?;
         archive::unpack(io::BufReader::new(file), &tree).map_err(|error| failed("unpack", archive, &error))?;
         probe(&tree.join(BINARY), number, env)?;
-        if let Some(current) = self.current() {
+        if let Some(before) = self.way_back_from(number) {
             let note = tree.join(REPLACES);
-            std::fs::write(&note, format!("{}\n", current.folder)).map_err(|error| failed("write", &note, &error))?;
+            std::fs::write(&note, format!("{}\n", before.folder)).map_err(|error| failed("write", &note, &error))?;
         }
         let added = self.free_name(number);
         self.steps.next();
@@ -191,6 +191,13 @@ impl Installation {
         self.steps.next();
         sync(&self.home().join("versions"));
         Ok(added)
+    }
+
+    /// The release that a rollback from `number` leads to. A repair of the current release keeps the release before it: the
+    /// copy that needed the repair is no way back.
+    fn way_back_from(&self, number: &ReleaseNumber) -> Option<InstalledRelease> {
+        let current = self.current()?;
+        if current.number == *number { self.before(&current) } else { Some(current) }
     }
 
     /// The release number as folder name, or with a suffix when that folder exists.

@@ -446,7 +446,6 @@ fn a_killed_update_leaves_a_binary_that_runs() {
 }
 
 #[test]
-#[ignore = "a forced install of the current release removes the release before it, whose program this test starts"]
 fn a_killed_rollback_and_a_killed_repair_leave_a_binary_that_runs() {
     let publisher = Publisher::new();
     publisher.publish(NEW, NEW);
