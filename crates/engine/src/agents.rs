@@ -8,7 +8,6 @@ mod builtin;
 mod judge;
 mod limits;
 mod mention;
-pub(crate) mod output;
 pub(crate) mod recover;
 mod report;
 mod run;
@@ -16,6 +15,8 @@ mod send_message;
 mod tool;
 mod toolset;
 
+use crate::agents::limits::AgentLimits;
+use crate::context::ForkContext;
 pub(crate) use build::AgentTemplate;
 pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
@@ -35,8 +36,6 @@ use crate::worktree::{
 };
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
-use limits::AgentLimits;
-use model::{Fragment, Message};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -366,14 +365,6 @@ struct ParentSnapshot {
     plan: crate::plan::PlanState,
     /// The context a fork starts with; `None` where forks are switched off.
     fork_context: Option<Arc<ForkContext>>,
-}
-
-/// The conversation of a session at one moment, as it was sent to the model.
-pub(crate) struct ForkContext {
-    pub(crate) system: Arc<[Fragment]>,
-    pub(crate) tools: Arc<[Fragment]>,
-    pub(crate) turns: Vec<Message>,
-    pub(crate) sent_date: Option<String>,
 }
 
 impl ParentSnapshot {

@@ -1,7 +1,7 @@
 //! Applies the changes a host requested between two phases, and publishes the state of the session to `control`.
 
 use crate::control::changes::SessionChanges;
-use crate::control::context_usage::ContextUsage;
+use crate::context::usage::ContextUsage;
 use crate::open::toolbox;
 use crate::session::Session;
 use crate::tasks;

@@ -10,6 +10,7 @@ use crate::agents::recover::RecoveredResult;
 use crate::hooks::FinishedCall;
 use crate::permission_prompt::PermissionReply;
 use crate::session::SessionIo;
+pub(crate) use crate::tool_use::ToolUse;
 use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
@@ -23,22 +24,6 @@ use wire::sdk::{SdkMessage, ToolProgress};
 
 /// Interval of progress messages for running calls.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
-
-/// One `tool_use` block that needs a result.
-#[derive(Debug)]
-pub(crate) struct ToolUse {
-    pub id: String,
-    pub name: String,
-    pub input: Box<RawValue>,
-    /// The uuid of the transcript line with the block.
-    pub assistant_uuid: String,
-    /// The input as received, when it was not valid JSON.
-    pub malformed: Option<String>,
-    /// How many consecutive answers before this one had only calls with unreadable input.
-    pub unreadable_before: u32,
-    /// The number of calls in its message and the index of this one.
-    pub batch: (usize, usize),
-}
 
 /// The results of a batch of calls.
 #[derive(Debug, Default)]

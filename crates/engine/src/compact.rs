@@ -4,10 +4,12 @@
 
 mod reattach;
 
+use crate::compaction_policy::CompactionTrigger;
 use crate::context::{ConversationTooLarge, ModelContext};
 use crate::prompts;
 use crate::provider::ProviderConnectionError;
-use crate::session::{Attachment, Session, SessionIo};
+use crate::session::{Session, SessionIo};
+use crate::messages::Attachment;
 use crate::transcript_writer::BoundaryLine;
 use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
 use serde_json::{Value, json};
@@ -24,29 +26,6 @@ const MAX_SHRINKS: u32 = 5;
 /// cut adds.
 const FIRST_SHARE: f64 = 0.3;
 const NEXT_SHARE: f64 = 0.25;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CompactionTrigger {
-    /// `/compact`, with the user's instructions.
-    Manual { instructions: Option<String> },
-    /// The context window is nearly full.
-    Crowded,
-    /// The API refused the conversation as too long.
-    Overflow,
-}
-
-impl CompactionTrigger {
-    fn is_automatic(&self) -> bool {
-        !matches!(self, Self::Manual { .. })
-    }
-
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Manual { .. } => "manual",
-            Self::Crowded | Self::Overflow => "auto",
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) enum CompactionOutcome {
@@ -254,7 +233,7 @@ async fn replace(
     let metadata = CompactionMetadata { facts, tail: kept, anchor: &summary_uuid, post_tokens, dropped, summarised };
     let line = BoundaryLine {
         metadata: metadata.on_disk(),
-        summary: crate::session::text_message(message),
+        summary: crate::messages::text_message(message),
         summary_uuid: summary_uuid.clone(),
         leaf: kept.lines.last().cloned(),
     };
@@ -271,7 +250,7 @@ async fn replace(
         .await;
     let user = UserMessage {
         kind: "user",
-        message: crate::session::text_message(message),
+        message: crate::messages::text_message(message),
         parent_tool_use_id: None,
         session_id: io.host.session_id.clone(),
         uuid: summary_uuid,

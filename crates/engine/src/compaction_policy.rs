@@ -1,6 +1,5 @@
 //! Decides when a conversation must be compacted and when compaction no longer helps. Contains all limits and guards.
 
-use crate::decide::OverflowRelief;
 use model::ModelFacts;
 use model::catalog::ServingParty;
 use sys::Env;
@@ -15,6 +14,39 @@ const WINDOW_RANGE: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
 const KEPT_TOKENS: u64 = 20_000;
 const MAX_FAILURES: u32 = 3;
 const MAX_REFILLS: u32 = 3;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CompactionTrigger {
+    /// `/compact`, with the user's instructions.
+    Manual { instructions: Option<String> },
+    /// The context window is nearly full.
+    Crowded,
+    /// The API refused the conversation as too long.
+    Overflow,
+}
+
+impl CompactionTrigger {
+    pub(crate) fn is_automatic(&self) -> bool {
+        !matches!(self, Self::Manual { .. })
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Manual { .. } => "manual",
+            Self::Crowded | Self::Overflow => "auto",
+        }
+    }
+}
+
+/// What can be done about a conversation that no longer fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OverflowRelief {
+    Compact,
+    /// Compaction is switched off or failed too often.
+    None,
+    /// The conversation fills up again right after each compaction.
+    Thrashing,
+}
 
 pub(crate) struct CompactionPolicy {
     automatic: bool,

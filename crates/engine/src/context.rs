@@ -1,13 +1,14 @@
 //! Everything that is sent to the model: the history, the prompt parts that never change, and settings that may.
 //! History is only appended to; repairs are made on a copy for one request.
 
-use crate::agents::ForkContext;
+pub(crate) mod usage;
+
 use crate::compaction_policy::CompactionPolicy;
-use crate::control::context_usage::ContextUsage;
-use crate::decide::OverflowRelief;
+use usage::ContextUsage;
+use crate::compaction_policy::OverflowRelief;
 use crate::history::{History, HistoryPart};
 use crate::prompts::{self, InstructionText};
-use crate::session::Attachment;
+use crate::messages::Attachment;
 use model::repair::{KeepThinking, RepairLimits as BodyLimits, RepairNeeds};
 use model::request::ThinkingChoice;
 use model::{
@@ -160,6 +161,14 @@ pub(crate) struct TurnLimits {
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
+}
+
+/// The conversation of a session at one moment, as it was sent to the model.
+pub(crate) struct ForkContext {
+    pub(crate) system: Arc<[Fragment]>,
+    pub(crate) tools: Arc<[Fragment]>,
+    pub(crate) turns: Vec<Message>,
+    pub(crate) sent_date: Option<String>,
 }
 
 impl ModelContext {

@@ -4,7 +4,6 @@
 //! never wait for the event stream.
 
 pub(crate) mod changes;
-pub(crate) mod context_usage;
 mod dispatch;
 mod files;
 mod flag_settings;

@@ -1,7 +1,7 @@
 //! Decides what a turn does next: one pure function over plain facts. Retries, fallbacks, overflow and limits are
 //! facts, never nested loops or errors. Every way out of a turn is an [`EndReason`].
 
-use crate::compact::CompactionTrigger;
+use crate::compaction_policy::{CompactionTrigger, OverflowRelief};
 use std::time::Duration;
 
 /// How many times a cut-off answer is continued before the turn fails.
@@ -84,16 +84,6 @@ pub(crate) struct TurnFacts {
     /// The next request would come too close to the end of the window.
     pub crowded: bool,
     pub relief: OverflowRelief,
-}
-
-/// What can be done about a conversation that no longer fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OverflowRelief {
-    Compact,
-    /// Compaction is switched off or failed too often.
-    None,
-    /// The conversation fills up again right after each compaction.
-    Thrashing,
 }
 
 /// The state of a turn that must end with structured output.

@@ -2,7 +2,7 @@
 //! attachment. When the conversation is resumed, the hooks run again for the same call before anything else; they may
 //! defer it again.
 
-use crate::calls::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::decide::{EndReason, PhaseResult};
 use crate::session::Session;
 use crate::turn::{self, TurnOpener, TurnState};

@@ -87,7 +87,7 @@ impl History {
     /// Replaces results that refer to tools which are not sent by text: the API rejects such references.
     pub(crate) fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
         for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
-            let names = crate::mcp::references(block.get());
+            let names = references(block.get());
             if names.is_empty() || names.iter().all(|name| is_sent(name)) {
                 continue;
             }
@@ -246,6 +246,31 @@ fn weight(turn: &Message) -> u64 {
 fn answers_calls(turn: &Message) -> bool {
     let is_result = |block: &Fragment| matches!(BlockHead::read(block.raw()), Some(BlockHead::ToolResult { .. }));
     turn.role == Role::User && turn.blocks.iter().any(is_result)
+}
+
+/// The tools that `tool_reference` blocks name. Parses nothing when there are none.
+pub(crate) fn references(json: &str) -> Vec<String> {
+    if !json.contains("\"tool_reference\"") {
+        return Vec::new();
+    }
+    let value = serde_json::from_str(json).unwrap_or_default();
+    let mut names = Vec::new();
+    gather(&value, &mut names);
+    names
+}
+
+fn gather(value: &serde_json::Value, names: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Array(items) => items.iter().for_each(|item| gather(item, names)),
+        serde_json::Value::Object(fields) => {
+            let is_reference = fields.get("type").is_some_and(|kind| kind == "tool_reference");
+            match fields.get("tool_name").and_then(|name| name.as_str()) {
+                Some(name) if is_reference => names.push(name.to_owned()),
+                _ => fields.get("content").into_iter().for_each(|content| gather(content, names)),
+            }
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Sends events to the host. A slow host slows down its own stream; no event is dropped. Messages of agents are
 //! forwarded here, marked with the agent.
 
-use crate::agents::output::AgentOutput;
+mod agent_output;
+
+pub(crate) use agent_output::{AgentOutput, ForwardMode};
+
 use crate::command::{Event, ScreenEvent};
 use std::future::Future;
 use std::sync::Arc;
@@ -12,6 +15,26 @@ use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
 /// Longer waits are explained.
 const SILENT_WAIT: Duration = Duration::from_secs(3);
+
+/// Which messages the host wants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostFlags {
+    pub partial_messages: bool,
+    pub replay_user_messages: bool,
+    /// It shows the conversation to a person: text that display hooks may replace is not streamed.
+    pub has_screen: bool,
+    /// The run ends with the result of this turn: background tasks are stopped.
+    pub ends_after_turn: bool,
+    pub session_state: Option<StateFrames>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StateFrames {
+    /// For any reader.
+    Open,
+    /// Marked as meant for the SDK only.
+    SdkOnly,
+}
 
 /// Sends messages that carry the session's id. Once the host is gone, sends do nothing.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ pub(crate) use control::ServerControl;
 pub(crate) use deferral::ToolDeferral;
 pub(crate) use owner::{McpSessionOwner, ServerCredentials};
 pub(crate) use prompt_tool::{PromptToolRequest, judge as judge_by_tool};
-pub(crate) use restore::{RestoredServers, references};
+pub(crate) use restore::{RestoredServers};
 pub(crate) use slash::TypedServerPrompt;
 pub(crate) use toolset::{McpToolset, ToolFilter};
 

@@ -3,7 +3,8 @@
 
 use crate::command::Prompt;
 use crate::hooks::PromptVerdict;
-use crate::session::{Session, echo, plain_text};
+use crate::session::Session;
+use crate::messages::{echo, plain_text};
 use crate::transcript_writer::WrittenLine;
 use serde::Serialize;
 use serde_json::value::RawValue;

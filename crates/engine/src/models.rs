@@ -4,6 +4,10 @@
 //!
 //! The first party is always asked; other endpoints only with `CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY`.
 
+mod allowed;
+
+pub(crate) use allowed::{AllowedModels, model_refused};
+
 use crate::provider::ProviderConnection;
 use model::catalog::{ModelCatalog, ThinkingKind};
 use model::{FIRST_PARTY, ListedModel, ModelTransport, is_first_party};
@@ -172,7 +176,7 @@ impl OfferedModels {
             let stands = |row: &ModelInfo| row.value == model.id || row.resolved_model == model.id;
             source.takes(&model.id)
                 && !known.iter().any(stands)
-                && crate::open::model_refused(&self.settings, &model.id).is_none()
+                && model_refused(&self.settings, &model.id).is_none()
         };
         models.into_iter().filter(is_new).map(|model| self.row(source, model)).collect()
     }

@@ -1,7 +1,7 @@
 //! Notes that a session keeps for later ones. Every session is sent their index, so it has a maximum size; a call
 //! that writes an index near or above the limit gets a warning in its result.
 
-use crate::calls::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use config::memory::{MAX_BYTES, MAX_LINES};
 use serde::Deserialize;

@@ -2,7 +2,6 @@
 //! nothing is sent before the first prompt.
 
 mod agent;
-mod allowed_models;
 mod cassette;
 mod choice;
 mod conversation;
@@ -37,13 +36,13 @@ use crate::provider::ProviderConnection;
 use crate::questions::HostQuestions;
 use crate::resume;
 use crate::sandbox::{SandboxInputs, SessionSandbox};
-use crate::session::{HostFlags, InitFacts, PlaceChange, Session, SessionIo, StartState, StateFrames};
+use crate::session::{InitFacts, PlaceChange, Session, SessionIo, StartState};
+use crate::host::{HostFlags, StateFrames};
 use crate::settings_watch::SettingsWatch;
 use crate::side_requests::SideClient;
 use crate::structured::StructuredOutput;
 use crate::worktree::{self, ActiveWorktree};
 use ::hooks::HandlerEnvironment;
-pub(crate) use choice::model_refused;
 use choice::{main_model, mode};
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;

@@ -5,7 +5,8 @@ mod name;
 mod texts;
 
 use crate::prompts;
-use crate::session::{Attachment, Session, SessionIo};
+use crate::session::{Session, SessionIo};
+use crate::messages::Attachment;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use store::StoreError;

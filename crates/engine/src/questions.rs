@@ -5,7 +5,7 @@
 
 use crate::command::Event;
 use crate::host::HostSender;
-use crate::session::StateFrames;
+use crate::host::StateFrames;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;

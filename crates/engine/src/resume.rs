@@ -4,7 +4,7 @@
 use crate::history::HistoryPart;
 use crate::mcp::RestoredServers;
 use crate::prompts;
-use crate::session::plain_text;
+use crate::messages::plain_text;
 use model::{Fragment, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;

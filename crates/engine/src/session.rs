@@ -1,13 +1,8 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
-mod attachment;
 mod background;
-mod messages;
 
-pub(crate) use attachment::Attachment;
-use messages::with_prefix;
-pub(crate) use messages::{echo, plain_text, synthetic, text_message, user_message};
-
+use crate::messages::{Attachment, echo, plain_text, synthetic, user_message, with_prefix};
 use crate::agents::AgentSpawner;
 use crate::agents::recover::AgentRecovery;
 use crate::calls;
@@ -17,7 +12,7 @@ use crate::context::ModelContext;
 use crate::control::{SessionControl, WakeReason};
 use crate::grants::{BypassAvailability, ModeOwner};
 use crate::hooks::{PromptVerdict, SettingsCheckTime};
-use crate::host::HostSender;
+use crate::host::{HostFlags, HostSender, StateFrames};
 use crate::housekeeping;
 use crate::ledger::Ledger;
 use crate::permission_prompt::PermissionChannel;
@@ -155,26 +150,6 @@ pub(crate) struct SessionIo {
     /// Notices for the next request.
     pub pending_notices: Vec<String>,
     pub plan: crate::plan::PlanState,
-}
-
-/// Which messages the host wants.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HostFlags {
-    pub partial_messages: bool,
-    pub replay_user_messages: bool,
-    /// It shows the conversation to a person: text that display hooks may replace is not streamed.
-    pub has_screen: bool,
-    /// The run ends with the result of this turn: background tasks are stopped.
-    pub ends_after_turn: bool,
-    pub session_state: Option<StateFrames>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StateFrames {
-    /// For any reader.
-    Open,
-    /// Marked as meant for the SDK only.
-    SdkOnly,
 }
 
 /// The parts of `system/init` that do not change.

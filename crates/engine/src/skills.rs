@@ -7,9 +7,10 @@ pub(crate) mod slash;
 pub(crate) mod tool;
 
 use crate::agents::AgentSpawner;
-use crate::calls::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::prompts::{self, SkillListingKind};
-use crate::session::{Attachment, SessionIo};
+use crate::session::SessionIo;
+use crate::messages::Attachment;
 use config::memory::MemoryFile;
 use config::nested_memory::LazyMemory;
 use config::roots::DefinitionRoots;

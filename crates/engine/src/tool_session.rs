@@ -1,7 +1,8 @@
 //! The tools of a session without a model: the caller decides which tool runs, and calls are guarded like those of a
 //! model (rules, hooks, sandbox, snapshots, masking). Nobody can be asked, so calls that need a question are refused.
 
-use crate::calls::{self, ToolUse};
+use crate::calls;
+use crate::tool_use::ToolUse;
 use crate::command::{Event, EventReceiver, event_channel};
 use crate::open;
 use crate::options::{StartError, StartRequest};

@@ -2,9 +2,11 @@
 //! answer; every exit goes through `finish`, with a result for every started call.
 
 use crate::agents;
-use crate::calls::{self, BatchReport, ToolUse};
+use crate::calls::{self, BatchReport};
+use crate::tool_use::ToolUse;
 use crate::command::Prompt;
-use crate::compact::{self, CompactionTrigger};
+use crate::compact;
+use crate::compaction_policy::CompactionTrigger;
 use crate::decide::{
     EndReason, NextAction, PhaseResult, RequestFailure, ResponseSummary, StructuredState, TurnFacts, decide,
 };

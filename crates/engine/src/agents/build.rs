@@ -1,9 +1,10 @@
 //! Builds the session of an agent (history, transcript, tools, rules, read state) from the template that all agents
 //! of a session share. Writes nothing and sends nothing.
 
-use super::output::{AgentOutput, ForwardMode};
+use crate::context::ForkContext;
+use crate::host::{AgentOutput, ForwardMode};
 use super::{
-    AgentRefusal, AgentSpawner, AgentTable, AgentTool, ForkContext, ParentSnapshot, SendMessage, builtin, send_message,
+    AgentRefusal, AgentSpawner, AgentTable, AgentTool, ParentSnapshot, SendMessage, builtin, send_message,
     tool, toolset,
 };
 use crate::calls::interact;
@@ -20,7 +21,8 @@ use crate::permission_prompt::PermissionChannel;
 use crate::plan::PlanState;
 use crate::prompts::{self, PromptEnvironment};
 use crate::resume;
-use crate::session::{HostFlags, InitFacts, Session, SessionIo, StartState};
+use crate::session::{InitFacts, Session, SessionIo, StartState};
+use crate::host::HostFlags;
 use crate::settings_watch::{InstructionScope, SettingsWatch};
 use crate::side_requests::SideClient;
 use crate::skills::{self, SessionSkills, SkillsTemplate};

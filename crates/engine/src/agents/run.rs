@@ -2,7 +2,7 @@
 //! it started, and what is sent and recorded at its end. Its transcript is closed before its end is announced.
 
 use super::build::{AgentSession, AgentSpec};
-use super::output::AgentOutput;
+use crate::host::AgentOutput;
 use super::report;
 use super::{AgentSlot, AgentTable, builtin};
 use crate::command::Prompt;

@@ -2,7 +2,8 @@
 //! report.
 
 use super::prepare::CallVerdict;
-use super::{BatchReport, ToolUse};
+use super::BatchReport;
+use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use crate::structured;
 use crate::transcript_writer::ResultLine;

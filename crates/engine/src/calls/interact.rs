@@ -2,7 +2,7 @@
 //! fields that only the program or the person may set, and switches the mode when such a call is admitted. The model
 //! cannot answer its own questions.
 
-use super::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::permission_prompt::PermissionChannel;
 use crate::session::SessionIo;
 use serde_json::value::RawValue;

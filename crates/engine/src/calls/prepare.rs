@@ -1,7 +1,8 @@
 //! Turns a `tool_use` block into a call that may run: finds the tool, parses the input, decides, and asks the host
 //! where the decision is to ask. A prepared call never returns to this phase.
 
-use super::{ToolUse, interact};
+use super::interact;
+use crate::tool_use::ToolUse;
 use crate::command::Event;
 use crate::hooks::{HookRuling, RulingKind, UndecidedCall};
 use crate::permission_prompt::{self, AfterDenial, PermissionChannel, PermissionQuestion, PermissionReply};

@@ -5,7 +5,7 @@ mod git;
 mod index;
 mod places;
 
-use super::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use permission::Access;
 use permission::destruction::{LossExtent, PossibleLosses};

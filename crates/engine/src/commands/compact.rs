@@ -2,11 +2,13 @@
 
 use super::{begin, stdout};
 use crate::command::Prompt;
-use crate::compact::{CompactionOutcome, CompactionTrigger};
+use crate::compact::CompactionOutcome;
+use crate::compaction_policy::CompactionTrigger;
 use crate::decide::EndReason;
 use crate::prompts;
 use crate::result;
-use crate::session::{Session, text_message};
+use crate::session::Session;
+use crate::messages::text_message;
 use crate::transcript_writer::PromptSource;
 use store::StoreError;
 use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};

@@ -3,7 +3,8 @@
 
 use super::listing;
 use crate::prompts;
-use crate::session::{Attachment, SessionIo};
+use crate::session::SessionIo;
+use crate::messages::Attachment;
 use serde_json::json;
 use std::path::Path;
 

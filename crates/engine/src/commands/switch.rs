@@ -58,7 +58,7 @@ impl Session {
         };
         let settings = &self.io.watch.loaded.settings;
         let id = model.id.clone();
-        let refused = model.plan_id.iter().chain([&id]).find_map(|id| crate::open::model_refused(settings, id));
+        let refused = model.plan_id.iter().chain([&id]).find_map(|id| crate::models::model_refused(settings, id));
         if let Some(why) = refused {
             return Some(Err(why));
         }

@@ -2,7 +2,8 @@
 //! background.
 
 use crate::prompts;
-use crate::session::{Attachment, SessionIo};
+use crate::session::SessionIo;
+use crate::messages::Attachment;
 use model::estimate;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! transcript.
 
 use crate::command::Prompt;
-use crate::session::plain_text;
+use crate::messages::plain_text;
 use std::collections::{BTreeSet, VecDeque};
 
 /// An operation on the queue that is not in the transcript yet.

@@ -1,6 +1,6 @@
 //! The state of the session as last published: requests are answered from it while phases own the session's parts.
 
-use super::context_usage::ContextUsage;
+use crate::context::usage::ContextUsage;
 use model::CacheTtl;
 use permission::Policy;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! permission decision, and a rewritten input is parsed and checked like any other.
 
 use super::{HookScope, HookText, HookTextKind, ToolScope};
-use crate::calls::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use futures_util::future::join_all;
 use hooks::{HookPermission, HookVerdict, MergedAnswer, RequestDecision};

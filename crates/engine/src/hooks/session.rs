@@ -2,7 +2,7 @@
 
 use super::layers::HookRestriction;
 use super::{HookScope, HookText, HookTextKind};
-use crate::compact::CompactionTrigger;
+use crate::compaction_policy::CompactionTrigger;
 use crate::session::{Session, SessionIo};
 use config::ChangeAuthor;
 use hooks::MergedAnswer;

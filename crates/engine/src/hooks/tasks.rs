@@ -1,7 +1,7 @@
 //! TaskCreated and TaskCompleted: hooks may revert a change of the task list; the model receives the reason.
 
 use super::HookScope;
-use crate::calls::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use tokio_util::sync::CancellationToken;
 use tools::ToolOutcome;

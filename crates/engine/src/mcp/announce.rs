@@ -5,7 +5,7 @@
 use super::restore;
 use super::toolset::SharedToolset;
 use crate::prompts;
-use crate::session::Attachment;
+use crate::messages::Attachment;
 use mcp::{McpStatus, ServerView};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

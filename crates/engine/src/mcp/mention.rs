@@ -4,7 +4,8 @@
 use super::resources::{self, host_of};
 use super::{SessionServers, outcome};
 use crate::prompts;
-use crate::session::{Attachment, Session};
+use crate::session::Session;
+use crate::messages::Attachment;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 

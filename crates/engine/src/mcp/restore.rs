@@ -4,6 +4,7 @@
 //! The transcript contains tool definitions as they were sent, so a server that has changed or is not connected yet
 //! does not alter earlier parts of the conversation.
 
+use crate::history::references;
 use super::toolset::{LoadedTool, McpToolDefinition, McpToolset};
 use crate::context::ModelContext;
 use serde::Deserialize;
@@ -85,31 +86,6 @@ impl RestoredServers {
     /// Records which tools a result refers to.
     pub(crate) fn record_result(&mut self, message: &str) {
         self.referenced.extend(references(message));
-    }
-}
-
-/// The tools that `tool_reference` blocks name. Parses nothing when there are none.
-pub(crate) fn references(json: &str) -> Vec<String> {
-    if !json.contains("\"tool_reference\"") {
-        return Vec::new();
-    }
-    let value = serde_json::from_str(json).unwrap_or_default();
-    let mut names = Vec::new();
-    gather(&value, &mut names);
-    names
-}
-
-fn gather(value: &serde_json::Value, names: &mut Vec<String>) {
-    match value {
-        serde_json::Value::Array(items) => items.iter().for_each(|item| gather(item, names)),
-        serde_json::Value::Object(fields) => {
-            let is_reference = fields.get("type").is_some_and(|kind| kind == "tool_reference");
-            match fields.get("tool_name").and_then(|name| name.as_str()) {
-                Some(name) if is_reference => names.push(name.to_owned()),
-                _ => fields.get("content").into_iter().for_each(|content| gather(content, names)),
-            }
-        }
-        _ => {}
     }
 }
 

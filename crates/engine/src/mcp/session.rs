@@ -1,7 +1,7 @@
 //! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
 use super::SessionServers;
-use crate::control::context_usage::ServerToolUsage;
+use crate::context::usage::ServerToolUsage;
 use crate::session::{Session, SessionIo};
 use crate::transcript_writer::PromptSource;
 use mcp::ResultPart;

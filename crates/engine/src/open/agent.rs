@@ -3,7 +3,7 @@
 use super::SessionBuilder;
 use super::conversation::ConversationChoice;
 use crate::agents::AgentTemplate;
-use crate::agents::output::ForwardMode;
+use crate::host::ForwardMode;
 use crate::host::HostSender;
 use crate::ledger::Ledger;
 use crate::options::{SessionOptions, StartError};

@@ -2,7 +2,7 @@
 //! conversation, the agent and settings, in that order, within what settings allow.
 
 use super::SessionBuilder;
-use super::allowed_models::AllowedModels;
+use crate::models::AllowedModels;
 use super::conversation::ConversationChoice;
 use crate::compaction_policy::CompactionSettings;
 use crate::context::{MainModel, RequestSettings};
@@ -120,14 +120,6 @@ impl SessionHandles {
         let id = self.catalog.resolve(name, &self.env);
         AllowedModels::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
     }
-}
-
-/// Why a session may not use this model; `None` when it may.
-pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
-    let catalog = ModelCatalog::default();
-    let allowed = AllowedModels::of(settings, &catalog)?;
-    let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
-    (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
 }
 
 /// The mode a session starts in. Plan and bypass modes are not restored by resuming.

@@ -4,7 +4,8 @@
 use super::FileTouch;
 use super::invoke::SkillInvocation;
 use super::slash::{self, SkillRequest};
-use crate::session::{Attachment, Session, synthetic, user_message};
+use crate::session::Session;
+use crate::messages::{Attachment, synthetic, user_message};
 use crate::transcript_writer::PromptSource;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;

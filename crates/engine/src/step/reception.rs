@@ -1,7 +1,7 @@
 //! A response while it arrives: what was sent to the host, what is recorded, and what still waits.
 
 use crate::call_ids::CallIdClaim;
-use crate::calls::ToolUse;
+use crate::tool_use::ToolUse;
 use crate::command::{Event, ScreenEvent};
 use crate::session::SessionIo;
 use crate::transcript_writer::AssistantLine;

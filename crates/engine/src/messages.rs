@@ -1,5 +1,9 @@
 //! User messages as they are recorded and sent: the content bytes are not changed.
 
+mod attachment;
+
+pub(crate) use attachment::Attachment;
+
 use crate::command::Prompt;
 use crate::host::HostSender;
 use crate::transcript_writer::WrittenLine;
@@ -18,7 +22,7 @@ pub(crate) fn text_message(text: &str) -> Box<RawValue> {
 }
 
 /// `content` with a text before it.
-pub(super) fn with_prefix(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
+pub(crate) fn with_prefix(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
     }

@@ -7,7 +7,7 @@ use wire::settings::Settings;
 
 const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
 
-pub(super) struct AllowedModels<'a> {
+pub(crate) struct AllowedModels<'a> {
     /// In lower case, without `[1m]`.
     entries: Vec<String>,
     /// The default model must be on the list too.
@@ -17,13 +17,13 @@ pub(super) struct AllowedModels<'a> {
 
 impl<'a> AllowedModels<'a> {
     /// `None` when every model is allowed.
-    pub(super) fn of(settings: &Settings, catalog: &'a ModelCatalog) -> Option<Self> {
+    pub(crate) fn of(settings: &Settings, catalog: &'a ModelCatalog) -> Option<Self> {
         let list = settings.available_models.as_ref()?;
         let entries = list.iter().map(|entry| strip_long_suffix(entry.trim()).to_ascii_lowercase()).collect();
         Some(Self { entries, enforced: settings.enforce_available_models == Some(true), catalog })
     }
 
-    pub(super) fn permits(&self, id: &str) -> bool {
+    pub(crate) fn permits(&self, id: &str) -> bool {
         let canonical = self.catalog.lookup(id).canonical;
         self.entries.iter().any(|entry| {
             if FAMILIES.contains(&entry.as_str()) {
@@ -46,7 +46,7 @@ impl<'a> AllowedModels<'a> {
 
     /// The model to use when `name` was requested and resolves to `id`, and a notice for the user. `default` is the
     /// model used without a request.
-    pub(super) fn resolve(&self, name: &str, id: String, default: &str) -> (String, Option<String>) {
+    pub(crate) fn resolve(&self, name: &str, id: String, default: &str) -> (String, Option<String>) {
         let is_default = name.eq_ignore_ascii_case("default");
         if (is_default && !self.enforced) || self.permits(&id) {
             return (id, None);
@@ -79,6 +79,14 @@ fn family(id: &str) -> Option<&'static str> {
 /// `claude-opus-4-8` is newer than `claude-opus-4`; dates do not count.
 fn version(id: &str) -> Vec<u32> {
     id.split('-').filter(|part| part.len() < 4).filter_map(|part| part.parse().ok()).collect()
+}
+
+/// Why a session may not use this model; `None` when it may.
+pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
+    let catalog = ModelCatalog::default();
+    let allowed = AllowedModels::of(settings, &catalog)?;
+    let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
 }
 
 #[cfg(test)]
