@@ -3,49 +3,32 @@
 //! One table lists all agents of a session. An agent ends together with the session or agent that started it, and its
 //! result is delivered exactly once.
 
-mod build;
-mod builtin;
-mod judge;
-mod limits;
+pub(crate) mod builtin;
+pub(crate) mod limits;
 mod mention;
 pub(crate) mod recover;
-mod report;
-mod run;
-mod send_message;
-mod tool;
-mod toolset;
+mod template;
+pub(crate) mod toolset;
 
 use crate::agents::limits::AgentLimits;
-use crate::context::ForkContext;
-pub(crate) use build::AgentTemplate;
-pub(crate) use judge::judge;
-pub(crate) use send_message::SendMessage;
-pub(crate) use tool::{AgentTool, AgentTypes, ForkedSkill, run_forked_skill};
-pub(crate) use toolset::covers;
+pub(crate) use template::AgentTemplate;
 
+use crate::hooks::HookJudge;
+use crate::skills::invoke::ForkedSkill;
+use crate::view::SessionView;
+use futures_util::future::BoxFuture;
+use permission::Policy;
+use tools::{CallContext, ToolOutcome};
 use crate::command::CommandSender;
-use crate::context::ModelContext;
-use crate::grants::{BypassAvailability, ModeOwner};
-use crate::hooks::InheritedHooks;
-use crate::permission_prompt::PermissionChannel;
-use crate::provider::ProviderConnection;
-use crate::session::SessionIo;
-use crate::settings_watch::SettingsWatch;
-use crate::worktree::{
-    ActiveWorktree, EnterWorktree, ExitWorktree, RemoteAccess, WorktreeGuard, WorktreeHooks, WorktreeMove,
-};
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sys::sync::{Mutex, MutexGuard};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tools::tasks::TaskStatus;
 use wire::control::PermissionUpdate;
-use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SubagentStats};
 
 /// The agent type of a call that names none.
@@ -55,7 +38,8 @@ pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
 pub(crate) struct AgentTable {
     /// Replaced when another conversation starts.
     template: Mutex<Arc<AgentTemplate>>,
-    limits: AgentLimits,
+    runner: &'static dyn AgentRunner,
+    pub(crate) limits: AgentLimits,
     definitions: Mutex<DefinitionCache>,
     entries: Mutex<Vec<AgentEntry>>,
     /// What the host granted to any agent or to the main thread; it applies to the whole session.
@@ -77,17 +61,44 @@ struct DefinitionCache {
 const LISTING_MAX_AGE: Duration = Duration::from_millis(100);
 
 /// One agent that was started in this process.
-struct AgentEntry {
-    id: String,
-    name: Option<String>,
-    agent_type: String,
-    description: String,
+pub(crate) struct AgentEntry {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) agent_type: String,
+    pub(crate) description: String,
     /// The command channel of a running agent; `None` when it has ended.
-    commands: Option<CommandSender>,
-    stop: CancellationToken,
-    stopped_by_user: bool,
+    pub(crate) commands: Option<CommandSender>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) stopped_by_user: bool,
     /// The process ends, which also ends this agent.
-    stopped_by_system: bool,
+    pub(crate) stopped_by_system: bool,
+}
+
+/// Runs agents. It is implemented above the session, because an agent is a session: the table knows only this.
+pub(crate) trait AgentRunner: Send + Sync {
+    /// The answer of an agent that judges `task` for a hook. `model` is `None` for the small model.
+    fn judge(
+        &self,
+        spawner: Arc<AgentSpawner>,
+        task: String,
+        model: Option<String>,
+    ) -> BoxFuture<'static, Result<String, AgentRefusal>>;
+
+    /// Runs a skill as an agent, to its end.
+    fn run_forked_skill(
+        &self,
+        spawner: Arc<AgentSpawner>,
+        fork: ForkedSkill,
+        policy: &Policy,
+        cx: CallContext,
+    ) -> BoxFuture<'static, Result<ToolOutcome, AgentRefusal>>;
+}
+
+impl HookJudge for AgentSpawner {
+    fn judge(self: Arc<Self>, task: String, model: Option<String>) -> BoxFuture<'static, Result<String, String>> {
+        let runner = self.agents.runner;
+        runner.judge(self, task, model)
+    }
 }
 
 /// Why an agent is not started. The text is sent to the model.
@@ -95,7 +106,12 @@ pub(crate) type AgentRefusal = String;
 
 impl AgentTable {
     /// `roots` is `None` when agent definitions on disk are ignored.
-    pub(crate) fn new(kit: AgentTemplate, roots: Option<DefinitionRoots>, given: Vec<AgentDefinition>) -> Self {
+    pub(crate) fn new(
+        kit: AgentTemplate,
+        runner: &'static dyn AgentRunner,
+        roots: Option<DefinitionRoots>,
+        given: Vec<AgentDefinition>,
+    ) -> Self {
         let declared = match &roots {
             Some(roots) => config::agents::AgentDefinitions::load(roots, &given),
             None => config::agents::AgentDefinitions::load(&DefinitionRoots::default(), &given),
@@ -107,6 +123,7 @@ impl AgentTable {
         let kit = Mutex::new(Arc::new(kit));
         Self {
             template: kit,
+            runner,
             limits,
             definitions,
             entries: Mutex::default(),
@@ -135,11 +152,11 @@ impl AgentTable {
         self.stats.lock().clone()
     }
 
-    fn count(&self, change: impl FnOnce(&mut SubagentStats)) {
+    pub(crate) fn count(&self, change: impl FnOnce(&mut SubagentStats)) {
         change(&mut self.stats.lock());
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<AgentEntry>> {
+    pub(crate) fn entries(&self) -> MutexGuard<'_, Vec<AgentEntry>> {
         self.entries.lock()
     }
 
@@ -162,7 +179,7 @@ impl AgentTable {
     }
 
     /// The declared types, read again when their files have changed.
-    fn current_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
+    pub(crate) fn current_definitions(&self) -> Arc<config::agents::AgentDefinitions> {
         let mut known = self.definitions.lock();
         if let Some(roots) = &known.roots
             && !known.declared.are_current()
@@ -214,7 +231,7 @@ impl AgentTable {
     }
 
     /// The error for an unknown type; it lists the known ones and the files that could not be loaded.
-    fn unknown_type_message(&self, name: &str) -> AgentRefusal {
+    pub(crate) fn unknown_type_message(&self, name: &str) -> AgentRefusal {
         let names: Vec<String> = self.all().iter().map(|d| d.name.clone()).collect();
         let mut text = format!("Agent type '{name}' not found. Available agents: {}", names.join(", "));
         for skipped in &self.current_definitions().skipped {
@@ -224,7 +241,7 @@ impl AgentTable {
     }
 
     /// Adds an agent to the table as running.
-    fn admit(self: &Arc<Self>, row: AgentEntry, room: SlotCheck) -> Result<AgentSlot, AgentRefusal> {
+    pub(crate) fn admit(self: &Arc<Self>, row: AgentEntry, room: SlotCheck) -> Result<AgentSlot, AgentRefusal> {
         let mut rows = self.entries();
         let running = rows.iter().filter(|row| row.commands.is_some()).count();
         if room == SlotCheck::Needed && running >= self.limits.concurrent {
@@ -289,7 +306,7 @@ impl AgentTable {
 
     /// Counts how an agent ended. A foreground agent is killed only when its turn is interrupted, so that counts as
     /// the user.
-    fn count_end(&self, id: &str, status: TaskStatus, is_background: bool) {
+    pub(crate) fn count_end(&self, id: &str, status: TaskStatus, is_background: bool) {
         let stopped =
             self.entries().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
         self.count(|stats| match (status, stopped) {
@@ -302,20 +319,20 @@ impl AgentTable {
         });
     }
 
-    fn is_stopped_by_user(&self, id: &str) -> bool {
+    pub(crate) fn is_stopped_by_user(&self, id: &str) -> bool {
         self.entries().iter().any(|row| row.id == id && row.stopped_by_user)
     }
 }
 
 /// Whether the limit of concurrent agents is checked; it is not for a resumed agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SlotCheck {
+pub(crate) enum SlotCheck {
     Needed,
     Granted,
 }
 
 /// A running agent's entry in the table; the agent counts as ended when this is dropped.
-struct AgentSlot {
+pub(crate) struct AgentSlot {
     agents: Arc<AgentTable>,
     id: String,
 }
@@ -332,57 +349,14 @@ impl Drop for AgentSlot {
 pub(crate) struct AgentSpawner {
     pub(crate) agents: Arc<AgentTable>,
     /// The id of the agent this session is; `None` for the main thread.
-    id: Option<String>,
-    depth: u32,
+    pub(crate) id: Option<String>,
+    pub(crate) depth: u32,
     /// Cancels the background agents of this session.
-    scope: CancellationToken,
-    parent: Mutex<Option<ParentSnapshot>>,
-    /// The worktree move that a call requested; the session carries it out after the call has ended.
-    next_move: Mutex<Option<WorktreeMove>>,
+    pub(crate) scope: CancellationToken,
+    /// The state of the session, for agents that hooks start; `None` before the first turn.
+    hook_view: Mutex<Option<Arc<SessionView>>>,
     /// This session is a fork of another.
     is_fork: bool,
-}
-
-/// The state of a session at the time of a call; its agents start from it.
-#[derive(Clone)]
-struct ParentSnapshot {
-    watch: SettingsWatch,
-    mode: PermissionMode,
-    model: String,
-    provider: ProviderConnection,
-    /// The directory its agents start in.
-    project_dir: PathBuf,
-    worktree_guard: Option<Arc<WorktreeGuard>>,
-    active_worktree: Option<Arc<ActiveWorktree>>,
-    worktree_hooks: WorktreeHooks,
-    hooks: InheritedHooks,
-    /// The channel of the root session.
-    permission_channel: PermissionChannel,
-    chosen_mode: watch::Receiver<Option<PermissionMode>>,
-    mode_owner: ModeOwner,
-    bypass: BypassAvailability,
-    grants_seen: usize,
-    plan: crate::plan::PlanState,
-    /// The context a fork starts with; `None` where forks are switched off.
-    fork_context: Option<Arc<ForkContext>>,
-}
-
-impl ParentSnapshot {
-    fn remote(&self) -> RemoteAccess {
-        if self.watch.loaded.trusted { RemoteAccess::MayBeAsked } else { RemoteAccess::AsLastSeen }
-    }
-}
-
-/// The directory and worktree of a session, for the calls that move it.
-pub(crate) struct WorktreeContext {
-    pub(crate) project_dir: PathBuf,
-    pub(crate) active_worktree: Option<Arc<ActiveWorktree>>,
-    /// The session is confined to a worktree.
-    pub(crate) is_guarded: bool,
-    pub(crate) settings: wire::settings::WorktreeSettings,
-    pub(crate) remote: RemoteAccess,
-    pub(crate) hooks: WorktreeHooks,
-    pub(crate) env: sys::Env,
 }
 
 impl AgentSpawner {
@@ -391,16 +365,21 @@ impl AgentSpawner {
     }
 
     fn with_depth(agents: Arc<AgentTable>, id: Option<String>, depth: u32, scope: CancellationToken) -> Self {
-        Self { agents, id, depth, scope, parent: Mutex::default(), next_move: Mutex::default(), is_fork: false }
+        Self { agents, id, depth, scope, hook_view: Mutex::default(), is_fork: false }
     }
 
     /// Like `new`, for a fork.
-    fn for_fork(agents: Arc<AgentTable>, id: String, depth: u32, scope: CancellationToken) -> Arc<Self> {
+    pub(crate) fn for_fork(agents: Arc<AgentTable>, id: String, depth: u32, scope: CancellationToken) -> Arc<Self> {
         Arc::new(Self { is_fork: true, ..Self::with_depth(agents, Some(id), depth, scope) })
     }
 
+    /// This session is a fork of another.
+    pub(crate) fn is_fork(&self) -> bool {
+        self.is_fork
+    }
+
     /// The definition of a fork, or why this session cannot fork.
-    fn fork_definition(&self) -> Result<AgentDefinition, AgentRefusal> {
+    pub(crate) fn fork_definition(&self) -> Result<AgentDefinition, AgentRefusal> {
         if let Some(declared) = self.agents.current_definitions().find(builtin::FORK) {
             return Ok(declared.clone());
         }
@@ -415,73 +394,32 @@ impl AgentSpawner {
     }
 
     /// The refusal for an agent below the deepest allowed level.
-    fn too_deep(&self) -> AgentRefusal {
+    pub(crate) fn too_deep(&self) -> AgentRefusal {
         self.agents.count(|stats| stats.refused.depth_limit += 1);
         "Agents cannot be nested deeper than this one.".into()
     }
 
-    /// Publishes the state of this session before calls run, so that their agents start from it.
-    pub(crate) fn publish_parent(&self, io: &SessionIo, context: &ModelContext) {
-        let forks = builtin::has_forks(&io.env) && !self.is_fork;
-        let live = ParentSnapshot {
-            fork_context: forks.then(|| Arc::new(context.fork_context())),
-            watch: io.watch.clone(),
-            mode: io.mode,
-            model: context.model().to_owned(),
-            provider: io.provider.clone(),
-            project_dir: io.directories.project.clone(),
-            worktree_guard: io.worktree_guard.clone(),
-            active_worktree: io.active_worktree.clone(),
-            worktree_hooks: io.worktree_hooks(),
-            hooks: io.hooks.inherit(),
-            permission_channel: io.permission_channel.clone(),
-            chosen_mode: io.chosen_mode.clone(),
-            mode_owner: io.mode_owner,
-            bypass: io.bypass,
-            grants_seen: io.grants_seen,
-            plan: io.plan.clone(),
-        };
-        *self.parent.lock() = Some(live);
+    /// Remembers the state of the session for agents that hooks start.
+    pub(crate) fn set_hook_view(&self, view: Arc<SessionView>) {
+        *self.hook_view.lock() = Some(view);
     }
 
-    fn parent(&self) -> Result<ParentSnapshot, AgentRefusal> {
-        let live = self.parent.lock().clone();
-        live.ok_or_else(|| "No agent can be started before the first request was made.".into())
+    pub(crate) fn hook_view(&self) -> Result<Arc<SessionView>, AgentRefusal> {
+        self.hook_view.lock().clone().ok_or_else(|| "No agent can be started before the first request was made.".into())
     }
 
-    pub(crate) fn worktree_context(&self) -> Result<WorktreeContext, AgentRefusal> {
-        let live = self.parent()?;
-        Ok(WorktreeContext {
-            remote: live.remote(),
-            settings: live.watch.loaded.settings.worktree.clone(),
-            is_guarded: live.worktree_guard.is_some(),
-            project_dir: live.project_dir,
-            active_worktree: live.active_worktree,
-            hooks: live.worktree_hooks,
-            env: self.agents.template().env.clone(),
-        })
-    }
-
-    /// Requests a move to another directory; the session carries it out when the call has ended.
-    pub(crate) fn request_move(&self, place: WorktreeMove) {
-        *self.next_move.lock() = Some(place);
-    }
-
-    pub(crate) fn take_move(&self) -> Option<WorktreeMove> {
-        self.next_move.lock().take()
+    /// Runs a skill as an agent, to its end.
+    pub(crate) fn run_forked_skill(
+        self: &Arc<Self>,
+        fork: ForkedSkill,
+        policy: &Policy,
+        cx: CallContext,
+    ) -> BoxFuture<'static, Result<ToolOutcome, AgentRefusal>> {
+        self.agents.runner.run_forked_skill(Arc::clone(self), fork, policy, cx)
     }
 
     /// Whether an agent of this session could start agents itself.
-    fn may_nest(&self) -> bool {
+    pub(crate) fn may_nest(&self) -> bool {
         self.depth + 1 < self.agents.limits.depth
     }
-}
-
-/// Whether a batch of calls needs `AgentSpawner::publish_parent`.
-pub(crate) fn need_spawner<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
-    names.any(|name| {
-        let moves = [EnterWorktree::NAME, ExitWorktree::NAME];
-        let name = wire::names::canonical(name);
-        matches!(name, tool::NAME | send_message::NAME | "Skill") || moves.contains(&name)
-    })
 }

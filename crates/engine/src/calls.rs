@@ -7,7 +7,7 @@ mod prepare;
 mod undo_capture;
 
 use crate::agents::recover::RecoveredResult;
-use crate::hooks::FinishedCall;
+use crate::session::hooks::FinishedCall;
 use crate::permission_prompt::PermissionReply;
 use crate::session::SessionIo;
 pub(crate) use crate::tool_use::ToolUse;
@@ -312,11 +312,11 @@ impl CallBatch {
         while let Some(mut outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
             if let Some(took) = self.took[self.delivered] {
                 io.after_list_change(&self.uses[self.delivered], &mut outcome, &self.turn).await;
-                crate::notes::check(&self.uses[self.delivered], &mut outcome, io);
+                crate::session::notes::check(&self.uses[self.delivered], &mut outcome, io);
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                 io.ledger.tool_ms += took_ms;
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
-                io.apply_move()?;
+                io.apply_effects(std::mem::take(&mut outcome.effects))?;
             }
             let judged = self.judged[self.delivered].take();
             finalize::deliver(&self.uses[self.delivered], outcome, judged, io, report).await?;

@@ -18,7 +18,7 @@ pub(crate) use suggest::suggest;
 
 use crate::command::Prompt;
 use crate::decide::EndReason;
-use crate::hooks::SettingsCheckTime;
+use crate::session::hooks::SettingsCheckTime;
 use crate::prompts;
 use crate::result;
 use crate::session::{Session, SessionIo};

@@ -375,7 +375,7 @@ impl Session {
             let Some(note) = Attachment::note("x_skill", text) else { continue };
             self.attach(note)?;
         }
-        if let Some(plan) = crate::plan::plan_attachment(&mut self.io) {
+        if let Some(plan) = crate::session::plan::plan_attachment(&mut self.io) {
             self.attach(plan)?;
         }
         for note in reattach::attachments(&self.io, self.context.kept_budget()) {

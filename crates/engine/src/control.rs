@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tools::ToolRegistry;
 use tools::state::ToolState;
-use view::SessionView;
+use view::ControlView;
 use wire::control::{ControlResponse, HostReply};
 use wire::mode::PermissionMode;
 
@@ -45,7 +45,7 @@ pub(crate) struct SessionControl {
     queue: PromptQueue,
     jobs: RequestJobs,
     /// The state that requests are answered from; the session keeps it up to date.
-    pub view: SessionView,
+    pub view: ControlView,
     changes: SessionChanges,
     /// A title the host set that has not been announced on the stream yet.
     title: Option<String>,
@@ -94,7 +94,7 @@ impl SessionControl {
             modes,
             queue: PromptQueue::default(),
             jobs: RequestJobs::default(),
-            view: SessionView::default(),
+            view: ControlView::default(),
             changes: SessionChanges::default(),
             title: None,
             scope: CancellationToken::new(),

@@ -3,32 +3,22 @@
 //! One method per event; an event without handlers costs one lookup.
 
 mod callers;
-mod calls;
-mod commands;
 mod host;
 mod inherit;
 mod layers;
-mod listener;
+pub(crate) mod listener;
 mod mcp_tool;
-mod runs;
-mod session;
-mod tasks;
-mod watch;
-mod worktrees;
+pub(crate) mod runs;
+pub(crate) mod watch;
 
-pub(crate) use calls::{FinishedCall, HookRuling, RulingKind, UndecidedCall};
-pub(crate) use commands::ExpansionPayload;
 pub(crate) use host::HostHooks;
 pub(crate) use inherit::{AgentHookParams, InheritedHooks};
-pub use layers::{HookRestriction, catalogue};
+pub use crate::settings_watch::HookRestriction;
+pub use layers::catalogue;
 pub(crate) use layers::{OwnHooks, gated_command, with_own};
 pub(crate) use mcp_tool::{ConnectWait, ServerToolCall, ServerTools};
-pub(crate) use session::{PromptVerdict, SettingsCheckTime, StopState, StopVerdict};
 
-use crate::agents::AgentSpawner;
-use crate::command::{Event, ScreenEvent};
 use crate::host::HostSender;
-use crate::session::SessionIo;
 use crate::settings_watch::SettingsWatch;
 use callers::HookCaller;
 use hooks::{
@@ -44,18 +34,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{HookBase, HookEffort, HookEvent, HookEventName, MessageDisplay, Notification};
+use wire::hooks::{HookBase, HookEvent, HookEventName};
 use wire::sdk::SystemBody;
 
 /// Maximum characters of a hook's text that is sent to the model in full.
-const CONTEXT_LIMIT: usize = 10_000;
-const PREVIEW_CHARS: usize = 2_000;
+pub(crate) const CONTEXT_LIMIT: usize = 10_000;
 /// How long observers may take after the end of the session.
 const OBSERVERS_GRACE: Duration = Duration::from_millis(1500);
-/// How long a text waits for the hooks that may replace its display.
-const DISPLAY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a question stays open before notification hooks run.
-const NOTIFICATION_DELAY: Duration = Duration::from_secs(6);
 /// Characters shown of a broken hook's output.
 const SHOWN_OUTPUT: usize = 2_000;
 
@@ -88,15 +73,15 @@ impl HookTrigger {
 /// The hooks of one session.
 pub(crate) struct SessionHooks {
     pub current: Arc<Hooks>,
-    callers: Arc<HookCallers>,
+    pub(crate) callers: Arc<HookCallers>,
     handler_env: HandlerEnvironment,
-    reporter: HookReporter,
+    pub(crate) reporter: HookReporter,
     /// Problems already reported to the user.
     reported_problems: BTreeSet<String>,
     running: JoinSet<AsyncDone>,
     /// Name and event of each background run by its task, to report a cancelled one.
     detached: BTreeMap<tokio::task::Id, (String, String, HookEventName)>,
-    observers: JoinSet<()>,
+    pub(crate) observers: JoinSet<()>,
     /// The reason of a handler that returned `continue: false`.
     pub stop: Option<String>,
     /// Texts for the model, added after the results of the batch.
@@ -104,20 +89,20 @@ pub(crate) struct SessionHooks {
     /// `attachment` objects of runs that are not in the transcript yet.
     pub runs: Vec<Box<RawValue>>,
     /// Texts of background hooks that have ended, for the next request.
-    late_texts: Vec<HookText>,
+    pub(crate) late_texts: Vec<HookText>,
     /// Texts of background hooks that also wake an idle session.
     wake_texts: VecDeque<HookText>,
     /// Inputs that hooks rewrote, by call id.
-    rewritten: BTreeMap<String, Box<RawValue>>,
-    watcher: watch::HookWatcher,
-    agent: Option<HookAgent>,
-    own_hooks: OwnHooks,
+    pub(crate) rewritten: BTreeMap<String, Box<RawValue>>,
+    pub(crate) watcher: watch::HookWatcher,
+    pub(crate) agent: Option<HookAgent>,
+    pub(crate) own_hooks: OwnHooks,
     spent_handlers: SpentHandlers,
-    spawner: Weak<AgentSpawner>,
+    judge: Weak<dyn HookJudge>,
     /// The host's hooks that are active.
-    host_matchers: Arc<host::HostMatchers>,
+    pub(crate) host_matchers: Arc<host::HostMatchers>,
     /// How many background tasks had ended at the last check of the settings.
-    ended_tasks: usize,
+    pub(crate) ended_tasks: usize,
     pub env_files: Option<watch::EnvFiles>,
 }
 
@@ -132,12 +117,12 @@ pub(crate) struct SessionHooksParts {
     pub env_files: Option<watch::EnvFiles>,
     pub cwd: PathBuf,
     pub own_hooks: OwnHooks,
-    pub spawner: Weak<AgentSpawner>,
+    pub judge: Weak<dyn HookJudge>,
 }
 
-pub(crate) use callers::HookCallers;
+pub(crate) use callers::{HookCallers, HookJudge};
 pub(crate) use watch::EnvFiles;
-pub(crate) use worktrees::runner_without_session;
+pub(crate) use callers::runner_without_session;
 
 /// The subagent that runs these hooks, for their payload.
 #[derive(Clone, Debug)]
@@ -191,7 +176,7 @@ impl HookText {
 }
 
 /// A notification that is not due yet; dropping it cancels it.
-pub(crate) struct PendingNotification(AbortHandle);
+pub(crate) struct PendingNotification(pub(crate) AbortHandle);
 
 impl Drop for PendingNotification {
     fn drop(&mut self) {
@@ -235,7 +220,7 @@ impl SessionHooks {
         let callers = Arc::new(parts.callers);
         let spent = SpentHandlers::default();
         let of_host = callers.host.declared();
-        let runner = HookCaller { shared: Arc::clone(&callers), spawner: Weak::clone(&parts.spawner) };
+        let runner = HookCaller { shared: Arc::clone(&callers), judge: Weak::clone(&parts.judge) };
         Self {
             current: assemble(parts.catalogue, &parts.handler_env, runner, &spent),
             callers,
@@ -256,7 +241,7 @@ impl SessionHooks {
             own_hooks: parts.own_hooks,
             host_matchers: of_host,
             spent_handlers: spent,
-            spawner: parts.spawner,
+            judge: parts.judge,
             ended_tasks: 0,
             env_files: parts.env_files,
         }
@@ -319,7 +304,7 @@ impl SessionHooks {
     }
 
     fn runner(&self) -> HookCaller {
-        HookCaller { shared: Arc::clone(&self.callers), spawner: Weak::clone(&self.spawner) }
+        HookCaller { shared: Arc::clone(&self.callers), judge: Weak::clone(&self.judge) }
     }
 
     /// Adds the hooks of an invoked skill.
@@ -340,7 +325,7 @@ impl SessionHooks {
         self.current.catalogue().iter().any(|entry| matches!(entry.handler.kind, hooks::HandlerKind::Agent(_)))
     }
 
-    fn track_detached(&mut self, detached: Vec<DetachedHandler>) {
+    pub(crate) fn track_detached(&mut self, detached: Vec<DetachedHandler>) {
         for one in detached {
             let task = self.running.spawn(one.done).id();
             self.detached.insert(task, (one.id, one.name, one.event));
@@ -410,195 +395,9 @@ fn assemble(
     Arc::new(Hooks::new(catalogue, around.clone(), Arc::new(runner), program).with_spent(spent))
 }
 
-impl SessionIo {
-    /// Runs the handlers of an event and applies what all events have in common: messages, broken hooks, background
-    /// hooks.
-    pub(crate) async fn fire<E: HookEvent>(&mut self, event: &E, scope: HookScope<'_>) -> MergedAnswer {
-        self.refresh_host_hooks();
-        if !self.hooks.listens(E::EVENT) {
-            return MergedAnswer::default();
-        }
-        let merged = self.run_event(event, scope).await;
-        self.apply_hook_results(merged, scope.tool.map(|tool| tool.id)).await
-    }
-
-    /// Applies the hooks that the host registered meanwhile.
-    pub(crate) fn refresh_host_hooks(&mut self) {
-        if !Arc::ptr_eq(&self.hooks.host_matchers, &self.hooks.callers.host.declared()) {
-            self.hooks.rebuild(&self.watch);
-        }
-    }
-
-    /// Runs the handlers of an event; the caller applies the result.
-    async fn run_event<E: HookEvent>(&self, event: &E, scope: HookScope<'_>) -> MergedAnswer {
-        if !self.hooks.listens(E::EVENT) {
-            return MergedAnswer::default();
-        }
-        let base = self.hook_base(E::EVENT);
-        let cwd = self.workspace().cwd;
-        let hooks = Arc::clone(&self.hooks.current);
-        let env_file = self.hooks.env_files.as_ref().and_then(|files| files.of(E::EVENT));
-        let nothing = |_: &str| true;
-        let occasion = HookOccasion {
-            base: &base,
-            cwd: &cwd,
-            env_file: env_file.as_deref(),
-            tool_use_id: scope.tool.map(|tool| tool.id),
-            tool_input: scope.tool.map(|tool| tool.input),
-            condition: scope.tool.map_or(&nothing, |tool| tool.condition),
-            limit: scope.limit,
-            cancel: scope.cancel,
-            progress: &self.hooks.reporter,
-        };
-        Box::pin(hooks.fire(event, &occasion)).await
-    }
-
-    /// Runs the handlers of an event in the background; the result is ignored.
-    pub(crate) fn observe<E: HookEvent + Send + 'static>(&mut self, event: E) {
-        self.observe_after(Duration::ZERO, event);
-    }
-
-    /// Runs notification hooks when a question stays open for `NOTIFICATION_DELAY`. Dropping the guard cancels it.
-    pub(crate) fn notify_of_question(&mut self, tool: &str) -> Option<PendingNotification> {
-        if self.env.is_on("CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS") {
-            return None;
-        }
-        let event = Notification {
-            message: format!("gimlet needs your permission to use {tool}"),
-            title: None,
-            notification_type: "permission_prompt".into(),
-        };
-        self.observe_after(NOTIFICATION_DELAY, event).map(PendingNotification)
-    }
-
-    /// The text to show instead of `text`; `None` when no hook replaces it or one fails.
-    pub(crate) async fn replace_display(
-        &self,
-        message_id: &str,
-        text: &str,
-        token: &CancellationToken,
-    ) -> Option<String> {
-        if !self.watches_display() {
-            return None;
-        }
-        let event = MessageDisplay {
-            turn_id: self.transcript.prompt_id().unwrap_or_default().to_owned(),
-            message_id: message_id.to_owned(),
-            index: 0,
-            r#final: true,
-            delta: text.to_owned(),
-        };
-        let scope = HookScope { limit: Some(DISPLAY_TIMEOUT), ..HookScope::new(token) };
-        self.run_event(&event, scope).await.display
-    }
-
-    pub(crate) fn watches_display(&self) -> bool {
-        self.host.agent_id().is_none() && self.hooks.listens(HookEventName::MessageDisplay)
-    }
-
-    /// Runs notification hooks because the host has notified its user.
-    pub(crate) fn notify(&mut self, notice: wire::control::NotifyRequest) {
-        let wire::control::NotifyRequest { notification_type, message } = notice;
-        self.observe(Notification { message, title: None, notification_type });
-    }
-
-    fn observe_after<E: HookEvent + Send + 'static>(&mut self, delay: Duration, event: E) -> Option<AbortHandle> {
-        if !self.hooks.listens(E::EVENT) {
-            return None;
-        }
-        let base = self.hook_base(E::EVENT);
-        let cwd = self.workspace().cwd;
-        let hooks = Arc::clone(&self.hooks.current);
-        let listener = self.hooks.reporter.clone();
-        let observing = async move {
-            if !delay.is_zero() {
-                tokio::time::sleep(delay).await;
-            }
-            let occasion = HookOccasion {
-                base: &base,
-                cwd: &cwd,
-                env_file: None,
-                tool_use_id: None,
-                tool_input: None,
-                condition: &|_| true,
-                limit: None,
-                cancel: &CancellationToken::new(),
-                progress: &listener,
-            };
-            let merged = hooks.fire(&event, &occasion).await;
-            for sequence in merged.sequences {
-                listener.host.event(Event::Aside(ScreenEvent::Sequence(sequence))).await;
-            }
-            for problem in merged.problems {
-                tracing::warn!(%problem, "a hook failed");
-            }
-        };
-        Some(self.hooks.observers.spawn(observing))
-    }
-
-    /// For elicitations, which arrive while calls run: the current hooks; `None` when none handles elicitations.
-    pub(crate) fn hook_trigger(&self) -> Option<HookTrigger> {
-        let listens = |event| self.hooks.listens(event);
-        (listens(HookEventName::Elicitation) || listens(HookEventName::ElicitationResult)).then(|| HookTrigger {
-            hooks: Arc::clone(&self.hooks.current),
-            base: self.hook_base(HookEventName::Elicitation),
-            cwd: self.workspace().cwd,
-            progress: Arc::new(self.hooks.reporter.clone()),
-        })
-    }
-
-    async fn apply_hook_results(&mut self, mut merged: MergedAnswer, tool_use_id: Option<&str>) -> MergedAnswer {
-        self.hooks.track_detached(std::mem::take(&mut merged.detached));
-        self.hooks.runs.extend(runs::lines(&merged, tool_use_id));
-        for message in std::mem::take(&mut merged.messages) {
-            let content = bounded(&message.text, &self.state.facts.session_dir);
-            self.host.system(SystemBody::Informational { content, level: "warning" }).await;
-        }
-        for sequence in std::mem::take(&mut merged.sequences) {
-            self.host.event(Event::Aside(ScreenEvent::Sequence(sequence))).await;
-        }
-        for problem in &merged.problems {
-            let output = merged.reports.iter().find(|r| r.description == problem.description && r.name == problem.hook);
-            self.hooks.report_problem(problem, output).await;
-        }
-        for context in &mut merged.contexts {
-            context.text = bounded(&context.text, &self.state.facts.session_dir);
-        }
-        if let Some(reason) = merged.stop.clone() {
-            self.hooks.stop.get_or_insert(reason);
-        }
-        merged
-    }
-
-    fn hook_base(&self, event: HookEventName) -> HookBase {
-        let quiet = matches!(
-            event,
-            HookEventName::SessionStart
-                | HookEventName::SessionEnd
-                | HookEventName::Setup
-                | HookEventName::SubagentStart
-        );
-        let with_effort = event.is_tool_event()
-            || matches!(event, HookEventName::Stop | HookEventName::SubagentStop | HookEventName::PostToolBatch);
-        let agent = self.hooks.agent.as_ref();
-        let transcript = agent.map_or_else(|| self.transcript.transcript().path(), |agent| &agent.transcript);
-        let level = self.state.facts.effort.clone().filter(|_| with_effort);
-        HookBase {
-            session_id: self.host.session_id.clone(),
-            transcript_path: transcript.display().to_string(),
-            cwd: self.workspace().cwd.display().to_string(),
-            prompt_id: self.transcript.prompt_id().map(str::to_owned),
-            permission_mode: (!quiet).then(|| self.mode.as_str()),
-            effort: level.map(|level| HookEffort { level }),
-            agent_id: agent.map(|agent| agent.id.clone()),
-            agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own_hooks.runs_as.clone()),
-        }
-    }
-}
-
 impl SessionHooks {
     /// Reports each hook and failure once: a hook that fails at every call must not fill the conversation.
-    async fn report_problem(&mut self, problem: &hooks::HookProblem, report: Option<&HookReport>) {
+    pub(crate) async fn report_problem(&mut self, problem: &hooks::HookProblem, report: Option<&HookReport>) {
         let text = problem.to_string();
         tracing::warn!(text, "a hook failed");
         if !self.reported_problems.insert(format!("{}\0{}", problem.description, problem.hook)) {
@@ -611,20 +410,5 @@ impl SessionHooks {
         let content = format!("{text}{shown}");
         self.reporter.host.system(SystemBody::Informational { content: content.clone(), level: "warning" }).await;
         self.reporter.host.notice(format!("Warning: {content}")).await;
-    }
-}
-
-/// The text within its limit; a longer one is saved to a file, and the result is its beginning and the path.
-fn bounded(text: &str, session_dir: &std::path::Path) -> String {
-    if text.chars().count() <= CONTEXT_LIMIT {
-        return text.to_owned();
-    }
-    let preview: String = text.chars().take(PREVIEW_CHARS).collect();
-    let dir = session_dir.join("hook-outputs");
-    let path = dir.join(format!("{}.txt", sys::id::uuid()));
-    let saved = std::fs::create_dir_all(&dir).and_then(|()| sys::fs::atomic_write(&path, text.as_bytes(), 0o600));
-    match saved {
-        Ok(()) => format!("{preview}\n… [The whole text is in {}]", path.display()),
-        Err(error) => format!("{preview}\n… [The rest was cut: it could not be saved ({error})]"),
     }
 }

@@ -36,6 +36,21 @@ pub(crate) enum StateFrames {
     SdkOnly,
 }
 
+/// The parts of `system/init` that do not change.
+#[derive(Clone, Debug)]
+pub(crate) struct InitFacts {
+    /// Slash commands are not switched off.
+    pub has_commands: bool,
+    pub cwd: String,
+    pub api_key_source: &'static str,
+    pub output_style: String,
+    /// The available output styles.
+    pub output_styles: Vec<String>,
+    pub betas: Vec<String>,
+    /// Maps tool names that the model may use to the tools that are meant.
+    pub tool_aliases: std::collections::BTreeMap<String, String>,
+}
+
 /// Sends messages that carry the session's id. Once the host is gone, sends do nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct HostSender {

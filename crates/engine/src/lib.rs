@@ -1,5 +1,6 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
+mod agent_runs;
 mod agents;
 mod apply_changes;
 mod call_ids;
@@ -18,14 +19,11 @@ mod grants;
 mod history;
 pub mod hooks;
 mod host;
-mod housekeeping;
 mod ledger;
 mod mcp;
 mod messages;
-mod mid_turn;
 mod mirror;
 mod models;
-mod notes;
 mod open;
 pub mod options;
 mod permission_prompt;
@@ -46,14 +44,18 @@ mod session;
 mod settings_watch;
 mod side_question;
 mod side_requests;
+mod skill_tool;
 mod skills;
 mod step;
 mod structured;
 mod tasks;
 pub mod tool_session;
 mod tool_use;
+mod typed_skills;
+mod worktree_tools;
 mod transcript_writer;
 mod turn;
+mod view;
 mod worktree;
 
 pub use command::{

@@ -5,23 +5,22 @@
 //! appended, and names of deferred tools are sent as additions.
 
 mod adapter;
-mod agents;
+pub(crate) mod agents;
 mod announce;
 mod background;
 mod control;
 mod deferral;
 mod hook;
-mod mention;
-mod outcome;
+pub(crate) mod mention;
+pub(crate) mod outcome;
 mod owner;
 mod prompt_tool;
-mod resources;
+pub(crate) mod resources;
 mod restore;
 mod search;
-mod session;
 mod slash;
 mod start;
-mod toolset;
+pub(crate) mod toolset;
 mod vault;
 
 pub(crate) use agents::{agent_toolset, with_server_tools};

@@ -16,6 +16,7 @@ mod skills;
 pub(crate) mod toolbox;
 mod watch;
 
+use crate::agent_runs::SessionAgents;
 use crate::agents::recover::{self, AgentRecovery};
 use crate::agents::{AgentSpawner, AgentTable};
 use crate::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
@@ -36,7 +37,8 @@ use crate::provider::ProviderConnection;
 use crate::questions::HostQuestions;
 use crate::resume;
 use crate::sandbox::{SandboxInputs, SessionSandbox};
-use crate::session::{InitFacts, PlaceChange, Session, SessionIo, StartState};
+use crate::session::{PlaceChange, Session, SessionIo, StartState};
+use crate::host::InitFacts;
 use crate::host::{HostFlags, StateFrames};
 use crate::settings_watch::SettingsWatch;
 use crate::side_requests::SideClient;
@@ -53,7 +55,8 @@ use model::{Fragment, ModelTransport, RequestIdentity};
 use permission::KnownSecret;
 pub(crate) use prompt::{PromptRecipe, style_name};
 use std::path::PathBuf;
-use std::sync::Arc;
+use crate::hooks::HookJudge;
+use std::sync::{Arc, Weak};
 use store::StoreLayout;
 use sys::Env;
 use tokio::sync::mpsc;
@@ -365,12 +368,14 @@ impl SessionBuilder {
                 servers: &servers,
             },
         );
-        let agents = Arc::new(AgentTable::new(kit, self.roots.clone(), self.options.agents.clone()));
+        let agents = Arc::new(AgentTable::new(kit, &SessionAgents, self.roots.clone(), self.options.agents.clone()));
         let spawner = AgentSpawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
-        toolbox::add_worktrees(&mut registry, &self, &policy, &spawner);
+        toolbox::add_worktrees(&mut registry, &self, &policy);
         let registry = Arc::new(registry);
         let io = SessionIo {
+        loaded_skills: Vec::new(),
+        view: None,
             transcript: self.transcript_writer(),
             provider: self.provider(transport, Arc::clone(&state)),
             side,
@@ -528,7 +533,7 @@ impl SessionBuilder {
         marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
         let around = HandlerEnvironment::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
         let all_events = self.options.hook_events;
-        let (cwd, spawner) = (self.cwd.clone(), Arc::downgrade(spawner));
+        let (cwd, judge) = (self.cwd.clone(), Arc::downgrade(spawner) as Weak<dyn HookJudge>);
         SessionHooks::new(HookParts {
             catalogue,
             handler_env: around,
@@ -538,7 +543,7 @@ impl SessionBuilder {
             env_files,
             cwd,
             own_hooks: own,
-            spawner,
+            judge,
         })
     }
 

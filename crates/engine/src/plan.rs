@@ -2,14 +2,9 @@
 //! it. The permission policy, not this module, ensures that nothing is changed in plan mode.
 
 mod name;
-mod texts;
+pub(crate) mod texts;
 
-use crate::prompts;
-use crate::session::{Session, SessionIo};
-use crate::messages::Attachment;
-use serde_json::json;
 use std::path::{Path, PathBuf};
-use store::StoreError;
 use wire::mode::PermissionMode;
 
 /// Maximum size of a plan that is read, in bytes.
@@ -20,15 +15,15 @@ const PLAN_LIMIT: usize = 256 * 1024;
 pub(crate) struct PlanState {
     pub file: PathBuf,
     /// The name recorded on transcript lines.
-    slug: String,
+    pub(crate) slug: String,
     /// The model has been told that the mode is on.
-    is_announced: bool,
+    pub(crate) is_announced: bool,
     /// There was a prompt since the last reminder.
-    has_new_prompt: bool,
+    pub(crate) has_new_prompt: bool,
     /// The mode to return to when a plan is approved.
     previous_mode: PermissionMode,
     /// Instructions for planning from the host; `None` for the built-in ones.
-    method: Option<String>,
+    pub(crate) method: Option<String>,
 }
 
 impl PlanState {
@@ -102,70 +97,6 @@ pub(crate) fn directory(setting: Option<&str>, project: &Path, config_home: &Pat
     }
     tracing::warn!(dir = %wanted.display(), "plansDirectory lies outside the project; plans are kept in the default place");
     default
-}
-
-impl Session {
-    /// Before a request: tells the model that plan mode is on, still on, or over.
-    pub(crate) fn send_plan_mode(&mut self) -> Result<(), StoreError> {
-        let planning = self.io.mode == PermissionMode::Plan;
-        let plan = &mut self.io.plan;
-        let prompted = std::mem::take(&mut plan.has_new_prompt);
-        let due = match (planning, plan.is_announced) {
-            (true, false) => Some(PlanReminder::Full),
-            (true, true) => prompted.then_some(PlanReminder::Brief),
-            (false, true) => Some(PlanReminder::Over),
-            (false, false) => None,
-        };
-        plan.is_announced = planning;
-        let Some(due) = due else { return Ok(()) };
-        if planning {
-            self.io.transcript.set_slug(&self.io.plan.slug);
-        }
-        match attachment(due, &self.io) {
-            Some(attachment) => self.attach(attachment),
-            None => Ok(()),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PlanReminder {
-    Full,
-    Brief,
-    Over,
-}
-
-fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
-    let file = io.plan.file.display().to_string();
-    let exists = io.plan.file.is_file();
-    let is_agent = io.host.agent_id().is_some();
-    let may_exit = io.registry.specs().any(|spec| spec.name == "ExitPlanMode");
-    let method = io.plan.method.as_deref();
-    let scene = texts::PlanModeFacts { file: &file, exists, is_agent, may_exit, method };
-    let (text, line) = match due {
-        PlanReminder::Full => (texts::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
-        PlanReminder::Brief => (texts::brief(&scene), json!({"type": "plan_mode", "reminderType": "sparse"})),
-        PlanReminder::Over => (texts::over(&scene), json!({"type": "plan_mode_exit"})),
-    };
-    let text = prompts::reminder(&text);
-    let mut line = line;
-    if due != PlanReminder::Over {
-        line["isSubAgent"] = is_agent.into();
-    }
-    line["planFilePath"] = file.into();
-    line["planExists"] = exists.into();
-    line["content"] = text.clone().into();
-    Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
-}
-
-/// After a compaction: attaches the current plan.
-pub(crate) fn plan_attachment(io: &mut SessionIo) -> Option<Attachment> {
-    io.plan.reset_announced();
-    let plan = io.plan.text()?;
-    let file = io.plan.file.display().to_string();
-    let text = prompts::reminder(&texts::existing_plan(&file, &plan));
-    let line = json!({"type": "plan_file_reference", "planFilePath": file, "planContent": plan, "content": text});
-    Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
 }
 
 #[cfg(test)]

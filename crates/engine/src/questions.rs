@@ -32,7 +32,7 @@ pub(crate) enum QuestionKind {
 }
 
 impl QuestionKind {
-    fn of(question: &HostQuestion) -> Self {
+    pub(crate) fn of(question: &HostQuestion) -> Self {
         match question {
             HostQuestion::CanUseTool(_) => Self::Permission,
             HostQuestion::Elicitation(_) => Self::Elicitation,

@@ -226,7 +226,7 @@ struct TreeFilter {
 }
 
 impl TreeFilter {
-    fn of(walk: &TreeWalk, root: &Path) -> Self {
+    pub(crate) fn of(walk: &TreeWalk, root: &Path) -> Self {
         let read = |patterns: &[String]| patterns.iter().map(|pattern| NamePattern::parse(pattern)).collect();
         Self {
             include: read(&walk.include),

@@ -1,10 +1,10 @@
 //! The messages that open and close a turn for the host: `system/init`, the synthetic error message, and the result.
 //! The transcript is flushed before a result is sent.
 
+use crate::session::tasks::stop_rest;
 use crate::context::ModelContext;
 use crate::decide::EndReason;
 use crate::session::{Session, SessionIo};
-use crate::tasks;
 use crate::transcript_writer::{ApiErrorLine, AssistantLine};
 use crate::turn::{TurnError, TurnState};
 use serde_json::value::RawValue;
@@ -188,7 +188,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
         tracing::warn!(%error, "the turn is not on disk");
     }
     session.report_disk().await;
-    let stopped = if ends_run(session, reason) { tasks::stop_rest(&mut session.io).await } else { Vec::new() };
+    let stopped = if ends_run(session, reason) { stop_rest(&mut session.io).await } else { Vec::new() };
     let result = build(session, turn, reason, stopped);
     session.io.results += 1;
     session.io.host.send(SdkMessage::Result(Box::new(result))).await;

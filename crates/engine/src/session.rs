@@ -1,7 +1,23 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
+mod agents;
 mod background;
+mod grants;
+pub(crate) mod hooks;
+pub(crate) mod housekeeping;
+mod mcp;
+mod mid_turn;
+pub(crate) mod notes;
+pub(crate) mod plan;
+mod resources;
+mod skills;
+pub(crate) mod tasks;
+mod worktree;
 
+use crate::view::SessionView;
+use crate::typed_skills::built_in;
+use crate::session::tasks::wait_briefly;
+use crate::session::tasks::send_events;
 use crate::messages::{Attachment, echo, plain_text, synthetic, user_message, with_prefix};
 use crate::agents::AgentSpawner;
 use crate::agents::recover::AgentRecovery;
@@ -11,9 +27,9 @@ use crate::commands;
 use crate::context::ModelContext;
 use crate::control::{SessionControl, WakeReason};
 use crate::grants::{BypassAvailability, ModeOwner};
-use crate::hooks::{PromptVerdict, SettingsCheckTime};
-use crate::host::{HostFlags, HostSender, StateFrames};
-use crate::housekeeping;
+use crate::session::hooks::{PromptVerdict, SettingsCheckTime};
+use crate::host::{HostFlags, InitFacts, HostSender, StateFrames};
+
 use crate::ledger::Ledger;
 use crate::permission_prompt::PermissionChannel;
 use crate::prompts;
@@ -22,7 +38,6 @@ use crate::result;
 use crate::side_requests::SideClient;
 use crate::skills::slash::{self, SkillRequest};
 use crate::structured::StructuredOutput;
-use crate::tasks;
 use crate::transcript_writer::{PromptSource, TranscriptWriter, UserLine};
 use crate::turn::{self, TurnOpener};
 use crate::worktree::{ActiveWorktree, WorktreeGuard};
@@ -150,21 +165,10 @@ pub(crate) struct SessionIo {
     /// Notices for the next request.
     pub pending_notices: Vec<String>,
     pub plan: crate::plan::PlanState,
-}
-
-/// The parts of `system/init` that do not change.
-#[derive(Clone, Debug)]
-pub(crate) struct InitFacts {
-    /// Slash commands are not switched off.
-    pub has_commands: bool,
-    pub cwd: String,
-    pub api_key_source: &'static str,
-    pub output_style: String,
-    /// The available output styles.
-    pub output_styles: Vec<String>,
-    pub betas: Vec<String>,
-    /// Maps tool names that the model may use to the tools that are meant.
-    pub tool_aliases: std::collections::BTreeMap<String, String>,
+    /// Skills that calls of this batch loaded.
+    pub loaded_skills: Vec<crate::skills::invoke::SkillInvocation>,
+    /// The state of the session for the calls of this batch; `None` when none of them reads it.
+    pub view: Option<Arc<SessionView>>,
 }
 
 impl Session {
@@ -260,7 +264,7 @@ impl Session {
                 self.io.plan.note_prompt();
                 if !prompt.verbatim {
                     let skills = self.io.skills.skills();
-                    plan = slash::parse_skills(&skills, &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
+                    plan = slash::parse_skills(&skills, &prompt.content).or_else(|| built_in(prompt, &self.io));
                 }
                 if let Some(plan) = &plan {
                     let expansion = plan.expansion(&prompt.content);
@@ -308,13 +312,6 @@ impl Session {
         let started = std::mem::take(&mut self.start.contexts);
         self.add_hook_texts(started.into_iter().chain(texts).collect())?;
         Ok(TurnOpening::Accepted(plan))
-    }
-
-    /// Publishes the current state for agents that hooks may start.
-    pub(crate) fn publish_for_hooks(&self) {
-        if self.io.hooks.has_agent_handlers() {
-            self.io.spawner.publish_parent(&self.io, &self.context);
-        }
     }
 
     /// Tells the model to use the agents that the user named.
@@ -537,7 +534,7 @@ impl Session {
             tracing::warn!(%error, "what a hook said could not be recorded");
         }
         let mut notices = std::mem::take(&mut self.io.pending_notices);
-        notices.extend(tasks::send_events(&mut self.io).await);
+        notices.extend(send_events(&mut self.io).await);
         for notice in notices {
             if let Err(error) = self.inject(&notice, PromptSource::Notice).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
@@ -554,7 +551,7 @@ impl Session {
 
     pub(crate) async fn close(&mut self) {
         if !self.control.is_shut_down() {
-            tasks::wait_briefly(&mut self.io).await;
+            wait_briefly(&mut self.io).await;
             if let Some(rest) = self.io.provider.unplayed_notice() {
                 self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }

@@ -11,6 +11,16 @@ use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
 
+/// Whether the command line restricts hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookRestriction {
+    No,
+    /// `--safe-mode`: only managed hooks.
+    Safe,
+    /// `--bare`: no hooks.
+    Bare,
+}
+
 /// Which instruction files are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstructionScope {
@@ -45,7 +55,7 @@ pub(crate) struct SettingsWatch {
     /// `None` when there is no sandbox.
     pub sandbox: Option<Arc<SessionSandbox>>,
     /// How the command line restricts hooks.
-    pub reduced: crate::hooks::HookRestriction,
+    pub reduced: HookRestriction,
 }
 
 impl SettingsWatch {

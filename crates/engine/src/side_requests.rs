@@ -89,7 +89,7 @@ impl SideClient {
         }
     }
 
-    async fn run(&self, request: SideRequest) -> Result<SideReply, String> {
+    pub(crate) async fn run(&self, request: SideRequest) -> Result<SideReply, String> {
         self.ask_model(None, request).await
     }
 

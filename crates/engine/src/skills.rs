@@ -1,15 +1,11 @@
 //! Skills, custom commands, and instruction files that apply to the files a session touches. Listed when a turn
 //! starts, checked by stat before every step, and sent as additions, so that earlier requests keep their bytes.
 
-mod inject;
 pub(crate) mod invoke;
 pub(crate) mod slash;
-pub(crate) mod tool;
 
-use crate::agents::AgentSpawner;
 use crate::tool_use::ToolUse;
 use crate::prompts::{self, SkillListingKind};
-use crate::session::SessionIo;
 use crate::messages::Attachment;
 use config::memory::MemoryFile;
 use config::nested_memory::LazyMemory;
@@ -31,15 +27,9 @@ use wire::settings::{RuleText, Settings};
 /// Shared by the session and its Skill tool.
 #[derive(Default)]
 pub(crate) struct SkillState {
-    skills: Arc<Skills>,
+    pub(crate) skills: Arc<Skills>,
     /// `None` until another conversation starts.
-    facts: Option<Arc<SkillFacts>>,
-    /// The current rules, for commands inside skills.
-    policy: Option<Arc<Policy>>,
-    /// Starts skills that run as agents.
-    spawner: Option<Arc<AgentSpawner>>,
-    /// Skills that calls of this batch loaded.
-    loaded: Vec<SkillInvocation>,
+    pub(crate) facts: Option<Arc<SkillFacts>>,
 }
 
 pub(crate) type SharedSkills = Arc<Mutex<SkillState>>;
@@ -60,7 +50,7 @@ pub(crate) struct SkillFacts {
 }
 
 pub(crate) struct SessionSkills {
-    facts: Arc<SkillFacts>,
+    pub(crate) facts: Arc<SkillFacts>,
     /// `None` when skills are switched off.
     roots: Option<DefinitionRoots>,
     overrides: BTreeMap<String, String>,
@@ -82,9 +72,9 @@ pub(crate) struct SessionSkills {
     is_listing_stale: bool,
     lazy: LazyMemory,
     /// Rules of active skills, until the next prompt.
-    grants: Vec<RuleText>,
+    pub(crate) grants: Vec<RuleText>,
     /// The skill that was last loaded since the prompt.
-    active: Option<String>,
+    pub(crate) active: Option<String>,
     /// The last text of each skill, to send it only once; newest last.
     sent_texts: Vec<(String, String)>,
 }
@@ -140,8 +130,8 @@ impl SessionSkills {
         }
     }
 
-    pub(crate) fn tool(&self) -> Arc<tool::SkillTool> {
-        Arc::new(tool::SkillTool::new(Arc::clone(&self.shared), Arc::clone(&self.facts)))
+    pub(crate) fn shared(&self) -> (SharedSkills, Arc<SkillFacts>) {
+        (Arc::clone(&self.shared), Arc::clone(&self.facts))
     }
 
     fn state(&self) -> sys::sync::MutexGuard<'_, SkillState> {
@@ -319,18 +309,6 @@ impl SessionSkills {
         self.active_by_path.extend(matching);
     }
 
-    /// Before a batch of calls: sets the rules for commands inside skills, and the spawner for their agents.
-    pub(crate) fn share(&self, policy: &Arc<Policy>, spawner: &Arc<AgentSpawner>) {
-        let mut shelf = self.state();
-        shelf.policy = Some(Arc::clone(policy));
-        shelf.spawner = Some(Arc::clone(spawner));
-    }
-
-    /// After a batch: the skills it loaded.
-    pub(crate) fn take_loaded(&self) -> Vec<SkillInvocation> {
-        std::mem::take(&mut self.state().loaded)
-    }
-
     /// The text to add for an invocation: its whole text, or a note that it is unchanged.
     pub(crate) fn text_to_send(&mut self, invocation: &SkillInvocation) -> String {
         let name = &invocation.skill.name;
@@ -397,24 +375,6 @@ impl SessionSkills {
     /// The current rules of active skills.
     pub(crate) fn grants(&self) -> &[RuleText] {
         &self.grants
-    }
-}
-
-impl SessionIo {
-    /// Drops the rules of skills, because a new prompt arrived.
-    pub(crate) fn end_grants(&mut self) {
-        self.skills.active = None;
-        if !std::mem::take(&mut self.skills.grants).is_empty() {
-            self.rebuild_policy();
-        }
-    }
-
-    /// Applies the rules of a skill from now on.
-    pub(crate) fn grant_skill(&mut self, rules: Vec<RuleText>) {
-        if !rules.is_empty() {
-            self.skills.grants.extend(rules);
-            self.rebuild_policy();
-        }
     }
 }
 

@@ -3,50 +3,18 @@
 
 use crate::host::HostSender;
 use crate::prompts::{TaskNotice, task_notice};
-use crate::session::SessionIo;
 use std::time::Duration;
-use tools::tasks::{SessionTasks, TaskEvent, TaskRecord, TaskStatus};
-use wire::sdk::{BackgroundTask, StoppedTask, SystemBody, TaskNotification, TaskPatch, TaskStarted};
+use tools::tasks::{SessionTasks, TaskRecord, TaskStatus};
+use wire::sdk::{BackgroundTask, SystemBody, TaskNotification, TaskStarted};
 
 /// How long shell commands may go on after the last result of a run.
-const SHELL_GRACE: Duration = Duration::from_secs(5);
+pub(crate) const SHELL_GRACE: Duration = Duration::from_secs(5);
 
 /// The notification for the model about a task that ended.
 pub(crate) struct TaskEndNotice {
     pub text: String,
     /// Starts a turn. The end of a task that a person stopped waits for the next turn.
     pub wakes: bool,
-}
-
-/// Sends the task events since the last call to the host; returns a notification for each task that ended.
-pub(crate) async fn send_events(io: &mut SessionIo) -> Vec<String> {
-    let owner = io.host.agent_id().map(str::to_owned);
-    let mut notices = Vec::new();
-    for event in io.state.tasks.take_events(owner.as_deref()) {
-        notices.extend(send_event(event, io).await.map(|notice| notice.text));
-    }
-    notices
-}
-
-/// Sends one event; returns the notification when a task ended.
-pub(crate) async fn send_event(event: TaskEvent, io: &SessionIo) -> Option<TaskEndNotice> {
-    let notice = match event {
-        TaskEvent::Started(task) => {
-            io.host.system(started(&task)).await;
-            None
-        }
-        TaskEvent::Settled(task) => {
-            if !task.is_agent() {
-                let patch = TaskPatch { status: task.status.as_str(), end_time: task.ended_at_ms };
-                io.host.system(SystemBody::TaskUpdated { task_id: task.id.clone(), run_id: None, patch }).await;
-                io.host.system(notification(&task)).await;
-            }
-            let wakes = !task.agent.as_ref().is_some_and(|agent| agent.stopped_by_user);
-            Some(TaskEndNotice { text: notice(&task), wakes })
-        }
-    };
-    send_running(&io.host, &io.state.tasks).await;
-    notice
 }
 
 /// Sends the list of running background tasks, which replaces the previous one.
@@ -60,27 +28,6 @@ pub(crate) async fn send_running(host: &HostSender, tasks: &SessionTasks) {
     };
     let tasks = tasks.running().into_iter().map(row).collect();
     host.system(SystemBody::BackgroundTasksChanged { tasks }).await;
-}
-
-/// After the last result: waits briefly, then kills the tasks that still run.
-pub(crate) async fn wait_briefly(io: &mut SessionIo) {
-    let deadline = tokio::time::Instant::now() + SHELL_GRACE;
-    while io.state.tasks.running().iter().any(|task| !task.is_agent()) {
-        let Ok(event) = tokio::time::timeout_at(deadline, io.state.tasks.next_event(None)).await else { break };
-        send_event(event, io).await;
-    }
-    io.state.tasks.stop_all().await;
-    send_events(io).await;
-}
-
-/// Stops the tasks that still run at the end of the run, and returns them.
-pub(crate) async fn stop_rest(io: &mut SessionIo) -> Vec<StoppedTask> {
-    let named = |task: TaskRecord| StoppedTask { task_id: task.id, description: task.description };
-    let stopped = io.state.tasks.running().into_iter().map(named).collect();
-    io.spawner.agents.end_with_run();
-    io.state.tasks.stop_all().await;
-    send_events(io).await;
-    stopped
 }
 
 /// The line that tells a person why a run does not end.
@@ -97,7 +44,7 @@ fn span(time: Duration) -> String {
     }
 }
 
-fn started(task: &TaskRecord) -> SystemBody {
+pub(crate) fn started(task: &TaskRecord) -> SystemBody {
     SystemBody::TaskStarted(Box::new(TaskStarted {
         task_id: task.id.clone(),
         run_id: None,
@@ -130,7 +77,7 @@ pub(crate) fn agent_summary(description: &str, status: TaskStatus) -> String {
     format!("Agent \"{description}\" {ending}")
 }
 
-fn notification(task: &TaskRecord) -> SystemBody {
+pub(crate) fn notification(task: &TaskRecord) -> SystemBody {
     SystemBody::TaskNotification(Box::new(TaskNotification {
         task_id: task.id.clone(),
         run_id: None,
@@ -169,7 +116,7 @@ fn summary(task: &TaskRecord) -> String {
     format!("Background command \"{name}\" {ending}{aside}")
 }
 
-fn notice(task: &TaskRecord) -> String {
+pub(crate) fn notice(task: &TaskRecord) -> String {
     let agent = task.agent.as_deref();
     let transcript = agent.map(|agent| agent.transcript.display().to_string());
     task_notice(&TaskNotice {

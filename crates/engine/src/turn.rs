@@ -1,7 +1,6 @@
 //! One turn: from accepting a prompt until the session is idle again. The loop asks `decide` and carries out its
 //! answer; every exit goes through `finish`, with a result for every started call.
 
-use crate::agents;
 use crate::calls::{self, BatchReport};
 use crate::tool_use::ToolUse;
 use crate::command::Prompt;
@@ -11,7 +10,7 @@ use crate::decide::{
     EndReason, NextAction, PhaseResult, RequestFailure, ResponseSummary, StructuredState, TurnFacts, decide,
 };
 use crate::deferred;
-use crate::hooks::{SettingsCheckTime, StopState, StopVerdict};
+use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::prompts;
 use crate::result;
 use crate::session::{Session, TurnOpening};
@@ -305,10 +304,12 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
     let token = turn.token.clone();
     let touching = skills::named_files(&uses);
     session.io.mcp.servers().owner.set_hook_trigger(session.io.hook_trigger());
-    session.io.skills.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
-    if io.hooks.has_agent_handlers() || agents::need_spawner(uses.iter().map(|used| used.name.as_str())) {
-        io.spawner.publish_parent(io, context);
+    let reads_session = |used: &ToolUse| io.registry.find(&used.name).is_some_and(|tool| tool.reads_session());
+    let (for_calls, for_hooks) = (uses.iter().any(reads_session), io.hooks.has_agent_handlers());
+    io.view = (for_calls || for_hooks).then(|| io.view(context));
+    if let Some(view) = io.view.clone().filter(|_| for_hooks) {
+        io.spawner.set_hook_view(view);
     }
     let phase = async {
         // The lines with the calls are in the file before any call has an effect.

@@ -2,7 +2,7 @@
 //! locked while in use, removed only when they contain no work or on request. A worktree is never reached through a
 //! link, and when one cannot be created, nothing starts in its place.
 
-mod active;
+pub(crate) mod active;
 mod git;
 mod guard;
 mod hooks;
@@ -10,8 +10,7 @@ mod launch;
 mod locks;
 mod name;
 mod sweep;
-mod tools;
-mod unsaved_work;
+pub(crate) mod unsaved_work;
 
 pub(crate) use active::{ActiveWorktree, WorktreeMove};
 pub(crate) use git::{GitRunner, RemoteAccess};
@@ -20,7 +19,7 @@ pub(crate) use hooks::WorktreeHooks;
 pub(crate) use launch::{WorktreeReturn, enter, recorded, reenter};
 pub(crate) use name::WorktreeName;
 pub(crate) use sweep::sweep;
-pub(crate) use tools::{EnterWorktree, ExitWorktree};
+
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -297,7 +296,7 @@ impl Worktree {
     }
 
     /// Removes the worktree with everything in it. Fails when it is locked by somebody else.
-    async fn remove(&self, hooks: Option<&WorktreeHooks>) -> Result<(), String> {
+    pub(crate) async fn remove(&self, hooks: Option<&WorktreeHooks>) -> Result<(), String> {
         self.unlock();
         if locks::state(&self.path) != locks::LockState::None {
             return Err(format!("{} is locked", self.path.display()));
@@ -413,7 +412,7 @@ fn refuse_links(main: &Path, path: &Path) -> Result<(), String> {
 }
 
 /// Checks that `path` is a worktree of the repository whose main checkout is `main`.
-fn verify(path: &Path, main: &Path) -> Result<(), String> {
+pub(crate) fn verify(path: &Path, main: &Path) -> Result<(), String> {
     if !std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()) {
         return Err("it is no folder".into());
     }

@@ -4,6 +4,7 @@ use crate::state::ToolState;
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::value::RawValue;
+use std::any::Any;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,10 @@ pub trait Tool: Send + Sync {
     /// The name shown to people; `None` when it is the name the model uses.
     fn title(&self) -> Option<&str> {
         None
+    }
+    /// Its calls read the state of the session (`CallContext::session`).
+    fn reads_session(&self) -> bool {
+        false
     }
     /// Parses and checks the input. Accepts numeric strings, `"true"` and unknown keys.
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError>;
@@ -115,6 +120,8 @@ pub struct CallContext {
     pub changed_by_user: bool,
     /// Git calls of a command that must run with a neutral configuration.
     pub git_guard: Option<permission::GitGuard>,
+    /// The state of the session, for tools of the engine; `None` when no call of the batch needs it.
+    pub session: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Whether permission rules let the model see a path; search results omit paths they do not.
@@ -140,16 +147,27 @@ pub struct ToolOutcome {
     pub structured: Option<Box<RawValue>>,
     /// Metadata an MCP server sent with the content, for the transcript.
     pub mcp_meta: Option<Box<RawValue>>,
+    /// What the session does once the call has ended.
+    pub effects: Vec<SessionEffect>,
+}
+
+/// A change of the session that a call asks for. The engine, whose tools ask, defines them and applies them.
+pub struct SessionEffect(pub Box<dyn Any + Send + Sync>);
+
+impl std::fmt::Debug for SessionEffect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SessionEffect")
+    }
 }
 
 impl ToolOutcome {
     pub fn text(text: impl Into<String>, structured: Option<Box<RawValue>>) -> Self {
-        Self { content: MessageContent::Text(text.into()), is_error: false, structured, mcp_meta: None }
+        Self { content: MessageContent::Text(text.into()), is_error: false, structured, mcp_meta: None, effects: Vec::new() }
     }
 
     /// A failure while running: the model gets the text unchanged.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { content: MessageContent::Text(text.into()), is_error: true, structured: None, mcp_meta: None }
+        Self { content: MessageContent::Text(text.into()), is_error: true, structured: None, mcp_meta: None, effects: Vec::new() }
     }
 
     /// A failed check before anything ran: the text is wrapped in the tags that models and readers know.

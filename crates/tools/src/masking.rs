@@ -127,7 +127,7 @@ fn hide(outcome: ToolOutcome, mask: &Mask) -> ToolOutcome {
     if mask.is_disabled() {
         return outcome;
     }
-    let ToolOutcome { content, is_error, structured, mcp_meta } = outcome;
+    let ToolOutcome { content, is_error, structured, mcp_meta, effects } = outcome;
     let content = match content {
         MessageContent::Text(text) => MessageContent::Text(hide_text(text, mask)),
         MessageContent::Blocks(blocks) => MessageContent::Blocks(
@@ -143,7 +143,7 @@ fn hide(outcome: ToolOutcome, mask: &Mask) -> ToolOutcome {
         ),
     };
     let hidden = |raw: Box<RawValue>| mask.json(&raw).unwrap_or(raw);
-    ToolOutcome { content, is_error, structured: structured.map(hidden), mcp_meta: mcp_meta.map(hidden) }
+    ToolOutcome { content, is_error, structured: structured.map(hidden), mcp_meta: mcp_meta.map(hidden), effects }
 }
 
 fn hide_text(text: String, mask: &Mask) -> String {

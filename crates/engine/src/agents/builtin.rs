@@ -7,7 +7,7 @@ use sys::Env;
 /// Types whose agents answer once and cannot be continued.
 const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
 /// A copy of the session with its whole conversation.
-pub(super) const FORK: &str = "fork";
+pub(crate) const FORK: &str = "fork";
 /// Tools that read-only types do not have.
 const WRITE_TOOLS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
 
@@ -35,17 +35,17 @@ pub(super) fn fork() -> AgentDefinition {
     )
 }
 
-pub(super) fn is_fork(definition: &AgentDefinition) -> bool {
+pub(crate) fn is_fork(definition: &AgentDefinition) -> bool {
     definition.name == FORK && is_one_shot(definition)
 }
 
 /// `CLAUDE_CODE_FORK_SUBAGENT`: off by default.
-pub(super) fn has_forks(env: &Env) -> bool {
+pub(crate) fn has_forks(env: &Env) -> bool {
     env.is_on("CLAUDE_CODE_FORK_SUBAGENT")
 }
 
 /// Whether agents of this type cannot be continued.
-pub(super) fn is_one_shot(definition: &AgentDefinition) -> bool {
+pub(crate) fn is_one_shot(definition: &AgentDefinition) -> bool {
     definition.path.is_none()
         && definition.scope == DefinitionScope::Managed
         && ONE_SHOT.contains(&definition.name.as_str())

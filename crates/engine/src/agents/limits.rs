@@ -3,15 +3,15 @@
 use sys::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AgentLimits {
+pub(crate) struct AgentLimits {
     /// Levels below the main thread; 1 means that agents start no agents.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     /// Agents running at once, at all levels together.
-    pub(super) concurrent: usize,
+    pub(crate) concurrent: usize,
 }
 
 impl AgentLimits {
-    pub(super) fn from_env(env: &Env) -> Self {
+    pub(crate) fn from_env(env: &Env) -> Self {
         Self {
             depth: positive_number(env, "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH").unwrap_or(3),
             concurrent: positive_number(env, "CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS").unwrap_or(20) as usize,

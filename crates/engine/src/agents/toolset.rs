@@ -1,6 +1,7 @@
 //! Selects the tools of an agent: the session's tools, minus those no agent may have, minus those its definition
 //! disallows; of the rest, those its definition lists.
 
+use crate::mcp::agents::covers;
 use config::agents::AgentDefinition;
 use std::collections::BTreeSet;
 use wire::mode::PermissionMode;
@@ -48,14 +49,14 @@ const NOTES_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];
 
 /// The facts about an agent that its tools depend on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ToolsetContext {
-    pub(super) background: bool,
-    pub(super) may_nest: bool,
-    pub(super) mode: PermissionMode,
+pub(crate) struct ToolsetContext {
+    pub(crate) background: bool,
+    pub(crate) may_nest: bool,
+    pub(crate) mode: PermissionMode,
 }
 
 /// The names of the agent's tools. The error lists the entries of `tools` when none of them matches a tool.
-pub(super) fn select_tools(
+pub(crate) fn select_tools(
     base: &[String],
     definition: &AgentDefinition,
     shape: ToolsetContext,
@@ -90,24 +91,10 @@ fn may_have(name: &str, shape: ToolsetContext) -> bool {
     if NEVER_ALLOWED.contains(&name) && !plan {
         return false;
     }
-    if name == super::tool::NAME && !shape.may_nest {
+    if name == "Agent" && !shape.may_nest {
         return false;
     }
     !shape.background || name.starts_with("mcp__") || BACKGROUND_TOOLS.contains(&name)
-}
-
-/// Whether `entry` matches the tool `name`. Entries are `Read`, `Task`, `Bash(git *)`, `mcp__server`,
-/// `mcp__server__*` or `*`.
-pub(crate) fn covers(entry: &str, name: &str) -> bool {
-    let entry = entry.trim();
-    let entry = entry.split_once('(').map_or(entry, |(tool, _)| tool.trim_end());
-    if entry == "*" || wire::names::canonical(entry) == name {
-        return true;
-    }
-    match entry.strip_suffix('*') {
-        Some(prefix) => prefix.starts_with("mcp__") && name.starts_with(prefix),
-        None => entry.starts_with("mcp__") && name.strip_prefix(entry).is_some_and(|rest| rest.starts_with("__")),
-    }
 }
 
 #[cfg(test)]

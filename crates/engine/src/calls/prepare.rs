@@ -4,7 +4,7 @@
 use super::interact;
 use crate::tool_use::ToolUse;
 use crate::command::Event;
-use crate::hooks::{HookRuling, RulingKind, UndecidedCall};
+use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
 use crate::permission_prompt::{self, AfterDenial, PermissionChannel, PermissionQuestion, PermissionReply};
 use crate::sandbox::{self, CommandPlacement, PreparedSandbox, SessionSandbox};
 use crate::session::SessionIo;
@@ -633,6 +633,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
     let policy = Arc::clone(&io.policy);
     let folders = sys::real_path::ResolvedFolders::default();
     CallContext {
+        session: io.view.clone().map(|view| view as _),
         id: used.id.clone(),
         workspace,
         state: Arc::clone(&io.state),

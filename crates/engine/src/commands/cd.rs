@@ -5,7 +5,7 @@
 use super::directories::destination;
 use super::{CommandReply, TypedCommand, begin, finish_local};
 use crate::command::Prompt;
-use crate::hooks::SettingsCheckTime;
+use crate::session::hooks::SettingsCheckTime;
 use crate::session::Session;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use super::{TypedCommand, begin};
 use crate::command::Prompt;
 use crate::context::FreshContext;
 use crate::decide::EndReason;
-use crate::hooks::SettingsCheckTime;
+use crate::session::hooks::SettingsCheckTime;
 use crate::plan::{self, PlanState};
 use crate::result;
 use crate::session::{Session, StartState};

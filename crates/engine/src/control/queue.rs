@@ -69,7 +69,7 @@ impl PromptQueue {
     }
 
     /// Removes one prompt; `false` when it is not queued.
-    pub(super) fn remove(&mut self, uuid: &str) -> bool {
+    pub(crate) fn remove(&mut self, uuid: &str) -> bool {
         let Some(at) = self.waiting.iter().position(|prompt| prompt.uuid.as_deref() == Some(uuid)) else {
             return false;
         };

@@ -11,7 +11,7 @@ use wire::settings::RuleText;
 use wire::usage::Usage;
 
 #[derive(Default)]
-pub(crate) struct SessionView {
+pub(crate) struct ControlView {
     pub commands: Vec<SlashCommand>,
     pub agents: Vec<AgentInfo>,
     pub output_style: String,
@@ -51,7 +51,7 @@ pub(crate) struct SessionView {
     pub is_initialized: bool,
 }
 
-impl SessionView {
+impl ControlView {
     /// Takes over what the first `initialize` says about the host's abilities.
     pub(crate) fn apply_initialize(&mut self, request: &InitializeRequest) {
         self.keeps_agents_on_interrupt = request.per_task_stop_affordance == Some(true);

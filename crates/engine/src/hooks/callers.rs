@@ -3,7 +3,6 @@
 
 use super::HostHooks;
 use super::mcp_tool::{self, ServerTools};
-use crate::agents::{self, AgentSpawner};
 use crate::side_requests::SideClient;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -27,7 +26,7 @@ pub(crate) struct HookCallers {
     client: OnceLock<http::Http>,
     limits: Mutex<HttpHookLimits>,
     config_changes: Mutex<BTreeMap<SettingsFileStamp, Arc<OnceCell<bool>>>>,
-    pub(super) host: Arc<HostHooks>,
+    pub(crate) host: Arc<HostHooks>,
     /// Set once, when there are servers.
     servers: OnceLock<Arc<dyn ServerTools>>,
 }
@@ -53,7 +52,7 @@ impl HookCallers {
 
     /// The cell with the decision about a changed file: hooks are asked once, whichever thread of the session notices
     /// the change first.
-    pub(super) fn change_verdict(&self, path: &Path) -> Arc<OnceCell<bool>> {
+    pub(crate) fn change_verdict(&self, path: &Path) -> Arc<OnceCell<bool>> {
         let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
         let mut all = self.config_changes.lock();
         // Drop decisions about earlier states of the file.
@@ -117,18 +116,24 @@ fn failed(why: impl Into<String>) -> HandlerResult {
     HandlerResult::Failed { why: why.into() }
 }
 
+/// Starts an agent that inspects the matter and judges it.
+pub(crate) trait HookJudge: Send + Sync {
+    /// The answer of the agent to `task`, or why there is none. `model` is `None` for the agent's own.
+    fn judge(self: Arc<Self>, task: String, model: Option<String>) -> BoxFuture<'static, Result<String, String>>;
+}
+
 /// Runs handlers for one session: the main thread or an agent.
 pub(super) struct HookCaller {
     pub(super) shared: Arc<HookCallers>,
-    /// Starts agents for the handlers; it outlives them.
-    pub(super) spawner: Weak<AgentSpawner>,
+    /// Judges for handlers of the kind `agent`; it outlives them.
+    pub(super) judge: Weak<dyn HookJudge>,
 }
 
 impl HookCaller {
     async fn agent(&self, ask: &ModelHandler, job: &HandlerJob) -> HandlerResult {
-        let Some(spawner) = self.spawner.upgrade() else { return failed("the session is ending") };
+        let Some(judge) = self.judge.upgrade() else { return failed("the session is ending") };
         let task = hooks::prompt::fill(&ask.prompt, &job.payload);
-        match agents::judge(&spawner, task, ask.model.clone()).await {
+        match judge.judge(task, ask.model.clone()).await {
             Ok(text) => HandlerResult::Judged { text },
             Err(why) => failed(why),
         }
@@ -148,5 +153,19 @@ impl HandlerRunner for HookCaller {
                 HandlerKind::Command(_) => failed("commands are run elsewhere"),
             }
         })
+    }
+}
+
+/// Runs handlers before there is a session; handlers that need one fail.
+pub(crate) fn runner_without_session(callers: HookCallers) -> Arc<dyn hooks::HandlerRunner> {
+    Arc::new(HookCaller { shared: Arc::new(callers), judge: Weak::<NoJudge>::new() })
+}
+
+/// The judge before there is a session.
+struct NoJudge;
+
+impl HookJudge for NoJudge {
+    fn judge(self: Arc<Self>, _: String, _: Option<String>) -> BoxFuture<'static, Result<String, String>> {
+        Box::pin(async { Err("there is no session yet".to_owned()) })
     }
 }

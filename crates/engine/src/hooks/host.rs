@@ -47,7 +47,7 @@ impl HostHooks {
     }
 
     /// Asks the host to run one of its functions. Dropping the future withdraws the request.
-    pub(super) async fn run(&self, callback_id: &str, job: &HandlerJob) -> HandlerResult {
+    pub(crate) async fn run(&self, callback_id: &str, job: &HandlerJob) -> HandlerResult {
         let Ok(input) = RawValue::from_string(job.payload.to_string()) else {
             return HandlerResult::Failed { why: "the event could not be written".into() };
         };

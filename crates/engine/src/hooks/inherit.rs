@@ -3,12 +3,12 @@
 use super::callers::{HookCaller, HookCallers};
 use super::listener::HookReporter;
 use super::{HookAgent, OwnHooks, SessionHooks, host, watch};
-use crate::agents::AgentSpawner;
+use super::callers::HookJudge;
 use crate::settings_watch::SettingsWatch;
 use hooks::{HandlerEnvironment, Hooks, SpentHandlers};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::task::JoinSet;
 
 /// The hooks of a session, to be given to one of its agents.
@@ -32,14 +32,14 @@ pub(crate) struct AgentHookParams<'a> {
     /// Declared by its definition and by the skill it runs.
     pub layers: Vec<hooks::HookLayer>,
     pub watch: &'a SettingsWatch,
-    pub spawner: &'a Arc<AgentSpawner>,
+    pub judge: Weak<dyn HookJudge>,
 }
 
 impl InheritedHooks {
     /// The session's hooks for the calls of a subagent, and the agent's own while it runs.
     pub(crate) fn for_agent(self, fresh: AgentHookParams<'_>) -> SessionHooks {
-        let AgentHookParams { agent, cwd, layers, watch, spawner } = fresh;
-        let runner = HookCaller { shared: Arc::clone(&self.callers), spawner: Arc::downgrade(spawner) };
+        let AgentHookParams { agent, cwd, layers, watch, judge } = fresh;
+        let runner = HookCaller { shared: Arc::clone(&self.callers), judge: Weak::clone(&judge) };
         let mut hooking = SessionHooks {
             current: Arc::new(self.current.run_by(Arc::new(runner))),
             callers: self.callers,
@@ -60,7 +60,7 @@ impl InheritedHooks {
             own_hooks: self.own_hooks,
             host_matchers: self.host_matchers,
             spent_handlers: self.spent_handlers,
-            spawner: Arc::downgrade(spawner),
+            judge,
             ended_tasks: 0,
             env_files: self.env_files,
         };

@@ -1,5 +1,6 @@
 //! Which hooks are active: those of every settings layer, minus what switches and trust leave out.
 
+use super::HookRestriction;
 use config::ProjectConfig;
 use hooks::http::HttpHookLimits;
 use hooks::{DeclaredLayer, HookCatalogue, HookLayer, HookOrigin, HookSwitches};
@@ -14,16 +15,6 @@ const ORDER: [SettingsSource; 5] = [
     SettingsSource::Local,
     SettingsSource::Flag,
 ];
-
-/// Whether the command line restricts hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HookRestriction {
-    No,
-    /// `--safe-mode`: only managed hooks.
-    Safe,
-    /// `--bare`: no hooks.
-    Bare,
-}
 
 pub fn catalogue(loaded: &ProjectConfig, reduced: HookRestriction) -> (HookCatalogue, HttpHookLimits) {
     with_own(loaded, reduced, &OwnHooks::default())

@@ -10,8 +10,8 @@ use wire::sdk::SystemBody;
 
 /// Reports hook runs to the host.
 #[derive(Clone)]
-pub(super) struct HookReporter {
-    pub(super) host: HostSender,
+pub(crate) struct HookReporter {
+    pub(crate) host: HostSender,
     pub(super) all: bool,
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 const KEPT: usize = 10_000;
 
 /// One `attachment` object per run and per message to the user. Objections have separate lines.
-pub(super) fn lines(merged: &MergedAnswer, tool_use_id: Option<&str>) -> Vec<Box<RawValue>> {
+pub(crate) fn lines(merged: &MergedAnswer, tool_use_id: Option<&str>) -> Vec<Box<RawValue>> {
     let id = |hook: &str| tool_use_id.unwrap_or(hook).to_owned();
     let objects = |report: &&HookReport| {
         merged.blocks.iter().any(|b| b.description == report.description && b.hook == report.name)

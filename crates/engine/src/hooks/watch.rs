@@ -2,8 +2,7 @@
 //! later commands. Changes are found by stat, so that it works on every file system: between steps, and several times
 //! a second while a hook names files. Nothing runs otherwise.
 
-use super::{HookReporter, HookScope};
-use crate::session::SessionIo;
+use super::HookReporter;
 use hooks::{HookOccasion, Hooks};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use sys::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{CwdChanged, FileChanged, HookBase, HookEventName};
+use wire::hooks::{FileChanged, HookBase, HookEventName};
 
 /// How often named files are checked while the session does something else.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
@@ -58,7 +57,7 @@ impl EnvFiles {
     }
 
     /// The file that a hook of `event` writes to, created so that the hook can append to it.
-    pub(super) fn of(&self, event: HookEventName) -> Option<PathBuf> {
+    pub(crate) fn of(&self, event: HookEventName) -> Option<PathBuf> {
         let path = match event {
             HookEventName::SessionStart | HookEventName::Setup => self.session(),
             HookEventName::CwdChanged | HookEventName::FileChanged => self.directory(),
@@ -70,7 +69,7 @@ impl EnvFiles {
     }
 
     /// Drops the variables that were set for the last directory.
-    fn forget_directory(&self) {
+    pub(crate) fn forget_directory(&self) {
         std::fs::remove_file(self.directory()).ok();
     }
 
@@ -79,40 +78,40 @@ impl EnvFiles {
     }
 }
 
-pub(super) struct HookWatcher {
-    cwd: PathBuf,
-    files: Arc<Mutex<WatchedFiles>>,
+pub(crate) struct HookWatcher {
+    pub(crate) cwd: PathBuf,
+    pub(crate) files: Arc<Mutex<WatchedFiles>>,
     /// `watchPaths` of hooks.
-    dynamic: Vec<PathBuf>,
-    is_set_up: bool,
+    pub(crate) dynamic: Vec<PathBuf>,
+    pub(crate) is_set_up: bool,
     /// Checks files while the session does something else; ends with the session.
-    file_watcher: JoinSet<()>,
+    pub(crate) file_watcher: JoinSet<()>,
 }
 
 /// Shared by the session and its `FileWatcher`: a change is reported by one of them.
 #[derive(Default)]
-struct WatchedFiles {
-    stamps: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
+pub(crate) struct WatchedFiles {
+    pub(crate) stamps: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
     /// `watchPaths` that a hook of the `FileWatcher` returned.
-    requested_paths: Option<Vec<String>>,
+    pub(crate) requested_paths: Option<Vec<String>>,
 }
 
 impl HookWatcher {
-    pub(super) fn new(cwd: PathBuf) -> Self {
+    pub(crate) fn new(cwd: PathBuf) -> Self {
         Self { cwd, files: Arc::default(), dynamic: Vec::new(), is_set_up: false, file_watcher: JoinSet::new() }
     }
 
-    fn files(&self) -> MutexGuard<'_, WatchedFiles> {
+    pub(crate) fn files(&self) -> MutexGuard<'_, WatchedFiles> {
         lock(&self.files)
     }
 
     /// Hooks have changed: they may name other files.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.is_set_up = false;
     }
 
     /// Starts to watch new files and drops those that no hook names any more.
-    fn watch(&mut self, named: Vec<PathBuf>) {
+    pub(crate) fn watch(&mut self, named: Vec<PathBuf>) {
         let wanted: Vec<PathBuf> = named.into_iter().chain(self.dynamic.iter().cloned()).collect();
         let mut files = lock(&self.files);
         files.stamps.retain(|path, _| wanted.contains(path));
@@ -129,7 +128,7 @@ fn lock(files: &Mutex<WatchedFiles>) -> MutexGuard<'_, WatchedFiles> {
 }
 
 impl WatchedFiles {
-    fn changes(&mut self) -> Vec<(PathBuf, &'static str)> {
+    pub(crate) fn changes(&mut self) -> Vec<(PathBuf, &'static str)> {
         let mut found = Vec::new();
         for (path, before) in &mut self.stamps {
             let now = stamp(path);
@@ -151,108 +150,23 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     Some((meta.modified().ok()?, meta.len()))
 }
 
-impl SessionIo {
-    pub(crate) fn set_watch_paths(&mut self, paths: Option<Vec<String>>) {
-        if let Some(paths) = paths {
-            self.hooks.watcher.dynamic =
-                paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-            self.hooks.watcher.is_set_up = false;
-        }
-    }
-
-    /// Checks whether the shell's directory or a watched file changed, and runs the hooks for it.
-    pub(crate) async fn check_watched(&mut self, cancel: &CancellationToken) {
-        // Agents work with the same files; the main thread reports changes.
-        if self.hooks.agent().is_some() {
-            return;
-        }
-        if self.hooks.listens(HookEventName::CwdChanged) {
-            self.check_cwd(cancel).await;
-        }
-        if self.hooks.listens(HookEventName::FileChanged) {
-            self.check_files(cancel).await;
-        } else {
-            self.hooks.watcher.file_watcher = JoinSet::new();
-        }
-    }
-
-    /// Reports that the session moved here from `old`.
-    pub(crate) async fn report_move(&mut self, old: PathBuf, cancel: &CancellationToken) {
-        self.hooks.watcher.cwd = old;
-        self.check_watched(cancel).await;
-        // Hooks that are added later see only later moves.
-        self.hooks.watcher.cwd = self.workspace().cwd;
-    }
-
-    /// Starts the background check of watched files.
-    fn start_file_watcher(&mut self) {
-        self.hooks.watcher.file_watcher = JoinSet::new();
-        if self.hooks.watcher.files().stamps.is_empty() {
-            return;
-        }
-        let lookout = FileWatcher {
-            files: Arc::clone(&self.hooks.watcher.files),
-            hooks: Arc::clone(&self.hooks.current),
-            base: self.hook_base(HookEventName::FileChanged),
-            cwd: self.workspace().cwd,
-            env_file: self.hooks.env_files.as_ref().and_then(|files| files.of(HookEventName::FileChanged)),
-            reporter: self.hooks.reporter.clone(),
-        };
-        self.hooks.watcher.file_watcher.spawn(lookout.run());
-    }
-
-    async fn check_cwd(&mut self, cancel: &CancellationToken) {
-        let now = self.workspace().cwd;
-        let old = std::mem::replace(&mut self.hooks.watcher.cwd, now.clone());
-        if old == now {
-            return;
-        }
-        if let Some(files) = &self.hooks.env_files {
-            files.forget_directory();
-        }
-        self.hooks.watcher.is_set_up = false;
-        let event = CwdChanged { old_cwd: old.display().to_string(), new_cwd: now.display().to_string() };
-        let merged = self.fire(&event, HookScope::new(cancel)).await;
-        self.set_watch_paths(merged.watch_paths);
-    }
-
-    async fn check_files(&mut self, cancel: &CancellationToken) {
-        let wished = self.hooks.watcher.files().requested_paths.take();
-        self.set_watch_paths(wished);
-        if !self.hooks.watcher.is_set_up {
-            let cwd = self.workspace().cwd;
-            let entries = self.hooks.current.catalogue().of(HookEventName::FileChanged);
-            let names = entries.iter().filter_map(|entry| entry.matcher_text.as_deref());
-            let named = names.flat_map(|text| text.split('|')).filter(|name| !name.is_empty());
-            let named = named.map(|name| cwd.join(name)).collect();
-            self.hooks.watcher.watch(named);
-            self.start_file_watcher();
-        }
-        let changes = self.hooks.watcher.files().changes();
-        for (path, event) in changes {
-            let merged = self.fire(&file_changed(&path, event), HookScope::new(cancel)).await;
-            self.set_watch_paths(merged.watch_paths);
-        }
-    }
-}
-
-fn file_changed(path: &Path, event: &str) -> FileChanged {
+pub(crate) fn file_changed(path: &Path, event: &str) -> FileChanged {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     FileChanged { name, file_path: path.display().to_string(), event: event.to_owned() }
 }
 
 /// Checks the named files while the session waits for a call, a person or the model.
-struct FileWatcher {
-    files: Arc<Mutex<WatchedFiles>>,
-    hooks: Arc<Hooks>,
-    base: HookBase,
-    cwd: PathBuf,
-    env_file: Option<PathBuf>,
-    reporter: HookReporter,
+pub(crate) struct FileWatcher {
+    pub(crate) files: Arc<Mutex<WatchedFiles>>,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) base: HookBase,
+    pub(crate) cwd: PathBuf,
+    pub(crate) env_file: Option<PathBuf>,
+    pub(crate) reporter: HookReporter,
 }
 
 impl FileWatcher {
-    async fn run(self) {
+    pub(crate) async fn run(self) {
         let mut ticks = tokio::time::interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

@@ -2,7 +2,6 @@
 //! run as long as the agent.
 
 use super::{McpToolset, SessionServers, ToolFilter};
-use crate::agents::covers;
 use config::agents::{AgentDefinition, McpReference};
 use mcp::{McpHost, McpServerSpec, ServerSwitch};
 use std::sync::Arc;
@@ -75,5 +74,19 @@ fn declared(
             tracing::warn!(agent = definition.name, server = name, why, "a server of the agent is not used");
             None
         }
+    }
+}
+
+/// Whether `entry` matches the tool `name`. Entries are `Read`, `Task`, `Bash(git *)`, `mcp__server`,
+/// `mcp__server__*` or `*`.
+pub(crate) fn covers(entry: &str, name: &str) -> bool {
+    let entry = entry.trim();
+    let entry = entry.split_once('(').map_or(entry, |(tool, _)| tool.trim_end());
+    if entry == "*" || wire::names::canonical(entry) == name {
+        return true;
+    }
+    match entry.strip_suffix('*') {
+        Some(prefix) => prefix.starts_with("mcp__") && name.starts_with(prefix),
+        None => entry.starts_with("mcp__") && name.strip_prefix(entry).is_some_and(|rest| rest.starts_with("__")),
     }
 }

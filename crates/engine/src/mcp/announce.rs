@@ -18,7 +18,7 @@ const LATE_KIND: &str = "x_mcp_connecting";
 
 /// What has been sent to the model.
 #[derive(Default)]
-pub(super) struct AnnouncedServers {
+pub(crate) struct AnnouncedServers {
     names: BTreeSet<String>,
     /// By server name.
     instructions: BTreeMap<String, String>,
@@ -29,13 +29,13 @@ pub(super) struct AnnouncedServers {
 
 impl AnnouncedServers {
     /// Continues from what the conversation already contains.
-    pub(super) fn restore(&mut self, names: BTreeSet<String>, instructions: String) {
+    pub(crate) fn restore(&mut self, names: BTreeSet<String>, instructions: String) {
         self.names = names;
         self.earlier = instructions;
     }
 
     /// What changed since the last call.
-    pub(super) fn take_due(&mut self, common: &SharedToolset) -> Vec<Attachment> {
+    pub(crate) fn take_due(&mut self, common: &SharedToolset) -> Vec<Attachment> {
         let is_deferring = common.state().is_deferring;
         let names = if is_deferring { self.names(common) } else { self.late(common) };
         names.into_iter().chain(self.instructions(common)).collect()
@@ -60,7 +60,7 @@ impl AnnouncedServers {
         Attachment::note(LATE_KIND, prompts::reminder(&lines.join("\n")))
     }
 
-    fn names(&mut self, common: &SharedToolset) -> Option<Attachment> {
+    pub(crate) fn names(&mut self, common: &SharedToolset) -> Option<Attachment> {
         let now: BTreeSet<String> = common.deferred().into_iter().map(|found| found.tool.exposed.clone()).collect();
         let states = self.states(common);
         let added: Vec<&String> = now.difference(&self.names).collect();

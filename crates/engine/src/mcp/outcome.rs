@@ -57,7 +57,7 @@ fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> T
     };
     let structured =
         if is_error { None } else { wire::raw::to_raw(&structured_result(&content, structured, links)).ok() };
-    ToolOutcome { content, is_error, structured, mcp_meta }
+    ToolOutcome { content, is_error, structured, mcp_meta, effects: Vec::new() }
 }
 
 /// The `_meta` and `structuredContent` of the result; `None` when there are none.
@@ -204,7 +204,7 @@ fn bound(blocks: Vec<ContentBlock>, limit: usize, session_dir: &Path) -> Vec<Con
 }
 
 /// The text, or when it is too long, its beginning and the path of the saved file.
-pub(super) fn shortened(text: &str, limit: usize, session_dir: &Path) -> String {
+pub(crate) fn shortened(text: &str, limit: usize, session_dir: &Path) -> String {
     match text.chars().nth(limit) {
         Some(_) => spilled(text, limit, session_dir),
         None => text.to_owned(),

@@ -123,7 +123,7 @@ fn reachable<'a>(common: &'a SharedToolset, server: &str) -> Result<&'a McpHost,
 }
 
 /// The connection that has this server; an agent's own servers take precedence.
-pub(super) fn host_of<'a>(common: &'a SharedToolset, server: &str) -> Option<&'a McpHost> {
+pub(crate) fn host_of<'a>(common: &'a SharedToolset, server: &str) -> Option<&'a McpHost> {
     common.hosts.iter().rev().find(|host| host.view(server).is_some())
 }
 
@@ -207,7 +207,7 @@ fn contents(parts: Vec<ResultPart>, cx: &CallContext) -> ToolOutcome {
 }
 
 /// The contents as plain text; binary data is saved to a file whose path is given.
-pub(super) fn readable(parts: Vec<ResultPart>, session_dir: &std::path::Path) -> String {
+pub(crate) fn readable(parts: Vec<ResultPart>, session_dir: &std::path::Path) -> String {
     let text = |part| {
         let entry = entry(part, session_dir)?;
         let text = entry.get("text").and_then(Value::as_str).map(str::to_owned);

@@ -104,7 +104,7 @@ impl McpToolset {
     }
 
     /// The tools loaded since the last call, as a transcript line.
-    pub(super) fn unrecorded(&mut self) -> Option<Box<RawValue>> {
+    pub(crate) fn unrecorded(&mut self) -> Option<Box<RawValue>> {
         let state = self.shared.state();
         let fresh = state.loaded.get(self.recorded..).filter(|fresh| !fresh.is_empty())?;
         let tools: Vec<&McpToolDefinition> = fresh.iter().map(|loaded| &loaded.definition).collect();
@@ -116,7 +116,7 @@ impl McpToolset {
 
     /// Before the first request of a resumed conversation: makes sure that every reference names a tool that is sent,
     /// or turns it into text.
-    pub(super) fn resolve_references(&mut self, context: &mut ModelContext, is_native: bool) {
+    pub(crate) fn resolve_references(&mut self, context: &mut ModelContext, is_native: bool) {
         if self.referenced.is_empty() {
             return;
         }

@@ -107,7 +107,7 @@ impl ToolSearchCall {
                 definitions.join("\n")
             )),
         };
-        ToolOutcome { content, is_error: false, structured, mcp_meta: None }
+        ToolOutcome { content, is_error: false, structured, mcp_meta: None, effects: Vec::new() }
     }
 
     /// Records the tools as loaded and returns their definitions as text.

@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 /// A server prompt that the user typed.
 #[derive(Clone)]
 pub(crate) struct TypedServerPrompt {
-    pub(super) host: McpHost,
-    pub(super) server: String,
-    pub(super) name: String,
-    pub(super) arguments: Vec<(String, String)>,
+    pub(crate) host: McpHost,
+    pub(crate) server: String,
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<(String, String)>,
     /// The content as recorded in the transcript.
     pub(super) content: Box<RawValue>,
 }

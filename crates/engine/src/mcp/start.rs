@@ -72,7 +72,7 @@ impl SessionServers {
     }
 
     /// The line for a person who wonders why no request goes out.
-    pub(super) fn waiting_message(&self) -> String {
+    pub(crate) fn waiting_message(&self) -> String {
         let pending = self.host.views().into_iter().filter(|view| view.status == McpStatus::Pending);
         let named: Vec<String> = pending.map(|view| view.name).collect();
         format!("Waiting for MCP servers to connect: {}. Ctrl+C ends the run.", named.join(", "))
@@ -107,7 +107,7 @@ impl SessionServers {
         self.late().contains(server)
     }
 
-    pub(super) fn brief_wait(&self) -> Duration {
+    pub(crate) fn brief_wait(&self) -> Duration {
         self.brief_wait
     }
 

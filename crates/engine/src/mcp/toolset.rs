@@ -22,10 +22,10 @@ use wire::mcp::ToolPermission;
 pub(crate) type ToolFilter = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Shared by the session and its ToolSearch.
-pub(super) struct SharedToolset {
-    pub(super) servers: Arc<SessionServers>,
+pub(crate) struct SharedToolset {
+    pub(crate) servers: Arc<SessionServers>,
     /// The session's servers, then those of the agent alone.
-    pub(super) hosts: Vec<McpHost>,
+    pub(crate) hosts: Vec<McpHost>,
     filter: ToolFilter,
     /// Tools that the definition names: they are not deferred.
     named: ToolFilter,
@@ -34,32 +34,32 @@ pub(super) struct SharedToolset {
 
 #[derive(Default)]
 pub(super) struct ToolsetState {
-    pub(super) policy: Option<Arc<Policy>>,
+    pub(crate) policy: Option<Arc<Policy>>,
     /// The tools that ToolSearch loaded, in order. Nothing is removed, because requests refer to them.
-    pub(super) loaded: Vec<LoadedTool>,
-    pub(super) is_deferring: bool,
+    pub(crate) loaded: Vec<LoadedTool>,
+    pub(crate) is_deferring: bool,
 }
 
 /// A tool that the model loaded, as it was defined then.
 #[derive(Clone)]
 pub(super) struct LoadedTool {
-    pub(super) name: String,
-    pub(super) definition: McpToolDefinition,
+    pub(crate) name: String,
+    pub(crate) definition: McpToolDefinition,
     /// Sent in full, because the results that refer to it were compacted.
-    pub(super) is_pinned: bool,
+    pub(crate) is_pinned: bool,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct McpToolDefinition {
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) input_schema: Box<RawValue>,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) input_schema: Box<RawValue>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) defer_loading: bool,
+    pub(crate) defer_loading: bool,
 }
 
 impl McpToolDefinition {
-    pub(super) fn of(tool: &RemoteTool) -> Option<Self> {
+    pub(crate) fn of(tool: &RemoteTool) -> Option<Self> {
         Some(Self {
             name: tool.exposed.clone(),
             description: tool.description.clone(),
@@ -71,21 +71,21 @@ impl McpToolDefinition {
 
 /// A tool and the server that runs it.
 #[derive(Clone)]
-pub(super) struct AvailableTool {
-    pub(super) host: McpHost,
-    pub(super) tool: Arc<RemoteTool>,
+pub(crate) struct AvailableTool {
+    pub(crate) host: McpHost,
+    pub(crate) tool: Arc<RemoteTool>,
     always_load: bool,
     always_asks: bool,
     servers: Arc<SessionServers>,
 }
 
 impl SharedToolset {
-    pub(super) fn state(&self) -> MutexGuard<'_, ToolsetState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ToolsetState> {
         self.state.lock()
     }
 
     /// Every tool this thread may use, by server, in the server's order.
-    pub(super) fn tools(&self) -> Vec<AvailableTool> {
+    pub(crate) fn tools(&self) -> Vec<AvailableTool> {
         let policy = self.state().policy.clone();
         let may_use = |name: &str| (self.filter)(name) && !policy.as_ref().is_some_and(|policy| policy.removes(name));
         let mut taken = BTreeSet::new();
@@ -112,12 +112,12 @@ impl SharedToolset {
     }
 
     /// The tools that the model must load first.
-    pub(super) fn deferred(&self) -> Vec<AvailableTool> {
+    pub(crate) fn deferred(&self) -> Vec<AvailableTool> {
         self.tools().into_iter().filter(|found| !found.always_load).collect()
     }
 
     /// All servers of this thread, including those not started yet.
-    pub(super) fn views(&self) -> Vec<ServerView> {
+    pub(crate) fn views(&self) -> Vec<ServerView> {
         self.servers.views().into_iter().chain(self.hosts.iter().skip(1).flat_map(McpHost::views)).collect()
     }
 
@@ -127,7 +127,7 @@ impl SharedToolset {
     }
 
     /// Whether resources of this server may be read: a rule that denies the whole server denies them too.
-    pub(super) fn may_read(&self, server: &str) -> bool {
+    pub(crate) fn may_read(&self, server: &str) -> bool {
         !self.state().policy.as_ref().is_some_and(|policy| policy.removes(&super::server_rule_name(server)))
     }
 }
@@ -138,17 +138,17 @@ fn ruling(view: &ServerView, tool: &str) -> Option<ToolPermission> {
 
 /// The MCP tools of one thread.
 pub(crate) struct McpToolset {
-    pub(super) shared: Arc<SharedToolset>,
+    pub(crate) shared: Arc<SharedToolset>,
     /// Tools that are not from a server.
     base: Arc<ToolRegistry>,
     version: Option<ToolsetVersion>,
-    pub(super) announced: AnnouncedServers,
+    pub(crate) announced: AnnouncedServers,
     /// A server prompt that the user typed.
-    pub(super) typed_prompt: Option<TypedServerPrompt>,
+    pub(crate) typed_prompt: Option<TypedServerPrompt>,
     /// How many of the loaded tools are recorded in the transcript.
-    pub(super) recorded: usize,
+    pub(crate) recorded: usize,
     /// Tools that results of a resumed conversation refer to.
-    pub(super) referenced: BTreeSet<String>,
+    pub(crate) referenced: BTreeSet<String>,
     is_agent: bool,
 }
 

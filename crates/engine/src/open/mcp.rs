@@ -1,7 +1,7 @@
 //! The MCP servers of a session: those that are declared and those that the host serves. Nothing is started here.
 
+use crate::mcp::agents::covers;
 use super::SessionBuilder;
-use crate::agents::covers;
 use crate::host::HostSender;
 use crate::mcp::{
     McpSessionOwner, ServerCredentials, SessionAudience, SessionServers, SessionServersParts, ToolDeferral, ToolFilter,

@@ -28,7 +28,7 @@ pub(crate) struct SessionOrigin {
 }
 
 impl SessionOrigin {
-    pub(super) fn of(opening: &SessionBuilder) -> Self {
+    pub(crate) fn of(opening: &SessionBuilder) -> Self {
         Self {
             options: opening.options.clone(),
             env: opening.base_env.clone(),

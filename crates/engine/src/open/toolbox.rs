@@ -1,11 +1,13 @@
 //! Which tools a session offers.
 
 use super::SessionBuilder;
-use crate::agents::{AgentSpawner, AgentTool, AgentTypes, SendMessage};
+use crate::agents::AgentSpawner;
+use crate::agent_runs::{AgentTool, AgentTypes, SendMessage};
 use crate::calls::interact;
-use crate::skills::{SessionSkills, tool as skill_tool};
+use crate::skill_tool::{self, SkillTool};
+use crate::skills::SessionSkills;
 use crate::structured::StructuredOutput;
-use crate::worktree::{EnterWorktree, ExitWorktree};
+use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::AgentDefinition;
 use permission::Policy;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ pub(super) fn registry(
         |name: &str| is_wanted(name, opening, lists) && of_agent(opening.agent.as_ref(), name) && !policy.removes(name);
     let mut registry = ToolRegistry::new(wanted);
     if opening.has_skills() && wanted(skill_tool::NAME) {
-        registry.add(lore.tool());
+        registry.add(Arc::new(SkillTool::new(lore)));
     }
     if can_ask(opening) {
         for name in INTERACTIVE_TOOLS {
@@ -71,14 +73,13 @@ pub(super) fn add_worktrees(
     registry: &mut ToolRegistry,
     opening: &SessionBuilder,
     policy: &Policy,
-    spawner: &Arc<AgentSpawner>,
 ) {
     if !opening.has_worktrees || !is_extra_wanted(opening, EnterWorktree::NAME, policy) {
         return;
     }
-    registry.add(Arc::new(EnterWorktree::new(Arc::clone(spawner))));
+    registry.add(Arc::new(EnterWorktree::new()));
     if is_extra_wanted(opening, ExitWorktree::NAME, policy) {
-        registry.add(Arc::new(ExitWorktree::new(Arc::clone(spawner))));
+        registry.add(Arc::new(ExitWorktree::new()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The texts sent to the model about plan mode.
 
-pub(super) struct PlanModeFacts<'a> {
+pub(crate) struct PlanModeFacts<'a> {
     pub file: &'a str,
     pub exists: bool,
     pub is_agent: bool,
@@ -20,7 +20,7 @@ const DEFAULT_METHOD: &str = "How to plan:
 3. Choose one approach. Write down why, which files change and how, and how the result is checked. Short enough to read, exact \
      enough to carry out.";
 
-pub(super) fn full(scene: &PlanModeFacts<'_>) -> String {
+pub(crate) fn full(scene: &PlanModeFacts<'_>) -> String {
     if scene.is_agent {
         return format!(
             "{PLAN_MODE_RULE} Do your part by reading and searching, and report what you found or would do."
@@ -40,7 +40,7 @@ pub(super) fn full(scene: &PlanModeFacts<'_>) -> String {
     )
 }
 
-pub(super) fn brief(scene: &PlanModeFacts<'_>) -> String {
+pub(crate) fn brief(scene: &PlanModeFacts<'_>) -> String {
     if scene.is_agent {
         return "Plan mode is still on: change nothing.".into();
     }
@@ -48,12 +48,12 @@ pub(super) fn brief(scene: &PlanModeFacts<'_>) -> String {
     format!("Plan mode is still on: change nothing but the plan file {}.{end}", scene.file)
 }
 
-pub(super) fn over(scene: &PlanModeFacts<'_>) -> String {
+pub(crate) fn over(scene: &PlanModeFacts<'_>) -> String {
     let kept = if scene.exists && !scene.is_agent { format!(" The plan is in {}.", scene.file) } else { String::new() };
     format!("Plan mode is over: you may change things again, within the permissions you have.{kept}")
 }
 
-pub(super) fn existing_plan(file: &str, plan: &str) -> String {
+pub(crate) fn existing_plan(file: &str, plan: &str) -> String {
     format!(
         "The plan of this conversation is in {file}. As far as it is not done or not dropped, it still holds:\n\n{}",
         plan.trim_end()

@@ -1,5 +1,6 @@
 //! Background tasks: what their end starts, and the wait for them at the end of a run.
 
+use crate::session::tasks::send_event;
 use super::Session;
 use crate::command::{Event, ScreenEvent};
 use crate::prompts;
@@ -16,7 +17,7 @@ impl Session {
     /// Handles a task that ended while the session was idle: starts a turn to tell the model, unless a person stopped
     /// the task.
     pub(super) async fn handle_task_event(&mut self, event: TaskEvent) {
-        match tasks::send_event(event, &self.io).await {
+        match send_event(event, &self.io).await {
             Some(notice) if notice.wakes => {
                 Box::pin(turn::run(self, TurnOpener::Notice(notice.text))).await;
             }

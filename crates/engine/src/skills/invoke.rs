@@ -2,7 +2,6 @@
 //! one that fails or is not allowed ends the whole invocation. Files it mentions are attached when they may be read.
 
 use super::SkillFacts;
-use crate::agents::ForkedSkill;
 use config::roots::DefinitionScope;
 use config::skills::render::{RenderValues, RenderedPiece, mentions, render};
 use config::skills::{Skill, SkillForm};
@@ -27,6 +26,18 @@ pub(crate) struct SkillInvocation {
     pub rules: Vec<RuleText>,
     /// The call that loaded it; `None` when it was typed.
     pub tool_use_id: Option<String>,
+}
+
+/// A skill that runs as a separate agent.
+pub(crate) struct ForkedSkill {
+    pub(crate) description: String,
+    pub(crate) prompt: String,
+    pub(crate) agent_type: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
+    /// Rules that the skill adds: allowed and denied tools.
+    pub(crate) rules: Vec<RuleText>,
+    pub(crate) hooks: Option<hooks::HookLayer>,
 }
 
 impl SkillInvocation {

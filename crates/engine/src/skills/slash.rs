@@ -1,21 +1,11 @@
 //! `/name arguments` in a prompt. An unknown name is ordinary text. Up to six skills may be named at the start of one
 //! message; each gets the text after the last name as arguments.
 
-use super::invoke::{InvocationContext, SkillInvocation, invoke};
-use crate::agents;
-use crate::calls;
-use crate::command::Prompt;
-use crate::commands;
-use crate::hooks::ExpansionPayload;
-use crate::session::{Session, SessionIo};
+use crate::session::hooks::ExpansionPayload;
 use crate::messages::plain_text;
-use crate::transcript_writer::PromptSource;
 use config::roots::DefinitionScope;
-use config::skills::{Skill, SkillContext, Skills};
+use config::skills::{Skill, Skills};
 use serde_json::value::RawValue;
-use std::sync::Arc;
-use store::StoreError;
-use tokio_util::sync::CancellationToken;
 use wire::block::BlockHead;
 
 /// Maximum number of skills at the start of one message.
@@ -66,14 +56,6 @@ fn source_of(scope: DefinitionScope) -> &'static str {
     }
 }
 
-/// The request for a built-in command that stands for a prompt.
-pub(crate) fn built_in(prompt: &Prompt, io: &SessionIo) -> Option<SkillRequest> {
-    let (text, rest) = first_text(&prompt.content)?;
-    let (name, arguments, body) = commands::expansion(&text, io)?;
-    let content = tagged(&[name], &arguments, &rest)?;
-    Some(SkillRequest { skills: Vec::new(), arguments, content, body: Some((name, body)) })
-}
-
 /// `None` for a prompt without skills.
 pub(crate) fn parse_skills(skills: &Skills, content: &RawValue) -> Option<SkillRequest> {
     let (text, rest) = first_text(content)?;
@@ -104,7 +86,7 @@ fn command(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The first text of a prompt, and its other blocks.
-fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
+pub(crate) fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
     let raw = content.get();
     if raw.starts_with('"') {
         return raw.starts_with("\"/").then(|| serde_json::from_str(raw).ok()).flatten().map(|text| (text, Vec::new()));
@@ -118,7 +100,7 @@ fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
 }
 
 /// The format that readers of transcripts expect.
-fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
+pub(crate) fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
     let (first, more) = names.split_first()?;
     let stacked: String = more.iter().flat_map(|name| ["/", name, " "]).collect();
     let arguments = stacked + arguments;
@@ -135,71 +117,6 @@ fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box
     let blocks: Vec<&str> = rest.iter().map(|block| block.get()).collect();
     let joined = format!(r#"[{{"type":"text","text":{}}},{}]"#, text.get(), blocks.join(","));
     RawValue::from_string(joined).ok()
-}
-
-/// Loads what the prompt asked for. The inner error is the reason for the user why nothing was loaded.
-pub(crate) async fn load(
-    session: &mut Session,
-    plan: SkillRequest,
-    token: &CancellationToken,
-) -> Result<Result<(), String>, StoreError> {
-    if let Some((_, body)) = &plan.body {
-        session.add_skill_text(body, None).await?;
-        return Ok(Ok(()));
-    }
-    let mut loaded: Vec<SkillInvocation> = Vec::new();
-    for skill in plan.skills {
-        let cx = match calls::context_for(&session.io, "slash", token.child_token()).await {
-            Ok(cx) => cx,
-            Err(error) => return Ok(Err(format!("The sandbox could not be set up: {error}"))),
-        };
-        let scene = InvocationContext {
-            facts: Arc::clone(&session.io.skills.facts),
-            policy: Arc::clone(&session.io.policy),
-            cx,
-        };
-        let variants: Vec<String> =
-            session.io.skills.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
-        let rendering = invoke(skill, &plan.arguments, &scene);
-        match session.control.during(rendering).await {
-            Some(Ok(invocation)) if invocation.skill.context == SkillContext::Fork => {
-                let name = invocation.skill.name.clone();
-                match run_fork(session, invocation, scene).await {
-                    Some(Ok(report)) => {
-                        let text = crate::prompts::forked_skill(&name, &report);
-                        session.inject(&text, PromptSource::Meta).await?;
-                    }
-                    Some(Err(why)) => return Ok(Err(why)),
-                    None => return Ok(Ok(())),
-                }
-            }
-            Some(Ok(mut invocation)) => {
-                invocation.text.push_str(&crate::prompts::skill_variants(&variants));
-                loaded.push(invocation);
-            }
-            Some(Err(why)) => return Ok(Err(why)),
-            None => return Ok(Ok(())),
-        }
-    }
-    session.add_invocations(loaded).await?;
-    Ok(Ok(()))
-}
-
-/// Runs the skill as an agent; returns its report or an error. `None` when the process must stop.
-async fn run_fork(
-    session: &mut Session,
-    invocation: SkillInvocation,
-    scene: InvocationContext,
-) -> Option<Result<String, String>> {
-    let Session { control, context, io, .. } = session;
-    io.spawner.publish_parent(io, context);
-    let fork = invocation.into_fork();
-    let done = control.during(agents::run_forked_skill(&io.spawner, fork, &scene.policy, scene.cx)).await?;
-    Some(match done {
-        Ok(outcome) if outcome.is_error => Err(outcome.content.text().into_owned()),
-        Ok(outcome) => Ok(outcome.content.text().into_owned()),
-        Err(why) => Err(why),
-    })
 }
 
 #[cfg(test)]

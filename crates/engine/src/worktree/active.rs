@@ -2,11 +2,9 @@
 //! settings stay where they are.
 
 use super::{Worktree, WorktreeGuard, unsaved_work::UnsavedWork};
-use crate::session::SessionIo;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use store::StoreError;
-use wire::entry::{MetaEntry, WorktreeSession};
+use wire::entry::WorktreeSession;
 
 #[derive(Debug)]
 pub(crate) struct ActiveWorktree {
@@ -67,56 +65,8 @@ impl ActiveWorktree {
     }
 }
 
-impl SessionIo {
-    /// Carries out the move that the last call decided.
-    pub(crate) fn apply_move(&mut self) -> Result<(), StoreError> {
-        match self.spawner.take_move() {
-            None => Ok(()),
-            Some(WorktreeMove::Into(stay)) => {
-                self.relocate(&stay.worktree.path);
-                self.worktree_guard = Some(stay.guard());
-                self.record_worktree(Some(stay.record()))?;
-                self.active_worktree = Some(stay);
-                Ok(())
-            }
-            Some(WorktreeMove::Back(to)) => {
-                self.relocate(&to);
-                self.worktree_guard = None;
-                self.active_worktree = None;
-                self.record_worktree(None)
-            }
-        }
-    }
-
-    /// Agents are resumed from their sidecars, not from this line.
-    pub(crate) fn record_worktree(&mut self, worktree_session: Option<WorktreeSession>) -> Result<(), StoreError> {
-        if self.host.agent_id().is_some() {
-            return Ok(());
-        }
-        let session_id = self.host.session_id.clone();
-        let named = |stay: WorktreeSession| WorktreeSession {
-            original_branch: Some(sys::git::branch(Path::new(&stay.original_cwd))).filter(|name| !name.is_empty()),
-            session_id: Some(session_id.clone()),
-            ..stay
-        };
-        let worktree_session = worktree_session.map(named);
-        let worktree_session = worktree_session.map(Box::new);
-        self.transcript.meta(MetaEntry::WorktreeState { worktree_session, session_id })
-    }
-
-    fn relocate(&mut self, to: &Path) {
-        to.clone_into(&mut self.state.cwd.lock());
-        to.clone_into(&mut self.directories.cwd);
-        to.clone_into(&mut self.directories.project);
-        self.watch.move_to(to);
-        self.policy = Arc::new(self.watch.policy(self.mode));
-        self.transcript.move_to(to);
-        self.facts.cwd = to.display().to_string();
-    }
-}
-
 /// Why `work` prevents a removal; `None` when it does not.
-pub(super) fn removal_objection(work: &Result<UnsavedWork, String>) -> Option<String> {
+pub(crate) fn removal_objection(work: &Result<UnsavedWork, String>) -> Option<String> {
     match work {
         Ok(work) if work.is_none() => None,
         Ok(work) => Some(format!("it holds {work}")),

@@ -59,7 +59,7 @@ impl WorktreeHooks {
     }
 
     /// Whether hooks removed it; `None` when there are none.
-    pub(super) async fn remove(&self, path: &Path) -> Option<Result<(), String>> {
+    pub(crate) async fn remove(&self, path: &Path) -> Option<Result<(), String>> {
         if !self.0.hooks.has_handlers(HookEventName::WorktreeRemove) {
             return None;
         }

@@ -50,7 +50,7 @@ impl Worktree {
     }
 
     /// Saves everything that is not ignored in a commit outside all branches; returns its reference.
-    pub(super) async fn save_to_reference(&self) -> Result<String, String> {
+    pub(crate) async fn save_to_reference(&self) -> Result<String, String> {
         let git = GitRunner { dir: &self.path, env: &self.env };
         let Some(git_dir) = sys::git::git_dir(&self.path) else { return Err("it is no checkout of git".into()) };
         let index = git_dir.join("gimlet-index");

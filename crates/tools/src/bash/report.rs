@@ -47,7 +47,7 @@ pub(crate) struct BashOutput {
 impl BashOutput {
     /// An outcome with this structured result and `content` for the model.
     pub(crate) fn outcome(&self, content: MessageContent, is_error: bool) -> ToolOutcome {
-        ToolOutcome { content, is_error, structured: wire::raw::to_raw(self).ok(), mcp_meta: None }
+        ToolOutcome { content, is_error, structured: wire::raw::to_raw(self).ok(), mcp_meta: None, effects: Vec::new() }
     }
 }
 

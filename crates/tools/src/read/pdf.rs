@@ -115,6 +115,7 @@ pub(super) fn show(cx: &CallContext, mut source: OpenFile, asked: Option<PageRan
         is_error: false,
         structured,
         mcp_meta: None,
+        effects: Vec::new(),
     }))
 }
 
@@ -238,5 +239,5 @@ fn collect(job: &RenderJob, dir: &std::path::Path) -> Result<ToolOutcome, ToolOu
         output_dir: dir.display().to_string(),
     };
     let structured = structured(&PdfEnvelope { kind: "parts", file: output });
-    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None })
+    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None, effects: Vec::new() })
 }

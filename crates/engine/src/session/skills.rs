@@ -1,32 +1,16 @@
 //! Adds skills and instructions to the conversation: as transcript lines and messages to the model, in a fixed order,
 //! so that a resumed request has the same bytes.
 
-use super::FileTouch;
-use super::invoke::SkillInvocation;
-use super::slash::{self, SkillRequest};
+use crate::session::SessionIo;
+use crate::skills::FileTouch;
+use crate::skills::invoke::SkillInvocation;
 use crate::session::Session;
 use crate::messages::{Attachment, synthetic, user_message};
-use crate::transcript_writer::PromptSource;
 use store::StoreError;
-use tokio_util::sync::CancellationToken;
+use wire::settings::RuleText;
 use wire::sdk::SdkMessage;
 
 impl Session {
-    /// Loads the skills that the prompt named. The inner error is why they were not loaded.
-    pub(crate) async fn load_typed(
-        &mut self,
-        plan: Option<SkillRequest>,
-        token: &CancellationToken,
-    ) -> Result<Result<(), String>, StoreError> {
-        let Some(plan) = plan else { return self.load_prompt().await };
-        let outcome = slash::load(self, plan, token).await?;
-        if let Err(why) = &outcome {
-            let text = format!("<local-command-stderr>{why}</local-command-stderr>");
-            self.inject(&text, PromptSource::Marker).await?;
-        }
-        Ok(outcome)
-    }
-
     /// Adds the texts of skills and applies their rules, hooks and model settings.
     pub(crate) async fn add_invocations(&mut self, loaded: Vec<SkillInvocation>) -> Result<(), StoreError> {
         for invocation in loaded {
@@ -85,7 +69,7 @@ impl Session {
 
     /// After calls: adds the skills they loaded, and the instructions for the files they touched.
     pub(crate) async fn after_calls(&mut self, touched: &[FileTouch]) -> Result<(), StoreError> {
-        let loaded = self.io.skills.take_loaded();
+        let loaded = std::mem::take(&mut self.io.loaded_skills);
         self.add_invocations(loaded).await?;
         for file in self.io.skills.touch(touched).await {
             self.io.report_instruction(&file);
@@ -94,5 +78,23 @@ impl Session {
             }
         }
         Ok(())
+    }
+}
+
+impl SessionIo {
+    /// Drops the rules of skills, because a new prompt arrived.
+    pub(crate) fn end_grants(&mut self) {
+        self.skills.active = None;
+        if !std::mem::take(&mut self.skills.grants).is_empty() {
+            self.rebuild_policy();
+        }
+    }
+
+    /// Applies the rules of a skill from now on.
+    pub(crate) fn grant_skill(&mut self, rules: Vec<RuleText>) {
+        if !rules.is_empty() {
+            self.skills.grants.extend(rules);
+            self.rebuild_policy();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Hooks around tool calls. Each decision is about one call: a denial settles it, allow and ask are passed on to the
 //! permission decision, and a rewritten input is parsed and checked like any other.
 
-use super::{HookScope, HookText, HookTextKind, ToolScope};
+use crate::hooks::{HookScope, HookText, HookTextKind, ToolScope};
 use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use futures_util::future::join_all;

@@ -1,9 +1,10 @@
 //! The agent of an agent hook: it judges a condition. It reads and searches, changes nothing, asks nobody and answers
 //! with one JSON object. The session's rules apply to it and its tokens count, but its messages go only to the hook.
 
+use crate::view::SessionView;
 use super::build::{AgentPurpose, AgentSpec};
 use super::tool::{self, AdmissionResult, AgentCandidate};
-use super::{AgentRefusal, AgentSpawner, SlotCheck};
+use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use futures_util::future::BoxFuture;
@@ -16,14 +17,13 @@ const MAX_TURNS: u32 = 50;
 
 /// The agent's answer to `task`. Dropping the future ends the agent. Boxed, because a turn can contain a judge and a
 /// judge runs turns.
-pub(crate) fn judge(
-    spawner: &Arc<AgentSpawner>,
+pub(super) fn judge(
+    spawner: Arc<AgentSpawner>,
     task: String,
     model: Option<String>,
 ) -> BoxFuture<'static, Result<String, AgentRefusal>> {
-    let spawner = Arc::clone(spawner);
     Box::pin(async move {
-        let live = spawner.parent()?;
+        let live = SessionView::clone(&*spawner.hook_view()?);
         if spawner.agents.is_over_budget() {
             return Err("the budget is spent".into());
         }
@@ -39,7 +39,7 @@ pub(crate) fn judge(
     })
 }
 
-fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &super::ParentSnapshot) -> AgentSpec {
+fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &SessionView) -> AgentSpec {
     let kit = &spawner.agents.template();
     let id = store::agents::new_id();
     let tools = TOOLS.iter().filter(|name| kit.tools.iter().any(|known| known == *name));

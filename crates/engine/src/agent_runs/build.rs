@@ -1,42 +1,41 @@
 //! Builds the session of an agent (history, transcript, tools, rules, read state) from the template that all agents
 //! of a session share. Writes nothing and sends nothing.
 
+use crate::agents::AgentTemplate;
 use crate::context::ForkContext;
 use crate::host::{AgentOutput, ForwardMode};
-use super::{
-    AgentRefusal, AgentSpawner, AgentTable, AgentTool, ParentSnapshot, SendMessage, builtin, send_message,
-    tool, toolset,
-};
+use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
+use crate::view::SessionView;
+use super::{AgentTool, SendMessage, send_message, tool};
 use crate::calls::interact;
 use crate::command::{COMMAND_QUEUE, CommandSender};
-use crate::compaction_policy::{CompactionPolicy, CompactionSettings};
+use crate::compaction_policy::CompactionPolicy;
 use crate::context::{ContextParts, ModelChain, ModelContext, Reminders, RequestSettings, TurnLimits};
 use crate::control::{ModeChoice, SessionControl};
 use crate::grants::{BypassAvailability, ModeOwner};
 use crate::history::HistoryPart;
 use crate::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
-use crate::host::HostSender;
-use crate::ledger::Ledger;
 use crate::permission_prompt::PermissionChannel;
 use crate::plan::PlanState;
 use crate::prompts::{self, PromptEnvironment};
 use crate::resume;
-use crate::session::{InitFacts, Session, SessionIo, StartState};
+use crate::session::{Session, SessionIo, StartState};
 use crate::host::HostFlags;
 use crate::settings_watch::{InstructionScope, SettingsWatch};
 use crate::side_requests::SideClient;
-use crate::skills::{self, SessionSkills, SkillsTemplate};
+use crate::skills::SessionSkills;
 use crate::transcript_writer::TranscriptWriter;
-use crate::worktree::{EnterWorktree, ExitWorktree, Worktree};
+use crate::worktree::Worktree;
+use crate::skill_tool::{self, SkillTool};
+use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::{AgentDefinition, AgentMemory};
-use model::catalog::ServingParty;
-use model::{Fragment, Message, ModelCatalog, RequestIdentity};
+use model::{Fragment, Message, RequestIdentity};
 use permission::Policy;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
-use store::{Persistence, Transcript};
-use sys::Env;
+use std::sync::{Arc, Weak};
+use crate::hooks::HookJudge;
+use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tools::state::{SessionFacts, ToolState};
@@ -48,48 +47,6 @@ use wire::sdk::AgentStamp;
 /// How much of an agent's `MEMORY.md` is put into its system prompt.
 const NOTES_LINES: usize = 200;
 const NOTES_BYTES: usize = 25 * 1024;
-
-/// The parts every agent of a session is built from.
-#[derive(Clone)]
-pub(crate) struct AgentTemplate {
-    pub env: Env,
-    /// The main thread's host connection.
-    pub host: HostSender,
-    pub catalog: Arc<ModelCatalog>,
-    pub identity: Arc<RequestIdentity>,
-    pub small_model: String,
-    pub tail: EntryTail,
-    pub persist: Persistence,
-    pub session_dir: PathBuf,
-    pub state: Arc<ToolState>,
-    pub directories: Workspace,
-    /// Adds to the totals of the main thread.
-    pub ledger: Ledger,
-    pub request: RequestSettings,
-    pub fallbacks: Vec<String>,
-    /// When an agent's conversation is compacted.
-    pub compaction: CompactionSettings,
-    pub served: ServingParty,
-    /// The main thread's transcript, as hooks receive it.
-    pub transcript: PathBuf,
-    pub skills: SkillsTemplate,
-    /// Where skills are declared; `None` when definitions on disk are ignored.
-    pub roots: Option<config::roots::DefinitionRoots>,
-    /// Instruction files, without the notes of earlier sessions.
-    pub memory: Vec<config::MemoryFile>,
-    /// Names of the session's tools, including those that start agents.
-    pub tools: Vec<String>,
-    /// The session's MCP servers.
-    pub servers: Arc<crate::mcp::SessionServers>,
-    pub concurrency: usize,
-    pub forward: ForwardMode,
-    /// `--append-subagent-system-prompt`
-    pub append_prompt: Option<String>,
-    pub max_budget_usd: Option<f64>,
-    pub facts: InitFacts,
-    /// Receives every line of every transcript.
-    pub mirror: Option<store::LineObserver>,
-}
 
 /// The parameters of one agent.
 #[derive(Debug)]
@@ -132,7 +89,7 @@ pub(super) struct AgentSession {
 /// `past` is the conversation of an agent that is resumed.
 pub(super) fn build(
     spawner: &AgentSpawner,
-    live: ParentSnapshot,
+    live: SessionView,
     sheet: &AgentSpec,
     past: Option<store::LoadedConversation>,
     scope: CancellationToken,
@@ -161,7 +118,7 @@ pub(super) fn build(
     let mut start = StartState::default();
     let mut past = past;
     if let Some(loaded) = &past {
-        start.agent_recovery = super::recover::find_undelivered(loaded, &kit.session_dir, Some(&sheet.id));
+        start.agent_recovery = crate::agents::recover::find_undelivered(loaded, &kit.session_dir, Some(&sheet.id));
     }
     let leaf = past.as_ref().and_then(|loaded| loaded.leaf_uuid.as_deref().map(str::to_owned));
     let mut restored = past.as_mut().map(resume::restore);
@@ -195,6 +152,8 @@ pub(super) fn build(
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);
     let mode_of = if is_own { ModeOwner::Definition } else { live.mode_owner };
     let io = SessionIo {
+        loaded_skills: Vec::new(),
+        view: None,
         hooks: session_hooks(kit, sheet, live.hooks, (&watch, &own)),
         chosen_mode: live.chosen_mode,
         mode_owner: mode_of,
@@ -280,7 +239,7 @@ fn session_hooks(
         hooks::HookLayer { origin: hooks::HookOrigin::Agent { name: definition.name.clone() }, hooks }
     });
     let layers = own.into_iter().chain(sheet.hooks.clone()).collect();
-    let mut hooking = seed.for_agent(AgentHookParams { agent, cwd: sheet.project_dir.clone(), layers, watch, spawner });
+    let mut hooking = seed.for_agent(AgentHookParams { agent, cwd: sheet.project_dir.clone(), layers, watch, judge: Arc::downgrade(spawner) as Weak<dyn HookJudge> });
     if sheet.purpose == AgentPurpose::Judgement {
         hooking.disable_model_handlers(watch);
     }
@@ -289,8 +248,8 @@ fn session_hooks(
 
 fn registry(names: &BTreeSet<String>, own: &Arc<AgentSpawner>, policy: &Policy, lore: &SessionSkills) -> ToolRegistry {
     let mut registry = ToolRegistry::new(|name| names.contains(name) && !policy.removes(name));
-    if names.contains(skills::tool::NAME) && !policy.removes(skills::tool::NAME) {
-        registry.add(lore.tool());
+    if names.contains(skill_tool::NAME) && !policy.removes(skill_tool::NAME) {
+        registry.add(Arc::new(SkillTool::new(lore)));
     }
     if names.contains(tool::NAME) {
         registry.add(Arc::new(AgentTool::new(Arc::clone(own), policy, tool::AgentTypes::All)));
@@ -299,8 +258,8 @@ fn registry(names: &BTreeSet<String>, own: &Arc<AgentSpawner>, policy: &Policy, 
         registry.add(Arc::new(SendMessage::new(Arc::clone(own))));
     }
     if names.contains(EnterWorktree::NAME) && !policy.removes(EnterWorktree::NAME) {
-        registry.add(Arc::new(EnterWorktree::new(Arc::clone(own))));
-        registry.add(Arc::new(ExitWorktree::new(Arc::clone(own))));
+        registry.add(Arc::new(EnterWorktree::new()));
+        registry.add(Arc::new(ExitWorktree::new()));
     }
     registry
 }

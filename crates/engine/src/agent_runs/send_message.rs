@@ -1,10 +1,11 @@
 //! SendMessage: sends a message to a running agent, or resumes an ended agent with its whole conversation. An agent
 //! that the user stopped is not resumed.
 
+use crate::view::SessionView;
 use super::build::{AgentPurpose, AgentSpec};
 use super::run::{AgentRun, FirstRun};
 use super::tool::{self, AdmissionResult, AgentCandidate};
-use super::{AgentRefusal, AgentSpawner, SlotCheck};
+use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
 use crate::command::{Command, Prompt};
 use crate::worktree::{Worktree, WorktreeHolder};
 use futures_util::future::BoxFuture;
@@ -35,6 +36,10 @@ impl SendMessage {
 impl Tool for SendMessage {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn reads_session(&self) -> bool {
+        true
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
@@ -138,7 +143,7 @@ impl SendMessageCall {
         if !tool::is_continuable(&definition) {
             return Err(format!("Agents of type {} answer once and cannot be continued.", definition.name));
         }
-        let live = spawner.parent()?;
+        let live = SessionView::clone(&*SessionView::of(cx)?);
         let options = LoadOptions { sidechain: true, ..LoadOptions::default() };
         let path = transcript.clone();
         let past = tokio::task::spawn_blocking(move || store::resume::load(&path, &options))

@@ -1,7 +1,7 @@
 //! Hooks around a session and its turns: start and end, prompts, stopping, changed settings.
 
-use super::layers::HookRestriction;
-use super::{HookScope, HookText, HookTextKind};
+use crate::hooks::HookRestriction;
+use crate::hooks::{HookScope, HookText, HookTextKind};
 use crate::compaction_policy::CompactionTrigger;
 use crate::session::{Session, SessionIo};
 use config::ChangeAuthor;

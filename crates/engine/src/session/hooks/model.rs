@@ -1,7 +1,8 @@
 //! Hooks around commands: the expansion of typed commands, and switches of the model.
 
-use super::session::contexts;
-use super::{HookScope, PromptVerdict};
+use super::lifecycle::contexts;
+use crate::hooks::HookScope;
+use crate::session::hooks::PromptVerdict;
 use crate::session::Session;
 use hooks::{HookPermission, MergedAnswer};
 use tokio_util::sync::CancellationToken;

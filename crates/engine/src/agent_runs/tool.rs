@@ -1,8 +1,11 @@
 //! The Agent tool: starts an agent in the background, or in the foreground and waits for its result.
 
+use crate::skills::invoke::ForkedSkill;
 use super::build::{self, AgentPurpose, AgentSpec};
 use super::run::{self, AgentRun, FirstRun};
-use super::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, ParentSnapshot, SlotCheck, builtin, report};
+use crate::agents::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, SlotCheck, builtin};
+use crate::view::SessionView;
+use super::{report};
 use crate::worktree::{Worktree, WorktreeHolder, WorktreeName, WorktreeRequest};
 use config::agents::{AgentDefinition, AgentIsolation};
 use config::roots::DefinitionScope;
@@ -88,6 +91,10 @@ impl Tool for AgentTool {
         &self.spec
     }
 
+    fn reads_session(&self) -> bool {
+        true
+    }
+
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
         let input = ToolInput::of(NAME, input)?;
         if input.opt_string("isolation")?.is_some_and(|isolation| isolation == "remote") {
@@ -127,26 +134,14 @@ struct AgentCall {
     types: AgentTypes,
 }
 
-/// A skill that runs as a separate agent.
-pub(crate) struct ForkedSkill {
-    pub(crate) description: String,
-    pub(crate) prompt: String,
-    pub(crate) agent_type: Option<String>,
-    pub(crate) model: Option<String>,
-    pub(crate) effort: Option<String>,
-    /// Rules that the skill adds: allowed and denied tools.
-    pub(crate) rules: Vec<RuleText>,
-    pub(crate) hooks: Option<hooks::HookLayer>,
-}
-
 /// Runs `fork` to its end. The limits and rules of the Agent tool apply. Boxed, because a turn can contain a fork and
 /// a fork runs turns.
-pub(crate) fn run_forked_skill<'a>(
-    spawner: &'a Arc<AgentSpawner>,
+pub(super) fn run_forked_skill(
+    spawner: Arc<AgentSpawner>,
     fork: ForkedSkill,
     policy: &Policy,
     cx: CallContext,
-) -> BoxFuture<'a, Result<ToolOutcome, AgentRefusal>> {
+) -> BoxFuture<'static, Result<ToolOutcome, AgentRefusal>> {
     let agent_type = fork.agent_type.as_deref().unwrap_or(DEFAULT_TYPE);
     let refused = if !is_allowed(policy, agent_type) {
         Some(format!("The rules do not allow agents of the type {agent_type}."))
@@ -166,7 +161,7 @@ pub(crate) fn run_forked_skill<'a>(
         isolated: false,
         rules: fork.rules,
         hooks: fork.hooks,
-        spawner: Arc::clone(spawner),
+        spawner,
         types: AgentTypes::All,
     };
     Box::pin(async move {
@@ -199,7 +194,7 @@ impl AgentCall {
             Some(false) => stats.requested.foreground += 1,
             None => stats.requested.unset += 1,
         });
-        let mut live = spawner.parent()?;
+        let mut live = SessionView::clone(&*SessionView::of(&cx)?);
         live.watch.granted_rules.extend(self.rules.iter().cloned());
         let definition = self.definition()?;
         if spawner.agents.is_over_budget() {
@@ -278,7 +273,7 @@ impl AgentCall {
     async fn build_spec(
         &self,
         cx: &CallContext,
-        live: &ParentSnapshot,
+        live: &SessionView,
         definition: AgentDefinition,
         background: bool,
     ) -> Result<AgentSpec, AgentRefusal> {
@@ -402,7 +397,7 @@ pub(super) struct AgentCandidate {
 }
 
 /// Builds the session of an agent and takes a slot for it.
-pub(super) fn admit(spawner: &AgentSpawner, live: ParentSnapshot, candidate: AgentCandidate) -> AdmissionResult {
+pub(super) fn admit(spawner: &AgentSpawner, live: SessionView, candidate: AgentCandidate) -> AdmissionResult {
     let AgentCandidate { spec: sheet, sidecar, scope, slot_check: room, restored: past } = candidate;
     let child = match build::build(spawner, live, &sheet, past, scope.clone()) {
         Ok(child) => child,
@@ -457,8 +452,8 @@ pub(super) fn sidecar_of(sheet: &AgentSpec) -> Sidecar {
 fn model_of(
     asked: Option<&str>,
     definition: &AgentDefinition,
-    live: &ParentSnapshot,
-    kit: &super::AgentTemplate,
+    live: &SessionView,
+    kit: &crate::agents::AgentTemplate,
 ) -> (String, Option<String>) {
     let forced = kit.env.non_empty("CLAUDE_CODE_SUBAGENT_MODEL").filter(|name| *name != "inherit");
     let named = forced.or(asked).or(definition.model.as_deref()).filter(|name| *name != "inherit");
@@ -475,7 +470,7 @@ fn model_of(
 
 /// The permission mode of an agent. A parent in a more permissive mode or in plan mode passes its mode on; otherwise
 /// the definition chooses, within what policy allows.
-pub(super) fn mode_of(definition: &AgentDefinition, live: &ParentSnapshot, env: &sys::Env) -> PermissionMode {
+pub(super) fn mode_of(definition: &AgentDefinition, live: &SessionView, env: &sys::Env) -> PermissionMode {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match (live.mode, definition.permission_mode) {
         (AcceptEdits | Auto | BypassPermissions | Plan, _) | (Default | DontAsk, None) => live.mode,

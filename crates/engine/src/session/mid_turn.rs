@@ -2,7 +2,7 @@
 //! UserPromptSubmit hooks run for them. Queue operations are recorded in order.
 
 use crate::command::Prompt;
-use crate::hooks::PromptVerdict;
+use crate::session::hooks::PromptVerdict;
 use crate::session::Session;
 use crate::messages::{echo, plain_text};
 use crate::transcript_writer::WrittenLine;

@@ -1,6 +1,7 @@
 //! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
-use super::SessionServers;
+use crate::mcp::ToolDeferral;
+use crate::mcp::SessionServers;
 use crate::context::usage::ServerToolUsage;
 use crate::session::{Session, SessionIo};
 use crate::transcript_writer::PromptSource;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 impl SessionIo {
     /// The MCP tools with their estimated tokens.
     pub(crate) fn server_tools(&self) -> Vec<ServerToolUsage> {
-        let weigh = |found: super::toolset::AvailableTool| {
+        let weigh = |found: crate::mcp::toolset::AvailableTool| {
             let tool = &found.tool;
             ServerToolUsage {
                 name: tool.exposed.clone(),
@@ -79,7 +80,7 @@ impl Session {
 
     /// Before a step: updates the tools.
     pub(crate) fn refresh_tools(&mut self) {
-        let is_native = matches!(self.io.mcp.servers().deferral, super::ToolDeferral::Native { .. });
+        let is_native = matches!(self.io.mcp.servers().deferral, ToolDeferral::Native { .. });
         self.io.mcp.resolve_references(&mut self.context, is_native);
         let window = self.context.facts().context_window;
         if let Some(offer) = self.io.mcp.offer(&self.io.policy, window) {

@@ -1,10 +1,11 @@
 //! Runs an agent from its first prompt to its end: its turns, messages sent to it meanwhile, the agents and commands
 //! it started, and what is sent and recorded at its end. Its transcript is closed before its end is announced.
 
+use crate::session::tasks::send_event;
 use super::build::{AgentSession, AgentSpec};
 use crate::host::AgentOutput;
 use super::report;
-use super::{AgentSlot, AgentTable, builtin};
+use crate::agents::{AgentSlot, AgentTable, builtin};
 use crate::command::Prompt;
 use crate::decide::EndReason;
 use crate::session::Session;
@@ -188,7 +189,7 @@ impl AgentRun {
                 event = control.during(tasks.next_event(Some(id))) => event?,
                 () = scope.cancelled() => return None,
             };
-            if let Some(notice) = tasks::send_event(event, io).await {
+            if let Some(notice) = send_event(event, io).await {
                 return Some(TurnOpener::Notice(notice.text));
             }
         }
@@ -200,7 +201,7 @@ impl AgentRun {
         let id = self.spec.id.as_str();
         io.state.tasks.stop_where(|task| task.owner.as_deref() == Some(id)).await;
         for event in io.state.tasks.take_events(Some(id)) {
-            tasks::send_event(event, io).await;
+            send_event(event, io).await;
         }
         io.hooks.end().await;
         io.mcp.close().await;

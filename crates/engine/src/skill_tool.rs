@@ -1,9 +1,9 @@
 //! The Skill tool: the model loads a skill. The text of the skill is added as a separate message; the result only
 //! confirms it. A skill with `context: fork` runs as an agent, and the result is its report.
 
-use super::invoke::{InvocationContext, invoke};
-use super::{SharedSkills, SkillFacts};
-use crate::agents;
+use crate::skills::invoke::{InvocationContext, invoke};
+use crate::skills::{SessionSkills, SharedSkills, SkillFacts};
+use crate::view::{CallEffect, SessionView};
 use config::skills::{Skill, SkillContext};
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -16,7 +16,7 @@ use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput,
 pub(crate) const NAME: &str = "Skill";
 
 static SPEC: ToolSpec =
-    ToolSpec::of(NAME, include_str!("../prompts/skill.md"), include_str!("../prompts/skill.schema.json"));
+    ToolSpec::of(NAME, include_str!("prompts/skill.md"), include_str!("prompts/skill.schema.json"));
 
 pub(crate) struct SkillTool {
     shared: SharedSkills,
@@ -24,14 +24,19 @@ pub(crate) struct SkillTool {
 }
 
 impl SkillTool {
-    pub(super) fn new(shared: SharedSkills, fixed: Arc<SkillFacts>) -> Self {
-        Self { shared, facts: fixed }
+    pub(crate) fn new(skills: &SessionSkills) -> Self {
+        let (shared, facts) = skills.shared();
+        Self { shared, facts }
     }
 }
 
 impl Tool for SkillTool {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn reads_session(&self) -> bool {
+        true
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
@@ -54,14 +59,13 @@ impl Tool for SkillTool {
                  would help."
             )));
         }
-        Ok(Box::new(SkillCall { skill: skill.clone(), args, shared: Arc::clone(&self.shared), facts: fixed }))
+        Ok(Box::new(SkillCall { skill: skill.clone(), args, facts: fixed }))
     }
 }
 
 struct SkillCall {
     skill: Skill,
     args: String,
-    shared: SharedSkills,
     facts: Arc<SkillFacts>,
 }
 
@@ -82,26 +86,24 @@ impl ToolCall for SkillCall {
 
 impl SkillCall {
     async fn load(self, cx: CallContext) -> ToolOutcome {
-        let (policy, spawner) = {
-            let shelf = self.shared.lock();
-            (shelf.policy.clone(), shelf.spawner.clone())
-        };
-        let (Some(policy), Some(spawner)) = (policy, spawner) else {
-            return ToolOutcome::failed("The skill could not be loaded: no rules are in force yet.");
+        let view = match SessionView::of(&cx) {
+            Ok(view) => view,
+            Err(why) => return ToolOutcome::failed(why),
         };
         let id = cx.id.clone();
-        let scene = InvocationContext { facts: self.facts, policy, cx };
+        let scene = InvocationContext { facts: self.facts, policy: Arc::clone(&view.policy), cx };
         let name = self.skill.name.clone();
         match invoke(self.skill, &self.args, &scene).await {
             Ok(invocation) if invocation.skill.context == SkillContext::Fork => {
-                let done = agents::run_forked_skill(&spawner, invocation.into_fork(), &scene.policy, scene.cx).await;
+                let done = view.spawner.run_forked_skill(invocation.into_fork(), &scene.policy, scene.cx).await;
                 done.unwrap_or_else(ToolOutcome::failed)
             }
             Ok(mut invocation) => {
                 invocation.tool_use_id = Some(id);
-                self.shared.lock().loaded.push(invocation);
                 let structured = wire::raw::to_raw(&json!({"success": true, "commandName": name})).ok();
-                ToolOutcome::text(format!("Skill {name} is loaded; its instructions follow."), structured)
+                let text = format!("Skill {name} is loaded; its instructions follow.");
+                let effects = vec![CallEffect::LoadSkill(Box::new(invocation)).boxed()];
+                ToolOutcome { effects, ..ToolOutcome::text(text, structured) }
             }
             Err(why) => ToolOutcome::failed(why),
         }

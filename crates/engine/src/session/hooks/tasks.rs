@@ -1,6 +1,6 @@
 //! TaskCreated and TaskCompleted: hooks may revert a change of the task list; the model receives the reason.
 
-use super::HookScope;
+use crate::hooks::HookScope;
 use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
 use tokio_util::sync::CancellationToken;

@@ -1,9 +1,9 @@
 //! EnterWorktree and ExitWorktree. The calls create, check and remove worktrees; the session moves when the call has
 //! ended. Work is discarded only when the call asks for it, and then it is saved to a reference first.
 
-use super::active::{WorktreeRight, removal_objection};
-use super::{ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify};
-use crate::agents::{AgentSpawner, WorktreeContext};
+use crate::worktree::active::{WorktreeRight, removal_objection};
+use crate::worktree::{ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify};
+use crate::view::{CallEffect, SessionView};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
@@ -16,35 +16,37 @@ use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcom
 
 pub(crate) struct EnterWorktree {
     spec: ToolSpec,
-    spawner: Arc<AgentSpawner>,
 }
 
 pub(crate) struct ExitWorktree {
     spec: ToolSpec,
-    spawner: Arc<AgentSpawner>,
 }
 
 impl EnterWorktree {
     pub(crate) const NAME: &'static str = "EnterWorktree";
 
-    pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
-        let spec = ToolSpec::of(Self::NAME, include_str!("enter.md"), include_str!("enter.schema.json"));
-        Self { spec, spawner }
+    pub(crate) fn new() -> Self {
+        let spec = ToolSpec::of(Self::NAME, include_str!("worktree_tools/enter.md"), include_str!("worktree_tools/enter.schema.json"));
+        Self { spec }
     }
 }
 
 impl ExitWorktree {
     pub(crate) const NAME: &'static str = "ExitWorktree";
 
-    pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
-        let spec = ToolSpec::of(Self::NAME, include_str!("exit.md"), include_str!("exit.schema.json"));
-        Self { spec, spawner }
+    pub(crate) fn new() -> Self {
+        let spec = ToolSpec::of(Self::NAME, include_str!("worktree_tools/exit.md"), include_str!("worktree_tools/exit.schema.json"));
+        Self { spec }
     }
 }
 
 impl Tool for EnterWorktree {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn reads_session(&self) -> bool {
+        true
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
@@ -63,13 +65,17 @@ impl Tool for EnterWorktree {
                     .ok_or_else(|| input.refuse("name", "use letters, digits, dots, dashes, underscores and /"))?,
             ),
         };
-        Ok(Box::new(EnterWorktreeCall { target, spawner: Arc::clone(&self.spawner) }))
+        Ok(Box::new(EnterWorktreeCall { target }))
     }
 }
 
 impl Tool for ExitWorktree {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn reads_session(&self) -> bool {
+        true
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
@@ -81,7 +87,7 @@ impl Tool for ExitWorktree {
             ("remove", false) => ExitAction::Remove,
             _ => ExitAction::Keep,
         };
-        Ok(Box::new(ExitWorktreeCall { fate, spawner: Arc::clone(&self.spawner) }))
+        Ok(Box::new(ExitWorktreeCall { fate }))
     }
 }
 
@@ -92,7 +98,6 @@ enum EnterTarget {
 
 struct EnterWorktreeCall {
     target: EnterTarget,
-    spawner: Arc<AgentSpawner>,
 }
 
 impl ToolCall for EnterWorktreeCall {
@@ -123,13 +128,13 @@ fn is_ours(path: &Path, project: &Path) -> bool {
 
 impl EnterWorktreeCall {
     async fn enter(self, cx: &CallContext) -> Result<ToolOutcome, String> {
-        let standing = self.spawner.worktree_context()?;
-        if standing.is_guarded {
+        let view = SessionView::of(cx)?;
+        if view.worktree_guard.is_some() {
             return Err("A worktree is already in use here. Leave it with ExitWorktree first.".into());
         }
         let stay = match self.target {
-            EnterTarget::Named(name) => create_new(&standing, name, cx).await?,
-            EnterTarget::Existing(path) => open_path(&standing, &cx.workspace.absolute(&path), cx)?,
+            EnterTarget::Named(name) => create_new(&view, name, cx).await?,
+            EnterTarget::Existing(path) => open_path(&view, &cx.workspace.absolute(&path), cx)?,
         };
         let (path, branch) = (stay.worktree.path.clone(), stay.worktree.branch.clone());
         let on = branch.as_ref().map(|branch| format!(" on branch {branch}")).unwrap_or_default();
@@ -144,32 +149,32 @@ impl EnterWorktreeCall {
             structured["worktreeBranch"] = branch.into();
         }
         structured["message"] = message.clone().into();
-        self.spawner.request_move(WorktreeMove::Into(Arc::new(stay)));
-        Ok(ToolOutcome::text(message, wire::raw::to_raw(&structured).ok()))
+        let effects = vec![CallEffect::Move(WorktreeMove::Into(Arc::new(stay))).boxed()];
+        Ok(ToolOutcome { effects, ..ToolOutcome::text(message, wire::raw::to_raw(&structured).ok()) })
     }
 }
 
 async fn create_new(
-    standing: &WorktreeContext,
+    view: &SessionView,
     name: WorktreeName,
     cx: &CallContext,
 ) -> Result<ActiveWorktree, String> {
     let order = WorktreeRequest {
-        project: &standing.project_dir,
+        project: &view.project_dir,
         name,
         holder: WorktreeHolder::Session(&cx.state.facts.session_id),
-        settings: &standing.settings,
-        remote: standing.remote,
-        env: &standing.env,
-        hooks: Some(&standing.hooks),
+        settings: &view.watch.loaded.settings.worktree,
+        remote: view.remote(),
+        env: &view.env,
+        hooks: Some(&view.worktree_hooks),
     };
     let worktree = Worktree::create(order).await?;
-    Ok(ActiveWorktree { worktree, previous_dir: standing.project_dir.clone(), right: WorktreeRight::Made })
+    Ok(ActiveWorktree { worktree, previous_dir: view.project_dir.clone(), right: WorktreeRight::Made })
 }
 
-fn open_path(standing: &WorktreeContext, path: &Path, cx: &CallContext) -> Result<ActiveWorktree, String> {
+fn open_path(view: &SessionView, path: &Path, cx: &CallContext) -> Result<ActiveWorktree, String> {
     let refused = |why: &str| format!("Refusing to use {} as an isolation worktree: {why}.", path.display());
-    let root = sys::git::root(&standing.project_dir).ok_or_else(|| refused("this session is in no repository"))?;
+    let root = sys::git::root(&view.project_dir).ok_or_else(|| refused("this session is in no repository"))?;
     let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
     if sys::real_path::path(path) != path {
         return Err(refused("a link leads to it"));
@@ -177,10 +182,10 @@ fn open_path(standing: &WorktreeContext, path: &Path, cx: &CallContext) -> Resul
     verify(path, &main).map_err(|why| refused(&why))?;
     let branch = sys::git::branch(path);
     let branch = Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD"));
-    let worktree = Worktree::reopen(path.to_path_buf(), branch, String::new(), &standing.env);
+    let worktree = Worktree::reopen(path.to_path_buf(), branch, String::new(), &view.env);
     let worktree = worktree.ok_or_else(|| refused("the repository does not list it as a worktree"))?;
     worktree.lock(WorktreeHolder::Session(&cx.state.facts.session_id))?;
-    Ok(ActiveWorktree { worktree, previous_dir: standing.project_dir.clone(), right: WorktreeRight::Lent })
+    Ok(ActiveWorktree { worktree, previous_dir: view.project_dir.clone(), right: WorktreeRight::Lent })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -192,7 +197,6 @@ enum ExitAction {
 
 struct ExitWorktreeCall {
     fate: ExitAction,
-    spawner: Arc<AgentSpawner>,
 }
 
 impl ToolCall for ExitWorktreeCall {
@@ -204,15 +208,15 @@ impl ToolCall for ExitWorktreeCall {
         CallConcurrency::Exclusive
     }
 
-    fn run(self: Box<Self>, _cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
-        Box::pin(async move { self.leave().await.unwrap_or_else(ToolOutcome::failed) })
+    fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move { self.leave(&cx).await.unwrap_or_else(ToolOutcome::failed) })
     }
 }
 
 impl ExitWorktreeCall {
-    async fn leave(self) -> Result<ToolOutcome, String> {
-        let standing = self.spawner.worktree_context()?;
-        let Some(stay) = &standing.active_worktree else {
+    async fn leave(self, cx: &CallContext) -> Result<ToolOutcome, String> {
+        let view = SessionView::of(cx)?;
+        let Some(stay) = &view.active_worktree else {
             return Err("No worktree was entered here with EnterWorktree, so there is none to leave.".into());
         };
         let path = stay.worktree.path.display().to_string();
@@ -223,7 +227,7 @@ impl ExitWorktreeCall {
                 stay.worktree.unlock();
                 None
             }
-            ExitAction::Remove | ExitAction::Discard => Some(self.remove(stay, &standing).await?),
+            ExitAction::Remove | ExitAction::Discard => Some(self.remove(stay, &view).await?),
         };
         let mut message = match &gone {
             None => format!("Left the worktree {path}; it stays as it is."),
@@ -237,11 +241,9 @@ impl ExitWorktreeCall {
             .ok();
         }
         write!(message, " The session works in {} again.", from.display()).ok();
-        self.spawner.request_move(WorktreeMove::Back(from.clone()));
-        Ok(ToolOutcome::text(
-            message.clone(),
-            wire::raw::to_raw(&self.structured(stay, &from, gone.as_ref(), &message)).ok(),
-        ))
+        let structured = wire::raw::to_raw(&self.structured(stay, &from, gone.as_ref(), &message)).ok();
+        let effects = vec![CallEffect::Move(WorktreeMove::Back(from)).boxed()];
+        Ok(ToolOutcome { effects, ..ToolOutcome::text(message, structured) })
     }
 
     fn structured(
@@ -267,7 +269,7 @@ impl ExitWorktreeCall {
         fields
     }
 
-    async fn remove(&self, stay: &ActiveWorktree, standing: &WorktreeContext) -> Result<RemovedWorktree, String> {
+    async fn remove(&self, stay: &ActiveWorktree, view: &SessionView) -> Result<RemovedWorktree, String> {
         let path = stay.worktree.path.display();
         if stay.right == WorktreeRight::Lent {
             return Err(format!(
@@ -290,14 +292,14 @@ impl ExitWorktreeCall {
             }
             (None, _) => {}
         }
-        stay.worktree.remove(Some(&standing.hooks)).await?;
+        stay.worktree.remove(Some(&view.worktree_hooks)).await?;
         Ok(RemovedWorktree { work: work.unwrap_or_default(), reference })
     }
 }
 
 /// What was removed.
 struct RemovedWorktree {
-    work: super::unsaved_work::UnsavedWork,
+    work: crate::worktree::unsaved_work::UnsavedWork,
     /// The reference that keeps the discarded work; `None` when there was none.
     reference: Option<String>,
 }

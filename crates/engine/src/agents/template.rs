@@ -1,0 +1,60 @@
+//! The parts that every agent of a session is built from.
+
+use crate::host::ForwardMode;
+use crate::compaction_policy::CompactionSettings;
+use crate::context::RequestSettings;
+use crate::host::HostSender;
+use crate::ledger::Ledger;
+use crate::host::InitFacts;
+use crate::skills::SkillsTemplate;
+use model::catalog::ServingParty;
+use model::{ModelCatalog, RequestIdentity};
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::Persistence;
+use sys::Env;
+use tools::state::ToolState;
+use tools::Workspace;
+use wire::entry::EntryTail;
+
+/// The parts every agent of a session is built from.
+#[derive(Clone)]
+pub(crate) struct AgentTemplate {
+    pub env: Env,
+    /// The main thread's host connection.
+    pub host: HostSender,
+    pub catalog: Arc<ModelCatalog>,
+    pub identity: Arc<RequestIdentity>,
+    pub small_model: String,
+    pub tail: EntryTail,
+    pub persist: Persistence,
+    pub session_dir: PathBuf,
+    pub state: Arc<ToolState>,
+    pub directories: Workspace,
+    /// Adds to the totals of the main thread.
+    pub ledger: Ledger,
+    pub request: RequestSettings,
+    pub fallbacks: Vec<String>,
+    /// When an agent's conversation is compacted.
+    pub compaction: CompactionSettings,
+    pub served: ServingParty,
+    /// The main thread's transcript, as hooks receive it.
+    pub transcript: PathBuf,
+    pub skills: SkillsTemplate,
+    /// Where skills are declared; `None` when definitions on disk are ignored.
+    pub roots: Option<config::roots::DefinitionRoots>,
+    /// Instruction files, without the notes of earlier sessions.
+    pub memory: Vec<config::MemoryFile>,
+    /// Names of the session's tools, including those that start agents.
+    pub tools: Vec<String>,
+    /// The session's MCP servers.
+    pub servers: Arc<crate::mcp::SessionServers>,
+    pub concurrency: usize,
+    pub forward: ForwardMode,
+    /// `--append-subagent-system-prompt`
+    pub append_prompt: Option<String>,
+    pub max_budget_usd: Option<f64>,
+    pub facts: InitFacts,
+    /// Receives every line of every transcript.
+    pub mirror: Option<store::LineObserver>,
+}

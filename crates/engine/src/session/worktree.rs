@@ -1,0 +1,55 @@
+//! Moves a session into a worktree and back, and records it.
+
+use crate::session::SessionIo;
+use std::path::Path;
+use std::sync::Arc;
+use store::StoreError;
+use wire::entry::{MetaEntry, WorktreeSession};
+use crate::worktree::WorktreeMove;
+
+impl SessionIo {
+    /// Continues in another directory.
+    pub(super) fn apply_move(&mut self, place: WorktreeMove) -> Result<(), StoreError> {
+        match place {
+            WorktreeMove::Into(stay) => {
+                self.relocate(&stay.worktree.path);
+                self.worktree_guard = Some(stay.guard());
+                self.record_worktree(Some(stay.record()))?;
+                self.active_worktree = Some(stay);
+                Ok(())
+            }
+            WorktreeMove::Back(to) => {
+                self.relocate(&to);
+                self.worktree_guard = None;
+                self.active_worktree = None;
+                self.record_worktree(None)
+            }
+        }
+    }
+
+    /// Agents are resumed from their sidecars, not from this line.
+    pub(crate) fn record_worktree(&mut self, worktree_session: Option<WorktreeSession>) -> Result<(), StoreError> {
+        if self.host.agent_id().is_some() {
+            return Ok(());
+        }
+        let session_id = self.host.session_id.clone();
+        let named = |stay: WorktreeSession| WorktreeSession {
+            original_branch: Some(sys::git::branch(Path::new(&stay.original_cwd))).filter(|name| !name.is_empty()),
+            session_id: Some(session_id.clone()),
+            ..stay
+        };
+        let worktree_session = worktree_session.map(named);
+        let worktree_session = worktree_session.map(Box::new);
+        self.transcript.meta(MetaEntry::WorktreeState { worktree_session, session_id })
+    }
+
+    fn relocate(&mut self, to: &Path) {
+        to.clone_into(&mut self.state.cwd.lock());
+        to.clone_into(&mut self.directories.cwd);
+        to.clone_into(&mut self.directories.project);
+        self.watch.move_to(to);
+        self.policy = Arc::new(self.watch.policy(self.mode));
+        self.transcript.move_to(to);
+        self.facts.cwd = to.display().to_string();
+    }
+}
