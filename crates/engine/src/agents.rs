@@ -13,21 +13,21 @@ pub(crate) mod toolset;
 use crate::agents::limits::AgentLimits;
 pub(crate) use template::AgentTemplate;
 
+use crate::command::CommandSender;
 use crate::hooks::HookJudge;
 use crate::skills::invoke::ForkedSkill;
 use crate::view::SessionView;
-use futures_util::future::BoxFuture;
-use permission::Policy;
-use tools::{CallContext, ToolOutcome};
-use crate::command::CommandSender;
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
+use futures_util::future::BoxFuture;
+use permission::Policy;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sys::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tools::tasks::TaskStatus;
+use tools::{CallContext, ToolOutcome};
 use wire::control::PermissionUpdate;
 use wire::sdk::{PermissionDenial, SubagentStats};
 

@@ -1,8 +1,7 @@
 //! Applies the changes a host requested between two phases, and publishes the state of the session to `control`.
 
-use crate::control::changes::SessionChanges;
 use crate::context::usage::ContextUsage;
-use crate::open::toolbox;
+use crate::control::changes::SessionChanges;
 use crate::session::Session;
 use crate::tasks;
 use config::ConfigLoader;
@@ -80,7 +79,7 @@ impl Session {
     /// Removes the prompt of a turn that ended before any answer, from the history and, by a mark, from the
     /// transcript.
     fn retract_prompt(&mut self) {
-        let Some(uuids) = self.context.withdraw_prompt(crate::turn::MARKER_STREAM) else { return };
+        let Some(uuids) = self.context.withdraw_prompt(crate::turn_state::MARKER_STREAM) else { return };
         let session_id = self.io.host.session_id.clone();
         if let Err(error) = self.io.transcript.meta(MetaEntry::XRetracted { uuids, session_id }) {
             tracing::warn!(%error, "a prompt that was taken back could not be marked");
@@ -130,7 +129,8 @@ impl Session {
         again.set_agent(definition.as_ref());
         let system = again.system(&self.io.watch.loaded, self.context.model());
         let policy = &self.io.policy;
-        let registry = tools.only(|name| toolbox::of_agent(definition.as_ref(), name) && !policy.removes(name));
+        let registry =
+            tools.only(|name| crate::agents::toolset::of_agent(definition.as_ref(), name) && !policy.removes(name));
         self.context.set_prompt_parts(system, registry.tool_fragments().into_iter().map(Fragment::new).collect());
         self.io.registry = Arc::new(registry);
         self.io.mcp.set_base(Arc::clone(&self.io.registry));
@@ -145,7 +145,7 @@ impl Session {
             return;
         }
         self.io.skills.refresh().await;
-        let commands = crate::commands::listing(&self.io);
+        let commands = self.io.commands().listing();
         let board = &mut self.control.view;
         let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
             SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }

@@ -6,10 +6,9 @@ pub(crate) mod interact;
 mod prepare;
 mod undo_capture;
 
-use crate::agents::recover::RecoveredResult;
-use crate::session::hooks::FinishedCall;
 use crate::permission_prompt::PermissionReply;
 use crate::session::SessionIo;
+use crate::session::hooks::FinishedCall;
 pub(crate) use crate::tool_use::ToolUse;
 use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
@@ -86,15 +85,6 @@ pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut SessionIo, why: &str) ->
         finalize::deliver(used, ToolOutcome::failed(why), None, io, &mut report).await?;
     }
     Ok(report)
-}
-
-/// Records the result of a call that another process started. Returns the block for the history and the uuid of its
-/// line. Nothing is sent: the host never saw the call.
-pub(crate) fn record_recovered(
-    io: &mut SessionIo,
-    owed: RecoveredResult,
-) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
-    finalize::record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
 }
 
 /// A call context for running tools outside of the model's calls.

@@ -185,3 +185,17 @@ pub(crate) const COMMAND_QUEUE: usize = 64;
 const EVENT_QUEUE: usize = 256;
 /// Large enough for all requests a host has open at once.
 const REPLY_QUEUE: usize = 1024;
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestRefusal {
+    pub error: String,
+    /// A machine-readable code; `None` for most refusals.
+    pub code: Option<&'static str>,
+}
+
+impl RequestRefusal {
+    pub(crate) fn new(error: impl Into<String>) -> Self {
+        Self { error: error.into(), code: None }
+    }
+}

@@ -10,38 +10,24 @@ mod directories;
 mod mcp;
 mod shell;
 mod show;
-mod suggest;
 mod switch;
-pub(crate) mod table;
-
-pub(crate) use suggest::suggest;
 
 use crate::command::Prompt;
+use crate::command_table::{CommandAction, TypedCommand};
 use crate::decide::EndReason;
-use crate::session::hooks::SettingsCheckTime;
+use crate::messages::{plain_text, text_message};
 use crate::prompts;
 use crate::result;
-use crate::session::{Session, SessionIo};
-use crate::messages::{plain_text, text_message};
+use crate::session::Session;
+use crate::session::hooks::SettingsCheckTime;
 use crate::transcript_writer::{PromptSource, UserLine};
-use crate::turn::{self, TurnOpener, TurnState};
-pub(crate) use changes::session_name;
-use config::skills::{Skill, Skills};
+use crate::turn;
+use crate::turn_state::{TurnOpener, TurnState};
 use serde_json::json;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
 use store::StoreError;
 use store::live_sessions::LiveStatus;
-use table::{CommandAction, CommandRow, ROWS};
-use wire::control::SlashCommand;
 use wire::sdk::{AssistantMessage, LocalCommandRun, SdkMessage};
-
-/// A prompt that is one of our commands.
-#[derive(Clone, Debug)]
-pub(crate) struct TypedCommand {
-    pub row: &'static CommandRow,
-    pub arguments: String,
-}
 
 /// The reply of a command.
 pub(crate) struct CommandReply {
@@ -77,103 +63,12 @@ impl CommandReply {
     }
 }
 
-/// The command in a prompt; `None` when it is not one of ours or a skill of that name takes precedence.
-pub(crate) fn find_typed(text: &str, io: &SessionIo) -> Option<TypedCommand> {
-    let typed = parse(text)?;
-    if !io.facts.has_commands {
-        return None;
-    }
-    let name = text.trim()[1..].split(char::is_whitespace).next().unwrap_or_default();
-    let skill = typed.row.yields_to_skill() && io.skills.skills().find(name).is_some_and(Skill::is_user_visible);
-    (!skill).then_some(typed)
-}
-
-fn parse(text: &str) -> Option<TypedCommand> {
-    let text = text.trim();
-    let (name, arguments) =
-        text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((text.get(1..).unwrap_or_default(), ""));
-    Some(TypedCommand { row: table::find(name)?, arguments: arguments.trim().to_owned() })
-}
-
-/// Name, arguments and expanded prompt of a command that stands for a prompt.
-pub(crate) fn expansion(text: &str, io: &SessionIo) -> Option<(&'static str, String, String)> {
-    let TypedCommand { row, arguments } = find_typed(text, io)?;
-    let CommandAction::Expand(prompt) = row.action else { return None };
-    let filled = prompt.replace("$ARGUMENTS", &arguments).replace(" \n", "\n");
-    Some((row.name, arguments, filled.trim().to_owned()))
-}
-
-/// A command that a host may offer.
-enum ListedCommand<'a> {
-    Own(&'static CommandRow),
-    Skill(&'a Skill),
-}
-
-/// Our commands, then skills and custom commands. A skill replaces a command of the same name that allows it.
-fn listed<'a>(io: &SessionIo, skills: &'a Skills) -> Vec<ListedCommand<'a>> {
-    let typed: Vec<&Skill> = skills.all.iter().filter(|skill| skill.is_user_visible()).collect();
-    let replaced = |name: &str| typed.iter().any(|skill| skill.name == name);
-    let is_own = |row: &&CommandRow| row.is_listed() && !(row.yields_to_skill() && replaced(row.name));
-    let own: Vec<&'static CommandRow> = ROWS.iter().filter(|row| io.facts.has_commands && is_own(row)).collect();
-    let own_names: HashSet<&str> = own.iter().map(|row| row.name).collect();
-    let skills = typed.into_iter().filter(|skill| !own_names.contains(skill.name.as_str()));
-    own.iter().map(|row| ListedCommand::Own(row)).chain(skills.map(ListedCommand::Skill)).collect()
-}
-
-/// Everything a host may offer.
-pub(crate) fn listing(io: &SessionIo) -> Vec<SlashCommand> {
-    let shown = |command: &ListedCommand<'_>| match command {
-        ListedCommand::Own(row) => of_row(row),
-        ListedCommand::Skill(skill) => of_skill(skill),
-    };
-    listed(io, &io.skills.skills()).iter().map(shown).collect()
-}
-
-/// The names of all commands a host may offer.
-pub(crate) fn names(io: &SessionIo) -> Vec<String> {
-    let name = |command: &ListedCommand<'_>| match command {
-        ListedCommand::Own(row) => row.name.to_owned(),
-        ListedCommand::Skill(skill) => skill.name.clone(),
-    };
-    listed(io, &io.skills.skills()).iter().map(name).collect()
-}
-
-/// The names of the commands that need the terminal interface.
-pub(crate) fn terminal_names(io: &SessionIo) -> Vec<String> {
-    if !io.facts.has_commands {
-        return Vec::new();
-    }
-    let only = table::ROWS.iter().filter(|row| row.action == table::CommandAction::Terminal);
-    only.map(|row| row.name.to_owned()).collect()
-}
-
-fn of_row(row: &CommandRow) -> SlashCommand {
-    SlashCommand {
-        name: row.name.to_owned(),
-        description: row.help.to_owned(),
-        argument_hint: row.hint.to_owned(),
-        aliases: row.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
-        builtin: true,
-    }
-}
-
-/// A skill as hosts list it.
-pub(crate) fn of_skill(skill: &Skill) -> SlashCommand {
-    SlashCommand {
-        name: skill.name.clone(),
-        description: show::described(skill),
-        argument_hint: skill.argument_hint.clone().unwrap_or_default(),
-        aliases: skill.aliases.clone(),
-        builtin: false,
-    }
-}
-
 /// Runs a prompt as a command, or starts a turn with it.
 pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     if let Some(then) = prompt.shell {
         return shell::run(session, prompt, then).await;
     }
-    let typed = if prompt.verbatim { None } else { find_typed(&plain_text(&prompt.content), &session.io) };
+    let typed = if prompt.verbatim { None } else { session.io.commands().find_typed(&plain_text(&prompt.content)) };
     let Some(typed) = typed else {
         if let Some(answer) = unknown_at_screen(session, &prompt).await {
             return answer_unknown(session, &prompt, answer).await;
@@ -204,7 +99,7 @@ async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<Str
     if is_skill || session.io.mcp.keep_typed(&text).is_some() {
         return None;
     }
-    suggest::unknown_answer(&text, &session.io)
+    session.io.commands().unknown_answer(&text)
 }
 
 /// The model hears nothing of it, and nothing is recorded.
@@ -362,21 +257,4 @@ async fn show_reply(session: &Session, typed: &TypedCommand, said: CommandReply)
         ..AssistantMessage::new(result::command_message(&said.text), session_id, uuid, sys::clock::now_iso())
     };
     session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_whole_names_are_commands() {
-        // [SDK-66]
-        let parsed = |text: &str| parse(text).map(|typed| (typed.row.name, typed.arguments));
-        assert_eq!(parsed("/compact"), Some(("compact", String::new())));
-        assert_eq!(parsed("  /compact keep the API  "), Some(("compact", "keep the API".into())));
-        assert_eq!(parsed("/reset x"), Some(("clear", "x".into())));
-        for other in ["/compactor", "compact", "/", "", "/unknown x", "see /compact", "/usr/bin"] {
-            assert_eq!(parsed(other), None, "{other:?}");
-        }
-    }
 }

@@ -6,10 +6,10 @@ mod reattach;
 
 use crate::compaction_policy::CompactionTrigger;
 use crate::context::{ConversationTooLarge, ModelContext};
+use crate::messages::Attachment;
 use crate::prompts;
 use crate::provider::ProviderConnectionError;
 use crate::session::{Session, SessionIo};
-use crate::messages::Attachment;
 use crate::transcript_writer::BoundaryLine;
 use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ async fn replace(
     let written = io.transcript.boundary(line)?;
     io.host.system(SystemBody::compacted(CompactResult::Success, None)).await;
     if !metadata.facts.trigger.is_automatic() {
-        io.host.send(SdkMessage::Init(Box::new(crate::result::init(context, io)))).await;
+        io.host.send(SdkMessage::Init(Box::new(crate::session::init(context, io)))).await;
     }
     io.host
         .system(SystemBody::CompactBoundary {

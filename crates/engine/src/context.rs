@@ -4,11 +4,10 @@
 pub(crate) mod usage;
 
 use crate::compaction_policy::CompactionPolicy;
-use usage::ContextUsage;
 use crate::compaction_policy::OverflowRelief;
 use crate::history::{History, HistoryPart};
-use crate::prompts::{self, InstructionText};
 use crate::messages::Attachment;
+use crate::prompts::{self, InstructionText};
 use model::repair::{KeepThinking, RepairLimits as BodyLimits, RepairNeeds};
 use model::request::ThinkingChoice;
 use model::{
@@ -19,6 +18,7 @@ use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sys::Env;
+use usage::ContextUsage;
 use wire::control::FieldChange;
 
 pub(crate) struct ModelContext {

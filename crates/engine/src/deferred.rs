@@ -2,10 +2,11 @@
 //! attachment. When the conversation is resumed, the hooks run again for the same call before anything else; they may
 //! defer it again.
 
-use crate::tool_use::ToolUse;
 use crate::decide::{EndReason, PhaseResult};
 use crate::session::Session;
-use crate::turn::{self, TurnOpener, TurnState};
+use crate::tool_use::ToolUse;
+use crate::turn;
+use crate::turn_state::{TurnOpener, TurnState};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use store::LoadedConversation;

@@ -11,9 +11,9 @@ mod mcp_tool;
 pub(crate) mod runs;
 pub(crate) mod watch;
 
+pub use crate::settings_watch::HookRestriction;
 pub(crate) use host::HostHooks;
 pub(crate) use inherit::{AgentHookParams, InheritedHooks};
-pub use crate::settings_watch::HookRestriction;
 pub use layers::catalogue;
 pub(crate) use layers::{OwnHooks, gated_command, with_own};
 pub(crate) use mcp_tool::{ConnectWait, ServerToolCall, ServerTools};
@@ -120,9 +120,9 @@ pub(crate) struct SessionHooksParts {
     pub judge: Weak<dyn HookJudge>,
 }
 
+pub(crate) use callers::runner_without_session;
 pub(crate) use callers::{HookCallers, HookJudge};
 pub(crate) use watch::EnvFiles;
-pub(crate) use callers::runner_without_session;
 
 /// The subagent that runs these hooks, for their payload.
 #[derive(Clone, Debug)]
@@ -173,6 +173,14 @@ impl HookText {
             HookTextKind::Feedback => crate::prompts::hook_feedback(&self.hook, &self.text),
         }
     }
+}
+
+/// A typed command that expands to a prompt.
+pub(crate) struct ExpansionPayload<'a> {
+    pub name: &'a str,
+    pub arguments: &'a str,
+    pub source: &'static str,
+    pub prompt: &'a str,
 }
 
 /// A notification that is not due yet; dropping it cancels it.

@@ -25,11 +25,11 @@ mod vault;
 
 pub(crate) use agents::{agent_toolset, with_server_tools};
 pub(crate) use background::{SessionAudience, background_after};
-pub(crate) use control::ServerControl;
+pub(crate) use control::{McpControl, ServerControl};
 pub(crate) use deferral::ToolDeferral;
 pub(crate) use owner::{McpSessionOwner, ServerCredentials};
 pub(crate) use prompt_tool::{PromptToolRequest, judge as judge_by_tool};
-pub(crate) use restore::{RestoredServers};
+pub(crate) use restore::RestoredServers;
 pub(crate) use slash::TypedServerPrompt;
 pub(crate) use toolset::{McpToolset, ToolFilter};
 

@@ -1,6 +1,6 @@
 //! User messages as they are recorded and sent: the content bytes are not changed.
 
-mod attachment;
+pub(crate) mod attachment;
 
 pub(crate) use attachment::Attachment;
 
@@ -46,6 +46,15 @@ pub(crate) fn plain_text(content: &RawValue) -> String {
         })
         .collect();
     texts.join("\n")
+}
+
+/// Maximum length of a session name, in characters.
+const NAME_LIMIT: usize = 200;
+
+/// `text` as a session name: one line, no control characters, cut at the maximum length.
+pub(crate) fn session_name(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    clean.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_LIMIT).collect()
 }
 
 /// The message for the host that corresponds to a user message of our own.

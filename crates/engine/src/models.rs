@@ -174,9 +174,7 @@ impl OfferedModels {
         let Some(source) = self.source else { return Vec::new() };
         let is_new = |model: &ListedModel| {
             let stands = |row: &ModelInfo| row.value == model.id || row.resolved_model == model.id;
-            source.takes(&model.id)
-                && !known.iter().any(stands)
-                && model_refused(&self.settings, &model.id).is_none()
+            source.takes(&model.id) && !known.iter().any(stands) && model_refused(&self.settings, &model.id).is_none()
         };
         models.into_iter().filter(is_new).map(|model| self.row(source, model)).collect()
     }

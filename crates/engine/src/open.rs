@@ -25,21 +25,25 @@ use crate::context::{ContextParts, MainModel, ModelChain, ModelContext, Reminder
 use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
 use crate::grants::{BypassAvailability, ModeOwner};
+use crate::hooks::HookJudge;
 use crate::hooks::{
     self, EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks, SessionHooks, SessionHooksParts as HookParts,
 };
 use crate::host::HostSender;
+use crate::host::InitFacts;
+use crate::host::{HostFlags, StateFrames};
 use crate::mcp::McpToolset;
-use crate::options::{SessionChoice, SessionOptions, SettingSource, StartError, StartRequest};
+use crate::options::selection;
+use crate::options::{SessionChoice, SessionOptions, StartError, StartRequest};
 use crate::permission_prompt::PermissionChannel;
 use crate::plan::{self, PlanState};
+use crate::prompt_recipe::DEFAULT_STYLE;
+use crate::prompt_recipe::style_name;
 use crate::provider::ProviderConnection;
 use crate::questions::HostQuestions;
 use crate::resume;
 use crate::sandbox::{SandboxInputs, SessionSandbox};
 use crate::session::{PlaceChange, Session, SessionIo, StartState};
-use crate::host::InitFacts;
-use crate::host::{HostFlags, StateFrames};
 use crate::settings_watch::SettingsWatch;
 use crate::side_requests::SideClient;
 use crate::structured::StructuredOutput;
@@ -53,9 +57,7 @@ use conversation::{ConversationChoice, SessionPlace};
 use model::catalog::ModelCatalog;
 use model::{Fragment, ModelTransport, RequestIdentity};
 use permission::KnownSecret;
-pub(crate) use prompt::{PromptRecipe, style_name};
 use std::path::PathBuf;
-use crate::hooks::HookJudge;
 use std::sync::{Arc, Weak};
 use store::StoreLayout;
 use sys::Env;
@@ -67,12 +69,10 @@ use tools::state::{SessionFacts, ToolState};
 use wire::control::InitializeRequest;
 use wire::hooks::HookEventName;
 use wire::mode::PermissionMode;
-use wire::settings::SettingsSource;
 
 /// How many calls of one message may run at once; the environment may override it.
 const CONCURRENCY: usize = 10;
 const OUTPUT_RETRIES: u32 = 5;
-const DEFAULT_STYLE: &str = "default";
 
 /// Opens a session. Must be called inside the runtime. The session ends when the command channel is closed and all
 /// work is done; then the event channel closes. The configuration is loaded and checked now; the session itself is
@@ -311,7 +311,7 @@ impl SessionBuilder {
                 "Note: gimlet does not know the model {}. A context window of {} tokens is assumed; \
                  CLAUDE_CODE_MAX_CONTEXT_TOKENS=N sets another one.",
                 self.model.id,
-                crate::commands::context_usage::thousands(facts.context_window)
+                crate::context::usage::thousands(facts.context_window)
             )
         })
     }
@@ -341,7 +341,7 @@ impl SessionBuilder {
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
-        let recipe = PromptRecipe::new(&self, roots.clone());
+        let recipe = self.prompt_recipe(roots.clone());
         let teaching = self.skills_template(roots, memory.lazy);
         let lore = teaching.build(restored.as_ref().map(|r| r.sent_skill_lines.clone()).unwrap_or_default());
         let mut registry = toolbox::registry(&self, &policy, structured.clone(), &lore);
@@ -374,8 +374,8 @@ impl SessionBuilder {
         toolbox::add_worktrees(&mut registry, &self, &policy);
         let registry = Arc::new(registry);
         let io = SessionIo {
-        loaded_skills: Vec::new(),
-        view: None,
+            loaded_skills: Vec::new(),
+            view: None,
             transcript: self.transcript_writer(),
             provider: self.provider(transport, Arc::clone(&state)),
             side,
@@ -674,22 +674,5 @@ impl SessionBuilder {
                 output_retries: self.env.number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(OUTPUT_RETRIES),
             },
         })
-    }
-}
-
-pub(crate) fn selection(options: &SessionOptions) -> SettingsSelection {
-    let source = |s: &SettingSource| match s {
-        SettingSource::User => SettingsSource::User,
-        SettingSource::Project => SettingsSource::Project,
-        SettingSource::Local => SettingsSource::Local,
-    };
-    SettingsSelection {
-        settings: options.settings.clone(),
-        sources: options.setting_sources.as_ref().map(|list| list.iter().map(source).collect()),
-        bare: options.bare,
-        safe_mode: options.safe_mode,
-        managed_dir: None,
-        trust: options.trust,
-        external_imports: options.external_imports,
     }
 }

@@ -1,8 +1,10 @@
 //! The parameters of a session, as parsed from the command line.
 
+use config::SettingsSelection;
 use std::path::PathBuf;
 use sys::Env;
 use wire::mode::PermissionMode;
+use wire::settings::SettingsSource;
 
 /// The parameters of `open`.
 #[derive(Clone, Debug)]
@@ -236,6 +238,23 @@ pub struct StartError {
 impl StartError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), reason: None }
+    }
+}
+
+pub(crate) fn selection(options: &SessionOptions) -> SettingsSelection {
+    let source = |s: &SettingSource| match s {
+        SettingSource::User => SettingsSource::User,
+        SettingSource::Project => SettingsSource::Project,
+        SettingSource::Local => SettingsSource::Local,
+    };
+    SettingsSelection {
+        settings: options.settings.clone(),
+        sources: options.setting_sources.as_ref().map(|list| list.iter().map(source).collect()),
+        bare: options.bare,
+        safe_mode: options.safe_mode,
+        managed_dir: None,
+        trust: options.trust,
+        external_imports: options.external_imports,
     }
 }
 

@@ -101,7 +101,7 @@ pub fn next_step(boot: &mut StartRequest, answered: &PreflightAnswers) -> Result
     };
     let Ok(cwd) = boot.cwd.canonicalize() else { return Ok(PreflightStep::Open) };
     // Errors in settings are reported where the settings are used.
-    let Ok(loaded) = ConfigLoader::open(&cwd, &boot.env, &crate::open::selection(&boot.options)) else {
+    let Ok(loaded) = ConfigLoader::open(&cwd, &boot.env, &crate::options::selection(&boot.options)) else {
         return Ok(PreflightStep::Open);
     };
     let question = ask_trust(boot, &cwd, &loaded)
@@ -238,7 +238,7 @@ fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[
         cwd,
         env: &boot.env,
         loaded,
-        selection: &crate::open::selection(&boot.options),
+        selection: &crate::options::selection(&boot.options),
         flags: &boot.options.mcp_config,
         strict: boot.options.strict_mcp_config,
         audience: McpAudience::Person,
@@ -257,7 +257,7 @@ fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[
 /// Records the answer in the user's settings for this folder.
 pub fn decide_server(boot: &StartRequest, server: &ServerQuestion, answer: ServerAnswer) -> Result<(), String> {
     let cwd = boot.cwd.canonicalize().map_err(|error| error.to_string())?;
-    let selection = crate::open::selection(&boot.options);
+    let selection = crate::options::selection(&boot.options);
     let loaded = ConfigLoader::open(&cwd, &boot.env, &selection).map_err(|error| error.to_string())?;
     let decision = match answer {
         ServerAnswer::Approve => McpDecision::Approve(server.name.clone()),

@@ -147,7 +147,7 @@ fn by_prefix(layout: &StoreLayout, target: &str) -> Option<PathBuf> {
 
 /// Renames a session; returns the name as stored.
 pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
-    let name = crate::commands::session_name(name);
+    let name = crate::messages::session_name(name);
     if name.is_empty() {
         return Err("A name must not be empty".into());
     }

@@ -3,8 +3,8 @@
 
 use crate::history::HistoryPart;
 use crate::mcp::RestoredServers;
-use crate::prompts;
 use crate::messages::plain_text;
+use crate::prompts;
 use model::{Fragment, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;

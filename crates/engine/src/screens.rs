@@ -61,7 +61,7 @@ pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
 }
 
 fn load(boot: &StartRequest) -> Result<ProjectConfig, String> {
-    let selection = crate::open::selection(&boot.options);
+    let selection = crate::options::selection(&boot.options);
     ConfigLoader::open(&boot.cwd, &boot.env, &selection).map_err(|error| error.to_string())
 }
 

@@ -1,45 +1,43 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
 mod agents;
-mod background;
 mod grants;
 pub(crate) mod hooks;
 pub(crate) mod housekeeping;
+pub(crate) mod init;
 mod mcp;
 mod mid_turn;
 pub(crate) mod notes;
 pub(crate) mod plan;
 mod resources;
+pub(crate) mod results;
+mod side_question;
 mod skills;
 pub(crate) mod tasks;
 mod worktree;
 
-use crate::view::SessionView;
-use crate::typed_skills::built_in;
-use crate::session::tasks::wait_briefly;
-use crate::session::tasks::send_events;
-use crate::messages::{Attachment, echo, plain_text, synthetic, user_message, with_prefix};
+use crate::command_table::CommandList;
+pub(crate) use init::init;
+
 use crate::agents::AgentSpawner;
 use crate::agents::recover::AgentRecovery;
-use crate::calls;
-use crate::command::{Event, Prompt};
-use crate::commands;
+use crate::command::Prompt;
 use crate::context::ModelContext;
-use crate::control::{SessionControl, WakeReason};
+use crate::control::SessionControl;
 use crate::grants::{BypassAvailability, ModeOwner};
-use crate::session::hooks::{PromptVerdict, SettingsCheckTime};
-use crate::host::{HostFlags, InitFacts, HostSender, StateFrames};
+use crate::host::{HostFlags, HostSender, InitFacts, StateFrames};
+use crate::messages::{Attachment, echo, plain_text, synthetic, user_message};
+use crate::session::hooks::SettingsCheckTime;
+use crate::session::tasks::send_events;
+use crate::view::SessionView;
 
 use crate::ledger::Ledger;
 use crate::permission_prompt::PermissionChannel;
 use crate::prompts;
 use crate::provider::ProviderConnectionError;
-use crate::result;
 use crate::side_requests::SideClient;
-use crate::skills::slash::{self, SkillRequest};
 use crate::structured::StructuredOutput;
 use crate::transcript_writer::{PromptSource, TranscriptWriter, UserLine};
-use crate::turn::{self, TurnOpener};
 use crate::worktree::{ActiveWorktree, WorktreeGuard};
 use permission::Policy;
 use serde_json::value::RawValue;
@@ -61,7 +59,7 @@ pub(crate) struct Session {
     pub io: SessionIo,
     pub start: StartState,
     /// The inputs of the system prompt for another conversation; `None` for agents.
-    pub recipe: Option<crate::open::PromptRecipe>,
+    pub recipe: Option<crate::prompt_recipe::PromptRecipe>,
 }
 
 /// What is applied with the first prompt.
@@ -92,7 +90,7 @@ pub(crate) struct StartState {
     /// Undelivered results of agents of a resumed conversation.
     pub agent_recovery: AgentRecovery,
     /// A call that a hook deferred to this run.
-    pub deferred: Option<calls::ToolUse>,
+    pub deferred: Option<crate::tool_use::ToolUse>,
     /// The host has already been told that the turn started.
     pub is_announced: bool,
     /// The text that the agent definition puts before the first prompt.
@@ -106,22 +104,6 @@ pub(crate) enum PlaceChange {
     Inside,
     /// The worktree it was in no longer exists.
     Gone,
-}
-
-/// Events that wake an idle session, besides commands of its host.
-enum IdleEvent {
-    Task(tools::tasks::TaskEvent),
-    Hook(crate::hooks::HookText),
-    /// An MCP server connected, disconnected or changed.
-    Servers,
-}
-
-/// The result of opening a turn.
-pub(crate) enum TurnOpening {
-    /// The prompt was accepted; the skills it named must still be loaded.
-    Accepted(Option<SkillRequest>),
-    /// Hooks refused the prompt, for this reason.
-    Refused(String),
 }
 
 /// Everything a phase needs to act.
@@ -172,163 +154,12 @@ pub(crate) struct SessionIo {
 }
 
 impl Session {
-    /// Serves turns until the host sends no more, then closes the session.
-    pub(crate) async fn serve(mut self) {
-        let state = Arc::clone(&self.io.state);
-        let mut chores = tokio::task::JoinSet::new();
-        if let Some(chore) = housekeeping::cleanup(&self.io) {
-            chores.spawn(chore);
-        }
-        chores.spawn(housekeeping::remove_dead_records(&self.io));
-        if let Some(offered) = self.control.offered_models() {
-            chores.spawn(offered.refresh_later());
-        }
-        self.io.mcp.servers().begin_at_start();
-        self.start_hooks().await;
-        let mut seen = 0;
-        loop {
-            let servers = Arc::clone(self.io.mcp.servers());
-            let hooks = &mut self.io.hooks;
-            let news = async {
-                tokio::select! {
-                    event = state.tasks.next_event(None) => IdleEvent::Task(event),
-                    beside = hooks.next_wake() => IdleEvent::Hook(beside),
-                    () = servers.host.changed(seen) => IdleEvent::Servers,
-                }
-            };
-            match self.control.next_wake(news).await {
-                WakeReason::Prompt(prompt) if prompt.query => self.accept(prompt).await,
-                WakeReason::Prompt(prompt) => {
-                    if let Err(error) = self.record_prompt(&prompt) {
-                        tracing::warn!(%error, "a prompt could not be recorded");
-                    }
-                }
-                WakeReason::Wishes => self.apply_changes().await,
-                WakeReason::Event(IdleEvent::Hook(beside)) => {
-                    Box::pin(turn::run(&mut self, TurnOpener::Hook(beside))).await;
-                }
-                WakeReason::Event(IdleEvent::Task(event)) => {
-                    self.handle_task_event(event).await;
-                }
-                WakeReason::Event(IdleEvent::Servers) => {
-                    seen = servers.host.version();
-                    self.refresh_servers().await;
-                }
-                WakeReason::Closed => break,
-            }
-        }
-        self.await_background().await;
-        self.close().await;
-    }
-
-    /// Runs a prompt as a command or as a turn.
-    async fn accept(&mut self, mut prompt: Prompt) {
-        if let Some(content) =
-            self.start.initial_prompt.take().and_then(|initial| with_prefix(&initial, &prompt.content))
-        {
-            prompt.content = content;
-        }
-        commands::accept(self, prompt).await;
-    }
-
-    /// Accepts what opens a turn: records it and tells the host that the turn starts. A prompt that hooks refuse is
-    /// not recorded; the result contains the reason.
-    pub(crate) async fn open_turn(
-        &mut self,
-        opener: Option<&TurnOpener>,
-        token: &CancellationToken,
-    ) -> Result<TurnOpening, StoreError> {
-        self.set_state("running", LiveStatus::Busy).await;
-        self.io.apply_chosen_mode().await;
-        self.apply_changes().await;
-        self.check_changes(SettingsCheckTime::Quiet, token).await;
-        self.connect_servers().await;
-        self.publish_for_hooks();
-        self.io.skills.refresh().await;
-        let mut plan = None;
-        let mut texts = Vec::new();
-        let mut hint = None;
-        let Some(opener) = opener else { return Ok(TurnOpening::Accepted(None)) };
-        match opener {
-            TurnOpener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.accept_task(prompt).await?,
-            TurnOpener::Prompt(prompt) => {
-                match self.submit_hooks(&plain_text(&prompt.content), token).await {
-                    PromptVerdict::GoOn(said) => texts = said,
-                    PromptVerdict::Blocked(why) => {
-                        self.announce().await;
-                        return self.refuse_prompt(why).await;
-                    }
-                }
-                self.io.end_grants();
-                let mut stands = None;
-                self.io.plan.note_prompt();
-                if !prompt.verbatim {
-                    let skills = self.io.skills.skills();
-                    plan = slash::parse_skills(&skills, &prompt.content).or_else(|| built_in(prompt, &self.io));
-                }
-                if let Some(plan) = &plan {
-                    let expansion = plan.expansion(&prompt.content);
-                    match self.expansion_hooks(expansion.payload(), token).await {
-                        PromptVerdict::GoOn(said) => texts.extend(said),
-                        PromptVerdict::Blocked(why) => {
-                            self.announce().await;
-                            return self.refuse_prompt(why).await;
-                        }
-                    }
-                } else if !prompt.verbatim {
-                    stands = self.io.mcp.keep_typed(&plain_text(&prompt.content));
-                    if stands.is_none() {
-                        hint = commands::suggest(&plain_text(&prompt.content), &self.io);
-                    }
-                }
-                let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
-                let recorded = self.record_prompt_as(prompt, stands);
-                self.announce().await;
-                self.tell_title().await;
-                let written = recorded?;
-                if self.io.flags.replay_user_messages || prompt.mid_turn.is_some() {
-                    self.io.host.send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
-                }
-            }
-            TurnOpener::Notice(text) => {
-                self.announce().await;
-                self.inject(text, PromptSource::Notice).await?;
-            }
-            TurnOpener::Hook(beside) => {
-                self.announce().await;
-                self.add_hook_texts(vec![beside.clone()])?;
-            }
-        }
-        self.add_session_context()?;
-        if let (TurnOpener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
-            let text = plain_text(&prompt.content);
-            self.note_mentions(&text)?;
-            self.attach_resources(&text, token).await?;
-        }
-        if let Some(hint) = hint {
-            self.attach(hint)?;
-        }
-        self.write_hook_runs()?;
-        let started = std::mem::take(&mut self.start.contexts);
-        self.add_hook_texts(started.into_iter().chain(texts).collect())?;
-        Ok(TurnOpening::Accepted(plan))
-    }
-
-    /// Tells the model to use the agents that the user named.
-    fn note_mentions(&mut self, prompt: &str) -> Result<(), StoreError> {
-        for agent_type in self.io.spawner.agents.mentioned(prompt) {
-            let Some(attachment) = Attachment::agent_mention(&agent_type) else { continue };
-            self.attach(attachment)?;
-        }
-        Ok(())
-    }
-
     /// Tells the host that a turn starts, once.
     pub(crate) async fn announce(&mut self) {
         if std::mem::take(&mut self.start.is_announced) {
             return;
         }
-        self.io.host.send(SdkMessage::Init(Box::new(result::init(&self.context, &self.io)))).await;
+        self.io.host.send(SdkMessage::Init(Box::new(init(&self.context, &self.io)))).await;
     }
 
     /// Sends a changed title to the host, once.
@@ -348,17 +179,6 @@ impl Session {
         };
         // When the process must stop, the turn notices it itself.
         control.during(look).await;
-    }
-
-    /// Refuses a prompt: the model never receives it; the user is shown the reason.
-    async fn refuse_prompt(&mut self, why: String) -> Result<TurnOpening, StoreError> {
-        self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
-        let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
-        // The file of a fork starts with its history, which is written with the first accepted prompt.
-        if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
-            self.io.transcript.system("informational", fields)?;
-        }
-        Ok(TurnOpening::Refused(why))
     }
 
     /// Writes what precedes the first line of this process: the copied history of a fork, a changed mode, the name.
@@ -410,7 +230,7 @@ impl Session {
         let session_dir = self.io.state.facts.session_dir.clone();
         for result in owed.results {
             result.mark_delivered(&session_dir);
-            let block = calls::record_recovered(&mut self.io, result)?;
+            let block = results::record_recovered(&mut self.io, result)?;
             let (blocks, lines) = block.into_iter().unzip();
             self.context.push_results(blocks, lines);
         }
@@ -419,7 +239,7 @@ impl Session {
     }
 
     /// Records the task of an agent.
-    async fn accept_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
+    pub(crate) async fn accept_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
         let owed = std::mem::take(&mut self.start.agent_recovery);
         self.apply_recovery(owed)?;
         let message = user_message(&prompt.content);
@@ -452,7 +272,7 @@ impl Session {
     }
 
     /// `content` is the prompt as recorded in the conversation.
-    fn record_prompt_as(
+    pub(crate) fn record_prompt_as(
         &mut self,
         prompt: &Prompt,
         content: &RawValue,
@@ -548,33 +368,11 @@ impl Session {
             self.io.host.notice(warning).await;
         }
     }
-
-    pub(crate) async fn close(&mut self) {
-        if !self.control.is_shut_down() {
-            wait_briefly(&mut self.io).await;
-            if let Some(rest) = self.io.provider.unplayed_notice() {
-                self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
-            }
-        }
-        self.end_hooks("other").await;
-        self.io.hooks.end().await;
-        self.io.mcp.close().await;
-        self.io.state.shutdown().await;
-        self.leave_worktree().await;
-        if let Some(files) = &self.io.hooks.env_files {
-            files.remove();
-        }
-        self.io.live_record = None;
-        if let Err(error) = self.io.transcript.transcript().close().await {
-            tracing::warn!(%error, "the transcript could not be closed");
-            result::report_lost_writes(&self.io, &error).await;
-        }
-    }
 }
 
 impl Session {
     /// Nobody can be asked whether to remove the worktree, so it is kept.
-    async fn leave_worktree(&mut self) {
+    pub(crate) async fn leave_worktree(&mut self) {
         let Some(stay) = self.io.active_worktree.take() else { return };
         stay.worktree.unlock();
         self.io.host.notice(stay.exit_notice().await).await;
@@ -602,5 +400,12 @@ impl SessionIo {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
             self.host.system(body).await;
         }
+    }
+}
+
+impl SessionIo {
+    /// The slash commands that a person may type now.
+    pub(crate) fn commands(&self) -> CommandList {
+        CommandList { has_commands: self.facts.has_commands, skills: self.skills.skills() }
     }
 }

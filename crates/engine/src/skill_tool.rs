@@ -15,8 +15,7 @@ use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput,
 
 pub(crate) const NAME: &str = "Skill";
 
-static SPEC: ToolSpec =
-    ToolSpec::of(NAME, include_str!("prompts/skill.md"), include_str!("prompts/skill.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of(NAME, include_str!("prompts/skill.md"), include_str!("prompts/skill.schema.json"));
 
 pub(crate) struct SkillTool {
     shared: SharedSkills,

@@ -4,9 +4,9 @@
 pub(crate) mod invoke;
 pub(crate) mod slash;
 
-use crate::tool_use::ToolUse;
-use crate::prompts::{self, SkillListingKind};
 use crate::messages::Attachment;
+use crate::prompts::{self, SkillListingKind};
+use crate::tool_use::ToolUse;
 use config::memory::MemoryFile;
 use config::nested_memory::LazyMemory;
 use config::roots::DefinitionRoots;

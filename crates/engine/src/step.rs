@@ -9,32 +9,14 @@ use crate::context::{ConversationTooLarge, ModelContext};
 use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
 use crate::provider::ProviderConnectionError;
 use crate::session::SessionIo;
-use crate::turn::{TurnError, TurnState};
-use model::{ErrorKind, ModelError, RetryPolicy, RetryVerdict, catalog};
+use crate::turn_state::{TurnError, TurnState};
+use model::{ErrorKind, ModelError, RetryVerdict, catalog};
 use reception::{ResponseReception, SentRequest};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
-use sys::Env;
 use wire::mode::PermissionMode;
 use wire::sdk::SystemBody;
-
-/// The retries of the current step. A response that was kept resets them.
-pub(crate) struct StepAttempts {
-    initial_policy: RetryPolicy,
-    policy: RetryPolicy,
-}
-
-impl StepAttempts {
-    pub(crate) fn new(env: &Env) -> Self {
-        let fresh = RetryPolicy::from_env(env);
-        Self { policy: fresh.clone(), initial_policy: fresh }
-    }
-
-    fn reset(&mut self) {
-        self.policy = self.initial_policy.clone();
-    }
-}
 
 /// How receiving ended.
 enum ReceiveEnd {

@@ -2,11 +2,11 @@
 //! model (rules, hooks, sandbox, snapshots, masking). Nobody can be asked, so calls that need a question are refused.
 
 use crate::calls;
-use crate::tool_use::ToolUse;
 use crate::command::{Event, EventReceiver, event_channel};
 use crate::open;
 use crate::options::{StartError, StartRequest};
 use crate::session::Session;
+use crate::tool_use::ToolUse;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use tokio::sync::mpsc;

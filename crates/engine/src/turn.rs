@@ -1,180 +1,31 @@
 //! One turn: from accepting a prompt until the session is idle again. The loop asks `decide` and carries out its
 //! answer; every exit goes through `finish`, with a result for every started call.
 
-use crate::calls::{self, BatchReport};
-use crate::tool_use::ToolUse;
-use crate::command::Prompt;
+pub(crate) mod opening;
+
+use crate::calls::BatchReport;
+use crate::calls::{self};
 use crate::compact;
 use crate::compaction_policy::CompactionTrigger;
-use crate::decide::{
-    EndReason, NextAction, PhaseResult, RequestFailure, ResponseSummary, StructuredState, TurnFacts, decide,
-};
+use crate::decide::StructuredState;
+use crate::decide::{EndReason, NextAction, PhaseResult, ResponseSummary, decide};
 use crate::deferred;
-use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::prompts;
 use crate::result;
-use crate::session::{Session, TurnOpening};
+use crate::session::Session;
+use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::skills;
 use crate::step;
-use crate::transcript_writer::{PromptSource, RefusalMark, SAVE_HINT};
-use std::time::Instant;
+use crate::tool_use::ToolUse;
+use crate::transcript_writer::PromptSource;
+use crate::turn::opening::TurnOpening;
+use crate::turn_state::MARKER_STREAM;
+use crate::turn_state::MARKER_TOOLS;
+use crate::turn_state::TurnEnd;
+use crate::turn_state::TurnOpener;
+use crate::turn_state::TurnState;
 use store::StoreError;
-use tokio_util::sync::CancellationToken;
-use wire::sdk::{AbandonedBlocks, DeferredToolUse, FirstTimes, SystemBody, TurnOrigin};
-
-pub(crate) const MARKER_STREAM: &str = "[Request interrupted by user]";
-const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
-
-/// What a turn starts with.
-pub(crate) enum TurnOpener {
-    Prompt(Prompt),
-    /// A background task ended while the session was idle.
-    Notice(String),
-    /// A background hook wants to wake the model.
-    Hook(crate::hooks::HookText),
-}
-
-/// What a turn has gathered for its decisions and its result.
-pub(crate) struct TurnState {
-    pub facts: TurnFacts,
-    pub started: Instant,
-    pub token: CancellationToken,
-    /// Calls of the last response that have no result yet.
-    pub calls: Vec<ToolUse>,
-    /// Text of the last response that had any.
-    pub text: String,
-    pub stop_reason: Option<String>,
-    pub times: FirstTimes,
-    /// The shown blocks of an answer that broke off and is requested again.
-    pub abandoned: Option<AbandonedBlocks>,
-    /// Why the turn failed, as text for the user.
-    pub error: Option<TurnError>,
-    /// The host's id for the prompt.
-    pub prompt_uuid: Option<String>,
-    pub origin: Option<TurnOrigin>,
-    pub attempts: step::StepAttempts,
-    /// The command this turn carried out instead of calling the model.
-    pub local_command: Option<&'static str>,
-    /// A typed command could not be loaded; nothing was sent.
-    pub command_failed: bool,
-    /// How often Stop hooks kept the turn going without a call in between.
-    pub stop_continued: u32,
-    /// Stop hooks kept the turn going at least once.
-    pub stop_active: bool,
-    /// The call that a hook deferred to a later run.
-    pub deferred: Option<DeferredToolUse>,
-    /// The last refusal of the model.
-    pub refusal: Option<RefusalMark>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct TurnError {
-    pub text: String,
-    pub category: &'static str,
-    pub status: Option<u16>,
-    /// The error type that the API sent.
-    pub api_type: Option<String>,
-}
-
-impl TurnError {
-    /// An error that did not come from the API.
-    pub(crate) fn own(text: String, category: &'static str) -> Self {
-        Self { text, category, status: None, api_type: None }
-    }
-
-    /// An error of the API, with our text.
-    pub(crate) fn told(text: String, category: &'static str, error: &model::ModelError) -> Self {
-        Self { text, category, status: error.status, api_type: error.api_type.as_deref().map(str::to_owned) }
-    }
-}
-
-/// How a turn ended, for its caller.
-#[derive(Debug)]
-pub(crate) struct TurnEnd {
-    /// `None` when the process is being stopped.
-    pub reason: Option<EndReason>,
-    /// Text of the last response that had any.
-    pub text: String,
-    /// Why it failed, as text for the user.
-    pub error: Option<String>,
-}
-
-impl TurnState {
-    pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
-        let structured = match &session.io.structured {
-            Some(_) => {
-                StructuredState::Missing { retries_left: session.context.output_retries + 1, asked_again: false }
-            }
-            None => StructuredState::NotAsked,
-        };
-        Self {
-            facts: TurnFacts {
-                last: PhaseResult::Prompt,
-                interrupted: false,
-                steps: 0,
-                rounds: 0,
-                max_turns: session.context.max_turns,
-                over_budget: session.is_over_budget(),
-                continuations: 0,
-                structured,
-                malformed_in_a_row: 0,
-                oversized: false,
-                crowded: false,
-                relief: session.context.relief(),
-            },
-            started: Instant::now(),
-            token: session.control.begin_turn(),
-            calls: Vec::new(),
-            text: String::new(),
-            stop_reason: None,
-            times: FirstTimes::default(),
-            abandoned: None,
-            error: None,
-            prompt_uuid,
-            origin: None,
-            attempts: step::StepAttempts::new(&session.io.env),
-            local_command: None,
-            command_failed: false,
-            stop_continued: 0,
-            stop_active: false,
-            deferred: None,
-            refusal: None,
-        }
-    }
-
-    /// Ends the turn because the transcript cannot be written.
-    pub(crate) fn fail_unrecorded(&mut self, error: &StoreError) {
-        let text = format!(
-            "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
-             resumed when there is room again. {SAVE_HINT}"
-        );
-        self.error = Some(TurnError::own(text, "unknown"));
-        self.facts.last = PhaseResult::Failed(RequestFailure::Unrecorded);
-    }
-
-    fn after_calls(&mut self, report: &BatchReport, delivered: bool) {
-        self.facts.rounds += 1;
-        self.facts.malformed_in_a_row = if report.all_malformed { self.facts.malformed_in_a_row + 1 } else { 0 };
-        if delivered {
-            self.facts.structured = StructuredState::Delivered;
-        } else if report.output_rejected {
-            self.spend_output_retry();
-        }
-        self.facts.last = PhaseResult::CallsDone;
-    }
-
-    fn spend_output_retry(&mut self) {
-        if let StructuredState::Missing { retries_left, .. } = &mut self.facts.structured {
-            *retries_left = retries_left.saturating_sub(1);
-        }
-    }
-
-    fn ask_for_output_again(&mut self) {
-        if let StructuredState::Missing { asked_again, .. } = &mut self.facts.structured {
-            *asked_again = true;
-        }
-    }
-}
+use wire::sdk::{SystemBody, TurnOrigin};
 
 /// Runs a turn. Its result has been sent to the host when this returns.
 pub(crate) async fn run(session: &mut Session, opener: TurnOpener) -> TurnEnd {
@@ -249,6 +100,19 @@ pub(crate) async fn run(session: &mut Session, opener: TurnOpener) -> TurnEnd {
             }
             NextAction::End(reason) => return finish(session, turn, reason).await,
         }
+    }
+}
+
+impl TurnState {
+    pub(crate) fn after_calls(&mut self, report: &BatchReport, delivered: bool) {
+        self.facts.rounds += 1;
+        self.facts.malformed_in_a_row = if report.all_malformed { self.facts.malformed_in_a_row + 1 } else { 0 };
+        if delivered {
+            self.facts.structured = StructuredState::Delivered;
+        } else if report.output_rejected {
+            self.spend_output_retry();
+        }
+        self.facts.last = PhaseResult::CallsDone;
     }
 }
 

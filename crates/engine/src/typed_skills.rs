@@ -1,23 +1,22 @@
 //! Loads the skills and built-in prompts that a typed prompt names.
 
-use tools::CallContext;
-use crate::skills::invoke::invoke;
-use crate::skills::invoke::{InvocationContext, SkillInvocation};
 use crate::calls;
 use crate::command::Prompt;
-use crate::commands;
 use crate::session::{Session, SessionIo};
+use crate::skills::invoke::invoke;
+use crate::skills::invoke::{InvocationContext, SkillInvocation};
+use crate::skills::slash::{SkillRequest, first_text, tagged};
 use crate::transcript_writer::PromptSource;
 use config::skills::SkillContext;
 use std::sync::Arc;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use crate::skills::slash::{SkillRequest, first_text, tagged};
+use tools::CallContext;
 
 /// The request for a built-in command that stands for a prompt.
 pub(crate) fn built_in(prompt: &Prompt, io: &SessionIo) -> Option<SkillRequest> {
     let (text, rest) = first_text(&prompt.content)?;
-    let (name, arguments, body) = commands::expansion(&text, io)?;
+    let (name, arguments, body) = io.commands().expansion(&text)?;
     let content = tagged(&[name], &arguments, &rest)?;
     Some(SkillRequest { skills: Vec::new(), arguments, content, body: Some((name, body)) })
 }

@@ -20,7 +20,6 @@ pub(crate) use launch::{WorktreeReturn, enter, recorded, reenter};
 pub(crate) use name::WorktreeName;
 pub(crate) use sweep::sweep;
 
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;

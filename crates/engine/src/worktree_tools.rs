@@ -1,9 +1,9 @@
 //! EnterWorktree and ExitWorktree. The calls create, check and remove worktrees; the session moves when the call has
 //! ended. Work is discarded only when the call asks for it, and then it is saved to a reference first.
 
+use crate::view::{CallEffect, SessionView};
 use crate::worktree::active::{WorktreeRight, removal_objection};
 use crate::worktree::{ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify};
-use crate::view::{CallEffect, SessionView};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
@@ -26,7 +26,11 @@ impl EnterWorktree {
     pub(crate) const NAME: &'static str = "EnterWorktree";
 
     pub(crate) fn new() -> Self {
-        let spec = ToolSpec::of(Self::NAME, include_str!("worktree_tools/enter.md"), include_str!("worktree_tools/enter.schema.json"));
+        let spec = ToolSpec::of(
+            Self::NAME,
+            include_str!("worktree_tools/enter.md"),
+            include_str!("worktree_tools/enter.schema.json"),
+        );
         Self { spec }
     }
 }
@@ -35,7 +39,11 @@ impl ExitWorktree {
     pub(crate) const NAME: &'static str = "ExitWorktree";
 
     pub(crate) fn new() -> Self {
-        let spec = ToolSpec::of(Self::NAME, include_str!("worktree_tools/exit.md"), include_str!("worktree_tools/exit.schema.json"));
+        let spec = ToolSpec::of(
+            Self::NAME,
+            include_str!("worktree_tools/exit.md"),
+            include_str!("worktree_tools/exit.schema.json"),
+        );
         Self { spec }
     }
 }
@@ -154,11 +162,7 @@ impl EnterWorktreeCall {
     }
 }
 
-async fn create_new(
-    view: &SessionView,
-    name: WorktreeName,
-    cx: &CallContext,
-) -> Result<ActiveWorktree, String> {
+async fn create_new(view: &SessionView, name: WorktreeName, cx: &CallContext) -> Result<ActiveWorktree, String> {
     let order = WorktreeRequest {
         project: &view.project_dir,
         name,

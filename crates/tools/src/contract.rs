@@ -162,12 +162,24 @@ impl std::fmt::Debug for SessionEffect {
 
 impl ToolOutcome {
     pub fn text(text: impl Into<String>, structured: Option<Box<RawValue>>) -> Self {
-        Self { content: MessageContent::Text(text.into()), is_error: false, structured, mcp_meta: None, effects: Vec::new() }
+        Self {
+            content: MessageContent::Text(text.into()),
+            is_error: false,
+            structured,
+            mcp_meta: None,
+            effects: Vec::new(),
+        }
     }
 
     /// A failure while running: the model gets the text unchanged.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { content: MessageContent::Text(text.into()), is_error: true, structured: None, mcp_meta: None, effects: Vec::new() }
+        Self {
+            content: MessageContent::Text(text.into()),
+            is_error: true,
+            structured: None,
+            mcp_meta: None,
+            effects: Vec::new(),
+        }
     }
 
     /// A failed check before anything ran: the text is wrapped in the tags that models and readers know.

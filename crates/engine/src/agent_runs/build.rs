@@ -1,32 +1,33 @@
 //! Builds the session of an agent (history, transcript, tools, rules, read state) from the template that all agents
 //! of a session share. Writes nothing and sends nothing.
 
-use crate::agents::AgentTemplate;
-use crate::context::ForkContext;
-use crate::host::{AgentOutput, ForwardMode};
-use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
-use crate::view::SessionView;
 use super::{AgentTool, SendMessage, send_message, tool};
+use crate::agents::AgentTemplate;
+use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
 use crate::calls::interact;
 use crate::command::{COMMAND_QUEUE, CommandSender};
 use crate::compaction_policy::CompactionPolicy;
+use crate::context::ForkContext;
 use crate::context::{ContextParts, ModelChain, ModelContext, Reminders, RequestSettings, TurnLimits};
 use crate::control::{ModeChoice, SessionControl};
 use crate::grants::{BypassAvailability, ModeOwner};
 use crate::history::HistoryPart;
+use crate::hooks::HookJudge;
 use crate::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
+use crate::host::HostFlags;
+use crate::host::{AgentOutput, ForwardMode};
 use crate::permission_prompt::PermissionChannel;
 use crate::plan::PlanState;
 use crate::prompts::{self, PromptEnvironment};
 use crate::resume;
 use crate::session::{Session, SessionIo, StartState};
-use crate::host::HostFlags;
 use crate::settings_watch::{InstructionScope, SettingsWatch};
 use crate::side_requests::SideClient;
+use crate::skill_tool::{self, SkillTool};
 use crate::skills::SessionSkills;
 use crate::transcript_writer::TranscriptWriter;
+use crate::view::SessionView;
 use crate::worktree::Worktree;
-use crate::skill_tool::{self, SkillTool};
 use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::{AgentDefinition, AgentMemory};
 use model::{Fragment, Message, RequestIdentity};
@@ -34,7 +35,6 @@ use permission::Policy;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use crate::hooks::HookJudge;
 use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -239,7 +239,13 @@ fn session_hooks(
         hooks::HookLayer { origin: hooks::HookOrigin::Agent { name: definition.name.clone() }, hooks }
     });
     let layers = own.into_iter().chain(sheet.hooks.clone()).collect();
-    let mut hooking = seed.for_agent(AgentHookParams { agent, cwd: sheet.project_dir.clone(), layers, watch, judge: Arc::downgrade(spawner) as Weak<dyn HookJudge> });
+    let mut hooking = seed.for_agent(AgentHookParams {
+        agent,
+        cwd: sheet.project_dir.clone(),
+        layers,
+        watch,
+        judge: Arc::downgrade(spawner) as Weak<dyn HookJudge>,
+    });
     if sheet.purpose == AgentPurpose::Judgement {
         hooking.disable_model_handlers(watch);
     }

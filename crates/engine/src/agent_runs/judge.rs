@@ -1,10 +1,10 @@
 //! The agent of an agent hook: it judges a condition. It reads and searches, changes nothing, asks nobody and answers
 //! with one JSON object. The session's rules apply to it and its tokens count, but its messages go only to the hook.
 
-use crate::view::SessionView;
 use super::build::{AgentPurpose, AgentSpec};
 use super::tool::{self, AdmissionResult, AgentCandidate};
 use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
+use crate::view::SessionView;
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use futures_util::future::BoxFuture;

@@ -1,10 +1,10 @@
 //! Turns the end of an agent into the result of its call: the report, neutralised, its trailer and the structured
 //! form.
 
-use crate::agents::recover::neutralise;
 use super::run::AgentResult;
+use crate::agents::recover::neutralise;
 use crate::decide::EndReason;
-use crate::turn::TurnEnd;
+use crate::turn_state::TurnEnd;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;

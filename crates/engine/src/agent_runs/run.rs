@@ -1,16 +1,17 @@
 //! Runs an agent from its first prompt to its end: its turns, messages sent to it meanwhile, the agents and commands
 //! it started, and what is sent and recorded at its end. Its transcript is closed before its end is announced.
 
-use crate::session::tasks::send_event;
 use super::build::{AgentSession, AgentSpec};
-use crate::host::AgentOutput;
 use super::report;
 use crate::agents::{AgentSlot, AgentTable, builtin};
 use crate::command::Prompt;
 use crate::decide::EndReason;
+use crate::host::AgentOutput;
 use crate::session::Session;
+use crate::session::tasks::send_event;
 use crate::tasks;
-use crate::turn::{self, TurnEnd, TurnOpener};
+use crate::turn;
+use crate::turn_state::{TurnEnd, TurnOpener};
 use crate::worktree::KeptWorktree;
 use serde_json::value::RawValue;
 use std::sync::Arc;

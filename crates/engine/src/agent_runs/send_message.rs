@@ -1,12 +1,12 @@
 //! SendMessage: sends a message to a running agent, or resumes an ended agent with its whole conversation. An agent
 //! that the user stopped is not resumed.
 
-use crate::view::SessionView;
 use super::build::{AgentPurpose, AgentSpec};
 use super::run::{AgentRun, FirstRun};
 use super::tool::{self, AdmissionResult, AgentCandidate};
 use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
 use crate::command::{Command, Prompt};
+use crate::view::SessionView;
 use crate::worktree::{Worktree, WorktreeHolder};
 use futures_util::future::BoxFuture;
 use permission::Access;

@@ -1,11 +1,11 @@
 //! The Agent tool: starts an agent in the background, or in the foreground and waits for its result.
 
-use crate::skills::invoke::ForkedSkill;
 use super::build::{self, AgentPurpose, AgentSpec};
+use super::report;
 use super::run::{self, AgentRun, FirstRun};
 use crate::agents::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, SlotCheck, builtin};
+use crate::skills::invoke::ForkedSkill;
 use crate::view::SessionView;
-use super::{report};
 use crate::worktree::{Worktree, WorktreeHolder, WorktreeName, WorktreeRequest};
 use config::agents::{AgentDefinition, AgentIsolation};
 use config::roots::DefinitionScope;

@@ -1,11 +1,11 @@
 //! The parts that every agent of a session is built from.
 
-use crate::host::ForwardMode;
 use crate::compaction_policy::CompactionSettings;
 use crate::context::RequestSettings;
+use crate::host::ForwardMode;
 use crate::host::HostSender;
-use crate::ledger::Ledger;
 use crate::host::InitFacts;
+use crate::ledger::Ledger;
 use crate::skills::SkillsTemplate;
 use model::catalog::ServingParty;
 use model::{ModelCatalog, RequestIdentity};
@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store::Persistence;
 use sys::Env;
-use tools::state::ToolState;
 use tools::Workspace;
+use tools::state::ToolState;
 use wire::entry::EntryTail;
 
 /// The parts every agent of a session is built from.

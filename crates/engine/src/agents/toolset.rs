@@ -97,6 +97,16 @@ fn may_have(name: &str, shape: ToolsetContext) -> bool {
     !shape.background || name.starts_with("mcp__") || BACKGROUND_TOOLS.contains(&name)
 }
 
+/// Whether the definition of the main thread allows the tool.
+pub(crate) fn of_agent(agent: Option<&AgentDefinition>, name: &str) -> bool {
+    let Some(agent) = agent else { return true };
+    let names = |list: &[String]| {
+        let tool = |entry: &str| entry.split_once('(').map_or(entry.trim(), |(tool, _)| tool.trim()).to_owned();
+        list.iter().any(|entry| matches!(wire::names::canonical(&tool(entry)), n if n == name || n == "*"))
+    };
+    agent.tools.as_deref().is_none_or(names) && !names(&agent.disallowed_tools)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,13 @@
 //! Turns the outcome of a call into its result: limits the size, records it, sends it to the host and adds it to the
 //! report.
 
-use super::prepare::CallVerdict;
 use super::BatchReport;
-use crate::tool_use::ToolUse;
+use super::prepare::CallVerdict;
 use crate::session::SessionIo;
+use crate::session::results::{failure, message};
 use crate::structured;
+use crate::tool_use::ToolUse;
 use crate::transcript_writer::ResultLine;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 use store::StoreError;
 use tools::ToolOutcome;
@@ -64,26 +64,6 @@ pub(super) async fn deliver(
     Ok(())
 }
 
-/// Records a result without sending it. Returns the block and the uuid of its line.
-pub(super) fn record(
-    io: &mut SessionIo,
-    tool_use_id: &str,
-    assistant_uuid: &str,
-    outcome: ToolOutcome,
-) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
-    let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
-    let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
-    let line = ResultLine {
-        message: message(&block),
-        structured,
-        assistant_uuid: assistant_uuid.to_owned(),
-        marks: CallMarks::default(),
-        mcp_meta: None,
-    };
-    let written = io.transcript.result(line)?;
-    Ok(Some((Arc::from(block), written.uuid)))
-}
-
 fn told(id: &str, judged: CallVerdict) -> ToolResultMeta {
     let RecordedDecision { decision, source, reason_type } = judged.decision;
     ToolResultMeta {
@@ -91,16 +71,6 @@ fn told(id: &str, judged: CallVerdict) -> ToolResultMeta {
         permission_decision: Some(ToldDecision { decision, source, reason_type }),
         non_execution_kind: judged.denial,
     }
-}
-
-fn message(block: &RawValue) -> Box<RawValue> {
-    let text = format!(r#"{{"role":"user","content":[{}]}}"#, block.get());
-    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
-/// The structured form of a failed call: the text that the model receives, as a string.
-fn failure(content: &MessageContent) -> Box<RawValue> {
-    wire::raw::to_raw(&format!("Error: {}", content.text())).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Removes NUL characters, which break readers.

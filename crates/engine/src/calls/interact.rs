@@ -2,9 +2,9 @@
 //! fields that only the program or the person may set, and switches the mode when such a call is admitted. The model
 //! cannot answer its own questions.
 
-use crate::tool_use::ToolUse;
 use crate::permission_prompt::PermissionChannel;
 use crate::session::SessionIo;
+use crate::tool_use::ToolUse;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tools::ToolOutcome;

@@ -2,12 +2,12 @@
 //! where the decision is to ask. A prepared call never returns to this phase.
 
 use super::interact;
-use crate::tool_use::ToolUse;
 use crate::command::Event;
-use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
 use crate::permission_prompt::{self, AfterDenial, PermissionChannel, PermissionQuestion, PermissionReply};
 use crate::sandbox::{self, CommandPlacement, PreparedSandbox, SessionSandbox};
 use crate::session::SessionIo;
+use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
+use crate::tool_use::ToolUse;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{

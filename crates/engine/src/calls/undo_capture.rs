@@ -5,8 +5,8 @@ mod git;
 mod index;
 mod places;
 
-use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
+use crate::tool_use::ToolUse;
 use permission::Access;
 use permission::destruction::{LossExtent, PossibleLosses};
 use std::time::Duration;

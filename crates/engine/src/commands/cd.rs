@@ -5,8 +5,8 @@
 use super::directories::destination;
 use super::{CommandReply, TypedCommand, begin, finish_local};
 use crate::command::Prompt;
-use crate::session::hooks::SettingsCheckTime;
 use crate::session::Session;
+use crate::session::hooks::SettingsCheckTime;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

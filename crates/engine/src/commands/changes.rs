@@ -3,8 +3,10 @@
 use super::{CommandReply, TypedCommand, begin, finish_local, show};
 use crate::command::Prompt;
 use crate::export::{self, ExportFormat, ExportHeading};
+use crate::messages::session_name;
 use crate::session::Session;
-use crate::turn::{self, TurnOpener};
+use crate::turn;
+use crate::turn_state::TurnOpener;
 use model::Role;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,15 +14,6 @@ use wire::block::BlockHead;
 use wire::control::{PermissionUpdate, UpdatedRule};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, SettingsSource};
-
-/// Maximum length of a session name, in characters.
-const NAME_LIMIT: usize = 200;
-
-/// `text` as a session name: one line, no control characters, cut at the maximum length.
-pub(crate) fn session_name(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    clean.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_LIMIT).collect()
-}
 
 pub(super) fn rename(session: &mut Session, wanted: &str) -> CommandReply {
     let name = session_name(wanted);

@@ -1,14 +1,15 @@
 //! `/clear`: starts a new conversation for the same host. It gets a new id, transcript, totals and plan; what belongs
 //! to the process (settings, servers, hooks, mode, model) stays.
 
-use super::changes::{session_name, set_name};
+use super::changes::set_name;
 use super::{TypedCommand, begin};
 use crate::command::Prompt;
 use crate::context::FreshContext;
 use crate::decide::EndReason;
-use crate::session::hooks::SettingsCheckTime;
+use crate::messages::session_name;
 use crate::plan::{self, PlanState};
 use crate::result;
+use crate::session::hooks::SettingsCheckTime;
 use crate::session::{Session, StartState};
 use crate::tasks;
 use model::RequestIdentity;
@@ -116,7 +117,7 @@ impl Session {
             id.clone_into(&mut kit.skills.0.facts.session_id);
         });
         let system = self.recipe.as_ref().map(|again| again.system(&self.io.watch.loaded, self.context.model()));
-        self.io.facts.output_style = crate::open::style_name(&self.io.watch.loaded);
+        self.io.facts.output_style = crate::prompt_recipe::style_name(&self.io.watch.loaded);
         self.context.begin_session(FreshContext { identity, files: memory.files, system });
         self.control.begin_session(id, &self.io.state, self.io.transcript.transcript());
         let mode = Some(self.io.mode).filter(|mode| *mode != PermissionMode::Default);

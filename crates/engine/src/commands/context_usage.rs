@@ -2,6 +2,7 @@
 //! space are consistent.
 
 use crate::context::ModelContext;
+use crate::context::usage::thousands;
 use crate::session::{Session, SessionIo};
 use model::estimate;
 use serde::Serialize;
@@ -180,25 +181,12 @@ fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (String, u
     }
 }
 
-/// `12,345`
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
     fn large_numbers_are_legible() {
         for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(super::thousands(number), shown);
+            assert_eq!(crate::context::usage::thousands(number), shown);
         }
     }
 }

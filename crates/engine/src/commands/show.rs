@@ -1,35 +1,22 @@
 //! Commands that only show state. Their replies are not sent to the model.
 
 use super::CommandReply;
-use super::context_usage::thousands;
-use super::listing;
+use crate::command_table::described;
+use crate::context::usage::thousands;
 use crate::session::{Session, SessionIo};
-use config::roots::DefinitionScope;
-use config::skills::Skill;
 use model::estimate;
 use std::fmt::Write;
 use wire::settings::RuleBehaviour;
 
 pub(super) fn help(io: &SessionIo) -> CommandReply {
     let mut text = String::from("Commands:\n");
-    for command in listing(io) {
+    for command in io.commands().listing() {
         let hint = if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
         let names: Vec<&str> = std::iter::once(&command.name).chain(&command.aliases).map(String::as_str).collect();
         write!(text, "\n  /{}{hint}\n      {}", names.join(", /"), command.description).ok();
     }
     text.push_str("\n\nWhatever does not begin with the name of a command is sent to the model. `gimlet --help` lists the options.");
     CommandReply::for_user(text)
-}
-
-/// The description of a skill and its scope, as hosts show it.
-pub(super) fn described(skill: &Skill) -> String {
-    let text = skill.description.clone().or_else(|| skill.label.clone()).unwrap_or_default();
-    let from = match skill.scope {
-        DefinitionScope::User => " (user)",
-        DefinitionScope::Project | DefinitionScope::Nested => " (project)",
-        _ => "",
-    };
-    format!("{}{from}", text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 pub(super) fn status(session: &mut Session) -> CommandReply {

@@ -1,7 +1,7 @@
 //! `/model`, `/effort` and `/autocompact`: choices that apply to this session and are not saved.
 
 use super::CommandReply;
-use super::context_usage::thousands;
+use crate::context::usage::thousands;
 use crate::session::Session;
 use model::EffortLevel;
 use std::fmt::Write;

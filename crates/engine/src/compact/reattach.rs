@@ -1,9 +1,9 @@
 //! What is sent to the model again after a compaction: files it had read, its open work, and what runs in the
 //! background.
 
+use crate::messages::Attachment;
 use crate::prompts;
 use crate::session::SessionIo;
-use crate::messages::Attachment;
 use model::estimate;
 use std::path::Path;
 

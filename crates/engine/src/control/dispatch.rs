@@ -3,6 +3,7 @@
 use super::changes::SessionChanges;
 use super::{HostConnection, SessionControl};
 use crate::command::Event;
+use crate::command::RequestRefusal;
 use crate::grants::wanted_mode;
 use crate::side_question;
 use futures_util::future::BoxFuture;
@@ -13,20 +14,6 @@ use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
 /// The capabilities announced by `system/init` and the reply to `initialize`.
 pub(crate) const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
-
-/// Why a request is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RequestRefusal {
-    pub error: String,
-    /// A machine-readable code; `None` for most refusals.
-    pub code: Option<&'static str>,
-}
-
-impl RequestRefusal {
-    pub(crate) fn new(error: impl Into<String>) -> Self {
-        Self { error: error.into(), code: None }
-    }
-}
 
 /// How a request is answered.
 pub(super) enum RequestOutcome {

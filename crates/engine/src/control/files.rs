@@ -1,7 +1,8 @@
 //! Requests about files. A host may read only what the session's rules let the Read tool read without a question.
 
-use super::dispatch::{RequestOutcome, RequestRefusal};
+use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
+use crate::command::RequestRefusal;
 use base64::Engine;
 use permission::{Access, PermissionDecision, PermissionQuery, Policy};
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
 //! The flag layer of the settings, which the host controls. A change is applied as a whole or refused when a value is
 //! invalid. What it grants counts; settings files that changed meanwhile cannot grant more than before.
 
-use super::dispatch::{RequestOutcome, RequestRefusal};
+use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
+use crate::command::RequestRefusal;
 use config::edit::{SettingsEdit, SettingsTarget};
 use config::{ConfigLoader, SettingsSelection};
 use model::EffortLevel;

@@ -1,9 +1,9 @@
 //! The parts of a session that requests act on directly, because they are shared or never change.
 
-use super::mcp::McpControl;
 use crate::agents::AgentTable;
 use crate::hooks::{HookRestriction, HostHooks};
 use crate::ledger::Ledger;
+use crate::mcp::McpControl;
 use crate::models::OfferedModels;
 use crate::side_requests::SideClient;
 use config::SettingsSelection;

@@ -1,8 +1,8 @@
 //! `initialize`: what the host receives about the session, and what a repeated request changes. The reply never waits
 //! for a server, a hook or the network.
 
-use super::dispatch::RequestRefusal;
 use super::{HostConnection, SessionControl};
+use crate::command::RequestRefusal;
 use crate::questions::QuestionKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
 //! Requests that only read: settings, rules, hooks, usage, cost. Files are read on a blocking thread.
 
-use super::dispatch::{RequestOutcome, RequestRefusal};
+use super::dispatch::RequestOutcome;
 use super::handles::SessionHandles;
 use super::{HostConnection, SessionControl};
+use crate::command::RequestRefusal;
 use config::{ConfigLoader, ProjectConfig};
 use serde_json::{Map, Value, json};
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
@@ -107,7 +108,7 @@ impl SessionControl {
         RequestOutcome::later(move || {
             let skills = roots.map(|roots| config::skills::Skills::load(&roots, &[], &overrides)).unwrap_or_default();
             let typed = skills.all.iter().filter(|skill| skill.is_user_visible());
-            Ok(json!({"skills": typed.map(crate::commands::of_skill).collect::<Vec<_>>()}))
+            Ok(json!({"skills": typed.map(crate::command_table::of_skill).collect::<Vec<_>>()}))
         })
     }
 

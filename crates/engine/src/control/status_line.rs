@@ -4,8 +4,9 @@
 //! its earlier request, which kills the command. When a command fails, the line is blank and the reply contains the
 //! error.
 
-use super::dispatch::{RequestOutcome, RequestRefusal};
+use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
+use crate::command::RequestRefusal;
 use crate::hooks::HookRestriction;
 use config::ConfigLoader;
 use hooks::HandlerEnvironment;

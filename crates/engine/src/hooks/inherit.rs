@@ -1,9 +1,9 @@
 //! The hooks of an agent: those of its session, plus those that its definition and the skill it runs declare.
 
+use super::callers::HookJudge;
 use super::callers::{HookCaller, HookCallers};
 use super::listener::HookReporter;
 use super::{HookAgent, OwnHooks, SessionHooks, host, watch};
-use super::callers::HookJudge;
 use crate::settings_watch::SettingsWatch;
 use hooks::{HandlerEnvironment, Hooks, SpentHandlers};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

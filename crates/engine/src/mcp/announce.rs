@@ -4,8 +4,8 @@
 
 use super::restore;
 use super::toolset::SharedToolset;
-use crate::prompts;
 use crate::messages::Attachment;
+use crate::prompts;
 use mcp::{McpStatus, ServerView};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

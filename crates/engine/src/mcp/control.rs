@@ -1,8 +1,7 @@
 //! The host's control requests about MCP servers.
 
 use super::{SessionServers, source};
-use crate::control::RequestRefusal;
-use crate::control::mcp::McpControl;
+use crate::command::RequestRefusal;
 use futures_util::future::BoxFuture;
 use mcp::{McpServerSpec, McpStatus, ResourceBody, ResultPart, ServerSwitch, ServerView};
 use permission::{Access, PathFacts, PermissionDecision, PermissionQuery, Policy};
@@ -13,6 +12,16 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wire::control::{CallMcpTool, McpRequest, ReadMcpResource, SetMcpServers};
 use wire::mcp::{McpScope, McpTransport, ServerConfig};
+
+/// Controls the MCP servers of a session for its host.
+pub(crate) trait McpControl: Send + Sync {
+    /// The `response` object. `policy` is the current policy.
+    fn handle(
+        &self,
+        request: McpRequest,
+        policy: Option<Arc<Policy>>,
+    ) -> BoxFuture<'static, Result<Value, RequestRefusal>>;
+}
 
 pub(crate) struct ServerControl(pub(crate) Arc<SessionServers>);
 

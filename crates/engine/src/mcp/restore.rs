@@ -4,9 +4,9 @@
 //! The transcript contains tool definitions as they were sent, so a server that has changed or is not connected yet
 //! does not alter earlier parts of the conversation.
 
-use crate::history::references;
 use super::toolset::{LoadedTool, McpToolDefinition, McpToolset};
 use crate::context::ModelContext;
+use crate::history::references;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -33,7 +33,7 @@ pub(crate) struct SharedToolset {
 }
 
 #[derive(Default)]
-pub(super) struct ToolsetState {
+pub(crate) struct ToolsetState {
     pub(crate) policy: Option<Arc<Policy>>,
     /// The tools that ToolSearch loaded, in order. Nothing is removed, because requests refer to them.
     pub(crate) loaded: Vec<LoadedTool>,
@@ -42,7 +42,7 @@ pub(super) struct ToolsetState {
 
 /// A tool that the model loaded, as it was defined then.
 #[derive(Clone)]
-pub(super) struct LoadedTool {
+pub(crate) struct LoadedTool {
     pub(crate) name: String,
     pub(crate) definition: McpToolDefinition,
     /// Sent in full, because the results that refer to it were compacted.

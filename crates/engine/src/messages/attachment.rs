@@ -2,13 +2,21 @@
 //! bytes.
 
 use crate::prompts::{self, SkillListingKind};
-use crate::skills::invoke::AttachedFile;
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 
 /// The transcript line of an attachment and the text for the model.
 pub(crate) struct Attachment {
     pub line: Box<RawValue>,
     pub text: String,
+}
+
+/// A file that a skill mentions.
+#[derive(Clone, Debug)]
+pub(crate) struct AttachedFile {
+    pub path: PathBuf,
+    pub display: String,
+    pub content: String,
 }
 
 impl Attachment {

@@ -2,11 +2,11 @@
 //! conversation, the agent and settings, in that order, within what settings allow.
 
 use super::SessionBuilder;
-use crate::models::AllowedModels;
 use super::conversation::ConversationChoice;
 use crate::compaction_policy::CompactionSettings;
 use crate::context::{MainModel, RequestSettings};
 use crate::control::handles::SessionHandles;
+use crate::models::AllowedModels;
 use crate::options::{BYPASS_ROOT, SessionOptions, StartError, ThinkingOption, is_sandboxed};
 use config::ProjectConfig;
 use config::agents::AgentDefinition;

@@ -1,8 +1,8 @@
 //! The MCP servers of a session: those that are declared and those that the host serves. Nothing is started here.
 
-use crate::mcp::agents::covers;
 use super::SessionBuilder;
 use crate::host::HostSender;
+use crate::mcp::agents::covers;
 use crate::mcp::{
     McpSessionOwner, ServerCredentials, SessionAudience, SessionServers, SessionServersParts, ToolDeferral, ToolFilter,
     background_after,

@@ -1,101 +1,23 @@
-//! The system prompt of a session: the built-in text or the user's, the environment, and appended text. Its inputs
-//! are kept, because another conversation of the same process may have another output style.
+//! Collects the inputs of the system prompt.
 
-use super::relocate::SessionOrigin;
-use super::{DEFAULT_STYLE, SessionBuilder};
-use crate::prompts::{self, PromptEnvironment};
-use config::ProjectConfig;
-use config::agents::AgentDefinition;
+use super::SessionBuilder;
+use crate::prompt_recipe::{PromptRecipe, prompt_of};
 use config::roots::DefinitionRoots;
-use config::styles::{Guidance, OutputStyle};
-use model::Fragment;
 
-/// The inputs of the system prompt.
-pub(crate) struct PromptRecipe {
-    /// The user's system prompt, which replaces the built-in one.
-    user_blocks: Option<Vec<String>>,
-    /// The prompt of the agent the session runs as.
-    agent: Option<String>,
-    append: Option<String>,
-    cwd: String,
-    additional: Vec<String>,
-    branch: String,
-    shell: String,
-    roots: DefinitionRoots,
-    pub(super) origin: SessionOrigin,
-}
-
-impl PromptRecipe {
-    pub(super) fn new(opening: &SessionBuilder, roots: DefinitionRoots) -> Self {
-        let options = &opening.options;
-        let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
-        Self {
-            user_blocks: opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
-            agent: opening.agent.as_ref().and_then(prompt_of),
+impl SessionBuilder {
+    pub(super) fn prompt_recipe(&self, roots: DefinitionRoots) -> PromptRecipe {
+        let options = &self.options;
+        let shell = self.env.non_empty("SHELL").unwrap_or("bash");
+        PromptRecipe {
+            user_blocks: self.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
+            agent: self.agent.as_ref().and_then(prompt_of),
             append: options.append_system_prompt.clone(),
-            cwd: opening.cwd.display().to_string(),
-            additional: opening.additional().iter().map(|d| d.display().to_string()).collect(),
-            branch: sys::git::branch(&opening.cwd),
+            cwd: self.cwd.display().to_string(),
+            additional: self.additional().iter().map(|d| d.display().to_string()).collect(),
+            branch: sys::git::branch(&self.cwd),
             shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
             roots,
-            origin: SessionOrigin::of(opening),
+            origin: self.origin(),
         }
     }
-
-    /// Sets the agent the session runs as; `None` for the default.
-    pub(crate) fn set_agent(&mut self, agent: Option<&AgentDefinition>) {
-        self.agent = agent.and_then(prompt_of);
-    }
-
-    /// The system prompt with the output style that is configured now.
-    pub(crate) fn system(&self, loaded: &ProjectConfig, model: &str) -> Vec<Fragment> {
-        let style = self.style(loaded);
-        let style = style.as_ref();
-        let mut parts: Vec<String> = match &self.user_blocks {
-            Some(own) => own.clone(),
-            None => vec![self.base(style).trim_end().to_owned(), self.environment(model)],
-        };
-        parts.extend(prompts::preferences(&loaded.settings));
-        parts.extend(style.map(|style| prompts::output_style(&style.name, &style.text)));
-        parts.extend(self.append.clone());
-        parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
-    }
-
-    fn style(&self, loaded: &ProjectConfig) -> Option<OutputStyle> {
-        let name = loaded.settings.output_style.as_deref()?;
-        let found = config::styles::find(&self.roots, name);
-        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
-            tracing::warn!(name, "no such output style");
-        }
-        found
-    }
-
-    /// The agent's prompt or else the built-in one, without its guidance if the output style drops it.
-    fn base(&self, style: Option<&OutputStyle>) -> String {
-        self.agent.clone().unwrap_or_else(|| match style.map(|style| style.guidance) {
-            Some(Guidance::Dropped) => prompts::without_guidance(),
-            Some(Guidance::Kept) | None => prompts::SYSTEM.to_owned(),
-        })
-    }
-
-    fn environment(&self, model: &str) -> String {
-        prompts::environment(&PromptEnvironment {
-            cwd: &self.cwd,
-            additional: &self.additional,
-            branch: Some(self.branch.as_str()).filter(|b| !b.is_empty()),
-            platform: std::env::consts::OS,
-            os: sys::machine::os_version(),
-            shell: &self.shell,
-            model,
-        })
-    }
-}
-
-/// The name of the output style, as sent in `system/init`.
-pub(crate) fn style_name(loaded: &ProjectConfig) -> String {
-    loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into())
-}
-
-fn prompt_of(agent: &AgentDefinition) -> Option<String> {
-    agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
 }

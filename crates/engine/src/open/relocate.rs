@@ -3,37 +3,29 @@
 //! belongs to the conversation is kept: history, totals, read files, background tasks, granted permissions and
 //! choices.
 
+use super::SessionBuilder;
 use super::conversation::ConversationChoice;
-use super::{SessionBuilder, selection};
 use crate::command::EventSenders;
 use crate::ledger::Ledger;
+use crate::options::selection;
 use crate::options::{SessionChoice, SessionOptions, StartError, StartRequest};
+use crate::prompt_recipe::SessionOrigin;
 use crate::session::Session;
 use config::TrustChoice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::StoreLayout;
 use store::live_sessions::LiveRecord;
-use sys::Env;
 use tokio::sync::mpsc;
 use tools::state::ToolState;
-use wire::control::InitializeRequest;
 
-/// What the session was built from, besides files.
-pub(crate) struct SessionOrigin {
-    options: SessionOptions,
-    env: Env,
-    initialize: InitializeRequest,
-    system_blocks: Option<Vec<String>>,
-}
-
-impl SessionOrigin {
-    pub(crate) fn of(opening: &SessionBuilder) -> Self {
-        Self {
-            options: opening.options.clone(),
-            env: opening.base_env.clone(),
-            initialize: opening.initialize.clone(),
-            system_blocks: opening.system_blocks.clone(),
+impl SessionBuilder {
+    pub(super) fn origin(&self) -> SessionOrigin {
+        SessionOrigin {
+            options: self.options.clone(),
+            env: self.base_env.clone(),
+            initialize: self.initialize.clone(),
+            system_blocks: self.system_blocks.clone(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Which tools a session offers.
 
 use super::SessionBuilder;
-use crate::agents::AgentSpawner;
 use crate::agent_runs::{AgentTool, AgentTypes, SendMessage};
+use crate::agents::AgentSpawner;
+use crate::agents::toolset::of_agent;
 use crate::calls::interact;
 use crate::skill_tool::{self, SkillTool};
 use crate::skills::SessionSkills;
 use crate::structured::StructuredOutput;
 use crate::worktree_tools::{EnterWorktree, ExitWorktree};
-use config::agents::AgentDefinition;
 use permission::Policy;
 use std::sync::Arc;
 use tools::ToolRegistry;
@@ -69,11 +69,7 @@ pub(super) fn add_agents(
 }
 
 /// Adds the worktree tools, when there is a repository or a hook that creates worktrees.
-pub(super) fn add_worktrees(
-    registry: &mut ToolRegistry,
-    opening: &SessionBuilder,
-    policy: &Policy,
-) {
+pub(super) fn add_worktrees(registry: &mut ToolRegistry, opening: &SessionBuilder, policy: &Policy) {
     if !opening.has_worktrees || !is_extra_wanted(opening, EnterWorktree::NAME, policy) {
         return;
     }
@@ -90,16 +86,6 @@ fn is_extra_wanted(opening: &SessionBuilder, name: &str, policy: &Policy) -> boo
         None => !opening.options.bare,
     };
     listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
-}
-
-/// Whether the definition of the main thread allows the tool.
-pub(crate) fn of_agent(agent: Option<&AgentDefinition>, name: &str) -> bool {
-    let Some(agent) = agent else { return true };
-    let names = |list: &[String]| {
-        let tool = |entry: &str| entry.split_once('(').map_or(entry.trim(), |(tool, _)| tool.trim()).to_owned();
-        list.iter().any(|entry| matches!(wire::names::canonical(&tool(entry)), n if n == name || n == "*"))
-    };
-    agent.tools.as_deref().is_none_or(names) && !names(&agent.disallowed_tools)
 }
 
 fn is_wanted(name: &str, opening: &SessionBuilder, lists: TaskListKind) -> bool {

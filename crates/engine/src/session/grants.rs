@@ -1,7 +1,7 @@
 //! Applies what the person or the host grants: rules, directories and modes.
 
-use crate::grants::wanted_mode;
 use crate::grants::ModeOwner;
+use crate::grants::wanted_mode;
 use crate::session::SessionIo;
 use config::edit::{SettingsEdit, SettingsTarget};
 use serde_json::Value;

@@ -10,21 +10,18 @@ use crate::hooks::CONTEXT_LIMIT;
 use crate::hooks::PendingNotification;
 pub(crate) use calls::{FinishedCall, HookRuling, RulingKind, UndecidedCall};
 pub(crate) use lifecycle::{PromptVerdict, SettingsCheckTime, StopState, StopVerdict};
-pub(crate) use model::ExpansionPayload;
 
 use crate::command::{Event, ScreenEvent};
+use crate::hooks::{HookScope, HookTrigger};
 use crate::session::SessionIo;
-use hooks::{
-    HookOccasion, MergedAnswer,
-};
+use crate::worktree::WorktreeHooks;
+use hooks::{HookOccasion, MergedAnswer};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookBase, HookEffort, HookEvent, HookEventName, MessageDisplay, Notification};
 use wire::sdk::SystemBody;
-use crate::worktree::WorktreeHooks;
-use crate::hooks::{HookScope, HookTrigger};
 
 const PREVIEW_CHARS: usize = 2_000;
 /// How long a text waits for the hooks that may replace its display.

@@ -1,8 +1,8 @@
 //! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
-use crate::mcp::ToolDeferral;
-use crate::mcp::SessionServers;
 use crate::context::usage::ServerToolUsage;
+use crate::mcp::SessionServers;
+use crate::mcp::ToolDeferral;
 use crate::session::{Session, SessionIo};
 use crate::transcript_writer::PromptSource;
 use mcp::ResultPart;

@@ -2,9 +2,9 @@
 //! UserPromptSubmit hooks run for them. Queue operations are recorded in order.
 
 use crate::command::Prompt;
-use crate::session::hooks::PromptVerdict;
-use crate::session::Session;
 use crate::messages::{echo, plain_text};
+use crate::session::Session;
+use crate::session::hooks::PromptVerdict;
 use crate::transcript_writer::WrittenLine;
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -1,8 +1,8 @@
 //! Notes that a session keeps for later ones. Every session is sent their index, so it has a maximum size; a call
 //! that writes an index near or above the limit gets a warning in its result.
 
-use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
+use crate::tool_use::ToolUse;
 use config::memory::{MAX_BYTES, MAX_LINES};
 use serde::Deserialize;
 use tools::ToolOutcome;

@@ -1,12 +1,12 @@
 //! Reminds the model of plan mode and of the plan.
 
+use crate::messages::Attachment;
+use crate::plan::texts;
 use crate::prompts;
 use crate::session::{Session, SessionIo};
-use crate::messages::Attachment;
 use serde_json::json;
 use store::StoreError;
 use wire::mode::PermissionMode;
-use crate::plan::texts;
 
 impl Session {
     /// Before a request: tells the model that plan mode is on, still on, or over.

@@ -1,15 +1,15 @@
 //! Adds the MCP resources that a prompt mentions.
 
+use super::resources::{self};
+use crate::mcp::mention::mentions;
+use crate::mcp::outcome;
 use crate::mcp::resources::host_of;
 use crate::mcp::resources::readable;
-use super::resources::{self};
-use crate::mcp::outcome;
+use crate::messages::Attachment;
 use crate::prompts;
 use crate::session::Session;
-use crate::messages::Attachment;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use crate::mcp::mention::mentions;
 
 impl Session {
     /// Attaches the resources that `prompt` names, each once.

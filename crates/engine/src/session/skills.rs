@@ -1,14 +1,14 @@
 //! Adds skills and instructions to the conversation: as transcript lines and messages to the model, in a fixed order,
 //! so that a resumed request has the same bytes.
 
+use crate::messages::{Attachment, synthetic, user_message};
+use crate::session::Session;
 use crate::session::SessionIo;
 use crate::skills::FileTouch;
 use crate::skills::invoke::SkillInvocation;
-use crate::session::Session;
-use crate::messages::{Attachment, synthetic, user_message};
 use store::StoreError;
-use wire::settings::RuleText;
 use wire::sdk::SdkMessage;
+use wire::settings::RuleText;
 
 impl Session {
     /// Adds the texts of skills and applies their rules, hooks and model settings.

@@ -1,10 +1,10 @@
 //! Sends the starts and ends of background tasks to the host and the model.
 
-use crate::tasks::send_running;
 use crate::session::SessionIo;
+use crate::tasks::send_running;
+use crate::tasks::{SHELL_GRACE, TaskEndNotice, notice, notification, started};
 use tools::tasks::{TaskEvent, TaskRecord};
 use wire::sdk::{StoppedTask, SystemBody, TaskPatch};
-use crate::tasks::{SHELL_GRACE, TaskEndNotice, notice, notification, started};
 
 /// Sends the task events since the last call to the host; returns a notification for each task that ended.
 pub(crate) async fn send_events(io: &mut SessionIo) -> Vec<String> {

@@ -1,11 +1,11 @@
 //! Moves a session into a worktree and back, and records it.
 
 use crate::session::SessionIo;
+use crate::worktree::WorktreeMove;
 use std::path::Path;
 use std::sync::Arc;
 use store::StoreError;
 use wire::entry::{MetaEntry, WorktreeSession};
-use crate::worktree::WorktreeMove;
 
 impl SessionIo {
     /// Continues in another directory.

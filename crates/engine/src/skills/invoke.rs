@@ -2,13 +2,13 @@
 //! one that fails or is not allowed ends the whole invocation. Files it mentions are attached when they may be read.
 
 use super::SkillFacts;
+use crate::messages::attachment::AttachedFile;
 use config::roots::DefinitionScope;
 use config::skills::render::{RenderValues, RenderedPiece, mentions, render};
 use config::skills::{Skill, SkillForm};
 use permission::{Access, GitGuard, PermissionDecision, PermissionQuery, Policy};
 use serde_json::json;
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tools::{CallContext, Tool, ToolOutcome};
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
@@ -65,14 +65,6 @@ impl SkillInvocation {
             hooks,
         }
     }
-}
-
-/// A file that a skill mentions.
-#[derive(Clone, Debug)]
-pub(crate) struct AttachedFile {
-    pub path: PathBuf,
-    pub display: String,
-    pub content: String,
 }
 
 /// The parameters of an invocation.

@@ -1,7 +1,7 @@
 //! `/name arguments` in a prompt. An unknown name is ordinary text. Up to six skills may be named at the start of one
 //! message; each gets the text after the last name as arguments.
 
-use crate::session::hooks::ExpansionPayload;
+use crate::hooks::ExpansionPayload;
 use crate::messages::plain_text;
 use config::roots::DefinitionScope;
 use config::skills::{Skill, Skills};

@@ -1,9 +1,9 @@
 //! A response while it arrives: what was sent to the host, what is recorded, and what still waits.
 
 use crate::call_ids::CallIdClaim;
-use crate::tool_use::ToolUse;
 use crate::command::{Event, ScreenEvent};
 use crate::session::SessionIo;
+use crate::tool_use::ToolUse;
 use crate::transcript_writer::AssistantLine;
 use model::assembly::BlockKind;
 use model::{BlockDelta, ClosedBlock, EventKind, Fragment, ModelEvent, ResponseAssembly, RetryVerdict};

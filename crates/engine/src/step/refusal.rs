@@ -6,7 +6,7 @@ use crate::context::ModelContext;
 use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
 use crate::session::SessionIo;
 use crate::transcript_writer::RefusalMark;
-use crate::turn::{TurnError, TurnState};
+use crate::turn_state::{TurnError, TurnState};
 use serde::Deserialize;
 use store::StoreError;
 use wire::entry::MetaEntry;

@@ -219,7 +219,13 @@ pub(super) fn show(cx: &CallContext, mut source: OpenFile, kind: ImageKind) -> R
     let structured = structured(&ImageEnvelope { kind: "image", file });
     let mut blocks = vec![fitted.block()];
     blocks.extend(resize_note(fitted.dimensions).map(ContentBlock::text));
-    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None, effects: Vec::new() })
+    Ok(ToolOutcome {
+        content: MessageContent::Blocks(blocks),
+        is_error: false,
+        structured,
+        mcp_meta: None,
+        effects: Vec::new(),
+    })
 }
 
 /// Tells the model how to map coordinates in the shown image to pixels of the file.

@@ -95,7 +95,13 @@ pub(super) fn show(cx: &CallContext, mut source: OpenFile, cap: usize) -> Result
     blocks.extend(notice(cells.len(), notebook.len()).map(ContentBlock::text));
     let output = NotebookOutput { file_path: source.path.to_string_lossy(), cells };
     let structured = structured(&NotebookEnvelope { kind: "notebook", file: output });
-    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None, effects: Vec::new() })
+    Ok(ToolOutcome {
+        content: MessageContent::Blocks(blocks),
+        is_error: false,
+        structured,
+        mcp_meta: None,
+        effects: Vec::new(),
+    })
 }
 
 fn notice(shown: usize, all: usize) -> Option<String> {

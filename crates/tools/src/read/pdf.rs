@@ -239,5 +239,11 @@ fn collect(job: &RenderJob, dir: &std::path::Path) -> Result<ToolOutcome, ToolOu
         output_dir: dir.display().to_string(),
     };
     let structured = structured(&PdfEnvelope { kind: "parts", file: output });
-    Ok(ToolOutcome { content: MessageContent::Blocks(blocks), is_error: false, structured, mcp_meta: None, effects: Vec::new() })
+    Ok(ToolOutcome {
+        content: MessageContent::Blocks(blocks),
+        is_error: false,
+        structured,
+        mcp_meta: None,
+        effects: Vec::new(),
+    })
 }

@@ -85,6 +85,7 @@ impl Bench {
         let state = self.state();
         let cwd = state.cwd.lock().clone();
         CallContext {
+            session: None,
             id: "toolu_test".into(),
             workspace: Workspace {
                 cwd,

@@ -2,8 +2,8 @@
 //! permission decision, and a rewritten input is parsed and checked like any other.
 
 use crate::hooks::{HookScope, HookText, HookTextKind, ToolScope};
-use crate::tool_use::ToolUse;
 use crate::session::SessionIo;
+use crate::tool_use::ToolUse;
 use futures_util::future::join_all;
 use hooks::{HookPermission, HookVerdict, MergedAnswer, RequestDecision};
 use permission::{Access, PermissionQuery, Policy, SessionDirectories};

@@ -1,8 +1,8 @@
 //! Hooks around a session and its turns: start and end, prompts, stopping, changed settings.
 
+use crate::compaction_policy::CompactionTrigger;
 use crate::hooks::HookRestriction;
 use crate::hooks::{HookScope, HookText, HookTextKind};
-use crate::compaction_policy::CompactionTrigger;
 use crate::session::{Session, SessionIo};
 use config::ChangeAuthor;
 use hooks::MergedAnswer;

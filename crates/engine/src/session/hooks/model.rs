@@ -1,20 +1,13 @@
 //! Hooks around commands: the expansion of typed commands, and switches of the model.
 
 use super::lifecycle::contexts;
+use crate::hooks::ExpansionPayload;
 use crate::hooks::HookScope;
-use crate::session::hooks::PromptVerdict;
 use crate::session::Session;
+use crate::session::hooks::PromptVerdict;
 use hooks::{HookPermission, MergedAnswer};
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookEventName, ModelSwitch, NullableText, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
-
-/// A typed command that expands to a prompt.
-pub(crate) struct ExpansionPayload<'a> {
-    pub name: &'a str,
-    pub arguments: &'a str,
-    pub source: &'static str,
-    pub prompt: &'a str,
-}
 
 impl Session {
     /// UserPromptExpansion. When it is refused, the command is not recorded.

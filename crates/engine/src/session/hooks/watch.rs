@@ -1,13 +1,13 @@
 //! Runs the hooks for a changed directory and changed files.
 
+use crate::hooks::HookScope;
+use crate::hooks::watch::{FileWatcher, file_changed};
 use crate::session::SessionIo;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{CwdChanged, HookEventName};
-use crate::hooks::HookScope;
-use crate::hooks::watch::{FileWatcher, file_changed};
 
 impl SessionIo {
     pub(crate) fn set_watch_paths(&mut self, paths: Option<Vec<String>>) {

@@ -1,56 +1,59 @@
 //! A command nobody knows: which ones may have been meant. A person at a screen is told so; from elsewhere the prompt goes to the
 //! model as it is.
 
-use super::listing;
-use crate::prompts;
-use crate::session::SessionIo;
+use super::CommandList;
 use crate::messages::Attachment;
+use crate::prompts;
 use serde_json::json;
 use std::path::Path;
 
 const MAX_SUGGESTIONS: usize = 5;
 
-/// The note beside a prompt that looks like a command but is none.
-pub(crate) fn suggest(text: &str, io: &SessionIo) -> Option<Attachment> {
-    let name = unknown_name(text)?;
-    if !io.facts.has_commands {
-        return None;
-    }
-    let near = nearest(name, &known_names(io));
-    let meant = if near.is_empty() {
-        "no command is near to it".to_owned()
-    } else {
-        format!(
-            "commands with similar names are {}",
-            near.iter().map(|n| format!("/{n}")).collect::<Vec<_>>().join(", ")
-        )
-    };
-    let text = prompts::reminder(&format!(
-        "The user's message begins with /{name}, which is not a command here; {meant}. Take it as ordinary text. If a \
-         command was meant, tell the user which one they can type; you cannot run it for them."
-    ));
-    let line = json!({"type": "unknown_command_fallback", "commandName": name, "suggestions": near, "content": text});
-    Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
-}
-
-/// The answer to a person who typed it. `None` for text that is no command: a path, or the prompt of a server that may still come.
-pub(super) fn unknown_answer(text: &str, io: &SessionIo) -> Option<String> {
-    let name = unknown_name(text)?;
-    if !io.facts.has_commands || name.starts_with("mcp__") || Path::new("/").join(name).exists() {
-        return None;
-    }
-    let near: Vec<String> = nearest(name, &known_names(io)).iter().map(|near| format!("/{near}")).collect();
-    Some(match near.as_slice() {
-        [] => format!("Unknown command: /{name}. /help lists the commands."),
-        [first, others @ ..] => {
-            let others = if others.is_empty() { String::new() } else { format!(" Similar: {}.", others.join(", ")) };
-            format!("Unknown command: /{name}. Did you mean {first}?{others}")
+impl CommandList {
+    /// The note beside a prompt that looks like a command but is none.
+    pub(crate) fn suggest(&self, text: &str) -> Option<Attachment> {
+        let name = unknown_name(text)?;
+        if !self.has_commands {
+            return None;
         }
-    })
-}
+        let near = nearest(name, &self.known_names());
+        let meant = if near.is_empty() {
+            "no command is near to it".to_owned()
+        } else {
+            format!(
+                "commands with similar names are {}",
+                near.iter().map(|n| format!("/{n}")).collect::<Vec<_>>().join(", ")
+            )
+        };
+        let text = prompts::reminder(&format!(
+            "The user's message begins with /{name}, which is not a command here; {meant}. Take it as ordinary text. If a \
+             command was meant, tell the user which one they can type; you cannot run it for them."
+        ));
+        let line =
+            json!({"type": "unknown_command_fallback", "commandName": name, "suggestions": near, "content": text});
+        Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
+    }
 
-fn known_names(io: &SessionIo) -> Vec<String> {
-    listing(io).into_iter().flat_map(|command| std::iter::once(command.name).chain(command.aliases)).collect()
+    /// The answer to a person who typed it. `None` for text that is no command: a path, or the prompt of a server that may still come.
+    pub(crate) fn unknown_answer(&self, text: &str) -> Option<String> {
+        let name = unknown_name(text)?;
+        if !self.has_commands || name.starts_with("mcp__") || Path::new("/").join(name).exists() {
+            return None;
+        }
+        let near: Vec<String> = nearest(name, &self.known_names()).iter().map(|near| format!("/{near}")).collect();
+        Some(match near.as_slice() {
+            [] => format!("Unknown command: /{name}. /help lists the commands."),
+            [first, others @ ..] => {
+                let others =
+                    if others.is_empty() { String::new() } else { format!(" Similar: {}.", others.join(", ")) };
+                format!("Unknown command: /{name}. Did you mean {first}?{others}")
+            }
+        })
+    }
+
+    fn known_names(&self) -> Vec<String> {
+        self.listing().into_iter().flat_map(|command| std::iter::once(command.name).chain(command.aliases)).collect()
+    }
 }
 
 /// A first word that could be a command's name: no path, no number.

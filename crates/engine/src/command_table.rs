@@ -1,6 +1,14 @@
 //! All slash commands, one row each: those that work, those that need a terminal, and those that are missing, with
 //! the reason. Help, `system/init` and the list for hosts are made from it.
 
+mod suggest;
+
+use config::roots::DefinitionScope;
+use config::skills::{Skill, Skills};
+use std::collections::HashSet;
+use std::sync::Arc;
+use wire::control::SlashCommand;
+
 /// What a typed command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandAction {
@@ -87,21 +95,21 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("btw", &[], "<question>", "Ask on the side, outside the conversation", CommandAction::Btw),
     row("cd", &[], "<path>", "Move the session to another directory", CommandAction::Cd),
     row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", CommandAction::Clear),
-    row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", CommandAction::Expand(include_str!("prompts/review.md"))),
+    row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", CommandAction::Expand(include_str!("command_table/prompts/review.md"))),
     row("compact", &[], "[instructions]", "Summarise the conversation and go on from there", CommandAction::Compact),
     row("context", &[], "[all]", "What fills the context window", CommandAction::Context),
     row("effort", &[], "[level|auto|status]", "How hard the model thinks", CommandAction::Effort),
     row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", CommandAction::Export),
     row("help", &[], "", "List the commands", CommandAction::Help),
     row("hooks", &[], "", "List the hooks in force", CommandAction::Hooks),
-    row("init", &[], "", "Write CLAUDE.md, or propose changes to it", CommandAction::Expand(include_str!("prompts/init.md"))),
+    row("init", &[], "", "Write CLAUDE.md, or propose changes to it", CommandAction::Expand(include_str!("command_table/prompts/init.md"))),
     row("mcp", &[], "[reconnect|enable|disable <server>]", "List MCP servers, connect or switch one", CommandAction::Mcp),
     row("memory", &[], "", "List the instruction files in force", CommandAction::Memory),
     row("model", &["models"], "[model]", "List the models, or switch the model of this session", CommandAction::Model),
     row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", CommandAction::Permissions),
     row("plan", &[], "[description]", "Enter plan mode", CommandAction::Plan),
     row("rename", &[], "<name>", "Name this conversation", CommandAction::Rename),
-    row("security-review", &[], "", "Review the branch's changes for weaknesses", CommandAction::Expand(include_str!("prompts/security-review.md"))),
+    row("security-review", &[], "", "Review the branch's changes for weaknesses", CommandAction::Expand(include_str!("command_table/prompts/security-review.md"))),
     row("skills", &[], "", "List the skills", CommandAction::Skills),
     row("status", &[], "", "Version, model, account and settings files", CommandAction::Status),
     row("tasks", &["bashes"], "", "List what runs in the background", CommandAction::Tasks),
@@ -116,7 +124,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("keybindings", &[], "", "Keys", CommandAction::Terminal),
     row("resume", &["continue"], "[session]", "Switch to another conversation", CommandAction::Terminal),
     row("scroll-speed", &[], "", "Speed of the wheel", CommandAction::Terminal),
-    row("statusline", &[], "[what to show]", "Write a status line of your own", CommandAction::Expand(include_str!("prompts/statusline.md"))),
+    row("statusline", &[], "[what to show]", "Write a status line of your own", CommandAction::Expand(include_str!("command_table/prompts/statusline.md"))),
     row("terminal-setup", &[], "", "Keys for terminals that need it", CommandAction::Terminal),
     row("theme", &[], "", "Colours", CommandAction::Terminal),
     row("tui", &[], "[default|fullscreen]", "Renderer", CommandAction::Terminal),
@@ -185,6 +193,124 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("workflows", &[], "", "", NOT_YET),
 ];
 
+/// A prompt that is one of our commands.
+#[derive(Clone, Debug)]
+pub(crate) struct TypedCommand {
+    pub row: &'static CommandRow,
+    pub arguments: String,
+}
+
+/// The commands of a session: ours, and the skills that a person may type.
+pub(crate) struct CommandList {
+    /// Slash commands are not switched off.
+    pub has_commands: bool,
+    pub skills: Arc<Skills>,
+}
+
+impl CommandList {
+    /// The command in a prompt; `None` when it is not one of ours or a skill of that name takes precedence.
+    pub(crate) fn find_typed(&self, text: &str) -> Option<TypedCommand> {
+        let typed = parse(text)?;
+        if !self.has_commands {
+            return None;
+        }
+        let name = text.trim()[1..].split(char::is_whitespace).next().unwrap_or_default();
+        let skill = typed.row.yields_to_skill() && self.skills.find(name).is_some_and(Skill::is_user_visible);
+        (!skill).then_some(typed)
+    }
+
+    /// Name, arguments and expanded prompt of a command that stands for a prompt.
+    pub(crate) fn expansion(&self, text: &str) -> Option<(&'static str, String, String)> {
+        let TypedCommand { row, arguments } = self.find_typed(text)?;
+        let CommandAction::Expand(prompt) = row.action else { return None };
+        let filled = prompt.replace("$ARGUMENTS", &arguments).replace(" \n", "\n");
+        Some((row.name, arguments, filled.trim().to_owned()))
+    }
+
+    /// Our commands, then skills and custom commands. A skill replaces a command of the same name that allows it.
+    fn listed(&self) -> Vec<ListedCommand<'_>> {
+        let typed: Vec<&Skill> = self.skills.all.iter().filter(|skill| skill.is_user_visible()).collect();
+        let replaced = |name: &str| typed.iter().any(|skill| skill.name == name);
+        let is_own = |row: &&CommandRow| row.is_listed() && !(row.yields_to_skill() && replaced(row.name));
+        let own: Vec<&'static CommandRow> = ROWS.iter().filter(|row| self.has_commands && is_own(row)).collect();
+        let own_names: HashSet<&str> = own.iter().map(|row| row.name).collect();
+        let skills = typed.into_iter().filter(|skill| !own_names.contains(skill.name.as_str()));
+        own.iter().map(|row| ListedCommand::Own(row)).chain(skills.map(ListedCommand::Skill)).collect()
+    }
+
+    /// Everything a host may offer.
+    pub(crate) fn listing(&self) -> Vec<SlashCommand> {
+        let shown = |command: &ListedCommand<'_>| match command {
+            ListedCommand::Own(row) => of_row(row),
+            ListedCommand::Skill(skill) => of_skill(skill),
+        };
+        self.listed().iter().map(shown).collect()
+    }
+
+    /// The names of all commands a host may offer.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let name = |command: &ListedCommand<'_>| match command {
+            ListedCommand::Own(row) => row.name.to_owned(),
+            ListedCommand::Skill(skill) => skill.name.clone(),
+        };
+        self.listed().iter().map(name).collect()
+    }
+
+    /// The names of the commands that need the terminal interface.
+    pub(crate) fn terminal_names(&self) -> Vec<String> {
+        if !self.has_commands {
+            return Vec::new();
+        }
+        let only = ROWS.iter().filter(|row| row.action == CommandAction::Terminal);
+        only.map(|row| row.name.to_owned()).collect()
+    }
+}
+
+fn parse(text: &str) -> Option<TypedCommand> {
+    let text = text.trim();
+    let (name, arguments) =
+        text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((text.get(1..).unwrap_or_default(), ""));
+    Some(TypedCommand { row: find(name)?, arguments: arguments.trim().to_owned() })
+}
+
+/// A command that a host may offer.
+enum ListedCommand<'a> {
+    Own(&'static CommandRow),
+    Skill(&'a Skill),
+}
+
+fn of_row(row: &CommandRow) -> SlashCommand {
+    SlashCommand {
+        name: row.name.to_owned(),
+        description: row.help.to_owned(),
+        argument_hint: row.hint.to_owned(),
+        aliases: row.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        builtin: true,
+    }
+}
+
+/// A skill as hosts list it.
+pub(crate) fn of_skill(skill: &Skill) -> SlashCommand {
+    SlashCommand {
+        name: skill.name.clone(),
+        description: described(skill),
+        argument_hint: skill.argument_hint.clone().unwrap_or_default(),
+        aliases: skill.aliases.clone(),
+        builtin: false,
+    }
+}
+
+/// The description of a skill and its scope, as hosts show it.
+pub(crate) fn described(skill: &Skill) -> String {
+    let text = skill.description.clone().or_else(|| skill.label.clone()).unwrap_or_default();
+    let from = match skill.scope {
+        DefinitionScope::User => " (user)",
+        DefinitionScope::Project | DefinitionScope::Nested => " (project)",
+        _ => "",
+    };
+    format!("{}{from}", text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +357,18 @@ mod tests {
             let hint = if row.hint.is_empty() { String::new() } else { format!(" {}", row.hint.replace('|', "\\|")) };
             let line = format!("| `/{}{hint}`{aliases} | {} |", row.name, row.help);
             assert!(page.contains(&line), "docs/commands.md lacks the line:\n{line}");
+        }
+    }
+
+    #[test]
+    fn only_whole_names_are_commands() {
+        // [SDK-66]
+        let parsed = |text: &str| parse(text).map(|typed| (typed.row.name, typed.arguments));
+        assert_eq!(parsed("/compact"), Some(("compact", String::new())));
+        assert_eq!(parsed("  /compact keep the API  "), Some(("compact", "keep the API".into())));
+        assert_eq!(parsed("/reset x"), Some(("clear", "x".into())));
+        for other in ["/compactor", "compact", "/", "", "/unknown x", "see /compact", "/usr/bin"] {
+            assert_eq!(parsed(other), None, "{other:?}");
         }
     }
 }

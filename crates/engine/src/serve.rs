@@ -1,0 +1,105 @@
+//! Drives a session: waits for prompts and events, runs commands and turns, and closes it at the end.
+
+mod background;
+
+use crate::command::{Event, Prompt};
+use crate::commands;
+use crate::control::WakeReason;
+use crate::messages::with_prefix;
+use crate::result;
+use crate::session::Session;
+use crate::session::tasks::wait_briefly;
+use crate::turn;
+use crate::turn_state::TurnOpener;
+use std::sync::Arc;
+
+/// Events that wake an idle session, besides commands of its host.
+enum IdleEvent {
+    Task(tools::tasks::TaskEvent),
+    Hook(crate::hooks::HookText),
+    /// An MCP server connected, disconnected or changed.
+    Servers,
+}
+
+impl Session {
+    /// Serves turns until the host sends no more, then closes the session.
+    pub(crate) async fn serve(mut self) {
+        let state = Arc::clone(&self.io.state);
+        let mut chores = tokio::task::JoinSet::new();
+        if let Some(chore) = crate::session::housekeeping::cleanup(&self.io) {
+            chores.spawn(chore);
+        }
+        chores.spawn(crate::session::housekeeping::remove_dead_records(&self.io));
+        if let Some(offered) = self.control.offered_models() {
+            chores.spawn(offered.refresh_later());
+        }
+        self.io.mcp.servers().begin_at_start();
+        self.start_hooks().await;
+        let mut seen = 0;
+        loop {
+            let servers = Arc::clone(self.io.mcp.servers());
+            let hooks = &mut self.io.hooks;
+            let news = async {
+                tokio::select! {
+                    event = state.tasks.next_event(None) => IdleEvent::Task(event),
+                    beside = hooks.next_wake() => IdleEvent::Hook(beside),
+                    () = servers.host.changed(seen) => IdleEvent::Servers,
+                }
+            };
+            match self.control.next_wake(news).await {
+                WakeReason::Prompt(prompt) if prompt.query => self.accept(prompt).await,
+                WakeReason::Prompt(prompt) => {
+                    if let Err(error) = self.record_prompt(&prompt) {
+                        tracing::warn!(%error, "a prompt could not be recorded");
+                    }
+                }
+                WakeReason::Wishes => self.apply_changes().await,
+                WakeReason::Event(IdleEvent::Hook(beside)) => {
+                    Box::pin(turn::run(&mut self, TurnOpener::Hook(beside))).await;
+                }
+                WakeReason::Event(IdleEvent::Task(event)) => {
+                    self.handle_task_event(event).await;
+                }
+                WakeReason::Event(IdleEvent::Servers) => {
+                    seen = servers.host.version();
+                    self.refresh_servers().await;
+                }
+                WakeReason::Closed => break,
+            }
+        }
+        self.await_background().await;
+        self.close().await;
+    }
+
+    /// Runs a prompt as a command or as a turn.
+    async fn accept(&mut self, mut prompt: Prompt) {
+        if let Some(content) =
+            self.start.initial_prompt.take().and_then(|initial| with_prefix(&initial, &prompt.content))
+        {
+            prompt.content = content;
+        }
+        commands::accept(self, prompt).await;
+    }
+
+    pub(crate) async fn close(&mut self) {
+        if !self.control.is_shut_down() {
+            wait_briefly(&mut self.io).await;
+            if let Some(rest) = self.io.provider.unplayed_notice() {
+                self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
+            }
+        }
+        self.end_hooks("other").await;
+        self.io.hooks.end().await;
+        self.io.mcp.close().await;
+        self.io.state.shutdown().await;
+        self.leave_worktree().await;
+        if let Some(files) = &self.io.hooks.env_files {
+            files.remove();
+        }
+        self.io.live_record = None;
+        if let Err(error) = self.io.transcript.transcript().close().await {
+            tracing::warn!(%error, "the transcript could not be closed");
+            result::report_lost_writes(&self.io, &error).await;
+        }
+    }
+}

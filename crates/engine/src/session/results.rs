@@ -1,0 +1,50 @@
+//! Results of calls as they are recorded.
+
+use crate::agents::recover::RecoveredResult;
+use crate::session::SessionIo;
+use crate::transcript_writer::ResultLine;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
+use tools::ToolOutcome;
+use wire::block::{MessageContent, tool_result};
+use wire::entry::CallMarks;
+
+/// Records the result of a call that another process started. Returns the block for the history and the uuid of its
+/// line. Nothing is sent: the host never saw the call.
+pub(crate) fn record_recovered(
+    io: &mut SessionIo,
+    owed: RecoveredResult,
+) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
+    record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
+}
+
+/// Records a result without sending it. Returns the block and the uuid of its line.
+fn record(
+    io: &mut SessionIo,
+    tool_use_id: &str,
+    assistant_uuid: &str,
+    outcome: ToolOutcome,
+) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
+    let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
+    let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
+    let line = ResultLine {
+        message: message(&block),
+        structured,
+        assistant_uuid: assistant_uuid.to_owned(),
+        marks: CallMarks::default(),
+        mcp_meta: None,
+    };
+    let written = io.transcript.result(line)?;
+    Ok(Some((Arc::from(block), written.uuid)))
+}
+
+pub(crate) fn message(block: &RawValue) -> Box<RawValue> {
+    let text = format!(r#"{{"role":"user","content":[{}]}}"#, block.get());
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// The structured form of a failed call: the text that the model receives, as a string.
+pub(crate) fn failure(content: &MessageContent) -> Box<RawValue> {
+    wire::raw::to_raw(&format!("Error: {}", content.text())).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
