@@ -39,7 +39,7 @@ impl Session {
             credentials,
         } = wishes;
         if let Some(options) = credentials {
-            self.io.provider.renew(&self.io.watch.loaded, options);
+            self.io.provider.connection.renew(&self.io.rules.watch.loaded, options);
         }
         if retract {
             self.retract_prompt();
@@ -61,10 +61,10 @@ impl Session {
         self.apply_model(&model).await;
         self.context.choose_thinking(&thinking_tokens, &thinking_display);
         if let Some(agents) = agents {
-            self.io.spawner.agents.declare(agents);
+            self.io.tooling.spawner.agents.declare(agents);
         }
         if tasks {
-            tasks::send_running(&self.io.host, &self.io.state.tasks).await;
+            tasks::send_running(&self.io.output.host, &self.io.tooling.state.tasks).await;
         }
         for directory in repositories {
             let directory = directory.display().to_string();
@@ -80,8 +80,8 @@ impl Session {
     /// transcript.
     fn retract_prompt(&mut self) {
         let Some(uuids) = self.context.withdraw_prompt(crate::turn_state::MARKER_STREAM) else { return };
-        let session_id = self.io.host.session_id.clone();
-        if let Err(error) = self.io.transcript.meta(MetaEntry::XRetracted { uuids, session_id }) {
+        let session_id = self.io.output.host.session_id.clone();
+        if let Err(error) = self.io.output.transcript.meta(MetaEntry::XRetracted { uuids, session_id }) {
             tracing::warn!(%error, "a prompt that was taken back could not be marked");
         }
     }
@@ -99,14 +99,14 @@ impl Session {
             FieldChange::Set(name) => name,
         };
         if let Some(Err(content)) = self.switch_model(wanted, "sdk", &CancellationToken::new()).await {
-            self.io.host.system(SystemBody::Informational { content, level: "warning" }).await;
+            self.io.output.host.system(SystemBody::Informational { content, level: "warning" }).await;
         }
     }
 
     /// Replaces the flag layer of the settings. Settings files that changed meanwhile cannot grant more than they did
     /// before.
     fn apply_flag_settings(&mut self, settings: Map<String, Value>) {
-        let watch = &mut self.io.watch;
+        let watch = &mut self.io.rules.watch;
         watch.selection.settings = Some(Value::Object(settings).to_string());
         let place = (watch.cwd.as_path(), &watch.env, &watch.selection);
         match ConfigLoader::reopen(&watch.loaded, place) {
@@ -123,17 +123,17 @@ impl Session {
         let definition = match wanted {
             FieldChange::Keep => return,
             FieldChange::Reset => None,
-            FieldChange::Set(name) => self.io.spawner.agents.find(name),
+            FieldChange::Set(name) => self.io.tooling.spawner.agents.find(name),
         };
         let (Some(tools), Some(again)) = (self.control.tools(), &mut self.recipe) else { return };
         again.set_agent(definition.as_ref());
-        let system = again.system(&self.io.watch.loaded, self.context.model());
-        let policy = &self.io.policy;
+        let system = again.system(&self.io.rules.watch.loaded, self.context.model());
+        let policy = self.io.rules.policy();
         let registry =
             tools.only(|name| crate::agents::toolset::of_agent(definition.as_ref(), name) && !policy.removes(name));
         self.context.set_prompt_parts(system, registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        self.io.registry = Arc::new(registry);
-        self.io.mcp.set_base(Arc::clone(&self.io.registry));
+        self.io.tooling.registry = Arc::new(registry);
+        self.io.knowledge.mcp.set_base(Arc::clone(&self.io.tooling.registry));
         if let Some(model) = definition.and_then(|definition| definition.model).filter(|model| model != "inherit") {
             self.context.choose_model(&FieldChange::Set(model));
         }
@@ -144,19 +144,20 @@ impl Session {
         if !self.control.accepts_requests() {
             return;
         }
-        self.io.skills.refresh().await;
+        self.io.knowledge.skills.refresh().await;
         let commands = self.io.commands().listing();
         let board = &mut self.control.view;
-        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
+        let prompts = self.io.knowledge.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
             SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
         });
         let commands: Vec<SlashCommand> = commands.into_iter().chain(prompts).collect();
         if board.commands != commands && !board.commands.is_empty() && board.is_initialized {
-            self.io.host.system(SystemBody::CommandsChanged { commands: commands.clone() }).await;
+            self.io.output.host.system(SystemBody::CommandsChanged { commands: commands.clone() }).await;
         }
         board.commands = commands;
         board.agents = self
             .io
+            .tooling
             .spawner
             .agents
             .all()
@@ -167,15 +168,11 @@ impl Session {
                 model: agent.model.clone(),
             })
             .collect();
-        board.output_style.clone_from(&self.io.facts.output_style);
-        board.output_styles.clone_from(&self.io.facts.output_styles);
-        board.mode = self.io.mode.as_str();
+        board.output_style.clone_from(&self.io.output.facts.output_style);
+        board.output_styles.clone_from(&self.io.output.facts.output_styles);
         self.context.model().clone_into(&mut board.model);
-        board.policy = Some(Arc::clone(&self.io.policy));
         board.effort = self.context.effort();
-        board.rules = self.io.watch.rules();
-        board.directories = self.io.watch.additional();
-        board.managed_only = self.io.watch.loaded.managed_rules_only;
+        self.io.rules.publish();
         board.own_hooks = self.io.hooks.own_layers();
         self.publish_usage();
     }
@@ -186,22 +183,22 @@ impl Session {
             return;
         }
         let mut usage = ContextUsage {
-            skills: self.io.skills.listing_tokens(),
-            agents: self.io.spawner.agents.listing_tokens(),
+            skills: self.io.knowledge.skills.listing_tokens(),
+            agents: self.io.tooling.spawner.agents.listing_tokens(),
             ..self.context.usage()
         };
-        usage.messages += self.io.skills.unsent_tokens();
+        usage.messages += self.io.knowledge.skills.unsent_tokens();
         usage.take_server_tools(self.io.server_tools());
         let board = &mut self.control.view;
         board.usage = usage;
-        let last = self.io.ledger.last_usage();
+        let last = self.io.output.ledger.last_usage();
         board.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
-        board.last_at_ms = self.io.ledger.last_at_ms();
+        board.last_at_ms = self.io.output.ledger.last_at_ms();
         board.cache_ttl = self.context.cache_ttl();
-        board.prompt_id = self.io.transcript.prompt_id().map(str::to_owned);
+        board.prompt_id = self.io.output.transcript.prompt_id().map(str::to_owned);
         board.thinks = self.context.thinks();
         board.agent = self.io.hooks.runs_as();
-        board.worktree = self.io.active_worktree.as_ref().map(|stay| stay.record());
+        board.worktree = self.io.tooling.active_worktree.as_ref().map(|stay| stay.record());
         if let Some(name) = &self.start.name {
             board.name = Some(name.clone());
         }

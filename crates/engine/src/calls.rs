@@ -161,7 +161,7 @@ impl CallBatch {
             waiting,
             running: JoinSet::new(),
             active: Vec::new(),
-            limit: io.concurrency,
+            limit: io.tooling.concurrency,
             turn: turn.clone(),
             cancelled_by: None,
             is_deferred: false,
@@ -304,7 +304,7 @@ impl CallBatch {
                 io.after_list_change(&self.uses[self.delivered], &mut outcome, &self.turn).await;
                 crate::session::notes::check(&self.uses[self.delivered], &mut outcome, io);
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-                io.ledger.tool_ms += took_ms;
+                io.output.ledger.tool_ms += took_ms;
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
                 io.apply_effects(std::mem::take(&mut outcome.effects))?;
             }
@@ -324,10 +324,10 @@ impl CallBatch {
                 tool_name: used.name.clone(),
                 parent_tool_use_id: None,
                 elapsed_time_seconds: call.since.elapsed().as_secs(),
-                session_id: io.host.session_id.clone(),
+                session_id: io.output.host.session_id.clone(),
                 uuid: sys::id::uuid(),
             };
-            io.host.send(SdkMessage::ToolProgress(message)).await;
+            io.output.host.send(SdkMessage::ToolProgress(message)).await;
         }
     }
 }

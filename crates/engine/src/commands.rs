@@ -90,13 +90,13 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
 
 /// What a person at a screen is told who typed a command that nobody knows.
 async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<String> {
-    if !session.io.flags.has_screen || prompt.verbatim {
+    if !session.io.output.flags.has_screen || prompt.verbatim {
         return None;
     }
     let text = plain_text(&prompt.content);
-    session.io.skills.refresh().await;
-    let is_skill = crate::skills::slash::parse_skills(&session.io.skills.skills(), &prompt.content).is_some();
-    if is_skill || session.io.mcp.keep_typed(&text).is_some() {
+    session.io.knowledge.skills.refresh().await;
+    let is_skill = crate::skills::slash::parse_skills(&session.io.knowledge.skills.skills(), &prompt.content).is_some();
+    if is_skill || session.io.knowledge.mcp.keep_typed(&text).is_some() {
         return None;
     }
     session.io.commands().unknown_answer(&text)
@@ -106,7 +106,7 @@ async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<Str
 async fn answer_unknown(session: &mut Session, prompt: &Prompt, answer: String) {
     let mut turn = begin(session, "unknown", prompt).await;
     session.announce().await;
-    let (session_id, uuid) = (session.io.host.session_id.clone(), sys::id::uuid());
+    let (session_id, uuid) = (session.io.output.host.session_id.clone(), sys::id::uuid());
     let typed = plain_text(&prompt.content).trim().to_owned();
     let (command, args) = typed.trim_start_matches('/').split_once(char::is_whitespace).unwrap_or((&typed[1..], ""));
     let frame = AssistantMessage {
@@ -114,7 +114,7 @@ async fn answer_unknown(session: &mut Session, prompt: &Prompt, answer: String) 
         local_command_source: Some(typed.clone()),
         ..AssistantMessage::new(result::command_message(&answer), session_id, uuid, sys::clock::now_iso())
     };
-    session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
+    session.io.output.host.send(SdkMessage::Assistant(Box::new(frame))).await;
     turn.text = answer;
     turn.command_failed = true;
     result::conclude(session, turn, EndReason::Completed).await;
@@ -125,7 +125,7 @@ async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
     let turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
     session.check_changes(SettingsCheckTime::Quiet, &token).await;
-    session.io.skills.refresh().await;
+    session.io.knowledge.skills.refresh().await;
     // No reply when the process is being stopped.
     let Some(said) = perform(session, &typed, &turn).await else { return };
     if said.audience != ReplyAudience::Moment
@@ -158,7 +158,7 @@ async fn finish_local(session: &mut Session, typed: &TypedCommand, mut turn: Tur
 async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> TurnState {
     let mut turn = TurnState::new(session, prompt.uuid.clone());
     turn.local_command = Some(name);
-    session.io.ledger.start_turn();
+    session.io.output.ledger.start_turn();
     session.set_state("running", LiveStatus::Busy).await;
     session.io.apply_chosen_mode().await;
     session.apply_changes().await;
@@ -230,9 +230,14 @@ fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &Command
     session.begin()?;
     let command = prompts::command(typed.row.name, &typed.arguments);
     for (text, source) in [(prompts::COMMAND_CAVEAT, PromptSource::Meta), (command.as_str(), PromptSource::Local)] {
-        let line =
-            UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source, origin: "" };
-        session.io.transcript.user(line)?;
+        let line = UserLine {
+            message: text_message(text),
+            uuid: None,
+            mode: session.io.rules.mode(),
+            source: &source,
+            origin: "",
+        };
+        session.io.output.transcript.user(line)?;
     }
     let mut fields = serde_json::Map::new();
     fields.insert("content".into(), stdout(&said.text).into());
@@ -242,12 +247,12 @@ fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &Command
     if let Some(usage) = said.usage.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()) {
         fields.insert("contextUsage".into(), usage);
     }
-    session.io.transcript.system("local_command", fields)
+    session.io.output.transcript.system("local_command", fields)
 }
 
 /// Shows the reply to the host as an assistant message.
 async fn show_reply(session: &Session, typed: &TypedCommand, said: CommandReply) {
-    let (session_id, uuid) = (session.io.host.session_id.clone(), sys::id::uuid());
+    let (session_id, uuid) = (session.io.output.host.session_id.clone(), sys::id::uuid());
     let run = LocalCommandRun { command: typed.row.name.to_owned(), args: typed.arguments.clone() };
     let source = format!("/{} {}", typed.row.name, typed.arguments);
     let frame = AssistantMessage {
@@ -256,5 +261,5 @@ async fn show_reply(session: &Session, typed: &TypedCommand, said: CommandReply)
         context_usage: said.usage,
         ..AssistantMessage::new(result::command_message(&said.text), session_id, uuid, sys::clock::now_iso())
     };
-    session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
+    session.io.output.host.send(SdkMessage::Assistant(Box::new(frame))).await;
 }

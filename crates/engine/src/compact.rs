@@ -44,12 +44,12 @@ pub(crate) async fn run(
 ) -> Result<CompactionOutcome, StoreError> {
     let started = Instant::now();
     let pre_tokens = context.tokens();
-    io.host.system(SystemBody::compacting(trigger.is_automatic().then_some(0))).await;
+    io.output.host.system(SystemBody::compacting(trigger.is_automatic().then_some(0))).await;
     let summary = match summarise(trigger, context, io, token).await {
         Ok(summary) => summary,
         Err(stop) => {
             let why = stop.to_string();
-            io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+            io.output.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
             return Ok(if matches!(stop, CompactionError::Interrupted) {
                 CompactionOutcome::Interrupted
             } else {
@@ -108,12 +108,12 @@ async fn summarise(
             () = token.cancelled() => return Err(CompactionError::Interrupted),
             answered = client.complete(&request) => answered,
         };
-        io.ledger.api_ms += u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        io.output.ledger.api_ms += u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         let error = match answered {
             Ok(done) => {
                 let asked = context.model().to_owned();
                 let model = if done.assembly.model.is_empty() { asked.clone() } else { done.assembly.model };
-                io.ledger.record_side(&catalog::counted_as(&asked, &model), &done.assembly.usage);
+                io.output.ledger.record_side(&catalog::counted_as(&asked, &model), &done.assembly.usage);
                 return text_of(done.blocks.iter().map(|b| &*b.block)).ok_or(CompactionError::Empty);
             }
             Err(error) => error,
@@ -129,7 +129,7 @@ async fn summarise(
             }
             RetryVerdict::Retry { delay, attempt } => {
                 if error.kind == model::ErrorKind::Authentication {
-                    io.provider.forget_key();
+                    io.provider.connection.forget_key();
                 }
                 let body = SystemBody::ApiRetry {
                     attempt,
@@ -138,13 +138,13 @@ async fn summarise(
                     error_status: error.status,
                     error: error.category(),
                 };
-                io.host.system(body).await;
+                io.output.host.system(body).await;
                 wait(delay, token).await?;
             }
             RetryVerdict::Reissue => {}
             RetryVerdict::LowerMaxTokens(limit) => context.limit_output(limit),
             RetryVerdict::Disable(capability) => context.disable(capability),
-            RetryVerdict::Reauthenticate if io.provider.forget_key() => {}
+            RetryVerdict::Reauthenticate if io.provider.connection.forget_key() => {}
             RetryVerdict::GiveUp if error.is_unavailable() && context.fall_back() => {
                 policy = RetryPolicy::from_env(&io.env);
             }
@@ -198,7 +198,7 @@ fn summary_message(summary: &str, kept: &KeptTail, context: &ModelContext, io: &
         let latest = prompts::bounded(&context.last_prompt);
         write!(text, "\nThe user's latest message, word for word:\n\n{latest}\n").ok();
     }
-    if let Some(path) = io.transcript.file() {
+    if let Some(path) = io.output.transcript.file() {
         write!(
             text,
             "\nThe full conversation up to here is in {}; look there only for a detail that is missing.\n",
@@ -226,7 +226,7 @@ async fn replace(
 ) -> Result<(), StoreError> {
     let summary_uuid = sys::id::uuid();
     let summarised = kept.start;
-    let logical_parent = io.transcript.leaf().map(str::to_owned);
+    let logical_parent = io.output.transcript.leaf().map(str::to_owned);
     context.replace_before(kept.start, Message::user_text(message), summary_uuid.clone());
     let post_tokens = context.tokens();
     let dropped = context.compaction().record_compaction(facts.pre_tokens, post_tokens);
@@ -237,12 +237,13 @@ async fn replace(
         summary_uuid: summary_uuid.clone(),
         leaf: kept.lines.last().cloned(),
     };
-    let written = io.transcript.boundary(line)?;
-    io.host.system(SystemBody::compacted(CompactResult::Success, None)).await;
+    let written = io.output.transcript.boundary(line)?;
+    io.output.host.system(SystemBody::compacted(CompactResult::Success, None)).await;
     if !metadata.facts.trigger.is_automatic() {
-        io.host.send(SdkMessage::Init(Box::new(crate::session::init(context, io)))).await;
+        io.output.host.send(SdkMessage::Init(Box::new(crate::session::init(context, io)))).await;
     }
-    io.host
+    io.output
+        .host
         .system(SystemBody::CompactBoundary {
             compact_metadata: metadata.on_wire(),
             logical_parent_uuid: logical_parent,
@@ -252,7 +253,7 @@ async fn replace(
         kind: "user",
         message: crate::messages::text_message(message),
         parent_tool_use_id: None,
-        session_id: io.host.session_id.clone(),
+        session_id: io.output.host.session_id.clone(),
         uuid: summary_uuid,
         timestamp: written.timestamp,
         tool_use_result: None,
@@ -261,7 +262,7 @@ async fn replace(
         is_synthetic: true,
         agent: None,
     };
-    io.host.send(SdkMessage::User(Box::new(user))).await;
+    io.output.host.send(SdkMessage::User(Box::new(user))).await;
     Ok(())
 }
 
@@ -341,7 +342,7 @@ impl Session {
         let outcome = outcome?;
         match &outcome {
             CompactionOutcome::Done(summary) => {
-                self.io.ledger.forget_last();
+                self.io.output.ledger.forget_last();
                 self.reattach()?;
                 self.publish_usage();
                 self.after_compaction(trigger, summary.clone(), token).await?;
@@ -357,21 +358,21 @@ impl Session {
 
     /// Reports that a PreCompact hook refused the compaction.
     async fn refuse_compaction(&mut self, why: String) -> CompactionOutcome {
-        self.io.host.system(SystemBody::compacting(None)).await;
+        self.io.output.host.system(SystemBody::compacting(None)).await;
         let why = format!("a PreCompact hook refused: {why}");
-        self.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+        self.io.output.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
         self.context.compaction().record_failure();
         CompactionOutcome::Failed(why)
     }
 
     /// Adds instructions, skills, the plan, recent files and unfinished lists again, in their current state.
     fn reattach(&mut self) -> Result<(), StoreError> {
-        let memory = self.io.watch.memory();
+        let memory = self.io.rules.watch.memory();
         self.context.set_instructions(memory.files);
-        self.io.skills.reset_sent(memory.lazy);
-        self.io.mcp.reset_after_compaction();
+        self.io.knowledge.skills.reset_sent(memory.lazy);
+        self.io.knowledge.mcp.reset_after_compaction();
         self.add_session_context()?;
-        for text in self.io.skills.texts_to_resend() {
+        for text in self.io.knowledge.skills.texts_to_resend() {
             let Some(note) = Attachment::note("x_skill", text) else { continue };
             self.attach(note)?;
         }

@@ -21,7 +21,7 @@ const KIND: &str = "x_deferred_tool_use";
 pub(crate) fn defer(session: &mut Session, turn: &mut TurnState, used: ToolUse) {
     let call = as_result(&used);
     let line = serde_json::json!({"type": KIND, "toolUseId": call.id, "toolName": call.name, "toolInput": call.input});
-    let written = wire::raw::to_raw(&line).map(|line| session.io.transcript.attachment(line));
+    let written = wire::raw::to_raw(&line).map(|line| session.io.output.transcript.attachment(line));
     turn.facts.last = PhaseResult::Deferred;
     if let Ok(Err(error)) = written {
         turn.fail_unrecorded(&error);
@@ -35,7 +35,7 @@ pub(crate) async fn resume(session: &mut Session, turn: &mut TurnState, used: To
     session.set_state("running", LiveStatus::Busy).await;
     session.announce().await;
     session.start.is_announced = true;
-    if session.io.registry.find(&used.name).is_none() {
+    if session.io.tooling.registry.find(&used.name).is_none() {
         turn.deferred = Some(as_result(&used));
         turn.text = format!("The tool {} of the call that was left is not there any more.", used.name);
         session.start.deferred = Some(used);

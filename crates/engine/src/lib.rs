@@ -35,6 +35,7 @@ pub mod prompt_history;
 mod prompt_recipe;
 mod prompts;
 mod provider;
+mod published_rules;
 pub mod query;
 mod questions;
 mod reads;

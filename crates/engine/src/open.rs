@@ -32,6 +32,7 @@ use crate::hooks::{
 use crate::host::HostSender;
 use crate::host::InitFacts;
 use crate::host::{HostFlags, StateFrames};
+use crate::ledger::Ledger;
 use crate::mcp::McpToolset;
 use crate::options::selection;
 use crate::options::{SessionChoice, SessionOptions, StartError, StartRequest};
@@ -43,7 +44,10 @@ use crate::provider::ProviderConnection;
 use crate::questions::HostQuestions;
 use crate::resume;
 use crate::sandbox::{SandboxInputs, SessionSandbox};
-use crate::session::{PlaceChange, Session, SessionIo, StartState};
+use crate::session::{
+    PlaceChange, RulesParts, Session, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules,
+    SessionTooling, StartState,
+};
 use crate::settings_watch::SettingsWatch;
 use crate::side_requests::SideClient;
 use crate::structured::StructuredOutput;
@@ -57,9 +61,11 @@ use conversation::{ConversationChoice, SessionPlace};
 use model::catalog::ModelCatalog;
 use model::{Fragment, ModelTransport, RequestIdentity};
 use permission::KnownSecret;
+use permission::Policy;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use store::StoreLayout;
+use store::live_sessions::LiveRecord;
 use sys::Env;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -373,42 +379,30 @@ impl SessionBuilder {
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
         toolbox::add_worktrees(&mut registry, &self, &policy);
         let registry = Arc::new(registry);
-        let io = SessionIo {
-            loaded_skills: Vec::new(),
-            view: None,
-            transcript: self.transcript_writer(),
-            provider: self.provider(transport, Arc::clone(&state)),
-            side,
-            mode: self.mode,
+        let hooks = self.session_hooks(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner));
+        let output = self.session_output(host.clone(), ledger, live);
+        let rules = self.session_rules(watch, policy, chosen_mode, &desk);
+        let provider = SessionProvider { connection: self.provider(transport, Arc::clone(&state)), side };
+        let tooling = SessionTooling {
+            registry: Arc::clone(&registry),
+            directories: self.workspace(&rules.watch),
             state,
-            hooks: self.session_hooks(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner)),
-            directories: self.workspace(&watch),
-            chosen_mode,
-            bypass: self.bypass(),
-            permission_channel: self.permission_channel(&desk),
-            mode_owner: ModeOwner::Session,
-            grants_seen: 0,
-            ledger,
-            denials: Vec::new(),
+            structured,
             concurrency: self.concurrency(),
             spawner,
             worktree_guard: self.active_worktree.as_ref().map(|stay| stay.guard()),
             active_worktree: self.active_worktree.clone(),
-            pending_notices: Vec::new(),
-            plan: self.planning(),
-            live_record: live,
-            flags: self.host_flags(),
-            facts: self.init_facts(),
-            skills: lore,
-            mcp: McpToolset::new(servers, Arc::clone(&registry), self.server_filter()).continue_from(remembered),
-            results: 0,
-            env: self.env.clone(),
-            host: host.clone(),
-            policy,
-            watch,
-            registry: Arc::clone(&registry),
-            structured,
+            view: None,
         };
+        let mcp = McpToolset::new(servers, Arc::clone(&registry), self.server_filter()).continue_from(remembered);
+        let knowledge = SessionKnowledge {
+            skills: lore,
+            mcp,
+            plan: self.planning(),
+            pending_notices: Vec::new(),
+            loaded_skills: Vec::new(),
+        };
+        let io = SessionIo { env: self.env.clone(), output, rules, tooling, knowledge, provider, hooks };
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         let system = recipe.system(&self.loaded, &self.model.id);
         let context = self.context(identity, PromptInputs { restored, files, tools, system });
@@ -417,8 +411,33 @@ impl SessionBuilder {
         let start = StartState { agent_recovery: owed, deferred, ..self.start_state() };
         let front = HostConnection { replies: out.replies, questions: desk, handles: reach };
         let mut control = SessionControl::new(commands, Some(front), modes);
+        control.view.rules = io.rules.published();
         control.view.apply_initialize(&initialize);
         Ok(Session { control, context, io, start, recipe: Some(recipe) })
+    }
+
+    fn session_output(&self, host: HostSender, ledger: Ledger, live_record: Option<Arc<LiveRecord>>) -> SessionOutput {
+        let (transcript, flags, facts) = (self.transcript_writer(), self.host_flags(), self.init_facts());
+        SessionOutput { host, transcript, ledger, live_record, flags, facts, results: 0 }
+    }
+
+    fn session_rules(
+        &self,
+        watch: SettingsWatch,
+        policy: Arc<Policy>,
+        chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
+        questions: &HostQuestions,
+    ) -> SessionRules {
+        SessionRules::new(RulesParts {
+            policy,
+            mode: self.mode,
+            watch,
+            chosen_mode,
+            bypass: self.bypass(),
+            mode_owner: ModeOwner::Session,
+            grants_seen: 0,
+            permission_channel: self.permission_channel(questions),
+        })
     }
 
     /// The conversation that is resumed; hosts that show conversations are sent its end.

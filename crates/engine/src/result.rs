@@ -39,15 +39,15 @@ pub(crate) async fn synthetic_error(
         }),
         aborted: false,
     };
-    session.io.transcript.assistant(vec![line])?;
+    session.io.output.transcript.assistant(vec![line])?;
     let frame = AssistantMessage {
         error: Some(error.category),
         is_api_error_message: true,
         api_error_status: error.status,
         api_error_type: error.api_type,
-        ..AssistantMessage::new(message, session.io.host.session_id.clone(), uuid, timestamp)
+        ..AssistantMessage::new(message, session.io.output.host.session_id.clone(), uuid, timestamp)
     };
-    session.io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
+    session.io.output.host.send(SdkMessage::Assistant(Box::new(frame))).await;
     Ok(())
 }
 
@@ -110,29 +110,29 @@ fn own_message(text: &str, stop_reason: &str, stop_sequence: Option<&str>) -> Bo
 
 /// Records the leaf, flushes the transcript and sends the result.
 pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: EndReason) {
-    if session.io.host.agent_id().is_some() {
+    if session.io.output.host.agent_id().is_some() {
         return conclude_agent(session).await;
     }
     let meta = MetaEntry::LastPrompt {
         last_prompt: Some(shorten(&session.context.last_prompt)).filter(|prompt| !prompt.is_empty()),
-        leaf_uuid: session.io.transcript.leaf().map(str::to_owned),
-        session_id: session.io.host.session_id.clone(),
+        leaf_uuid: session.io.output.transcript.leaf().map(str::to_owned),
+        session_id: session.io.output.host.session_id.clone(),
     };
-    session.io.side.drain_usage(&mut session.io.ledger);
+    session.io.provider.side.drain_usage(&mut session.io.output.ledger);
     let cost = MetaEntry::CostState {
-        session_id: session.io.host.session_id.clone(),
-        state: Box::new(session.io.ledger.state()),
+        session_id: session.io.output.host.session_id.clone(),
+        state: Box::new(session.io.output.ledger.state()),
     };
     // A conversation without lines needs no file.
-    let noted = if session.io.transcript.leaf().is_some() {
-        let recorded = session.record_queue().and_then(|()| session.io.transcript.meta(meta));
-        let recorded = recorded.and_then(|()| session.io.transcript.note_kind());
-        recorded.and_then(|()| session.io.transcript.meta(cost))
+    let noted = if session.io.output.transcript.leaf().is_some() {
+        let recorded = session.record_queue().and_then(|()| session.io.output.transcript.meta(meta));
+        let recorded = recorded.and_then(|()| session.io.output.transcript.note_kind());
+        recorded.and_then(|()| session.io.output.transcript.meta(cost))
     } else {
         Ok(())
     };
     let recorded = match noted {
-        Ok(()) => session.io.transcript.flush().await,
+        Ok(()) => session.io.output.transcript.flush().await,
         Err(error) => Err(error),
     };
     if let Err(error) = recorded {
@@ -141,14 +141,14 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
     session.report_disk().await;
     let stopped = if ends_run(session, reason) { stop_rest(&mut session.io).await } else { Vec::new() };
     let result = build(session, turn, reason, stopped);
-    session.io.results += 1;
-    session.io.host.send(SdkMessage::Result(Box::new(result))).await;
-    session.control.view.api_ms += session.io.ledger.api_ms;
+    session.io.output.results += 1;
+    session.io.output.host.send(SdkMessage::Result(Box::new(result))).await;
+    session.control.view.api_ms += session.io.output.ledger.api_ms;
     session.context.end_turn();
-    session.io.side.clear_last_request();
+    session.io.provider.side.clear_last_request();
     session.control.end_turn();
     // The session is idle only when no background agent is unfinished and no prompt is queued.
-    if !session.io.state.tasks.has_pending_agents(None) && session.control.backlog() == 0 {
+    if !session.io.tooling.state.tasks.has_pending_agents(None) && session.control.backlog() == 0 {
         session.set_state("idle", LiveStatus::Idle).await;
     }
     session.publish_view().await;
@@ -156,18 +156,18 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
 
 /// Nothing may go on behind the result of this turn. Who interrupts the last turn of a run wants its end.
 fn ends_run(session: &Session, reason: EndReason) -> bool {
-    let flags = &session.io.flags;
+    let flags = &session.io.output.flags;
     flags.ends_after_turn || (reason.is_interrupt() && session.control.is_last_turn() && !flags.has_screen)
 }
 
 /// An agent's turn has no result: whoever started it reads its end.
 async fn conclude_agent(session: &mut Session) {
-    if let Err(error) = session.io.transcript.flush().await {
+    if let Err(error) = session.io.output.transcript.flush().await {
         tracing::warn!(%error, "the agent's turn is not on disk");
     }
     session.report_disk().await;
     session.context.end_turn();
-    session.io.side.clear_last_request();
+    session.io.provider.side.clear_last_request();
     session.control.end_turn();
 }
 
@@ -185,9 +185,9 @@ fn shorten(prompt: &str) -> String {
 fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec<StoppedTask>) -> TurnResult {
     let is_success = reason.subtype() == "success";
     let io = &mut session.io;
-    io.side.drain_usage(&mut io.ledger);
+    io.provider.side.drain_usage(&mut io.output.ledger);
     let failed = turn.error.as_ref().filter(|_| reason != EndReason::Completed);
-    let structured_output = io.structured.as_ref().and_then(|s| s.take());
+    let structured_output = io.tooling.structured.as_ref().and_then(|s| s.take());
     let said = match (&structured_output, failed) {
         (_, Some(error)) => error.text.clone(),
         (Some(value), None) => value.get().to_owned(),
@@ -198,8 +198,8 @@ fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec
     let result = (is_success || reason == EndReason::AbortedWait).then_some(said);
     let mut errors = vec![explain(&turn, reason)];
     errors.extend(if reason.is_interrupt() { stopped_with_run(&stopped) } else { stopped_notice(&stopped) });
-    let mut permission_denials = std::mem::take(&mut io.denials);
-    permission_denials.extend(io.spawner.agents.take_denials());
+    let mut permission_denials = std::mem::take(&mut io.rules.denials);
+    permission_denials.extend(io.tooling.spawner.agents.take_denials());
     TurnResult {
         kind: "result",
         subtype: reason.subtype(),
@@ -207,22 +207,22 @@ fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec
         api_error_status: failed.and_then(|e| e.status),
         api_error_type: failed.and_then(|e| e.api_type.clone()),
         duration_ms: millis(turn.started),
-        duration_api_ms: io.ledger.api_ms,
+        duration_api_ms: io.output.ledger.api_ms,
         times: turn.times,
         num_turns: u64::from(turn.facts.rounds) + u64::from(turn.local_command.is_none()),
         result,
         errors: (!is_success).then_some(errors),
         stop_reason: if turn.deferred.is_some() { Some(reason.terminal().to_owned()) } else { turn.stop_reason },
-        session_id: io.host.session_id.clone(),
-        total_cost_usd: io.ledger.cost(),
-        usage: io.ledger.turn_usage(),
-        model_usage: io.ledger.models(),
-        model_usage_since_last_result: Some(io.ledger.take_news()),
+        session_id: io.output.host.session_id.clone(),
+        total_cost_usd: io.output.ledger.cost(),
+        usage: io.output.ledger.turn_usage(),
+        model_usage: io.output.ledger.models(),
+        model_usage_since_last_result: Some(io.output.ledger.take_news()),
         permission_denials,
         structured_output,
         background_tasks_stopped: stopped,
         deferred_tool_use: turn.deferred,
-        warnings: io.transcript.unsaved().into_iter().collect(),
+        warnings: io.output.transcript.unsaved().into_iter().collect(),
         // A command of ours has no terminal reason, unless it failed.
         terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
         startup_failure_reason: None,
@@ -230,9 +230,9 @@ fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec
         local_command: turn.local_command.map(str::to_owned),
         origin: turn.origin,
         queued_turn_count: session.control.backlog(),
-        result_index: io.results,
+        result_index: io.output.results,
         fast_mode_state: FAST_MODE,
-        subagent_stats: io.spawner.agents.stats(),
+        subagent_stats: io.tooling.spawner.agents.stats(),
         uuid: sys::id::uuid(),
     }
 }
@@ -303,7 +303,7 @@ pub(crate) async fn report_lost_writes(io: &SessionIo, error: &StoreError) {
     let body = SystemBody::SessionWritesLost {
         error_code: failure.code.clone(),
         lost: vec!["transcript"],
-        transcript_session_ids: vec![io.host.session_id.clone()],
+        transcript_session_ids: vec![io.output.host.session_id.clone()],
     };
-    io.host.system(body).await;
+    io.output.host.system(body).await;
 }

@@ -24,7 +24,7 @@ enum IdleEvent {
 impl Session {
     /// Serves turns until the host sends no more, then closes the session.
     pub(crate) async fn serve(mut self) {
-        let state = Arc::clone(&self.io.state);
+        let state = Arc::clone(&self.io.tooling.state);
         let mut chores = tokio::task::JoinSet::new();
         if let Some(chore) = crate::session::housekeeping::cleanup(&self.io) {
             chores.spawn(chore);
@@ -33,11 +33,11 @@ impl Session {
         if let Some(offered) = self.control.offered_models() {
             chores.spawn(offered.refresh_later());
         }
-        self.io.mcp.servers().begin_at_start();
+        self.io.knowledge.mcp.servers().begin_at_start();
         self.start_hooks().await;
         let mut seen = 0;
         loop {
-            let servers = Arc::clone(self.io.mcp.servers());
+            let servers = Arc::clone(self.io.knowledge.mcp.servers());
             let hooks = &mut self.io.hooks;
             let news = async {
                 tokio::select! {
@@ -84,20 +84,20 @@ impl Session {
     pub(crate) async fn close(&mut self) {
         if !self.control.is_shut_down() {
             wait_briefly(&mut self.io).await;
-            if let Some(rest) = self.io.provider.unplayed_notice() {
-                self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
+            if let Some(rest) = self.io.provider.connection.unplayed_notice() {
+                self.io.output.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }
         }
         self.end_hooks("other").await;
         self.io.hooks.end().await;
-        self.io.mcp.close().await;
-        self.io.state.shutdown().await;
+        self.io.knowledge.mcp.close().await;
+        self.io.tooling.state.shutdown().await;
         self.leave_worktree().await;
         if let Some(files) = &self.io.hooks.env_files {
             files.remove();
         }
-        self.io.live_record = None;
-        if let Err(error) = self.io.transcript.transcript().close().await {
+        self.io.output.live_record = None;
+        if let Err(error) = self.io.output.transcript.transcript().close().await {
             tracing::warn!(%error, "the transcript could not be closed");
             result::report_lost_writes(&self.io, &error).await;
         }

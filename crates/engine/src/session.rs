@@ -8,6 +8,7 @@ pub(crate) mod init;
 mod mcp;
 mod mid_turn;
 pub(crate) mod notes;
+mod parts;
 pub(crate) mod plan;
 mod resources;
 pub(crate) mod results;
@@ -18,39 +19,29 @@ mod worktree;
 
 use crate::command_table::CommandList;
 pub(crate) use init::init;
+pub(crate) use parts::{
+    RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling,
+};
 
-use crate::agents::AgentSpawner;
 use crate::agents::recover::AgentRecovery;
 use crate::command::Prompt;
 use crate::context::ModelContext;
 use crate::control::SessionControl;
-use crate::grants::{BypassAvailability, ModeOwner};
-use crate::host::{HostFlags, HostSender, InitFacts, StateFrames};
+use crate::host::StateFrames;
 use crate::messages::{Attachment, echo, plain_text, synthetic, user_message};
 use crate::session::hooks::SettingsCheckTime;
 use crate::session::tasks::send_events;
-use crate::view::SessionView;
 
-use crate::ledger::Ledger;
-use crate::permission_prompt::PermissionChannel;
 use crate::prompts;
 use crate::provider::ProviderConnectionError;
-use crate::side_requests::SideClient;
-use crate::structured::StructuredOutput;
-use crate::transcript_writer::{PromptSource, TranscriptWriter, UserLine};
-use crate::worktree::{ActiveWorktree, WorktreeGuard};
-use permission::Policy;
+use crate::transcript_writer::{PromptSource, UserLine};
 use serde_json::value::RawValue;
-use std::sync::Arc;
 use store::StoreError;
-use store::live_sessions::{LiveRecord, LiveStatus};
-use sys::Env;
+use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;
-use tools::state::ToolState;
-use tools::{ToolRegistry, Workspace};
 use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
-use wire::sdk::{PermissionDenial, SdkMessage, SystemBody, UserMessage};
+use wire::sdk::{SdkMessage, SystemBody, UserMessage};
 
 /// Disjoint parts, so that a phase and the command channel never borrow the same one.
 pub(crate) struct Session {
@@ -106,66 +97,19 @@ pub(crate) enum PlaceChange {
     Gone,
 }
 
-/// Everything a phase needs to act.
-pub(crate) struct SessionIo {
-    pub env: Env,
-    pub host: HostSender,
-    pub hooks: crate::hooks::SessionHooks,
-    pub transcript: TranscriptWriter,
-    pub provider: crate::provider::ProviderConnection,
-    pub side: Arc<SideClient>,
-    pub policy: Arc<Policy>,
-    pub watch: crate::settings_watch::SettingsWatch,
-    pub mode: PermissionMode,
-    /// The mode the host chose with `set_permission_mode`.
-    pub chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
-    pub bypass: BypassAvailability,
-    pub mode_owner: ModeOwner,
-    /// How many of the session's grants have been applied here.
-    pub grants_seen: usize,
-    pub permission_channel: PermissionChannel,
-    pub registry: Arc<ToolRegistry>,
-    pub state: Arc<ToolState>,
-    pub directories: Workspace,
-    pub structured: Option<Arc<StructuredOutput>>,
-    pub ledger: Ledger,
-    pub denials: Vec<PermissionDenial>,
-    /// Maximum number of shared calls that run at once.
-    pub concurrency: usize,
-    pub live_record: Option<Arc<LiveRecord>>,
-    pub flags: HostFlags,
-    pub facts: InitFacts,
-    pub skills: crate::skills::SessionSkills,
-    pub mcp: crate::mcp::McpToolset,
-    pub results: u64,
-    /// Starts agents for this session.
-    pub spawner: Arc<AgentSpawner>,
-    /// Confines an agent to its worktree.
-    pub worktree_guard: Option<Arc<WorktreeGuard>>,
-    /// The worktree this session works in.
-    pub active_worktree: Option<Arc<ActiveWorktree>>,
-    /// Notices for the next request.
-    pub pending_notices: Vec<String>,
-    pub plan: crate::plan::PlanState,
-    /// Skills that calls of this batch loaded.
-    pub loaded_skills: Vec<crate::skills::invoke::SkillInvocation>,
-    /// The state of the session for the calls of this batch; `None` when none of them reads it.
-    pub view: Option<Arc<SessionView>>,
-}
-
 impl Session {
     /// Tells the host that a turn starts, once.
     pub(crate) async fn announce(&mut self) {
         if std::mem::take(&mut self.start.is_announced) {
             return;
         }
-        self.io.host.send(SdkMessage::Init(Box::new(init(&self.context, &self.io)))).await;
+        self.io.output.host.send(SdkMessage::Init(Box::new(init(&self.context, &self.io)))).await;
     }
 
     /// Sends a changed title to the host, once.
     pub(crate) async fn tell_title(&mut self) {
         if let Some(title) = self.start.told_title.take() {
-            self.io.host.system(SystemBody::SessionTitleChanged { title }).await;
+            self.io.output.host.system(SystemBody::SessionTitleChanged { title }).await;
         }
     }
 
@@ -184,9 +128,9 @@ impl Session {
     /// Writes what precedes the first line of this process: the copied history of a fork, a changed mode, the name.
     pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
         let (fork_of, new_mode) = (self.start.fork_of.take(), self.start.new_mode.take());
-        let session_id = self.io.host.session_id.clone();
+        let session_id = self.io.output.host.session_id.clone();
         if let Some(source) = fork_of {
-            self.io.transcript.fork(&source, &session_id)?;
+            self.io.output.transcript.fork(&source, &session_id)?;
             self.record_relocation(&source)?;
         }
         if let Some(mark) = self.start.unarchive.take() {
@@ -195,46 +139,53 @@ impl Session {
         let owed = std::mem::take(&mut self.start.agent_recovery);
         self.apply_recovery(owed)?;
         if let Some(agent_setting) = self.start.agent.take() {
-            self.io.transcript.meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
+            self.io
+                .output
+                .transcript
+                .meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
         }
         match self.start.place_change.take() {
             Some(PlaceChange::Inside) => {
-                self.io.record_worktree(self.io.active_worktree.as_ref().map(|stay| stay.record()))?;
+                self.io.record_worktree(self.io.tooling.active_worktree.as_ref().map(|stay| stay.record()))?;
             }
             Some(PlaceChange::Gone) => self.io.record_worktree(None)?,
             None => {}
         }
         if let Some(mode) = new_mode {
             let permission_mode = mode.as_str().to_owned();
-            self.io.transcript.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
+            self.io
+                .output
+                .transcript
+                .meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
         if let Some(custom_title) = self.start.name.take() {
             self.start.told_title = Some(custom_title.clone());
-            self.io.transcript.name(custom_title, session_id)?;
+            self.io.output.transcript.name(custom_title, session_id)?;
         }
         Ok(())
     }
 
     /// Records that a fork belongs to another directory than its source.
     fn record_relocation(&mut self, source: &store::LoadedConversation) -> Result<(), StoreError> {
-        let cwd = self.io.watch.cwd.display().to_string();
-        let Some(from) = source.cwd.clone().filter(|from| *from != cwd && self.io.active_worktree.is_none()) else {
+        let cwd = self.io.rules.watch.cwd.display().to_string();
+        let Some(from) = source.cwd.clone().filter(|from| *from != cwd && self.io.tooling.active_worktree.is_none())
+        else {
             return Ok(());
         };
-        let (timestamp, session_id) = (sys::clock::now_iso(), self.io.host.session_id.clone());
-        self.io.transcript.meta(MetaEntry::Relocated { cwd, from, timestamp, session_id })
+        let (timestamp, session_id) = (sys::clock::now_iso(), self.io.output.host.session_id.clone());
+        self.io.output.transcript.meta(MetaEntry::Relocated { cwd, from, timestamp, session_id })
     }
 
     /// Records the results of calls whose agents ended undelivered; other ends are sent with the next request.
     fn apply_recovery(&mut self, owed: AgentRecovery) -> Result<(), StoreError> {
-        let session_dir = self.io.state.facts.session_dir.clone();
+        let session_dir = self.io.tooling.state.facts.session_dir.clone();
         for result in owed.results {
             result.mark_delivered(&session_dir);
             let block = results::record_recovered(&mut self.io, result)?;
             let (blocks, lines) = block.into_iter().unzip();
             self.context.push_results(blocks, lines);
         }
-        self.io.pending_notices.extend(owed.notices);
+        self.io.knowledge.pending_notices.extend(owed.notices);
         Ok(())
     }
 
@@ -246,19 +197,19 @@ impl Session {
         let line = UserLine {
             message: message.clone(),
             uuid: None,
-            mode: self.io.mode,
+            mode: self.io.rules.mode(),
             source: &PromptSource::Task,
             origin: "",
         };
-        let written = self.io.transcript.user(line)?;
+        let written = self.io.output.transcript.user(line)?;
         self.context.push_prompt(&prompt.content, written.uuid.clone());
-        let user = UserMessage { is_replay: false, ..echo(prompt, &written, &self.io.host) };
-        self.io.host.send(SdkMessage::User(Box::new(user))).await;
+        let user = UserMessage { is_replay: false, ..echo(prompt, &written, &self.io.output.host) };
+        self.io.output.host.send(SdkMessage::User(Box::new(user))).await;
         Ok(())
     }
 
     pub(crate) async fn set_state(&mut self, state: &'static str, live: LiveStatus) {
-        if let Some(record) = &self.io.live_record {
+        if let Some(record) = &self.io.output.live_record {
             record.set_status(live);
         }
         self.io.send_state(state).await;
@@ -282,11 +233,11 @@ impl Session {
         let line = UserLine {
             message: user_message(content),
             uuid: prompt.uuid.clone(),
-            mode: self.io.mode,
+            mode: self.io.rules.mode(),
             source: &PromptSource::Host,
             origin: if prompt.by_human { "human" } else { "sdk" },
         };
-        let written = self.io.transcript.user(line)?;
+        let written = self.io.output.transcript.user(line)?;
         self.context.push_prompt(content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
@@ -294,7 +245,7 @@ impl Session {
 
     /// Records that a prompt was queued and dequeued.
     pub(crate) fn record_queued(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
-        let session_id = self.io.host.session_id.clone();
+        let session_id = self.io.output.host.session_id.clone();
         let operations: &[&str] =
             if self.control.is_queue_recorded(prompt) { &["dequeue"] } else { &["enqueue", "dequeue"] };
         self.record_queue()?;
@@ -302,7 +253,7 @@ impl Session {
             let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
             let timestamp = sys::clock::now_iso();
             let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
-            self.io.transcript.meta(entry)?;
+            self.io.output.transcript.meta(entry)?;
         }
         Ok(())
     }
@@ -319,7 +270,7 @@ impl Session {
 
     /// Records an attachment and sends it from now on.
     pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
-        let uuid = self.io.transcript.attachment(attachment.line)?;
+        let uuid = self.io.output.transcript.attachment(attachment.line)?;
         self.context.push_before_prompt(&attachment.text, uuid);
         Ok(())
     }
@@ -329,22 +280,27 @@ impl Session {
         let content = serde_json::json!([{"type": "text", "text": text}]);
         let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
         let message = user_message(&content);
-        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source, origin: "" };
-        let written = self.io.transcript.user(line)?;
+        let line =
+            UserLine { message: message.clone(), uuid: None, mode: self.io.rules.mode(), source: &source, origin: "" };
+        let written = self.io.output.transcript.user(line)?;
         if source == PromptSource::Notice && prompts::is_task_notice(text) {
             self.context.push_before_prompt(text, written.uuid.clone());
         } else {
             self.context.push_text(text, written.uuid.clone());
         }
         if matches!(source, PromptSource::Marker | PromptSource::Nudge) {
-            self.io.host.send(SdkMessage::User(Box::new(synthetic(message, written, &self.io.host)))).await;
+            self.io
+                .output
+                .host
+                .send(SdkMessage::User(Box::new(synthetic(message, written, &self.io.output.host))))
+                .await;
         }
         Ok(())
     }
 
     pub(crate) fn is_over_budget(&mut self) -> bool {
-        self.io.side.drain_usage(&mut self.io.ledger);
-        self.context.max_budget_usd.is_some_and(|max| self.io.ledger.process_cost() >= max)
+        self.io.provider.side.drain_usage(&mut self.io.output.ledger);
+        self.context.max_budget_usd.is_some_and(|max| self.io.output.ledger.process_cost() >= max)
     }
 
     /// Sends the ends of background tasks since the last request to the host and the model.
@@ -353,7 +309,7 @@ impl Session {
         if let Err(error) = self.add_hook_texts(texts) {
             tracing::warn!(%error, "what a hook said could not be recorded");
         }
-        let mut notices = std::mem::take(&mut self.io.pending_notices);
+        let mut notices = std::mem::take(&mut self.io.knowledge.pending_notices);
         notices.extend(send_events(&mut self.io).await);
         for notice in notices {
             if let Err(error) = self.inject(&notice, PromptSource::Notice).await {
@@ -364,8 +320,8 @@ impl Session {
 
     /// Warns the user when the disk starts to fail.
     pub(crate) async fn report_disk(&mut self) {
-        if let Some(warning) = self.io.transcript.take_warning() {
-            self.io.host.notice(warning).await;
+        if let Some(warning) = self.io.output.transcript.take_warning() {
+            self.io.output.host.notice(warning).await;
         }
     }
 }
@@ -373,9 +329,9 @@ impl Session {
 impl Session {
     /// Nobody can be asked whether to remove the worktree, so it is kept.
     pub(crate) async fn leave_worktree(&mut self) {
-        let Some(stay) = self.io.active_worktree.take() else { return };
+        let Some(stay) = self.io.tooling.active_worktree.take() else { return };
         stay.worktree.unlock();
-        self.io.host.notice(stay.exit_notice().await).await;
+        self.io.output.host.notice(stay.exit_notice().await).await;
     }
 }
 
@@ -391,14 +347,14 @@ impl SessionIo {
     /// A client with a credential. The helper that prints one may take its time.
     pub(crate) async fn connect(&mut self) -> Result<model::ModelClient, ProviderConnectionError> {
         let waiting = || "Waiting for your apiKeyHelper to print a key. Ctrl+C ends the run.".to_owned();
-        self.host.explain_wait(waiting, Box::pin(self.provider.client())).await
+        self.output.host.explain_wait(waiting, Box::pin(self.provider.connection.client())).await
     }
 
     /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
     pub(crate) async fn send_state(&self, state: &'static str) {
-        if let Some(frames) = self.flags.session_state {
+        if let Some(frames) = self.output.flags.session_state {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
-            self.host.system(body).await;
+            self.output.host.system(body).await;
         }
     }
 }
@@ -406,6 +362,6 @@ impl SessionIo {
 impl SessionIo {
     /// The slash commands that a person may type now.
     pub(crate) fn commands(&self) -> CommandList {
-        CommandList { has_commands: self.facts.has_commands, skills: self.skills.skills() }
+        CommandList { has_commands: self.output.facts.has_commands, skills: self.knowledge.skills.skills() }
     }
 }

@@ -41,19 +41,19 @@ pub(crate) async fn run(
         Ok(client) => client,
         Err(error) => return Ok(no_credential(turn, &error)),
     };
-    context.set_planning(io.mode == PermissionMode::Plan);
-    io.side.set(client.clone(), context.model());
+    context.set_planning(io.rules.mode() == PermissionMode::Plan);
+    io.provider.side.set(client.clone(), context.model());
     let request = match context.request() {
         Ok(request) => Arc::new(request),
         Err(error) => return Ok(too_large(turn, error)),
     };
-    io.side.set_last_request(&request);
-    if io.flags.partial_messages {
-        io.host.system(SystemBody::requesting()).await;
+    io.provider.side.set_last_request(&request);
+    if io.output.flags.partial_messages {
+        io.output.host.system(SystemBody::requesting()).await;
     }
     let sent_at = Instant::now();
     turn.times.time_to_request_ms.get_or_insert_with(|| millis(turn.started.elapsed()));
-    io.ledger.call_ids.add_history(context.history().turns());
+    io.output.ledger.call_ids.add_history(context.history().turns());
     let asked = SentRequest {
         model: request.model.clone(),
         effort: context.effort(),
@@ -61,12 +61,12 @@ pub(crate) async fn run(
         at: sent_at,
         instead_of: turn.abandoned.take(),
     };
-    let mut reception = ResponseReception::new(asked, turn.token.clone(), io.ledger.call_ids.claim());
+    let mut reception = ResponseReception::new(asked, turn.token.clone(), io.output.ledger.call_ids.claim());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
     let took_ms = millis(sent_at.elapsed());
-    io.ledger.api_ms += took_ms;
+    io.output.ledger.api_ms += took_ms;
     if matches!(received, ReceiveEnd::Whole) {
-        io.ledger.answered_ms += took_ms;
+        io.output.ledger.answered_ms += took_ms;
     }
     match received {
         ReceiveEnd::Whole => record_response(reception, ResponseCut::No, context, io, turn).await,
@@ -147,8 +147,8 @@ async fn record_response(
     reception.call_ids.commit();
     reception.finish(io).await?;
     let model = reception.model(context.model());
-    io.ledger.record_main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
-    io.host.count(&reception.assembly.usage);
+    io.output.ledger.record_main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
+    io.output.host.count(&reception.assembly.usage);
     let stop = stop_of(reception.assembly.stop_reason.as_deref());
     let tokens = reception.assembly.usage.total_input() + reception.assembly.usage.output_tokens;
     turn.stop_reason.clone_from(&reception.assembly.stop_reason);
@@ -159,7 +159,7 @@ async fn record_response(
     turn.calls = reception.calls();
     // From here on the call has the tool's real name, also for rules and hooks; the recorded block is unchanged.
     for call in &mut turn.calls {
-        if let Some(meant) = io.facts.tool_aliases.get(&call.name) {
+        if let Some(meant) = io.output.facts.tool_aliases.get(&call.name) {
             call.name.clone_from(meant);
         }
     }
@@ -195,7 +195,7 @@ async fn handle_failure(
 ) -> Result<PhaseResult, StoreError> {
     tracing::debug!(%error, kind = ?error.kind, "the request failed");
     let mut verdict = turn.attempts.policy.next(error, reception.assembly.progress());
-    if verdict == RetryVerdict::Reauthenticate && !io.provider.has_helper() {
+    if verdict == RetryVerdict::Reauthenticate && !io.provider.connection.has_helper() {
         verdict = turn.attempts.policy.keep_key(error);
     }
     turn.abandoned = reception.abandoned(&verdict, io);
@@ -204,7 +204,7 @@ async fn handle_failure(
         RetryVerdict::KeepCompleted => return record_response(reception, ResponseCut::Yes, context, io, turn).await,
         RetryVerdict::Retry { delay, attempt } => {
             if error.kind == ErrorKind::Authentication {
-                io.provider.forget_key();
+                io.provider.connection.forget_key();
             }
             send_retry(error, delay, attempt, io, turn).await?;
             RequestFailure::Transient { delay }
@@ -219,7 +219,7 @@ async fn handle_failure(
             RequestFailure::Adjusted
         }
         RetryVerdict::Reauthenticate => {
-            io.provider.forget_key();
+            io.provider.connection.forget_key();
             RequestFailure::Adjusted
         }
         RetryVerdict::Compact => overflow(error, turn),
@@ -241,7 +241,7 @@ fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn:
         turn.attempts.reset();
         return RequestFailure::FallBack;
     }
-    let text = failure::text(error, context, &io.provider);
+    let text = failure::text(error, context, &io.provider.connection);
     turn.error = Some(TurnError::told(text, error.category(), error));
     RequestFailure::Fatal
 }
@@ -276,7 +276,7 @@ async fn send_retry(
         error_status: error.status,
         error: error.category(),
     };
-    io.host.system(body).await;
+    io.output.host.system(body).await;
     let mut fields = serde_json::Map::new();
     fields.insert("level".into(), "error".into());
     let mut inner = serde_json::Map::new();
@@ -288,7 +288,7 @@ async fn send_retry(
     fields.insert("retryInMs".into(), retry_delay_ms.into());
     fields.insert("retryAttempt".into(), attempt.into());
     fields.insert("maxRetries".into(), max_retries.into());
-    io.transcript.system("api_error", fields)
+    io.output.transcript.system("api_error", fields)
 }
 
 fn millis(duration: Duration) -> u64 {

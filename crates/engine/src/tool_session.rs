@@ -43,7 +43,7 @@ impl ToolSession {
 
     /// The specification of a tool; `None` when the session does not have it.
     pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
-        self.session.io.registry.find(name).map(|tool| tool.spec())
+        self.session.io.tooling.registry.find(name).map(|tool| tool.spec())
     }
 
     /// Runs one tool to its end. `None` only when its result could not be recorded.

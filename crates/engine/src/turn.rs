@@ -36,10 +36,10 @@ pub(crate) async fn run(session: &mut Session, opener: TurnOpener) -> TurnEnd {
     };
     let mut turn = TurnState { origin, ..TurnState::new(session, prompt_uuid) };
     if !matches!(opener, TurnOpener::Prompt(_)) {
-        session.io.transcript.count_turn();
+        session.io.output.transcript.count_turn();
     }
-    session.io.ledger.start_turn();
-    session.io.denials.clear();
+    session.io.output.ledger.start_turn();
+    session.io.rules.denials.clear();
     session.io.hooks.stop = None;
     let token = turn.token.clone();
     let mut opener = Some(opener);
@@ -167,17 +167,17 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
     }
     let token = turn.token.clone();
     let touching = skills::named_files(&uses);
-    session.io.mcp.servers().owner.set_hook_trigger(session.io.hook_trigger());
+    session.io.knowledge.mcp.servers().owner.set_hook_trigger(session.io.hook_trigger());
     let Session { control, context, io, .. } = session;
-    let reads_session = |used: &ToolUse| io.registry.find(&used.name).is_some_and(|tool| tool.reads_session());
+    let reads_session = |used: &ToolUse| io.tooling.registry.find(&used.name).is_some_and(|tool| tool.reads_session());
     let (for_calls, for_hooks) = (uses.iter().any(reads_session), io.hooks.has_agent_handlers());
-    io.view = (for_calls || for_hooks).then(|| io.view(context));
-    if let Some(view) = io.view.clone().filter(|_| for_hooks) {
-        io.spawner.set_hook_view(view);
+    io.tooling.view = (for_calls || for_hooks).then(|| io.view(context));
+    if let Some(view) = io.tooling.view.clone().filter(|_| for_hooks) {
+        io.tooling.spawner.set_hook_view(view);
     }
     let phase = async {
         // The lines with the calls are in the file before any call has an effect.
-        io.transcript.barrier().await?;
+        io.output.transcript.barrier().await?;
         Box::pin(calls::run(uses, io, &token)).await
     };
     match control.during(phase).await {
@@ -185,7 +185,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
             if let Some(used) = report.deferred {
                 return deferred::defer(session, turn, used);
             }
-            let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
+            let delivered = io.tooling.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
             let touched = skills::touched_files(touching, &report.results, &io.workspace());
             context.push_results(report.results, report.lines);
@@ -231,7 +231,7 @@ async fn stop(session: &mut Session, turn: &mut TurnState) -> Option<EndReason> 
 async fn end_by_hook(session: &mut Session, turn: TurnState, reason: String) -> TurnEnd {
     let reason = if reason.is_empty() { "Execution stopped by a hook".to_owned() } else { reason };
     let body = SystemBody::Informational { content: reason.clone(), level: "warning" };
-    session.io.host.system(body).await;
+    session.io.output.host.system(body).await;
     let mut turn = turn;
     if let Err(error) = refuse_open(session, &mut turn, "Not run: a hook stopped the turn.").await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
@@ -268,8 +268,11 @@ async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -
     if let Err(error) = close_open_calls(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
     }
-    if reason.is_interrupt() && session.io.host.agent_id().is_none() && !session.control.keeps_agents_on_interrupt() {
-        session.io.spawner.agents.stop_all_for_user().await;
+    if reason.is_interrupt()
+        && session.io.output.host.agent_id().is_none()
+        && !session.control.keeps_agents_on_interrupt()
+    {
+        session.io.tooling.spawner.agents.stop_all_for_user().await;
     }
     session.context.last_answer.clone_from(&turn.text);
     let (text, error) = (turn.text.clone(), turn.error.as_ref().map(|error| error.text.clone()));
@@ -281,8 +284,8 @@ async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -
 pub(crate) async fn conclude_wait(session: &mut Session) {
     let mut turn = TurnState::new(session, None);
     turn.text = std::mem::take(&mut session.context.last_answer);
-    session.io.ledger.start_turn();
-    session.io.denials.clear();
+    session.io.output.ledger.start_turn();
+    session.io.rules.denials.clear();
     result::conclude(session, turn, EndReason::AbortedWait).await;
 }
 
@@ -320,7 +323,7 @@ async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: E
                 "type": "max_turns_reached", "maxTurns": turn.facts.max_turns, "turnCount": turn.facts.rounds + 1,
             });
             let Ok(line) = wire::raw::to_raw(&line) else { return Ok(()) };
-            session.io.transcript.attachment(line).map(drop)
+            session.io.output.transcript.attachment(line).map(drop)
         }
         EndReason::Completed
         | EndReason::AbortedWait
@@ -347,7 +350,7 @@ async fn refuse_open(session: &mut Session, turn: &mut TurnState, why: &str) -> 
 
 /// The process is being stopped: flushes the transcript and sends nothing.
 async fn abandon(session: &mut Session) {
-    if let Err(error) = session.io.transcript.flush().await {
+    if let Err(error) = session.io.output.transcript.flush().await {
         tracing::warn!(%error, "the transcript could not be flushed before the stop");
     }
 }

@@ -91,7 +91,7 @@ pub(crate) struct TurnEnd {
 
 impl TurnState {
     pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
-        let structured = match &session.io.structured {
+        let structured = match &session.io.tooling.structured {
             Some(_) => {
                 StructuredState::Missing { retries_left: session.context.output_retries + 1, asked_again: false }
             }

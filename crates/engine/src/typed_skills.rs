@@ -55,12 +55,12 @@ pub(crate) async fn load(
             Err(error) => return Ok(Err(format!("The sandbox could not be set up: {error}"))),
         };
         let scene = InvocationContext {
-            facts: Arc::clone(&session.io.skills.facts),
-            policy: Arc::clone(&session.io.policy),
+            facts: Arc::clone(&session.io.knowledge.skills.facts),
+            policy: Arc::clone(session.io.rules.policy()),
             cx,
         };
         let variants: Vec<String> =
-            session.io.skills.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
+            session.io.knowledge.skills.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
         let rendering = invoke(skill, &plan.arguments, &scene);
         match session.control.during(rendering).await {
             Some(Ok(invocation)) if invocation.skill.context == SkillContext::Fork => {
@@ -95,7 +95,7 @@ async fn run_fork(
     let Session { control, context, io, .. } = session;
     let fork = invocation.into_fork();
     let cx = CallContext { session: Some(io.view(context)), ..scene.cx };
-    let done = control.during(io.spawner.run_forked_skill(fork, &scene.policy, cx)).await?;
+    let done = control.during(io.tooling.spawner.run_forked_skill(fork, &scene.policy, cx)).await?;
     Some(match done {
         Ok(outcome) if outcome.is_error => Err(outcome.content.text().into_owned()),
         Ok(outcome) => Ok(outcome.content.text().into_owned()),

@@ -20,7 +20,10 @@ use crate::permission_prompt::PermissionChannel;
 use crate::plan::PlanState;
 use crate::prompts::{self, PromptEnvironment};
 use crate::resume;
-use crate::session::{Session, SessionIo, StartState};
+use crate::session::{
+    RulesParts, Session, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling,
+    StartState,
+};
 use crate::settings_watch::{InstructionScope, SettingsWatch};
 use crate::side_requests::SideClient;
 use crate::skill_tool::{self, SkillTool};
@@ -152,40 +155,43 @@ pub(super) fn build(
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);
     let mode_of = if is_own { ModeOwner::Definition } else { live.mode_owner };
     let io = SessionIo {
-        loaded_skills: Vec::new(),
-        view: None,
-        hooks: session_hooks(kit, sheet, live.hooks, (&watch, &own)),
-        chosen_mode: live.chosen_mode,
-        mode_owner: mode_of,
-        bypass: live.bypass,
-        permission_channel: live.permission_channel,
-        grants_seen: live.grants_seen,
         env: kit.env.clone(),
-        transcript: transcript_writer(kit, sheet, leaf),
-        provider: live.provider,
-        side: Arc::new(SideClient::new(identity, kit.small_model.clone())),
-        policy: Arc::new(policy),
-        watch,
-        mode: sheet.mode,
-        registry,
-        state: Arc::new(tool_state(kit, sheet, plan.file.clone())),
-        directories: directories(kit, sheet),
-        structured: None,
-        ledger: kit.ledger.for_agent(),
-        denials: Vec::new(),
-        concurrency: kit.concurrency,
-        live_record: None,
-        flags: HostFlags::default(),
-        facts: kit.facts.clone(),
-        results: 0,
-        spawner: own,
-        skills: lore,
-        mcp,
-        worktree_guard: sheet.worktree.as_ref().map(Worktree::guard).or(live.worktree_guard),
-        active_worktree: None,
-        pending_notices: Vec::new(),
-        plan,
-        host,
+        hooks: session_hooks(kit, sheet, live.hooks, (&watch, &own)),
+        output: SessionOutput {
+            host,
+            transcript: transcript_writer(kit, sheet, leaf),
+            ledger: kit.ledger.for_agent(),
+            live_record: None,
+            flags: HostFlags::default(),
+            facts: kit.facts.clone(),
+            results: 0,
+        },
+        rules: SessionRules::new(RulesParts {
+            policy: Arc::new(policy),
+            mode: sheet.mode,
+            watch,
+            chosen_mode: live.chosen_mode,
+            bypass: live.bypass,
+            mode_owner: mode_of,
+            grants_seen: live.grants_seen,
+            permission_channel: live.permission_channel,
+        }),
+        provider: SessionProvider {
+            connection: live.provider,
+            side: Arc::new(SideClient::new(identity, kit.small_model.clone())),
+        },
+        tooling: SessionTooling {
+            registry,
+            state: Arc::new(tool_state(kit, sheet, plan.file.clone())),
+            directories: directories(kit, sheet),
+            structured: None,
+            concurrency: kit.concurrency,
+            spawner: own,
+            worktree_guard: sheet.worktree.as_ref().map(Worktree::guard).or(live.worktree_guard),
+            active_worktree: None,
+            view: None,
+        },
+        knowledge: SessionKnowledge { skills: lore, mcp, plan, pending_notices: Vec::new(), loaded_skills: Vec::new() },
     };
     // Its questions go to the root's host, and only the root's host chooses modes.
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: BypassAvailability::Closed };

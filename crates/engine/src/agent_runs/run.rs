@@ -97,7 +97,7 @@ impl AgentRun {
     /// Its record in the table of background tasks.
     pub(super) fn task(&self) -> TaskRecord {
         let output = SessionTasks::output_path(&self.agents.template().state.facts.tasks_dir, &self.spec.id);
-        let transcript = self.session.io.transcript.transcript().path().to_path_buf();
+        let transcript = self.session.io.output.transcript.transcript().path().to_path_buf();
         TaskRecord {
             id: self.spec.id.clone(),
             kind: "local_agent",
@@ -126,7 +126,7 @@ impl AgentRun {
         let ended = self.run_turns(first).await;
         self.shut_down().await;
         let hooks = self.session.io.worktree_hooks();
-        let entered = self.session.io.active_worktree.take();
+        let entered = self.session.io.tooling.active_worktree.take();
         let worktree = match self.spec.worktree.as_ref().or(entered.as_ref().map(|stay| &stay.worktree)) {
             Some(worktree) => worktree.remove_if_unchanged(Some(&hooks)).await,
             None => None,
@@ -140,10 +140,10 @@ impl AgentRun {
             status: verdict.status,
             report: report::bounded(&verdict.report, &kit.env, &kit.session_dir),
             is_error: verdict.is_error,
-            usage: self.session.io.ledger.last_usage().clone(),
+            usage: self.session.io.output.ledger.last_usage().clone(),
             task_usage: self.output.usage(),
             model: self.spec.model.clone(),
-            models: self.session.io.ledger.models_used(),
+            models: self.session.io.output.ledger.models_used(),
             worktree,
         };
         self.agents.count_end(&self.spec.id, finished.status, self.spec.background);
@@ -174,7 +174,7 @@ impl AgentRun {
 
     async fn next_opener(&mut self) -> Option<TurnOpener> {
         let Session { control, io, .. } = &mut self.session;
-        let tasks = Arc::clone(&io.state.tasks);
+        let tasks = Arc::clone(&io.tooling.state.tasks);
         let id = self.spec.id.as_str();
         loop {
             if let Some(prompt) = control.next_queued().await {
@@ -200,14 +200,14 @@ impl AgentRun {
     async fn shut_down(&mut self) {
         let io = &mut self.session.io;
         let id = self.spec.id.as_str();
-        io.state.tasks.stop_where(|task| task.owner.as_deref() == Some(id)).await;
-        for event in io.state.tasks.take_events(Some(id)) {
+        io.tooling.state.tasks.stop_where(|task| task.owner.as_deref() == Some(id)).await;
+        for event in io.tooling.state.tasks.take_events(Some(id)) {
             send_event(event, io).await;
         }
         io.hooks.end().await;
-        io.mcp.close().await;
-        io.side.drain_usage(&mut io.ledger);
-        if let Err(error) = io.transcript.transcript().close().await {
+        io.knowledge.mcp.close().await;
+        io.provider.side.drain_usage(&mut io.output.ledger);
+        if let Err(error) = io.output.transcript.transcript().close().await {
             tracing::warn!(%error, agent = id, "the agent's transcript could not be closed");
         }
     }

@@ -26,7 +26,7 @@ pub(super) async fn deliver(
     let content = bound(clean(outcome.content), used, io);
     let structured = outcome.structured.unwrap_or_else(|| failure(&content));
     if !outcome.is_error && matches!(wire::names::canonical(&used.name), "Edit" | "MultiEdit" | "Write") {
-        io.ledger.count_lines(&structured);
+        io.output.ledger.count_lines(&structured);
     }
     let Ok(block) = tool_result(&used.id, &content, outcome.is_error) else {
         tracing::error!(tool = used.name, "a tool result could not be serialised");
@@ -44,12 +44,12 @@ pub(super) async fn deliver(
         },
         mcp_meta: outcome.mcp_meta,
     };
-    let written = io.transcript.result(line)?;
+    let written = io.output.transcript.result(line)?;
     let user = UserMessage {
         kind: "user",
         message,
         parent_tool_use_id: None,
-        session_id: io.host.session_id.clone(),
+        session_id: io.output.host.session_id.clone(),
         uuid: written.uuid.clone(),
         timestamp: written.timestamp,
         tool_use_result: Some(structured),
@@ -58,7 +58,7 @@ pub(super) async fn deliver(
         is_synthetic: false,
         agent: None,
     };
-    io.host.send(SdkMessage::User(Box::new(user))).await;
+    io.output.host.send(SdkMessage::User(Box::new(user))).await;
     report.lines.push(written.uuid);
     report.results.push(Arc::from(block));
     Ok(())
@@ -102,7 +102,7 @@ fn bound(content: MessageContent, used: &ToolUse, io: &SessionIo) -> MessageCont
     if wire::names::canonical(&used.name) == PAGES_ITSELF || used.name.starts_with("mcp__") {
         return MessageContent::Text(text);
     }
-    match tools::spill::spill_if_large(&io.state.facts.session_dir, &text) {
+    match tools::spill::spill_if_large(&io.tooling.state.facts.session_dir, &text) {
         Ok(None) => MessageContent::Text(text),
         Ok(Some(spilled)) => MessageContent::Text(spilled.content),
         Err(error) => {

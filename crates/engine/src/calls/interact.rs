@@ -44,28 +44,31 @@ pub(super) fn complete_input(
     let has_plan = fields.get("plan").and_then(Value::as_str).is_some_and(|plan| !plan.trim().is_empty());
     // The plan file is the plan, unless the person sent a changed text.
     if !(has_plan && author == InputAuthor::Person)
-        && let Some(plan) = io.plan.text()
+        && let Some(plan) = io.knowledge.plan.text()
     {
         fields.insert("plan".into(), plan.into());
     }
-    fields.insert("planFilePath".into(), io.plan.file.display().to_string().into());
+    fields.insert("planFilePath".into(), io.knowledge.plan.file.display().to_string().into());
     wire::raw::to_raw(&fields).ok()
 }
 
 /// The refusal of a call that is not possible in the current mode; `None` when it is possible.
 pub(super) fn refuse_in_mode(used: &ToolUse, io: &SessionIo) -> Option<ToolOutcome> {
     let name = wire::names::canonical(&used.name);
-    let planning = io.mode == PermissionMode::Plan;
+    let planning = io.rules.mode() == PermissionMode::Plan;
     let refusal = match name {
         ENTER if planning => "Plan mode is already on.".into(),
-        ENTER if matches!(io.permission_channel, PermissionChannel::Nobody | PermissionChannel::Tool(_)) => {
+        ENTER if matches!(io.rules.permission_channel, PermissionChannel::Nobody | PermissionChannel::Tool(_)) => {
             "Plan mode cannot be entered here: nobody could approve the plan. Go on without it.".into()
         }
         EXIT if !planning => {
             "ExitPlanMode is for plan mode, which is not on. If your plan was approved before, carry it out.".into()
         }
         EXIT if !has_plan(&used.input) => {
-            format!("There is no plan yet. Write it to {} first, then call ExitPlanMode.", io.plan.file.display())
+            format!(
+                "There is no plan yet. Write it to {} first, then call ExitPlanMode.",
+                io.knowledge.plan.file.display()
+            )
         }
         _ => return None,
     };
@@ -98,9 +101,9 @@ pub(super) async fn apply_mode(used: &ToolUse, input: &RawValue, io: &mut Sessio
         ENTER => io.set_mode(PermissionMode::Plan).await,
         EXIT => {
             // The result of the call tells the model that plan mode has ended.
-            io.plan.reset_announced();
-            if io.mode == PermissionMode::Plan {
-                io.set_mode(io.plan.previous_mode()).await;
+            io.knowledge.plan.reset_announced();
+            if io.rules.mode() == PermissionMode::Plan {
+                io.set_mode(io.knowledge.plan.previous_mode()).await;
             }
             grant_allowed_prompts(input, io).await;
         }
@@ -111,7 +114,7 @@ pub(super) async fn apply_mode(used: &ToolUse, input: &RawValue, io: &mut Sessio
 /// Allows for the session the commands that were shown together with the plan.
 async fn grant_allowed_prompts(input: &RawValue, io: &mut SessionIo) {
     let rules = wire::control::allowed_prompts(field(input, "allowedPrompts").as_ref());
-    if !rules.is_empty() && !io.watch.loaded.managed_rules_only {
+    if !rules.is_empty() && !io.rules.watch.loaded.managed_rules_only {
         io.grant(vec![PermissionUpdate::allow_for_session(rules)]).await;
     }
 }

@@ -95,7 +95,7 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
         .ok();
     }
     if failures >= 3
-        && let Some(tool) = io.registry.find(&used.name)
+        && let Some(tool) = io.tooling.registry.find(&used.name)
     {
         write!(told, "\nIts schema is: {}", tool.spec().schema).ok();
     }
@@ -109,10 +109,10 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
 }
 
 fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
-    let Some(tool) = io.registry.find(&used.name) else {
+    let Some(tool) = io.tooling.registry.find(&used.name) else {
         return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
     };
-    if let Some(refused) = io.state.masking.refusal(wire::names::canonical(&used.name), input) {
+    if let Some(refused) = io.tooling.state.masking.refusal(wire::names::canonical(&used.name), input) {
         return Err(refused);
     }
     tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))
@@ -177,13 +177,15 @@ pub(super) async fn decide(
     };
     match (decision, ruling.kind) {
         // When a hook wants the user to be asked, the user is asked even if rules would allow the call.
-        (PermissionDecision::Allow(_), Some(RulingKind::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
+        (PermissionDecision::Allow(_), Some(RulingKind::Ask(reason))) if io.rules.mode() == PermissionMode::DontAsk => {
             refuse(used, hook_refusal(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await
         }
         (PermissionDecision::Allow(_), Some(RulingKind::Ask(reason))) => {
             ask(used, draft, hook_refusal(&reason), facts, io).await
         }
-        (PermissionDecision::Allow(_), _) if draft.call.needs_person() && io.mode == PermissionMode::DontAsk => {
+        (PermissionDecision::Allow(_), _)
+            if draft.call.needs_person() && io.rules.mode() == PermissionMode::DontAsk =>
+        {
             refuse(used, person_refusal(used), io).await
         }
         (PermissionDecision::Allow(_), _) if draft.call.needs_person() => {
@@ -222,8 +224,8 @@ async fn check_first(
         return Ok(draft);
     }
     let request = PermissionQuery::new("Read", &reads);
-    let seen = crate::facts::gather(&io.policy, &request, &workspace.cwd);
-    if !matches!(io.policy.decide(&request, &seen), PermissionDecision::Allow(_)) {
+    let seen = crate::facts::gather(io.rules.policy(), &request, &workspace.cwd);
+    if !matches!(io.rules.policy().decide(&request, &seen), PermissionDecision::Allow(_)) {
         return Ok(draft);
     }
     let cx = call_cx(used, facts.clone(), io, draft.cancel.clone());
@@ -288,7 +290,9 @@ impl CallDraft {
         cancel: CancellationToken,
         io: &SessionIo,
     ) -> Result<Self, ToolOutcome> {
-        if let Some(why) = io.worktree_guard.as_ref().and_then(|fence| fence.refuses(&call.access(&io.workspace()))) {
+        if let Some(why) =
+            io.tooling.worktree_guard.as_ref().and_then(|fence| fence.refuses(&call.access(&io.workspace())))
+        {
             return Err(ToolOutcome::failed(why));
         }
         let (held, cage) = confine(used, &input, io)
@@ -322,7 +326,7 @@ async fn confine(
     io: &SessionIo,
 ) -> std::io::Result<(CommandConfinement, Option<Arc<CommandSandbox>>)> {
     let outside = (CommandConfinement::Not, None);
-    let Some(confinement) = &io.watch.sandbox else { return Ok(outside) };
+    let Some(confinement) = &io.rules.watch.sandbox else { return Ok(outside) };
     match wire::names::canonical(&used.name) {
         "Bash" => {}
         // The commands of a skill must be allowed as if unconfined, but they run in the sandbox.
@@ -341,12 +345,12 @@ async fn confine(
 
 /// The sandbox for commands that are not calls; `None` when the session has none.
 pub(super) async fn session_sandbox(io: &SessionIo) -> std::io::Result<Option<Arc<CommandSandbox>>> {
-    let Some(confinement) = io.watch.sandbox.as_ref().filter(|c| c.backend().is_some()) else { return Ok(None) };
+    let Some(confinement) = io.rules.watch.sandbox.as_ref().filter(|c| c.backend().is_some()) else { return Ok(None) };
     Ok(Some(Arc::new(prepare_sandbox(confinement, io).await?.sandbox)))
 }
 
 async fn prepare_sandbox(confinement: &Arc<SessionSandbox>, io: &SessionIo) -> std::io::Result<PreparedSandbox> {
-    let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
+    let (making, rules, mode) = (Arc::clone(confinement), io.rules.watch.rules(), io.rules.mode());
     let made = tokio::task::spawn_blocking(move || making.prepare(&rules, mode)).await;
     let made = made.map_err(std::io::Error::other)??;
     for warning in &made.warnings {
@@ -425,7 +429,7 @@ async fn hook_answer(
     let accesses = draft.call.access(&io.workspace());
     let name = wire::names::canonical(&used.name);
     let request = PermissionQuery::new(name, &accesses).with_input(draft.input.get());
-    let suggestions = io.policy.suggest(&request, facts);
+    let suggestions = io.rules.policy().suggest(&request, facts);
     io.answer_by_hook(used, &draft.input, accesses, &suggestions, &draft.cancel).await
 }
 
@@ -436,7 +440,7 @@ async fn ask_host(
     facts: PathFacts,
     io: &mut SessionIo,
 ) -> PreparedCall {
-    let host = match &io.permission_channel {
+    let host = match &io.rules.permission_channel {
         PermissionChannel::Host(host) => host,
         PermissionChannel::Nobody => return refuse(used, refusal, io).await,
         PermissionChannel::Tool(tool) => {
@@ -448,7 +452,8 @@ async fn ask_host(
     let accesses = draft.call.access(&io.workspace());
     let request =
         PermissionQuery::new(name, &accesses).with_input(draft.input.get()).with_confinement(draft.confinement);
-    let suggestions = if io.watch.loaded.managed_rules_only { Vec::new() } else { io.policy.suggest(&request, &facts) };
+    let suggestions =
+        if io.rules.watch.loaded.managed_rules_only { Vec::new() } else { io.rules.policy().suggest(&request, &facts) };
     let matter = PermissionQuestion {
         tool: &used.name,
         tool_use_id: &used.id,
@@ -457,8 +462,8 @@ async fn ask_host(
         refusal: &refusal,
         facts: &facts,
         suggestions: &suggestions,
-        parts: command_parts(&io.policy.explain(&request, &facts)),
-        agent_id: io.host.agent_id(),
+        parts: command_parts(io.rules.policy().explain(&request, &facts)),
+        agent_id: io.output.host.agent_id(),
     };
     let reply = permission_prompt::ask_host(host, &matter, draft.cancel.clone());
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
@@ -498,8 +503,8 @@ fn ask_tool(
         tool_use_id: used.id.clone(),
         needs_person: draft.call.needs_person(),
     };
-    let (servers, cancel) = (Arc::clone(io.mcp.servers()), draft.cancel.clone());
-    let (host, message) = (io.host.clone(), refusal.message.clone());
+    let (servers, cancel) = (Arc::clone(io.knowledge.mcp.servers()), draft.cancel.clone());
+    let (host, message) = (io.output.host.clone(), refusal.message.clone());
     Box::pin(async move {
         match crate::mcp::judge_by_tool(servers, tool, asked, cancel).await {
             Ok(reply) => reply,
@@ -572,10 +577,15 @@ fn decide_access(
         .with_input(draft.input.get())
         .with_confinement(draft.confinement)
         .with_answer(draft.answered);
-    let facts = crate::facts::gather_with_repositories(&io.policy, &request, &workspace.cwd, &io.state.facts.env);
+    let facts = crate::facts::gather_with_repositories(
+        io.rules.policy(),
+        &request,
+        &workspace.cwd,
+        &io.tooling.state.facts.env,
+    );
     let decision = match leave {
-        PriorApproval::None => io.policy.decide(&request, &facts),
-        PriorApproval::Hook => io.policy.decide_allowed(&request, &facts),
+        PriorApproval::None => io.rules.policy().decide(&request, &facts),
+        PriorApproval::Hook => io.rules.policy().decide_allowed(&request, &facts),
     };
     (decision, facts)
 }
@@ -588,7 +598,7 @@ async fn guard_git(used: &ToolUse, mut draft: CallDraft, facts: PathFacts, io: &
         let name = wire::names::canonical(&used.name);
         let request =
             PermissionQuery::new(name, &accesses).with_input(draft.input.get()).with_confinement(draft.confinement);
-        draft.git_guard = io.policy.git_guard(&request, &facts);
+        draft.git_guard = io.rules.policy().git_guard(&request, &facts);
     }
     admit(used, draft, facts, io).await
 }
@@ -605,9 +615,9 @@ fn record_denial(used: &ToolUse, io: &mut SessionIo) {
     let denial =
         PermissionDenial { tool_name: used.name.clone(), tool_use_id: used.id.clone(), tool_input: used.input.clone() };
     // Agents have no result message; the session's result lists their denials.
-    match io.host.agent_id() {
-        Some(_) => io.spawner.agents.record_denial(denial),
-        None => io.denials.push(denial),
+    match io.output.host.agent_id() {
+        Some(_) => io.tooling.spawner.agents.record_denial(denial),
+        None => io.rules.denials.push(denial),
     }
 }
 
@@ -622,7 +632,7 @@ async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) 
         decision_reason_type: Some(refusal.reason.kind()),
         decision_reason: Some(refusal.reason.describe()),
     };
-    io.host.system(body).await;
+    io.output.host.system(body).await;
     let source = if matches!(refusal.reason, DecisionReason::Hook(_)) { "hook" } else { "config" };
     let judged = CallVerdict::refused(source, Some(&refusal.reason));
     PreparedCall::Refused(ToolOutcome::failed(refusal.message), judged)
@@ -630,15 +640,15 @@ async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) 
 
 pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: CancellationToken) -> CallContext {
     let workspace = io.workspace();
-    let policy = Arc::clone(&io.policy);
+    let policy = Arc::clone(io.rules.policy());
     let folders = sys::real_path::ResolvedFolders::default();
     CallContext {
-        session: io.view.clone().map(|view| view as _),
+        session: io.tooling.view.clone().map(|view| view as _),
         id: used.id.clone(),
         workspace,
-        state: Arc::clone(&io.state),
+        state: Arc::clone(&io.tooling.state),
         cancel,
-        model: Arc::clone(&io.side) as Arc<dyn tools::SideModel>,
+        model: Arc::clone(&io.provider.side) as Arc<dyn tools::SideModel>,
         may_read: Arc::new(move |path, met| {
             let real = match met {
                 PathDiscovery::Named => sys::real_path::path(path),
@@ -659,7 +669,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
 impl SessionIo {
     /// The current directories: a shell command may have changed the working directory.
     pub(crate) fn workspace(&self) -> Workspace {
-        let cwd = self.state.cwd.lock().clone();
-        Workspace { cwd, ..self.directories.clone() }
+        let cwd = self.tooling.state.cwd.lock().clone();
+        Workspace { cwd, ..self.tooling.directories.clone() }
     }
 }

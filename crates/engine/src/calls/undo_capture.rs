@@ -36,7 +36,7 @@ pub(super) async fn capture(
     cx: &CallContext,
     io: &SessionIo,
 ) -> Option<UndoGuard> {
-    let settings = &io.watch.loaded.settings;
+    let settings = &io.rules.watch.loaded.settings;
     if settings.snapshots_enabled == Some(false) {
         return None;
     }
@@ -53,7 +53,7 @@ pub(super) async fn capture(
     let what = about.description.clone();
     let (grave, unnamed, uncovered) = (losses.is_irreversible, losses.unnamed.clone(), losses.uncovered.clone());
     let days = settings.cleanup_period_days.map_or(SNAPSHOT_DAYS, u64::from);
-    let snapshots = Snapshots::at(&io.state.facts.config_home);
+    let snapshots = Snapshots::at(&io.tooling.state.facts.config_home);
     let begin = {
         let snapshots = snapshots.clone();
         move || snapshots.begin(about, limits)
@@ -63,18 +63,18 @@ pub(super) async fn capture(
     match saved {
         Ok(kept) => {
             if let Some(text) = notice(kept.as_ref(), &what, grave, (&unnamed, &uncovered)) {
-                io.host.notice(text).await;
+                io.output.host.notice(text).await;
             }
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
             kept.map(|kept| UndoGuard { snapshot: kept, may_outlive: goes_on })
         }
         // The user has already been warned that this session saves nothing.
-        Err(error) if io.transcript.unsaved().is_some() => {
+        Err(error) if io.output.transcript.unsaved().is_some() => {
             tracing::debug!(%error, what, "nothing was saved");
             None
         }
         Err(error) => {
-            io.host.notice(format!("Warning: nothing was saved before `{what}`: {error}")).await;
+            io.output.host.notice(format!("Warning: nothing was saved before `{what}`: {error}")).await;
             None
         }
     }
@@ -120,7 +120,12 @@ fn describe(used: &ToolUse, accesses: &[Access], io: &SessionIo) -> SnapshotCaus
     if what.len() < text.len() {
         what.push('…');
     }
-    SnapshotCause { kind, session: io.host.session_id.clone(), cwd: io.directories.project.clone(), description: what }
+    SnapshotCause {
+        kind,
+        session: io.output.host.session_id.clone(),
+        cwd: io.tooling.directories.project.clone(),
+        description: what,
+    }
 }
 
 async fn save(

@@ -31,9 +31,9 @@ async fn change_directory(
     token: &CancellationToken,
 ) -> Result<CommandReply, String> {
     let dir = destination(&session.io, path)?;
-    let old = session.io.watch.cwd.clone();
+    let old = session.io.rules.watch.cwd.clone();
     if dir == old {
-        session.io.state.cwd.lock().clone_from(&dir);
+        session.io.tooling.state.cwd.lock().clone_from(&dir);
         return Ok(CommandReply::for_model(format!(
             "The session works in {} already; the shell stands there now.",
             dir.display()
@@ -47,13 +47,13 @@ async fn change_directory(
     if let Some(mark) = session.start.unarchive.take() {
         std::fs::remove_file(mark).ok();
     }
-    let kept = session.io.transcript.file().map(|file| file.with_extension(""));
+    let kept = session.io.output.transcript.file().map(|file| file.with_extension(""));
     let moved = move_files(session, (&old, &dir), &elsewhere.transcript).await?;
     let (notices, trusted) = (elsewhere.notices.clone(), elsewhere.trusted);
     Box::pin(session.relocate(elsewhere, &moved)).await;
-    session.io.transcript.mirror_all().await;
+    session.io.output.transcript.mirror_all().await;
     for notice in notices {
-        session.io.host.notice(notice).await;
+        session.io.output.host.notice(notice).await;
     }
     session.io.report_move(old, token).await;
     Ok(CommandReply::for_model(describe_move(&dir, trusted, kept.as_deref(), session)))
@@ -61,14 +61,14 @@ async fn change_directory(
 
 /// Why the session cannot leave its directory now.
 fn objection(session: &Session) -> Result<(), String> {
-    if session.io.active_worktree.is_some() {
+    if session.io.tooling.active_worktree.is_some() {
         return Err("The session works in a worktree. It has to leave it (ExitWorktree) before it can move.".into());
     }
     if session.uses_cassette() {
         return Err("A session that is recorded or replayed cannot move.".into());
     }
     // Shell commands may go on running after a move; agents and servers belong to the directory.
-    match session.io.state.tasks.running().iter().find(|task| task.kind != "local_bash") {
+    match session.io.tooling.state.tasks.running().iter().find(|task| task.kind != "local_bash") {
         None => Ok(()),
         Some(task) if task.is_agent() => {
             Err("Agents still work in this directory. Wait for them or stop them (/tasks), then move.".into())
@@ -80,12 +80,12 @@ fn objection(session: &Session) -> Result<(), String> {
 /// Moves the transcript and the session's files. Nothing has changed when this fails. Returns the metadata lines that
 /// must stay near the end of the transcript.
 async fn move_files(session: &mut Session, (from, to): (&Path, &Path), expected: &Path) -> Result<Vec<String>, String> {
-    if session.io.transcript.persists() == Persistence::No {
+    if session.io.output.transcript.persists() == Persistence::No {
         return Ok(Vec::new());
     }
-    let transcript = session.io.transcript.transcript();
+    let transcript = session.io.output.transcript.transcript();
     transcript.close().await.map_err(|error| format!("The session stays where it is: {error}"))?;
-    let layout = StoreLayout::new(&session.io.watch.env);
+    let layout = StoreLayout::new(&session.io.rules.watch.env);
     let (file, expected) = (transcript.path().to_path_buf(), expected.to_path_buf());
     let places: (PathBuf, PathBuf) = (from.to_path_buf(), to.to_path_buf());
     let worked = tokio::task::spawn_blocking(move || {
@@ -106,7 +106,7 @@ fn describe_move(dir: &Path, trusted: bool, kept: Option<&Path>, session: &Sessi
         "The session works in {} now: relative paths and commands start there, and its settings, instructions and rules count.",
         dir.display()
     );
-    let now = session.io.transcript.file().map(|file| file.with_extension(""));
+    let now = session.io.output.transcript.file().map(|file| file.with_extension(""));
     if let (Some(before), Some(now)) = (kept, now.filter(|now| now.is_dir())) {
         write!(text, " What was saved below {} lies below {} now.", before.display(), now.display()).ok();
     }

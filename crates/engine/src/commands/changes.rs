@@ -28,11 +28,11 @@ pub(super) fn rename(session: &mut Session, wanted: &str) -> CommandReply {
 
 pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::StoreError> {
     session.begin()?;
-    let session_id = session.io.host.session_id.clone();
-    session.io.transcript.name(name.to_owned(), session_id)?;
+    let session_id = session.io.output.host.session_id.clone();
+    session.io.output.transcript.name(name.to_owned(), session_id)?;
     session.start.told_title = Some(name.to_owned());
     session.control.view.name = Some(name.to_owned());
-    if let Some(live) = &session.io.live_record {
+    if let Some(live) = &session.io.output.live_record {
         live.set_name(Some(name.to_owned()));
     }
     Ok(())
@@ -63,7 +63,7 @@ pub(super) async fn permissions(session: &mut Session, arguments: &str) -> Comma
         destination: Some(SettingsSource::Session),
     };
     session.io.grant(behaviours.into_iter().map(update).collect()).await;
-    let holds = session.io.watch.granted_rules.iter().any(|known| known.text == rule);
+    let holds = session.io.rules.watch.granted_rules.iter().any(|known| known.text == rule);
     match (verb, holds) {
         ("remove", false) => CommandReply::for_user(format!("{rule} is no rule of this session any more.")),
         ("remove", true) | (_, false) => {
@@ -114,13 +114,13 @@ pub(super) async fn export(session: &Session, file: &str) -> CommandReply {
 /// The path of the transcript, flushed, and the heading of the export.
 async fn recorded(session: &Session) -> Result<(PathBuf, ExportHeading), String> {
     const NO_TRANSCRIPT: &str = "There is no transcript of this conversation yet; only text can be exported.";
-    let transcript = session.io.transcript.file().ok_or(NO_TRANSCRIPT)?.to_path_buf();
-    session.io.transcript.transcript().flush().await.map_err(|error| error.to_string())?;
+    let transcript = session.io.output.transcript.file().ok_or(NO_TRANSCRIPT)?.to_path_buf();
+    session.io.output.transcript.transcript().flush().await.map_err(|error| error.to_string())?;
     if !transcript.exists() {
         return Err(NO_TRANSCRIPT.into());
     }
     let heading = ExportHeading {
-        session_id: session.io.host.session_id.clone(),
+        session_id: session.io.output.host.session_id.clone(),
         title: store::list::title_of(&transcript),
         cwd: Some(session.io.workspace().cwd.display().to_string()),
     };

@@ -38,16 +38,16 @@ pub(super) async fn run(session: &mut Session, typed: TypedCommand, prompt: Prom
         trigger: "clear",
         user_message_uuid: prompt.uuid,
         timestamp: sys::clock::now_iso(),
-        session_id: session.io.host.session_id.clone(),
+        session_id: session.io.output.host.session_id.clone(),
         uuid: sys::id::uuid(),
     };
-    session.io.host.send(SdkMessage::Reset(Box::new(reset))).await;
+    session.io.output.host.send(SdkMessage::Reset(Box::new(reset))).await;
     session.stop_background().await;
-    if let Err(error) = session.io.transcript.transcript().close().await {
+    if let Err(error) = session.io.output.transcript.transcript().close().await {
         tracing::warn!(%error, "the transcript of the old conversation could not be closed");
     }
     session.begin_conversation(&sys::id::uuid());
-    tasks::send_running(&session.io.host, &session.io.state.tasks).await;
+    tasks::send_running(&session.io.output.host, &session.io.tooling.state.tasks).await;
     session.start_hooks().await;
     session.announce().await;
     turn.text = "A new conversation begins.".into();
@@ -65,47 +65,47 @@ struct ConversationPaths {
 impl Session {
     /// Stops the background tasks of the old conversation and discards their events.
     async fn stop_background(&mut self) {
-        self.io.spawner.agents.stop_all_for_user().await;
-        self.io.state.tasks.stop_all().await;
-        self.io.state.tasks.take_events(None);
-        self.io.pending_notices.clear();
+        self.io.tooling.spawner.agents.stop_all_for_user().await;
+        self.io.tooling.state.tasks.stop_all().await;
+        self.io.tooling.state.tasks.take_events(None);
+        self.io.knowledge.pending_notices.clear();
     }
 
     /// Resets everything that belongs to one conversation and continues under the new `id`.
     fn begin_conversation(&mut self, id: &str) {
         let places = self.places(id);
         let io = &mut self.io;
-        io.host.begin_session(id);
+        io.output.host.begin_session(id);
         io.hooks.begin_session(id);
-        io.transcript.begin_session(&places.transcript, id);
-        if let Some(live) = &io.live_record {
+        io.output.transcript.begin_session(&places.transcript, id);
+        if let Some(live) = &io.output.live_record {
             live.set_session(id);
         }
         let identity = Arc::new(RequestIdentity { session_id: id.to_owned(), ..(**self.context.identity()).clone() });
-        io.side.begin_session(Arc::clone(&identity));
+        io.provider.side.begin_session(Arc::clone(&identity));
         let cwd = io.workspace().cwd;
         let facts = SessionFacts {
             session_id: id.to_owned(),
             session_dir: places.session_dir.clone(),
             tasks_dir: places.tasks_dir.clone(),
             plan_file: Some(places.plan.file.clone()),
-            ..io.state.facts.clone()
+            ..io.tooling.state.facts.clone()
         };
-        io.state = Arc::new(io.state.for_agent(facts, cwd));
-        io.watch.place.readable = vec![
+        io.tooling.state = Arc::new(io.tooling.state.for_agent(facts, cwd));
+        io.rules.watch.place.readable = vec![
             places.session_dir.join("tool-results"),
             store::agents::folder(&places.session_dir),
             places.tasks_dir,
             places.plan.file.clone(),
         ];
-        io.watch.place.plan_file = Some(places.plan.file.clone());
-        io.plan = places.plan;
-        let memory = io.watch.memory();
-        io.skills.begin_session(id, memory.lazy.clone());
+        io.rules.watch.place.plan_file = Some(places.plan.file.clone());
+        io.knowledge.plan = places.plan;
+        let memory = io.rules.watch.memory();
+        io.knowledge.skills.begin_session(id, memory.lazy.clone());
         io.rebuild_policy();
-        io.ledger.begin_session();
-        io.denials.clear();
-        let agents = Arc::clone(&io.spawner.agents);
+        io.output.ledger.begin_session();
+        io.rules.denials.clear();
+        let agents = Arc::clone(&io.tooling.spawner.agents);
         agents.begin_session(|kit| {
             kit.host.begin_session(id);
             kit.identity = Arc::clone(&identity);
@@ -113,19 +113,19 @@ impl Session {
             id.clone_into(&mut kit.tail.session_id);
             kit.session_dir.clone_from(&places.session_dir);
             kit.transcript.clone_from(&places.transcript);
-            kit.state = Arc::clone(&io.state);
+            kit.state = Arc::clone(&io.tooling.state);
             id.clone_into(&mut kit.skills.0.facts.session_id);
         });
-        let system = self.recipe.as_ref().map(|again| again.system(&self.io.watch.loaded, self.context.model()));
-        self.io.facts.output_style = crate::prompt_recipe::style_name(&self.io.watch.loaded);
+        let system = self.recipe.as_ref().map(|again| again.system(&self.io.rules.watch.loaded, self.context.model()));
+        self.io.output.facts.output_style = crate::prompt_recipe::style_name(&self.io.rules.watch.loaded);
         self.context.begin_session(FreshContext { identity, files: memory.files, system });
-        self.control.begin_session(id, &self.io.state, self.io.transcript.transcript());
-        let mode = Some(self.io.mode).filter(|mode| *mode != PermissionMode::Default);
+        self.control.begin_session(id, &self.io.tooling.state, self.io.output.transcript.transcript());
+        let mode = Some(self.io.rules.mode()).filter(|mode| *mode != PermissionMode::Default);
         self.start = StartState { source: "clear", new_mode: mode, ..StartState::default() };
     }
 
     fn places(&self, id: &str) -> ConversationPaths {
-        let watch = &self.io.watch;
+        let watch = &self.io.rules.watch;
         let layout = StoreLayout::new(&watch.env);
         let setting = watch.loaded.settings.plans_directory.as_deref();
         let plans = plan::directory(setting, &watch.cwd, layout.home());

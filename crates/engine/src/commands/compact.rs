@@ -25,8 +25,8 @@ pub(super) async fn run(session: &mut Session, instructions: Option<String>, pro
     };
     let outcome = match refusal {
         Some(why) => {
-            session.io.host.system(SystemBody::compacting(None)).await;
-            session.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.to_owned()))).await;
+            session.io.output.host.system(SystemBody::compacting(None)).await;
+            session.io.output.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.to_owned()))).await;
             session.announce().await;
             Ok(Some(CompactionOutcome::Failed(why.to_owned())))
         }
@@ -65,8 +65,8 @@ async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<
         kind: "user",
         message: text_message(&output),
         parent_tool_use_id: None,
-        session_id: session.io.host.session_id.clone(),
-        uuid: session.io.transcript.leaf().unwrap_or_default().to_owned(),
+        session_id: session.io.output.host.session_id.clone(),
+        uuid: session.io.output.transcript.leaf().unwrap_or_default().to_owned(),
         timestamp: sys::clock::now_iso(),
         tool_use_result: None,
         tool_result_meta: Vec::new(),
@@ -74,6 +74,6 @@ async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<
         is_synthetic: false,
         agent: None,
     };
-    session.io.host.send(SdkMessage::User(Box::new(user))).await;
+    session.io.output.host.send(SdkMessage::User(Box::new(user))).await;
     Ok(())
 }

@@ -72,7 +72,7 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
         tokens: estimate::text(spec.name.len() + spec.description.len() + spec.schema.len()),
     };
     let (mcp_tools, system_tools): (Vec<ToolTokens>, Vec<ToolTokens>) =
-        io.registry.specs().map(tool).partition(|part| part.name.starts_with("mcp__"));
+        io.tooling.registry.specs().map(tool).partition(|part| part.name.starts_with("mcp__"));
     let memory_files: Vec<MemoryFileTokens> = context
         .memory_files()
         .map(|file| MemoryFileTokens {
@@ -81,9 +81,10 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
             tokens: estimate::text(file.text.len()),
         })
         .collect();
-    let declared = io.skills.skills();
+    let declared = io.knowledge.skills.skills();
     let source = |name: &str| declared.find(name).map_or("bundled", |skill| skill.scope.name());
     let skills: Vec<SkillTokens> = io
+        .knowledge
         .skills
         .listed_lines()
         .into_iter()
@@ -93,7 +94,7 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
     let used = |parts: &[ToolTokens]| parts.iter().map(|part| part.tokens).sum::<u64>();
     let memory: u64 = memory_files.iter().map(|file| file.tokens).sum();
     // Before the first prompt this includes what the first request will add.
-    let total = context.tokens() + context.unsent_tokens() + io.skills.unsent_tokens();
+    let total = context.tokens() + context.unsent_tokens() + io.knowledge.skills.unsent_tokens();
     let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
     let taught: u64 = skills.iter().map(|skill| skill.tokens).sum();
     let beside = system + tools + mcp + memory + taught;
@@ -134,7 +135,7 @@ fn agents(io: &SessionIo) -> Vec<AgentTokens> {
         source: agent.scope.name(),
         agent_type: agent.name.clone(),
     };
-    io.spawner.agents.declared_types().iter().map(part).collect()
+    io.tooling.spawner.agents.declared_types().iter().map(part).collect()
 }
 
 /// The report as Markdown and as JSON. Neither is ever sent to the model.

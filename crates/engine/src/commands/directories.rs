@@ -25,12 +25,12 @@ pub(super) async fn add_dir(session: &mut Session, path: &str) -> CommandReply {
 
 /// The directory that `/cd` may move to, or why it may not.
 pub(super) fn destination(io: &SessionIo, path: &str) -> Result<PathBuf, String> {
-    let rules = io.watch.rules();
+    let rules = io.rules.watch.rules();
     if let Some(rule) = rules.iter().find(|rule| rule.behaviour == RuleBehaviour::Deny && is_bare(rule)) {
         return Err(format!("/cd is switched off by the rule {}.", rule.text));
     }
     let dir = directory(io, path, "/cd <path>")?;
-    match refusal(&rules, &io.directories.absolute(path), &dir, io) {
+    match refusal(&rules, &io.tooling.directories.absolute(path), &dir, io) {
         Some(why) => Err(why),
         None => Ok(dir),
     }
@@ -50,7 +50,7 @@ fn directory(io: &SessionIo, path: &str, usage: &str) -> Result<PathBuf, String>
 }
 
 fn is_inside(io: &SessionIo, dir: &Path) -> bool {
-    let roots = std::iter::once(io.directories.project.clone()).chain(io.watch.additional());
+    let roots = std::iter::once(io.tooling.directories.project.clone()).chain(io.rules.watch.additional());
     roots.into_iter().any(|root| dir.starts_with(sys::real_path::path(&root)))
 }
 
@@ -110,7 +110,8 @@ fn link_chain(given: &Path, real: &Path) -> Vec<PathBuf> {
 fn rule_covers(rule: &RuleText, dir: &Path, io: &SessionIo) -> bool {
     let Some(pattern) = specifier(rule).filter(|pattern| *pattern != "*") else { return false };
     let as_read = RuleText { text: format!("Read({pattern})"), behaviour: RuleBehaviour::Allow, ..rule.clone() };
-    let place = SessionDirectories { cwd: io.watch.cwd.clone(), home: io.env.home(), ..SessionDirectories::default() };
+    let place =
+        SessionDirectories { cwd: io.rules.watch.cwd.clone(), home: io.env.home(), ..SessionDirectories::default() };
     let (policy, _) = Policy::new(PermissionMode::Default, &[as_read], place, &|path| path.to_path_buf());
     [dir.to_path_buf(), dir.join("x")].into_iter().any(|path| {
         let accesses = [Access::ReadPath(path.clone())];

@@ -12,12 +12,12 @@ const USAGE: &str = "Usage: /mcp [reconnect <server> | enable <server> | disable
 pub(super) async fn run(session: &mut Session, arguments: &str, token: &CancellationToken) -> Option<CommandReply> {
     let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let name = name.trim();
-    let servers = std::sync::Arc::clone(session.io.mcp.servers());
+    let servers = std::sync::Arc::clone(session.io.knowledge.mcp.servers());
     servers.begin_rest();
     let standing = match verb {
         "" | "status" | "list" => {
             session.wait_for_servers(token).await?;
-            return Some(CommandReply::for_user(listed(&session.io.mcp.servers().views())));
+            return Some(CommandReply::for_user(listed(&session.io.knowledge.mcp.servers().views())));
         }
         "reconnect" => None,
         "enable" => Some(ServerSwitch::Enabled),
@@ -63,7 +63,8 @@ async fn save_choice(session: &Session, view: &ServerView, standing: ServerSwitc
     if matches!(view.scope, McpScope::Flag | McpScope::Host | McpScope::Agent) {
         return None;
     }
-    let (env, folder, name) = (session.io.env.clone(), session.io.directories.project.clone(), view.name.clone());
+    let (env, folder, name) =
+        (session.io.env.clone(), session.io.tooling.directories.project.clone(), view.name.clone());
     let choice = match standing {
         ServerSwitch::Enabled => config::mcp::McpSwitch::On,
         ServerSwitch::Disabled => config::mcp::McpSwitch::Off,

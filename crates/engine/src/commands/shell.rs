@@ -19,13 +19,13 @@ use wire::sdk::SystemBody;
 pub(super) async fn run(session: &mut Session, prompt: Prompt, then: ShellOutputUse) {
     let command = plain_text(&prompt.content);
     let token = session.control.begin_turn();
-    if let Some(live) = &session.io.live_record {
+    if let Some(live) = &session.io.output.live_record {
         live.set_status(LiveStatus::Shell);
     }
     // When the process must stop, the future is dropped, which kills the command.
     let Some(outcome) = execute(session, &command, &token).await else { return };
     let output = outcome.content.text().into_owned();
-    session.io.host.system(SystemBody::LocalCommandOutput { content: output.clone() }).await;
+    session.io.output.host.system(SystemBody::LocalCommandOutput { content: output.clone() }).await;
     let (stdout, stderr) = if outcome.is_error { (String::new(), output) } else { (output, String::new()) };
     let said = format!(
         "<bash-input>{command}</bash-input>\n<bash-stdout>{stdout}</bash-stdout><bash-stderr>{stderr}</bash-stderr>"
@@ -51,7 +51,7 @@ async fn execute(session: &mut Session, command: &str, token: &CancellationToken
         Err(error) => return Some(ToolOutcome::failed(format!("The command could not be set up: {error}"))),
     };
     let Ok(input) = wire::raw::to_raw(&json!({ "command": command })) else { return None };
-    let call = match session.io.registry.find("Bash").map(|tool| tool.parse(&input)) {
+    let call = match session.io.tooling.registry.find("Bash").map(|tool| tool.parse(&input)) {
         Some(Ok(call)) => call,
         Some(Err(error)) => return Some(ToolOutcome::failed(error.to_string())),
         None => return Some(ToolOutcome::failed("There is no shell in this session.")),

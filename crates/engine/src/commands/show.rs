@@ -25,22 +25,22 @@ pub(super) fn status(session: &mut Session) -> CommandReply {
         "gimlet {} (speaks as {})\nSession: {}\nDirectory: {}\nModel: {}\nEffort: {}\nPermission mode: {}\nCredentials: {}",
         env!("CARGO_PKG_VERSION"),
         wire::version::COMPAT,
-        io.host.session_id,
+        io.output.host.session_id,
         io.workspace().cwd.display(),
         session.context.model(),
         session.context.effort().unwrap_or("not chosen"),
-        io.mode.as_str(),
-        io.facts.api_key_source,
+        io.rules.mode().as_str(),
+        io.output.facts.api_key_source,
     );
-    for dir in io.watch.additional() {
+    for dir in io.rules.watch.additional() {
         write!(text, "\nAdditional directory: {}", dir.display()).ok();
     }
-    if let Some(file) = io.transcript.file() {
+    if let Some(file) = io.output.transcript.file() {
         write!(text, "\nTranscript: {}", file.display()).ok();
     }
-    write!(text, "\nOutput style: {}\nSandbox: {}", io.facts.output_style, sandbox(io)).ok();
+    write!(text, "\nOutput style: {}\nSandbox: {}", io.output.facts.output_style, sandbox(io)).ok();
     text.push_str("\nSettings:");
-    let files: Vec<_> = io.watch.loaded.layers.iter().collect();
+    let files: Vec<_> = io.rules.watch.loaded.layers.iter().collect();
     if files.is_empty() {
         text.push_str(" none");
     }
@@ -48,17 +48,17 @@ pub(super) fn status(session: &mut Session) -> CommandReply {
         let shown = layer.path.as_ref().map_or_else(|| "(command line)".to_owned(), |path| path.display().to_string());
         write!(text, "\n  {}: {shown}", layer.source.as_str()).ok();
     }
-    for problem in &io.watch.loaded.diagnostics {
+    for problem in &io.rules.watch.loaded.diagnostics {
         write!(text, "\n  Problem: {problem}").ok();
     }
-    if !io.watch.loaded.trusted {
+    if !io.rules.watch.loaded.trusted {
         text.push_str("\nThis folder is not trusted: what it declares to run is not run (`gimlet trust`).");
     }
     CommandReply::for_user(text)
 }
 
 fn sandbox(io: &SessionIo) -> &'static str {
-    match &io.watch.sandbox {
+    match &io.rules.watch.sandbox {
         None => "off",
         Some(confinement) if confinement.unavailable().is_some() => "not available here",
         Some(_) => "on",
@@ -67,15 +67,15 @@ fn sandbox(io: &SessionIo) -> &'static str {
 
 pub(super) fn usage(session: &mut Session) -> CommandReply {
     let io = &mut session.io;
-    io.side.drain_usage(&mut io.ledger);
-    let models = io.ledger.models();
+    io.provider.side.drain_usage(&mut io.output.ledger);
+    let models = io.output.ledger.models();
     let unknown = models.values().any(|usage| usage.cost_basis == "unknown");
     let mut text = format!(
         "Total cost: ${:.4}{}\nTotal duration (API): {}\nTotal duration (wall): {}",
-        io.ledger.cost(),
+        io.output.ledger.cost(),
         if unknown { " (without the models whose prices are not known)" } else { "" },
-        seconds(io.ledger.all_api_ms()),
-        seconds(io.ledger.wall_ms()),
+        seconds(io.output.ledger.all_api_ms()),
+        seconds(io.output.ledger.wall_ms()),
     );
     if models.is_empty() {
         text.push_str("\nNo model was used yet.");
@@ -110,7 +110,7 @@ fn seconds(ms: u64) -> String {
 }
 
 pub(super) fn memory(session: &Session) -> CommandReply {
-    let memory = session.io.watch.memory();
+    let memory = session.io.rules.watch.memory();
     let mut text = String::from("Instruction files, in the order the model is told them:");
     if memory.files.is_empty() {
         text.push_str("\n  none. /init writes one.");
@@ -122,14 +122,14 @@ pub(super) fn memory(session: &Session) -> CommandReply {
     for skipped in &memory.skipped {
         write!(text, "\n  left out: {} ({})", skipped.path.display(), skipped.reason).ok();
     }
-    write!(text, "\nNotes of earlier sessions: {}", session.io.watch.notes.display()).ok();
+    write!(text, "\nNotes of earlier sessions: {}", session.io.rules.watch.notes.display()).ok();
     text.push_str("\n`gimlet memory show` prints their text with the file and line of every part.");
     CommandReply::for_user(text)
 }
 
 pub(super) fn agents(io: &SessionIo) -> CommandReply {
     let mut text = String::from("Agents the model can start:");
-    for agent in io.spawner.agents.all() {
+    for agent in io.tooling.spawner.agents.all() {
         let about = agent.description.lines().next().unwrap_or_default();
         write!(text, "\n  {}: {}", agent.name, shortened(about)).ok();
     }
@@ -168,11 +168,11 @@ pub(super) fn hooks(io: &SessionIo) -> CommandReply {
 }
 
 pub(super) fn permissions(io: &SessionIo) -> String {
-    let mut text = format!("Permission mode: {}", io.mode.as_str());
+    let mut text = format!("Permission mode: {}", io.rules.mode().as_str());
     for (behaviour, title) in
         [(RuleBehaviour::Deny, "Denied"), (RuleBehaviour::Ask, "Asked about"), (RuleBehaviour::Allow, "Allowed")]
     {
-        let rules: Vec<_> = io.watch.rules().into_iter().filter(|rule| rule.behaviour == behaviour).collect();
+        let rules: Vec<_> = io.rules.watch.rules().into_iter().filter(|rule| rule.behaviour == behaviour).collect();
         if rules.is_empty() {
             continue;
         }
@@ -181,8 +181,8 @@ pub(super) fn permissions(io: &SessionIo) -> String {
             write!(text, "\n  {} [{}]", permission::escape_invisible(&rule.text), rule.source.as_str()).ok();
         }
     }
-    write!(text, "\nWorking directories:\n  {}", io.directories.project.display()).ok();
-    for dir in io.watch.additional() {
+    write!(text, "\nWorking directories:\n  {}", io.tooling.directories.project.display()).ok();
+    for dir in io.rules.watch.additional() {
         write!(text, "\n  {}", dir.display()).ok();
     }
     text.push_str("\n`gimlet permissions explain '<command>'` says which rule decides about a command.");
@@ -190,7 +190,7 @@ pub(super) fn permissions(io: &SessionIo) -> String {
 }
 
 pub(super) fn skills(io: &SessionIo) -> CommandReply {
-    let skills = io.skills.skills();
+    let skills = io.knowledge.skills.skills();
     let mut text = String::from("Skills and custom commands:");
     if skills.all.is_empty() {
         text.push_str("\n  none");
@@ -209,7 +209,7 @@ pub(super) fn skills(io: &SessionIo) -> CommandReply {
 }
 
 pub(super) fn tasks(io: &SessionIo) -> CommandReply {
-    let running = io.state.tasks.running();
+    let running = io.tooling.state.tasks.running();
     if running.is_empty() {
         return CommandReply::for_user("Nothing runs in the background.");
     }
@@ -226,8 +226,8 @@ pub(super) fn tasks(io: &SessionIo) -> CommandReply {
 }
 
 pub(super) fn todos(io: &SessionIo) -> CommandReply {
-    let todos = io.state.todos.snapshot();
-    let tasks = tools::task_list::open_tasks(&io.state.facts);
+    let todos = io.tooling.state.todos.snapshot();
+    let tasks = tools::task_list::open_tasks(&io.tooling.state.facts);
     if todos.is_empty() && tasks.is_empty() {
         return CommandReply::for_user("The model has no open tasks.");
     }

@@ -56,7 +56,7 @@ impl Session {
         } else {
             self.context.resolve(wanted)
         };
-        let settings = &self.io.watch.loaded.settings;
+        let settings = &self.io.rules.watch.loaded.settings;
         let id = model.id.clone();
         let refused = model.plan_id.iter().chain([&id]).find_map(|id| crate::models::model_refused(settings, id));
         if let Some(why) = refused {
@@ -72,7 +72,7 @@ impl Session {
         }
         self.context.set_model(model);
         if let Some(again) = &self.recipe {
-            self.context.set_system(again.system(&self.io.watch.loaded, &id));
+            self.context.set_system(again.system(&self.io.rules.watch.loaded, &id));
         }
         self.after_switch(switch, token).await?;
         Some(Ok(id))

@@ -16,7 +16,7 @@ pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
     let mut left = budget;
     let mut shown = Vec::new();
     let mut notes = Vec::new();
-    for path in io.state.reads.recent(MAX_FILES) {
+    for path in io.tooling.state.reads.recent(MAX_FILES) {
         let Some(text) = readable(&path, io) else { continue };
         let cost = estimate::text(text.len());
         if cost > MAX_FILE_TOKENS.min(left) {
@@ -26,7 +26,7 @@ pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
         notes.extend(Attachment::note("x_recent_file", prompts::recent_file(&path.display().to_string(), &text)));
         shown.push(path);
     }
-    io.state.reads.forget_all_but(&shown);
+    io.tooling.state.reads.forget_all_but(&shown);
     notes.extend(todos(io));
     notes.extend(running(io));
     notes
@@ -34,16 +34,16 @@ pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
 
 /// The current content of the file; `None` when a rule hides it or it is too large.
 fn readable(path: &Path, io: &SessionIo) -> Option<String> {
-    if io.policy.hides(path, &sys::real_path::path(path)) {
+    if io.rules.policy().hides(path, &sys::real_path::path(path)) {
         return None;
     }
     let text = sys::fs::read_text(path, MAX_FILE_TOKENS as usize * 8).ok()?;
-    io.state.reads.record_shown(path, text.as_bytes());
+    io.tooling.state.reads.record_shown(path, text.as_bytes());
     Some(text)
 }
 
 fn todos(io: &SessionIo) -> Option<Attachment> {
-    let list = io.state.todos.snapshot();
+    let list = io.tooling.state.todos.snapshot();
     if list.iter().all(|todo| todo.status == "completed") {
         return None;
     }
@@ -52,8 +52,8 @@ fn todos(io: &SessionIo) -> Option<Attachment> {
 }
 
 fn running(io: &SessionIo) -> Option<Attachment> {
-    let mut tasks = io.state.tasks.running();
-    tasks.retain(|task| task.owner.as_deref() == io.host.agent_id());
+    let mut tasks = io.tooling.state.tasks.running();
+    tasks.retain(|task| task.owner.as_deref() == io.output.host.agent_id());
     if tasks.is_empty() {
         return None;
     }

@@ -110,7 +110,9 @@ impl SessionControl {
             HostRequest::ApplyFlagSettings(asked) => self.apply_flag_settings(&asked.settings),
             HostRequest::UpdateSettings(asked) => Self::update_settings(front, &asked),
             HostRequest::GetSettings => self.settings(front),
-            HostRequest::Mcp(asked) => RequestOutcome::Later(front.handles.mcp.handle(asked, self.view.policy.clone())),
+            HostRequest::Mcp(asked) => {
+                RequestOutcome::Later(front.handles.mcp.handle(asked, self.view.rules.read().policy.clone()))
+            }
             HostRequest::RewindFiles(asked) => RequestOutcome::Now(json!({
                 "canRewind": false,
                 "error": format!("There is no checkpoint for message {}: this build keeps none", asked.user_message_id),

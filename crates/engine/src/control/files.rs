@@ -21,7 +21,9 @@ const OUTPUT_TAIL_BYTES: u64 = 8 * 1024;
 
 impl SessionControl {
     pub(super) fn read_file(&self, front: &HostConnection, asked: ReadFile) -> RequestOutcome {
-        let Some(policy) = self.view.policy.clone() else { return RequestOutcome::refused("The session is not ready") };
+        let Some(policy) = self.view.rules.read().policy.clone() else {
+            return RequestOutcome::refused("The session is not ready");
+        };
         let cwd = front.handles.cwd.clone();
         RequestOutcome::later(move || read(&policy, &cwd, &asked))
     }

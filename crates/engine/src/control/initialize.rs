@@ -62,7 +62,7 @@ impl SessionControl {
         put("account", json!(front.handles.account));
         put("pid", json!(sys::pid()));
         put("claude_code_version", json!(wire::version::COMPAT));
-        put("current_permission_mode", json!(self.view.mode));
+        put("current_permission_mode", json!(self.view.rules.read().mode));
         put("hook_on_failure_supported", json!(true));
         if hooks_sent {
             put("hooks_applied", json!(true));

@@ -26,16 +26,16 @@ impl SessionControl {
     }
 
     pub(super) fn rules(&self, front: &HostConnection) -> RequestOutcome {
-        let rules: Vec<Value> = self.view.rules.iter().map(rule).collect();
-        let directories: Vec<Value> = self
-            .view
+        let active = self.view.rules.read();
+        let rules: Vec<Value> = active.rules.iter().map(rule).collect();
+        let directories: Vec<Value> = active
             .directories
             .iter()
             .map(|path| json!({"path": path, "source": SettingsSource::Session.as_str()}))
             .collect();
         RequestOutcome::Now(json!({"state": {
             "rules": rules, "workspaceDirectories": directories,
-            "originalCwd": front.handles.cwd, "managedOnly": self.view.managed_only,
+            "originalCwd": front.handles.cwd, "managedOnly": active.managed_only,
         }}))
     }
 

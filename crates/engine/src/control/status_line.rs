@@ -130,7 +130,7 @@ impl SessionControl {
         };
         let mut input = json!({
             "session_id": reach.session_id, "transcript_path": reach.transcript.path(), "cwd": here,
-            "permission_mode": self.view.mode, "columns": asked.columns,
+            "permission_mode": self.view.rules.read().mode, "columns": asked.columns,
             "tasks": asked.tasks.iter().map(task).collect::<Vec<_>>(),
         });
         if let Some(id) = &self.view.prompt_id {
@@ -163,7 +163,10 @@ impl SessionControl {
         put("transcript_path", json!(reach.transcript.path()));
         put("cwd", json!(here));
         put("model", json!({"id": board.model, "display_name": reach.catalog.display_name(&board.model)}));
-        put("workspace", json!({"current_dir": here, "project_dir": reach.cwd, "added_dirs": board.directories}));
+        put(
+            "workspace",
+            json!({"current_dir": here, "project_dir": reach.cwd, "added_dirs": board.rules.read().directories}),
+        );
         put("version", json!(wire::version::COMPAT));
         put("output_style", json!({"name": board.output_style}));
         put(

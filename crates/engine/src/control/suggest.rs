@@ -14,7 +14,7 @@ const MAX_ENTRIES: usize = 100_000;
 
 impl SessionControl {
     pub(super) fn suggest_files(&self, front: &HostConnection, query: String) -> RequestOutcome {
-        let (root, policy) = (front.handles.cwd.clone(), self.view.policy.clone());
+        let (root, policy) = (front.handles.cwd.clone(), self.view.rules.read().policy.clone());
         RequestOutcome::later(move || Ok(json!({"suggestions": suggestions(&root, &query, policy.as_deref())})))
     }
 
@@ -25,7 +25,8 @@ impl SessionControl {
         if !wanted.is_dir() {
             return RequestOutcome::refused(format!("{} is not a directory", wanted.display()));
         }
-        let mut roots = std::iter::once(&front.handles.cwd).chain(&self.view.directories);
+        let added = self.view.rules.read().directories.clone();
+        let mut roots = std::iter::once(&front.handles.cwd).chain(&added);
         let is_below = |root: &PathBuf| {
             let root = sys::real_path::path(root);
             wanted != root && wanted.starts_with(root)

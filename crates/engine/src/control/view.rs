@@ -1,13 +1,10 @@
 //! The state of the session as last published: requests are answered from it while phases own the session's parts.
 
 use crate::context::usage::ContextUsage;
+use crate::published_rules::PublishedRules;
 use model::CacheTtl;
-use permission::Policy;
-use std::path::PathBuf;
-use std::sync::Arc;
 use wire::control::{AgentInfo, InitializeRequest, SlashCommand};
 use wire::entry::WorktreeSession;
-use wire::settings::RuleText;
 use wire::usage::Usage;
 
 #[derive(Default)]
@@ -16,15 +13,10 @@ pub(crate) struct ControlView {
     pub agents: Vec<AgentInfo>,
     pub output_style: String,
     pub output_styles: Vec<String>,
-    pub mode: &'static str,
+    /// Mode and rules; the session writes them through.
+    pub rules: PublishedRules,
     pub model: String,
     pub effort: Option<&'static str>,
-    pub policy: Option<Arc<Policy>>,
-    /// All active rules.
-    pub rules: Vec<RuleText>,
-    /// Working directories in addition to the starting one.
-    pub directories: Vec<PathBuf>,
-    pub managed_only: bool,
     /// Hooks of the definition the session runs as, and of invoked skills.
     pub own_hooks: Vec<hooks::HookLayer>,
     pub usage: ContextUsage,

@@ -50,7 +50,7 @@ pub(crate) struct LoadedTool {
 }
 
 #[derive(Clone, Deserialize, Serialize)]
-pub(super) struct McpToolDefinition {
+pub(crate) struct McpToolDefinition {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) input_schema: Box<RawValue>,

@@ -31,7 +31,7 @@ impl SessionBuilder {
             settings: Arc::clone(&self.loaded.settings),
             skill_overrides: self.loaded.settings.skill_overrides.clone(),
             reduced: HookRestriction::from((self.options.bare, self.options.safe_mode)),
-            ledger: io.ledger.for_agent(),
+            ledger: io.output.ledger.for_agent(),
             since: std::time::Instant::now(),
             default_model: self.model.id.clone(),
             account: Account {
@@ -51,12 +51,12 @@ impl SessionBuilder {
                 // Also with another base URL: the protocol is that of the first party.
                 api_provider: "firstParty",
             },
-            agents: Arc::clone(&io.spawner.agents),
-            state: Arc::clone(&io.state),
-            transcript: io.transcript.transcript().clone(),
-            mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
-            side: Arc::clone(&io.side),
-            offered: OfferedModels::new(&io.provider, &self.env, &self.catalog, &self.loaded.settings),
+            agents: Arc::clone(&io.tooling.spawner.agents),
+            state: Arc::clone(&io.tooling.state),
+            transcript: io.output.transcript.transcript().clone(),
+            mcp: Arc::new(ServerControl(Arc::clone(io.knowledge.mcp.servers()))),
+            side: Arc::clone(&io.provider.side),
+            offered: OfferedModels::new(&io.provider.connection, &self.env, &self.catalog, &self.loaded.settings),
             host_hooks,
             tools,
         }

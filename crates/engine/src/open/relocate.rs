@@ -64,10 +64,11 @@ impl Session {
     pub(crate) fn build_relocated(&self, cwd: &Path) -> Result<RelocatedSession, StartError> {
         let missing = || StartError::new("This session cannot be moved.");
         let origin = &self.recipe.as_ref().ok_or_else(missing)?.origin;
-        let out = EventSenders { replies: self.control.replies().ok_or_else(missing)?, stream: self.io.host.stream() };
+        let out =
+            EventSenders { replies: self.control.replies().ok_or_else(missing)?, stream: self.io.output.host.stream() };
         let boot = StartRequest { env: origin.env.clone(), cwd: cwd.to_path_buf(), options: self.options_for(origin) };
         let selection = selection(&boot.options);
-        let session_id = self.io.host.session_id.clone();
+        let session_id = self.io.output.host.session_id.clone();
         let transcript = StoreLayout::new(&boot.env).transcript(cwd, &session_id);
         let conversation =
             ConversationChoice { session_id, path: Some(transcript.clone()), loaded: None, is_fork: false };
@@ -75,9 +76,9 @@ impl Session {
         opening.initialize = origin.initialize.clone();
         opening.system_blocks.clone_from(&origin.system_blocks);
         opening.carried_state = Some(CarriedState {
-            state: Arc::clone(&self.io.state),
-            ledger: self.io.ledger.clone(),
-            live: self.io.live_record.clone(),
+            state: Arc::clone(&self.io.tooling.state),
+            ledger: self.io.output.ledger.clone(),
+            live: self.io.output.live_record.clone(),
         });
         let mut notices = opening.notices();
         notices.extend(opening.missing_agent.take().map(|error| error.message));
@@ -88,7 +89,7 @@ impl Session {
 
     /// The options of the start, with what was chosen since.
     fn options_for(&self, origin: &SessionOrigin) -> SessionOptions {
-        let (watch, given) = (&self.io.watch, &origin.options);
+        let (watch, given) = (&self.io.rules.watch, &origin.options);
         let absolute = |text: &String| {
             let path = watch.cwd.join(text);
             if !text.trim_start().starts_with('{') && path.is_file() {
@@ -100,7 +101,7 @@ impl Session {
         SessionOptions {
             model: Some(self.context.model().to_owned()),
             effort: self.context.chosen_effort().map(str::to_owned),
-            permission_mode: Some(self.io.mode),
+            permission_mode: Some(self.io.rules.mode()),
             agent: self.io.hooks.runs_as(),
             add_dirs: watch.flag_directories.clone(),
             settings: watch.selection.settings.as_ref().map(absolute),
@@ -132,23 +133,23 @@ impl Session {
         self.control.take_host_from(control);
         self.recipe = again;
         let io = &mut self.io;
-        io.transcript.take_state_from(&before.transcript, metadata);
-        io.chosen_mode = before.chosen_mode;
-        io.results = before.results;
-        io.pending_notices = std::mem::take(&mut before.pending_notices);
-        io.denials = std::mem::take(&mut before.denials);
-        io.plan.take_mode_from(&before.plan);
-        io.watch.granted_rules = std::mem::take(&mut before.watch.granted_rules);
-        io.watch.granted_directories = std::mem::take(&mut before.watch.granted_directories);
+        io.output.transcript.take_state_from(&before.output.transcript, metadata);
+        io.rules.chosen_mode = before.rules.chosen_mode;
+        io.output.results = before.output.results;
+        io.knowledge.pending_notices = std::mem::take(&mut before.knowledge.pending_notices);
+        io.rules.denials = std::mem::take(&mut before.rules.denials);
+        io.knowledge.plan.take_mode_from(&before.knowledge.plan);
+        io.rules.watch.granted_rules = std::mem::take(&mut before.rules.watch.granted_rules);
+        io.rules.watch.granted_directories = std::mem::take(&mut before.rules.watch.granted_directories);
         // Tasks that were started before still write to their old directory.
-        io.watch.place.readable.push(before.state.facts.tasks_dir.clone());
+        io.rules.watch.place.readable.push(before.tooling.state.facts.tasks_dir.clone());
         io.rebuild_policy();
-        if let Some(live) = &io.live_record {
-            live.set_cwd(&io.watch.cwd);
+        if let Some(live) = &io.output.live_record {
+            live.set_cwd(&io.rules.watch.cwd);
         }
         before.hooks.end().await;
-        before.mcp.close().await;
-        self.io.mcp.servers().begin_at_start();
+        before.knowledge.mcp.close().await;
+        self.io.knowledge.mcp.servers().begin_at_start();
         self.publish_view().await;
     }
 }

@@ -22,7 +22,7 @@ impl Session {
             Some(notice) if notice.wakes => {
                 Box::pin(turn::run(self, TurnOpener::Notice(notice.text))).await;
             }
-            Some(notice) => self.io.pending_notices.push(notice.text),
+            Some(notice) => self.io.knowledge.pending_notices.push(notice.text),
             None => {}
         }
     }
@@ -33,14 +33,14 @@ impl Session {
         let ceiling = self.io.env.number("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").unwrap_or(WAIT_CEILING_MS);
         let ceiling = (ceiling > 0).then(|| Duration::from_millis(ceiling));
         let deadline = ceiling.map(|ceiling| tokio::time::Instant::now() + ceiling);
-        let state = Arc::clone(&self.io.state);
+        let state = Arc::clone(&self.io.tooling.state);
         let mut told = Vec::new();
         while self.has_pending_work() && !self.control.is_shut_down() {
             let running = self.awaited_tasks();
             let ids: Vec<String> = running.iter().map(|task| task.id.clone()).collect();
             if !ids.is_empty() && told != ids {
                 let line = tasks::waiting_message(&running, ceiling);
-                self.io.host.event(Event::Aside(ScreenEvent::Waiting(line))).await;
+                self.io.output.host.event(Event::Aside(ScreenEvent::Waiting(line))).await;
                 told = ids;
             }
             let next = async {
@@ -53,7 +53,7 @@ impl Session {
             match self.control.until_interrupted(next).await {
                 Some(Some(event)) => self.handle_task_event(event).await,
                 Some(None) => return self.run_last_turn().await,
-                None if self.control.is_shut_down() || self.io.flags.has_screen => return,
+                None if self.control.is_shut_down() || self.io.output.flags.has_screen => return,
                 None => return turn::conclude_wait(self).await,
             }
         }
@@ -61,21 +61,21 @@ impl Session {
 
     /// The tasks of the main thread that the run waits for. In a terminal session only agents.
     fn awaited_tasks(&self) -> Vec<tools::tasks::TaskRecord> {
-        let mut running = self.io.state.tasks.running();
-        running.retain(|task| task.owner.is_none() && (task.is_agent() || !self.io.flags.has_screen));
+        let mut running = self.io.tooling.state.tasks.running();
+        running.retain(|task| task.owner.is_none() && (task.is_agent() || !self.io.output.flags.has_screen));
         running
     }
 
     fn has_pending_work(&self) -> bool {
-        let tasks = &self.io.state.tasks;
-        if self.io.flags.has_screen { tasks.has_pending_agents(None) } else { tasks.has_pending_events(None) }
+        let tasks = &self.io.tooling.state.tasks;
+        if self.io.output.flags.has_screen { tasks.has_pending_agents(None) } else { tasks.has_pending_events(None) }
     }
 
     /// Runs the last turn after the waiting time; tasks that still run are stopped with its result.
     async fn run_last_turn(&mut self) {
         let row = |task: tools::tasks::TaskRecord| (task.id, task.description, task.output.display().to_string());
         let text = prompts::still_running(&self.awaited_tasks().into_iter().map(row).collect::<Vec<_>>());
-        self.io.flags.ends_after_turn = true;
+        self.io.output.flags.ends_after_turn = true;
         Box::pin(turn::run(self, TurnOpener::Notice(text))).await;
     }
 }

@@ -14,7 +14,7 @@ impl SessionIo {
         for effect in effects {
             match CallEffect::read(effect) {
                 Some(CallEffect::Move(place)) => self.apply_move(place)?,
-                Some(CallEffect::LoadSkill(invocation)) => self.loaded_skills.push(*invocation),
+                Some(CallEffect::LoadSkill(invocation)) => self.knowledge.loaded_skills.push(*invocation),
                 None => tracing::warn!("a tool asked for an effect that no session knows"),
             }
         }
@@ -22,27 +22,27 @@ impl SessionIo {
     }
 
     pub(crate) fn view(&self, context: &ModelContext) -> Arc<SessionView> {
-        let forks = builtin::has_forks(&self.env) && !self.spawner.is_fork();
+        let forks = builtin::has_forks(&self.env) && !self.tooling.spawner.is_fork();
         Arc::new(SessionView {
             fork_context: forks.then(|| Arc::new(context.fork_context())),
             env: self.env.clone(),
-            watch: self.watch.clone(),
-            policy: Arc::clone(&self.policy),
-            mode: self.mode,
+            watch: self.rules.watch.clone(),
+            policy: Arc::clone(self.rules.policy()),
+            mode: self.rules.mode(),
             model: context.model().to_owned(),
-            provider: self.provider.clone(),
-            project_dir: self.directories.project.clone(),
-            worktree_guard: self.worktree_guard.clone(),
-            active_worktree: self.active_worktree.clone(),
+            provider: self.provider.connection.clone(),
+            project_dir: self.tooling.directories.project.clone(),
+            worktree_guard: self.tooling.worktree_guard.clone(),
+            active_worktree: self.tooling.active_worktree.clone(),
             worktree_hooks: self.worktree_hooks(),
             hooks: self.hooks.inherit(),
-            permission_channel: self.permission_channel.clone(),
-            chosen_mode: self.chosen_mode.clone(),
-            mode_owner: self.mode_owner,
-            bypass: self.bypass,
-            grants_seen: self.grants_seen,
-            plan: self.plan.clone(),
-            spawner: Arc::clone(&self.spawner),
+            permission_channel: self.rules.permission_channel.clone(),
+            chosen_mode: self.rules.chosen_mode.clone(),
+            mode_owner: self.rules.mode_owner,
+            bypass: self.rules.bypass,
+            grants_seen: self.rules.grants_seen,
+            plan: self.knowledge.plan.clone(),
+            spawner: Arc::clone(&self.tooling.spawner),
         })
     }
 }
@@ -51,7 +51,7 @@ impl Session {
     /// Shows the current state to agents that hooks may start.
     pub(crate) fn publish_for_hooks(&self) {
         if self.io.hooks.has_agent_handlers() {
-            self.io.spawner.set_hook_view(self.io.view(&self.context));
+            self.io.tooling.spawner.set_hook_view(self.io.view(&self.context));
         }
     }
 }

@@ -37,15 +37,15 @@ impl SessionIo {
 
     /// Applies what the host granted to other threads of the session: the main thread or its agents.
     async fn apply_shared_grants(&mut self, own: &[PermissionUpdate]) {
-        let agents = std::sync::Arc::clone(&self.spawner.agents);
-        let news = agents.grant(own, &mut self.grants_seen);
+        let agents = std::sync::Arc::clone(&self.tooling.spawner.agents);
+        let news = agents.grant(own, &mut self.rules.grants_seen);
         if news.is_empty() {
             return;
         }
         for update in news {
             let to = update.destination.unwrap_or(SettingsSource::Session);
             let plans = update.mode.as_deref() == Some(PermissionMode::Plan.as_str());
-            let is_mode = update.kind == "setMode" && self.mode_owner == ModeOwner::Definition && !plans;
+            let is_mode = update.kind == "setMode" && self.rules.mode_owner == ModeOwner::Definition && !plans;
             if !is_mode && !matches!(to, SettingsSource::Managed | SettingsSource::Flag) {
                 // The thread that was granted it has saved it.
                 self.apply_update(update, to).await;
@@ -80,15 +80,15 @@ impl SessionIo {
         behaviour: RuleBehaviour,
         to: SettingsSource,
     ) -> Option<SettingsListEdit> {
-        if behaviour == RuleBehaviour::Allow && self.watch.loaded.managed_rules_only {
+        if behaviour == RuleBehaviour::Allow && self.rules.watch.loaded.managed_rules_only {
             tracing::warn!("only the administrator's allow rules count; the host's are ignored");
             return None;
         }
-        let root = self.watch.cwd.clone();
+        let root = self.rules.watch.cwd.clone();
         for text in &rules {
             let rule = RuleText { behaviour, source: to, text: text.clone(), root: root.clone() };
-            if !self.watch.granted_rules.contains(&rule) {
-                self.watch.granted_rules.push(rule);
+            if !self.rules.watch.granted_rules.contains(&rule) {
+                self.rules.watch.granted_rules.push(rule);
             }
         }
         let edit = SettingsEdit::Add(storable(rules).map(Value::from).collect());
@@ -97,7 +97,7 @@ impl SessionIo {
 
     fn remove_rules(&mut self, rules: &[String], behaviour: RuleBehaviour, to: SettingsSource) -> SettingsListEdit {
         let gone = |rule: &RuleText| rule.behaviour == behaviour && rule.source == to && rules.contains(&rule.text);
-        self.watch.remove_rules(gone);
+        self.rules.watch.remove_rules(gone);
         SettingsListEdit {
             keys: list(behaviour),
             edit: SettingsEdit::Take(rules.iter().cloned().map(Value::from).collect()),
@@ -110,7 +110,7 @@ impl SessionIo {
         behaviour: RuleBehaviour,
         to: SettingsSource,
     ) -> Option<SettingsListEdit> {
-        self.watch.remove_rules(|rule| rule.behaviour == behaviour && rule.source == to);
+        self.rules.watch.remove_rules(|rule| rule.behaviour == behaviour && rule.source == to);
         let SettingsListEdit { keys, edit } = self.add_rules(rules, behaviour, to)?;
         let SettingsEdit::Add(values) = edit else { return None };
         Some(SettingsListEdit { keys, edit: SettingsEdit::Set(Value::Array(values)) })
@@ -119,8 +119,8 @@ impl SessionIo {
     fn add_directories(&mut self, directories: Vec<String>) -> SettingsListEdit {
         for dir in &directories {
             let dir = self.absolute(dir);
-            if !self.watch.granted_directories.contains(&dir) {
-                self.watch.granted_directories.push(dir);
+            if !self.rules.watch.granted_directories.contains(&dir) {
+                self.rules.watch.granted_directories.push(dir);
             }
         }
         let values = directories.into_iter().map(Value::from).collect();
@@ -130,18 +130,18 @@ impl SessionIo {
     /// Directories from `--add-dir` stay.
     fn remove_directories(&mut self, directories: Vec<String>) -> SettingsListEdit {
         let gone: Vec<PathBuf> = directories.iter().map(|dir| self.absolute(dir)).collect();
-        self.watch.granted_directories.retain(|dir| !gone.contains(dir));
-        self.watch.loaded.additional_directories.retain(|dir| !gone.contains(dir));
+        self.rules.watch.granted_directories.retain(|dir| !gone.contains(dir));
+        self.rules.watch.loaded.additional_directories.retain(|dir| !gone.contains(dir));
         let values = directories.into_iter().map(Value::from).collect();
         SettingsListEdit { keys: ["permissions", "additionalDirectories"], edit: SettingsEdit::Take(values) }
     }
 
     fn absolute(&self, dir: &str) -> PathBuf {
-        self.directories.absolute(dir)
+        self.tooling.directories.absolute(dir)
     }
 
     async fn choose_mode(&mut self, text: &str) -> Option<PermissionMode> {
-        match wanted_mode(text, self.bypass) {
+        match wanted_mode(text, self.rules.bypass) {
             Ok(mode) => {
                 self.set_mode(mode).await;
                 Some(mode)
@@ -155,20 +155,20 @@ impl SessionIo {
 
     /// Switches the mode for the next decision and informs the host.
     pub(crate) async fn set_mode(&mut self, mode: PermissionMode) {
-        if mode == self.mode {
+        if mode == self.rules.mode() {
             return;
         }
-        self.plan.note_mode(self.mode, mode);
-        self.mode = mode;
+        self.knowledge.plan.note_mode(self.rules.mode(), mode);
+        self.rules.set_mode(mode);
         self.rebuild_policy();
         let body = SystemBody::mode(mode.as_str());
-        self.host.system(body).await;
-        if self.host.agent_id().is_some() {
+        self.output.host.system(body).await;
+        if self.output.host.agent_id().is_some() {
             return;
         }
-        let session_id = self.host.session_id.clone();
+        let session_id = self.output.host.session_id.clone();
         let entry = MetaEntry::PermissionMode { permission_mode: mode.as_str().to_owned(), session_id };
-        if let Err(error) = self.transcript.meta(entry) {
+        if let Err(error) = self.output.transcript.meta(entry) {
             tracing::warn!(%error, "the new mode could not be recorded");
         }
     }
@@ -176,9 +176,10 @@ impl SessionIo {
     /// Applies a mode the host chose by a control request since the last check, and what it granted to other threads.
     pub(crate) async fn apply_chosen_mode(&mut self) {
         self.apply_shared_grants(&[]).await;
-        if self.chosen_mode.has_changed().unwrap_or(false) {
-            let chosen = *self.chosen_mode.borrow_and_update();
-            let holds = |mode: &PermissionMode| self.mode_owner == ModeOwner::Session || *mode == PermissionMode::Plan;
+        if self.rules.chosen_mode.has_changed().unwrap_or(false) {
+            let chosen = *self.rules.chosen_mode.borrow_and_update();
+            let holds =
+                |mode: &PermissionMode| self.rules.mode_owner == ModeOwner::Session || *mode == PermissionMode::Plan;
             if let Some(mode) = chosen.filter(holds) {
                 self.set_mode(mode).await;
             }
@@ -187,18 +188,18 @@ impl SessionIo {
 
     /// Rebuilds the policy after rules, mode or directories changed.
     pub(crate) fn rebuild_policy(&mut self) {
-        let policy = self.watch.policy(self.mode);
-        let granted = self.skills.grants();
+        let policy = self.rules.watch.policy(self.rules.mode());
+        let granted = self.knowledge.skills.grants();
         let policy = if granted.is_empty() { policy } else { crate::skills::with_rules(&policy, granted) };
-        self.policy = std::sync::Arc::new(policy);
-        self.directories.additional = self.watch.additional();
+        self.rules.set_policy(policy);
+        self.tooling.directories.additional = self.rules.watch.additional();
     }
 
     async fn save(&self, to: SettingsSource, change: SettingsListEdit) {
-        if config::settings_files::file_of(to, &self.watch.cwd, &self.watch.env).is_none() {
+        if config::settings_files::file_of(to, &self.rules.watch.cwd, &self.rules.watch.env).is_none() {
             return;
         }
-        let (cwd, env) = (self.watch.cwd.clone(), self.watch.env.clone());
+        let (cwd, env) = (self.rules.watch.cwd.clone(), self.rules.watch.env.clone());
         let saved = tokio::task::spawn_blocking(move || {
             let written = SettingsTarget { source: to, cwd: &cwd, env: &env }.change(&change.keys, &change.edit)?;
             if let Err(error) = written.ignored {
@@ -211,7 +212,7 @@ impl SessionIo {
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        self.host.notice(format!("Warning: the permission holds for this session only: {problem}")).await;
+        self.output.host.notice(format!("Warning: the permission holds for this session only: {problem}")).await;
     }
 }
 

@@ -44,7 +44,7 @@ impl SessionIo {
     /// Applies the hooks that the host registered meanwhile.
     pub(crate) fn refresh_host_hooks(&mut self) {
         if !Arc::ptr_eq(&self.hooks.host_matchers, &self.hooks.callers.host.declared()) {
-            self.hooks.rebuild(&self.watch);
+            self.hooks.rebuild(&self.rules.watch);
         }
     }
 
@@ -101,7 +101,7 @@ impl SessionIo {
             return None;
         }
         let event = MessageDisplay {
-            turn_id: self.transcript.prompt_id().unwrap_or_default().to_owned(),
+            turn_id: self.output.transcript.prompt_id().unwrap_or_default().to_owned(),
             message_id: message_id.to_owned(),
             index: 0,
             r#final: true,
@@ -112,7 +112,7 @@ impl SessionIo {
     }
 
     pub(crate) fn watches_display(&self) -> bool {
-        self.host.agent_id().is_none() && self.hooks.listens(HookEventName::MessageDisplay)
+        self.output.host.agent_id().is_none() && self.hooks.listens(HookEventName::MessageDisplay)
     }
 
     /// Runs notification hooks because the host has notified its user.
@@ -170,18 +170,18 @@ impl SessionIo {
         self.hooks.track_detached(std::mem::take(&mut merged.detached));
         self.hooks.runs.extend(crate::hooks::runs::lines(&merged, tool_use_id));
         for message in std::mem::take(&mut merged.messages) {
-            let content = bounded(&message.text, &self.state.facts.session_dir);
-            self.host.system(SystemBody::Informational { content, level: "warning" }).await;
+            let content = bounded(&message.text, &self.tooling.state.facts.session_dir);
+            self.output.host.system(SystemBody::Informational { content, level: "warning" }).await;
         }
         for sequence in std::mem::take(&mut merged.sequences) {
-            self.host.event(Event::Aside(ScreenEvent::Sequence(sequence))).await;
+            self.output.host.event(Event::Aside(ScreenEvent::Sequence(sequence))).await;
         }
         for problem in &merged.problems {
             let output = merged.reports.iter().find(|r| r.description == problem.description && r.name == problem.hook);
             self.hooks.report_problem(problem, output).await;
         }
         for context in &mut merged.contexts {
-            context.text = bounded(&context.text, &self.state.facts.session_dir);
+            context.text = bounded(&context.text, &self.tooling.state.facts.session_dir);
         }
         if let Some(reason) = merged.stop.clone() {
             self.hooks.stop.get_or_insert(reason);
@@ -200,14 +200,14 @@ impl SessionIo {
         let with_effort = event.is_tool_event()
             || matches!(event, HookEventName::Stop | HookEventName::SubagentStop | HookEventName::PostToolBatch);
         let agent = self.hooks.agent.as_ref();
-        let transcript = agent.map_or_else(|| self.transcript.transcript().path(), |agent| &agent.transcript);
-        let level = self.state.facts.effort.clone().filter(|_| with_effort);
+        let transcript = agent.map_or_else(|| self.output.transcript.transcript().path(), |agent| &agent.transcript);
+        let level = self.tooling.state.facts.effort.clone().filter(|_| with_effort);
         HookBase {
-            session_id: self.host.session_id.clone(),
+            session_id: self.output.host.session_id.clone(),
             transcript_path: transcript.display().to_string(),
             cwd: self.workspace().cwd.display().to_string(),
-            prompt_id: self.transcript.prompt_id().map(str::to_owned),
-            permission_mode: (!quiet).then(|| self.mode.as_str()),
+            prompt_id: self.output.transcript.prompt_id().map(str::to_owned),
+            permission_mode: (!quiet).then(|| self.rules.mode().as_str()),
             effort: level.map(|level| HookEffort { level }),
             agent_id: agent.map(|agent| agent.id.clone()),
             agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own_hooks.runs_as.clone()),

@@ -18,18 +18,18 @@ const DEFAULT_DAYS: u32 = 30;
 
 /// `None` when nothing may be removed.
 pub(crate) fn cleanup(io: &SessionIo) -> Option<BoxFuture<'static, ()>> {
-    let loaded = &io.watch.loaded;
+    let loaded = &io.rules.watch.loaded;
     let managed = loaded
         .layers
         .iter()
         .any(|layer| layer.source == SettingsSource::Managed && layer.effective.get("cleanupPeriodDays").is_some());
-    let in_doubt = io.watch.reduced == crate::hooks::HookRestriction::Bare || !loaded.diagnostics.is_empty();
-    if (in_doubt && !managed) || io.transcript.persists() == Persistence::No {
+    let in_doubt = io.rules.watch.reduced == crate::hooks::HookRestriction::Bare || !loaded.diagnostics.is_empty();
+    if (in_doubt && !managed) || io.output.transcript.persists() == Persistence::No {
         return None;
     }
     let days = loaded.settings.cleanup_period_days.unwrap_or(DEFAULT_DAYS);
     let age = Duration::from_hours(24).saturating_mul(days);
-    let (env, host, project) = (io.watch.env.clone(), io.host.clone(), io.watch.cwd.clone());
+    let (env, host, project) = (io.rules.watch.env.clone(), io.output.host.clone(), io.rules.watch.cwd.clone());
     Some(Box::pin(async move {
         tokio::time::sleep(START_DELAY).await;
         remove_old(age, days, (env, host, project)).await;
@@ -39,7 +39,7 @@ pub(crate) fn cleanup(io: &SessionIo) -> Option<BoxFuture<'static, ()>> {
 /// Removes the records of processes that have ended, which others use to find live sessions, and their temporary
 /// files.
 pub(crate) fn remove_dead_records(io: &SessionIo) -> impl Future<Output = ()> + Send + use<> {
-    let (env, own) = (io.watch.env.clone(), io.state.facts.session_id.clone());
+    let (env, own) = (io.rules.watch.env.clone(), io.tooling.state.facts.session_id.clone());
     async move {
         let work = move || {
             let layout = StoreLayout::new(&env);

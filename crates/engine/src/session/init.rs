@@ -8,47 +8,48 @@ use wire::sdk::{InitMessage, MemoryPaths};
 pub(crate) const FAST_MODE: &str = "off";
 
 pub(crate) fn init(context: &ModelContext, io: &SessionIo) -> InitMessage {
-    let skills = io.skills.names();
+    let skills = io.knowledge.skills.names();
     let mut slash_commands = io.commands().names();
-    slash_commands.extend(io.mcp.prompt_names());
+    slash_commands.extend(io.knowledge.mcp.prompt_names());
     InitMessage {
         kind: "system",
         subtype: "init",
-        cwd: io.facts.cwd.clone(),
-        session_id: io.host.session_id.clone(),
+        cwd: io.output.facts.cwd.clone(),
+        session_id: io.output.host.session_id.clone(),
         tools: tools(io),
-        mcp_servers: io.mcp.servers().init_rows(),
-        mcp_server_errors: io.mcp.servers().errors.clone(),
+        mcp_servers: io.knowledge.mcp.servers().init_rows(),
+        mcp_server_errors: io.knowledge.mcp.servers().errors.clone(),
         model: context.model().to_owned(),
-        permission_mode: io.mode.as_str(),
+        permission_mode: io.rules.mode().as_str(),
         slash_commands,
         terminal_slash_commands: io.commands().terminal_names(),
-        api_key_source: io.facts.api_key_source,
+        api_key_source: io.output.facts.api_key_source,
         claude_code_version: wire::version::COMPAT,
-        output_style: io.facts.output_style.clone(),
-        agents: io.spawner.agents.all().iter().map(|agent| agent.name.clone()).collect(),
+        output_style: io.output.facts.output_style.clone(),
+        agents: io.tooling.spawner.agents.all().iter().map(|agent| agent.name.clone()).collect(),
         skills,
         plugins: Vec::new(),
-        betas: io.facts.betas.clone(),
+        betas: io.output.facts.betas.clone(),
         capabilities: crate::control::CAPABILITIES.to_vec(),
         uuid: sys::id::uuid(),
         memory_paths: memory_paths(io),
-        original_cwd: io.watch.cwd.display().to_string(),
-        additional_directories: io.watch.additional().iter().map(|dir| dir.display().to_string()).collect(),
+        original_cwd: io.rules.watch.cwd.display().to_string(),
+        additional_directories: io.rules.watch.additional().iter().map(|dir| dir.display().to_string()).collect(),
         fast_mode_state: FAST_MODE,
     }
 }
 
 /// The notes folder of this session; `None` when notes are switched off.
 fn memory_paths(io: &SessionIo) -> Option<MemoryPaths> {
-    io.watch.notes_dir().map(|dir| MemoryPaths { auto: dir.display().to_string() })
+    io.rules.watch.notes_dir().map(|dir| MemoryPaths { auto: dir.display().to_string() })
 }
 
 /// The offered tools, and the MCP tools that can be loaded.
 fn tools(io: &SessionIo) -> Vec<String> {
-    let offered = io.registry.specs().map(|spec| wire::names::listed(&spec.name).to_owned());
+    let offered = io.tooling.registry.specs().map(|spec| wire::names::listed(&spec.name).to_owned());
     let mut names: Vec<String> = offered.collect();
-    let deferred = io.registry.names().filter(|name| name.starts_with("mcp__") && !io.registry.is_offered(name));
+    let deferred =
+        io.tooling.registry.names().filter(|name| name.starts_with("mcp__") && !io.tooling.registry.is_offered(name));
     names.extend(deferred.map(str::to_owned));
     names
 }

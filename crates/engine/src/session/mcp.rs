@@ -20,10 +20,10 @@ impl SessionIo {
                 name: tool.exposed.clone(),
                 server: tool.server.clone(),
                 tokens: model::estimate::text(tool.exposed.len() + tool.description.len() + tool.schema.len()),
-                is_loaded: self.registry.is_offered(&tool.exposed),
+                is_loaded: self.tooling.registry.is_offered(&tool.exposed),
             }
         };
-        self.mcp.shared.tools().into_iter().map(weigh).collect()
+        self.knowledge.mcp.shared.tools().into_iter().map(weigh).collect()
     }
 }
 
@@ -37,7 +37,7 @@ impl Session {
     /// Waits briefly for servers that are connecting, before their state is shown. `None` when the process is being
     /// stopped or the user interrupts.
     pub(crate) async fn wait_for_servers(&mut self, token: &CancellationToken) -> Option<()> {
-        let servers = Arc::clone(self.io.mcp.servers());
+        let servers = Arc::clone(self.io.knowledge.mcp.servers());
         tokio::select! {
             settled = self.control.during(servers.wait_for_status()) => settled?,
             () = token.cancelled() => return None,
@@ -48,17 +48,17 @@ impl Session {
 
     /// Before a turn starts: waits for required servers, within their time limits.
     pub(crate) async fn connect_servers(&mut self) {
-        if self.io.host.agent_id().is_none() {
-            let servers = Arc::clone(self.io.mcp.servers());
+        if self.io.output.host.agent_id().is_none() {
+            let servers = Arc::clone(self.io.knowledge.mcp.servers());
             self.send_roots(&servers).await;
-            let host = self.io.host.clone();
+            let host = self.io.output.host.clone();
             let waiting = host.explain_wait(|| servers.waiting_message(), servers.wait_for_required());
             let late = self.control.until_interrupted(Box::pin(waiting)).await.unwrap_or_default();
             for name in late {
-                self.io.host.notice(late_notice(&name, servers.brief_wait())).await;
+                self.io.output.host.notice(late_notice(&name, servers.brief_wait())).await;
             }
         } else {
-            let common = Arc::clone(&self.io.mcp.shared);
+            let common = Arc::clone(&self.io.knowledge.mcp.shared);
             let own = async {
                 for host in common.hosts.iter().skip(1) {
                     host.wait_until_connected(host.connect_limit(), |_| true).await;
@@ -71,8 +71,8 @@ impl Session {
 
     /// Sends changed working directories to the servers.
     async fn send_roots(&mut self, servers: &SessionServers) {
-        let mut roots = vec![self.io.directories.project.clone()];
-        roots.extend(self.io.watch.additional());
+        let mut roots = vec![self.io.tooling.directories.project.clone()];
+        roots.extend(self.io.rules.watch.additional());
         if servers.owner.set_roots(roots) {
             self.control.until_interrupted(servers.host.roots_changed()).await;
         }
@@ -80,11 +80,11 @@ impl Session {
 
     /// Before a step: updates the tools.
     pub(crate) fn refresh_tools(&mut self) {
-        let is_native = matches!(self.io.mcp.servers().deferral, ToolDeferral::Native { .. });
-        self.io.mcp.resolve_references(&mut self.context, is_native);
+        let is_native = matches!(self.io.knowledge.mcp.servers().deferral, ToolDeferral::Native { .. });
+        self.io.knowledge.mcp.resolve_references(&mut self.context, is_native);
         let window = self.context.facts().context_window;
-        if let Some(offer) = self.io.mcp.offer(&self.io.policy, window) {
-            self.io.registry = offer.registry;
+        if let Some(offer) = self.io.knowledge.mcp.offer(self.io.rules.policy(), window) {
+            self.io.tooling.registry = offer.registry;
             self.context.set_tools(offer.fragments, offer.uses_references);
         }
     }
@@ -92,19 +92,19 @@ impl Session {
     /// Before a step: adds what changed about servers to the conversation.
     pub(crate) fn announce_servers(&mut self) -> Result<(), StoreError> {
         self.refresh_tools();
-        let common = Arc::clone(&self.io.mcp.shared);
-        for attachment in self.io.mcp.announced.take_due(&common) {
+        let common = Arc::clone(&self.io.knowledge.mcp.shared);
+        for attachment in self.io.knowledge.mcp.announced.take_due(&common) {
             self.attach(attachment)?;
         }
-        if let Some(line) = self.io.mcp.unrecorded() {
-            self.io.transcript.attachment(line)?;
+        if let Some(line) = self.io.knowledge.mcp.unrecorded() {
+            self.io.output.transcript.attachment(line)?;
         }
         Ok(())
     }
 
     /// Adds the messages of a typed server prompt. The inner error is why there are none.
     pub(crate) async fn load_prompt(&mut self) -> Result<Result<(), String>, StoreError> {
-        let Some(typed) = self.io.mcp.typed_prompt.take() else { return Ok(Ok(())) };
+        let Some(typed) = self.io.knowledge.mcp.typed_prompt.take() else { return Ok(Ok(())) };
         let arguments: Map<String, Value> = typed.arguments.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
         let asked = typed.host.prompt(&typed.server, &typed.name, arguments);
         let messages = match self.control.until_interrupted(Box::pin(asked)).await {

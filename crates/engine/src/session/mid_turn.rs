@@ -31,12 +31,12 @@ impl Session {
             PromptVerdict::Blocked(why) => {
                 let uuid = prompt.uuid.clone().unwrap_or_default();
                 self.send_joined(prompt, uuid).await;
-                self.io.host.system(SystemBody::Informational { content: why, level: "warning" }).await;
+                self.io.output.host.system(SystemBody::Informational { content: why, level: "warning" }).await;
                 return Ok(());
             }
         };
         let Some(line) = attachment(prompt) else { return Ok(()) };
-        let uuid = self.io.transcript.attachment(line)?;
+        let uuid = self.io.output.transcript.attachment(line)?;
         self.context.push_mid_turn(&prompt.content, uuid.clone());
         self.send_joined(prompt, prompt.uuid.clone().unwrap_or(uuid)).await;
         self.add_hook_texts(said)
@@ -45,17 +45,17 @@ impl Session {
     /// Tells the host that the prompt is no longer queued.
     async fn send_joined(&self, prompt: &Prompt, uuid: String) {
         let written = WrittenLine { uuid, timestamp: sys::clock::now_iso() };
-        self.io.host.send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
+        self.io.output.host.send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.output.host)))).await;
     }
 
     /// Records the queue operations since the last call.
     pub(crate) fn record_queue(&mut self) -> Result<(), StoreError> {
         for operation in self.control.take_queue_operations() {
-            self.io.transcript.meta(MetaEntry::QueueOperation {
+            self.io.output.transcript.meta(MetaEntry::QueueOperation {
                 operation: operation.name,
                 timestamp: operation.timestamp,
                 content: operation.content,
-                session_id: self.io.host.session_id.clone(),
+                session_id: self.io.output.host.session_id.clone(),
             })?;
         }
         Ok(())

@@ -26,7 +26,7 @@ pub(crate) fn check(used: &ToolUse, outcome: &mut ToolOutcome, io: &SessionIo) {
     }
     let Ok(named) = serde_json::from_str::<FilePathInput>(used.input.get()) else { return };
     let path = io.workspace().absolute(&named.file_path);
-    let in_notes = path.parent().is_some_and(|dir| io.watch.place.notes.iter().any(|notes| notes == dir));
+    let in_notes = path.parent().is_some_and(|dir| io.rules.watch.place.notes.iter().any(|notes| notes == dir));
     if !in_notes || path.file_name().is_none_or(|name| name != INDEX) {
         return;
     }

@@ -11,8 +11,8 @@ use wire::mode::PermissionMode;
 impl Session {
     /// Before a request: tells the model that plan mode is on, still on, or over.
     pub(crate) fn send_plan_mode(&mut self) -> Result<(), StoreError> {
-        let planning = self.io.mode == PermissionMode::Plan;
-        let plan = &mut self.io.plan;
+        let planning = self.io.rules.mode() == PermissionMode::Plan;
+        let plan = &mut self.io.knowledge.plan;
         let prompted = std::mem::take(&mut plan.has_new_prompt);
         let due = match (planning, plan.is_announced) {
             (true, false) => Some(PlanReminder::Full),
@@ -23,7 +23,7 @@ impl Session {
         plan.is_announced = planning;
         let Some(due) = due else { return Ok(()) };
         if planning {
-            self.io.transcript.set_slug(&self.io.plan.slug);
+            self.io.output.transcript.set_slug(&self.io.knowledge.plan.slug);
         }
         match attachment(due, &self.io) {
             Some(attachment) => self.attach(attachment),
@@ -40,11 +40,11 @@ enum PlanReminder {
 }
 
 fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
-    let file = io.plan.file.display().to_string();
-    let exists = io.plan.file.is_file();
-    let is_agent = io.host.agent_id().is_some();
-    let may_exit = io.registry.specs().any(|spec| spec.name == "ExitPlanMode");
-    let method = io.plan.method.as_deref();
+    let file = io.knowledge.plan.file.display().to_string();
+    let exists = io.knowledge.plan.file.is_file();
+    let is_agent = io.output.host.agent_id().is_some();
+    let may_exit = io.tooling.registry.specs().any(|spec| spec.name == "ExitPlanMode");
+    let method = io.knowledge.plan.method.as_deref();
     let scene = texts::PlanModeFacts { file: &file, exists, is_agent, may_exit, method };
     let (text, line) = match due {
         PlanReminder::Full => (texts::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
@@ -64,9 +64,9 @@ fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
 
 /// After a compaction: attaches the current plan.
 pub(crate) fn plan_attachment(io: &mut SessionIo) -> Option<Attachment> {
-    io.plan.reset_announced();
-    let plan = io.plan.text()?;
-    let file = io.plan.file.display().to_string();
+    io.knowledge.plan.reset_announced();
+    let plan = io.knowledge.plan.text()?;
+    let file = io.knowledge.plan.file.display().to_string();
     let text = prompts::reminder(&texts::existing_plan(&file, &plan));
     let line = json!({"type": "plan_file_reference", "planFilePath": file, "planContent": plan, "content": text});
     Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })

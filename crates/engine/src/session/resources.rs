@@ -17,13 +17,13 @@ impl Session {
         if !prompt.contains('@') {
             return Ok(());
         }
-        for (server, uri) in mentions(prompt, &self.io.mcp.servers().names()) {
+        for (server, uri) in mentions(prompt, &self.io.knowledge.mcp.servers().names()) {
             let text = tokio::select! {
                 text = self.read_mentioned(&server, &uri) => text,
                 () = token.cancelled() => return Ok(()),
             };
             let Some(text) = text else { return Ok(()) };
-            let text = self.io.state.masking.mask().text(&text).into_owned();
+            let text = self.io.tooling.state.masking.mask().text(&text).into_owned();
             if let Some(note) = Attachment::note("x_mcp_resource", prompts::reminder(&text)) {
                 self.attach(note)?;
             }
@@ -33,7 +33,7 @@ impl Session {
 
     /// `None` when the turn is interrupted or the process is being stopped.
     async fn read_mentioned(&mut self, server: &str, uri: &str) -> Option<String> {
-        let common = std::sync::Arc::clone(&self.io.mcp.shared);
+        let common = std::sync::Arc::clone(&self.io.knowledge.mcp.shared);
         if !common.may_read(server) {
             return Some(format!("The MCP resource {uri} is not attached: a rule denies the server {server}."));
         }
@@ -44,7 +44,7 @@ impl Session {
             host.wait_until_connected(limit, |view| view.name == server).await;
             tokio::time::timeout(limit, host.read_resource(server, uri)).await
         };
-        let session_dir = self.io.state.facts.session_dir.clone();
+        let session_dir = self.io.tooling.state.facts.session_dir.clone();
         Some(match self.control.until_interrupted(Box::pin(read)).await? {
             Ok(Ok(parts)) => {
                 let body = resources::readable(parts, &session_dir);

@@ -35,7 +35,7 @@ fn record(
         marks: CallMarks::default(),
         mcp_meta: None,
     };
-    let written = io.transcript.result(line)?;
+    let written = io.output.transcript.result(line)?;
     Ok(Some((Arc::from(block), written.uuid)))
 }
 

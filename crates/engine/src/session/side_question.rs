@@ -18,7 +18,7 @@ impl Session {
         }
         let request = self.context.summary_request(&prompts::side_question(question), 0);
         let request = request.map_err(|error| error.to_string())?;
-        Ok(SideQuestionRequest { side: Arc::clone(&self.io.side), client, request })
+        Ok(SideQuestionRequest { side: Arc::clone(&self.io.provider.side), client, request })
     }
 
     /// Answers a side question of the host between two turns.

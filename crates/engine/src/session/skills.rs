@@ -15,7 +15,7 @@ impl Session {
     pub(crate) async fn add_invocations(&mut self, loaded: Vec<SkillInvocation>) -> Result<(), StoreError> {
         for invocation in loaded {
             self.count_use(&invocation.skill.name);
-            let text = self.io.skills.text_to_send(&invocation);
+            let text = self.io.knowledge.skills.text_to_send(&invocation);
             let layer = invocation.hooks();
             let SkillInvocation { skill, files, rules, tool_use_id, .. } = invocation;
             self.add_skill_text(&text, tool_use_id).await?;
@@ -25,16 +25,16 @@ impl Session {
             }
             self.io.grant_skill(rules);
             if let Some(layer) = layer {
-                self.io.hooks.add(layer, &self.io.watch);
+                self.io.hooks.add(layer, &self.io.rules.watch);
             }
-            let allowed = self.io.watch.loaded.settings.available_models.as_deref();
+            let allowed = self.io.rules.watch.loaded.settings.available_models.as_deref();
             self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
         }
         Ok(())
     }
 
     fn count_use(&self, name: &str) {
-        let (env, name) = (self.io.watch.env.clone(), name.to_owned());
+        let (env, name) = (self.io.rules.watch.env.clone(), name.to_owned());
         tokio::task::spawn_blocking(move || {
             if let Err(error) = config::state::count_skill_use(&env, &name, sys::clock::now_ms()) {
                 tracing::debug!(%error, "the use of a skill could not be counted");
@@ -46,32 +46,32 @@ impl Session {
         let content = serde_json::json!([{"type": "text", "text": text}]);
         let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
         let message = user_message(&content);
-        let written = self.io.transcript.skill(message.clone(), tool_use_id)?;
+        let written = self.io.output.transcript.skill(message.clone(), tool_use_id)?;
         self.context.push_text(text, written.uuid.clone());
-        self.io.host.send(SdkMessage::User(Box::new(synthetic(message, written, &self.io.host)))).await;
+        self.io.output.host.send(SdkMessage::User(Box::new(synthetic(message, written, &self.io.output.host)))).await;
         Ok(())
     }
 
     /// Before a step: sends skills that were added, changed or removed.
     pub(crate) async fn send_skill_changes(&mut self) -> Result<(), StoreError> {
-        self.io.skills.refresh().await;
+        self.io.knowledge.skills.refresh().await;
         self.send_listing().await
     }
 
     async fn send_listing(&mut self) -> Result<(), StoreError> {
-        let Some((attachment, warning)) = self.io.skills.due_listing() else { return Ok(()) };
+        let Some((attachment, warning)) = self.io.knowledge.skills.due_listing() else { return Ok(()) };
         self.attach(attachment)?;
         if let Some(warning) = warning {
-            self.io.host.notice(warning).await;
+            self.io.output.host.notice(warning).await;
         }
         Ok(())
     }
 
     /// After calls: adds the skills they loaded, and the instructions for the files they touched.
     pub(crate) async fn after_calls(&mut self, touched: &[FileTouch]) -> Result<(), StoreError> {
-        let loaded = std::mem::take(&mut self.io.loaded_skills);
+        let loaded = std::mem::take(&mut self.io.knowledge.loaded_skills);
         self.add_invocations(loaded).await?;
-        for file in self.io.skills.touch(touched).await {
+        for file in self.io.knowledge.skills.touch(touched).await {
             self.io.report_instruction(&file);
             if let Some(attachment) = Attachment::nested_memory(&file) {
                 self.attach(attachment)?;
@@ -84,8 +84,8 @@ impl Session {
 impl SessionIo {
     /// Drops the rules of skills, because a new prompt arrived.
     pub(crate) fn end_grants(&mut self) {
-        self.skills.active = None;
-        if !std::mem::take(&mut self.skills.grants).is_empty() {
+        self.knowledge.skills.active = None;
+        if !std::mem::take(&mut self.knowledge.skills.grants).is_empty() {
             self.rebuild_policy();
         }
     }
@@ -93,7 +93,7 @@ impl SessionIo {
     /// Applies the rules of a skill from now on.
     pub(crate) fn grant_skill(&mut self, rules: Vec<RuleText>) {
         if !rules.is_empty() {
-            self.skills.grants.extend(rules);
+            self.knowledge.skills.grants.extend(rules);
             self.rebuild_policy();
         }
     }

@@ -3,7 +3,6 @@
 use crate::session::SessionIo;
 use crate::worktree::WorktreeMove;
 use std::path::Path;
-use std::sync::Arc;
 use store::StoreError;
 use wire::entry::{MetaEntry, WorktreeSession};
 
@@ -13,15 +12,15 @@ impl SessionIo {
         match place {
             WorktreeMove::Into(stay) => {
                 self.relocate(&stay.worktree.path);
-                self.worktree_guard = Some(stay.guard());
+                self.tooling.worktree_guard = Some(stay.guard());
                 self.record_worktree(Some(stay.record()))?;
-                self.active_worktree = Some(stay);
+                self.tooling.active_worktree = Some(stay);
                 Ok(())
             }
             WorktreeMove::Back(to) => {
                 self.relocate(&to);
-                self.worktree_guard = None;
-                self.active_worktree = None;
+                self.tooling.worktree_guard = None;
+                self.tooling.active_worktree = None;
                 self.record_worktree(None)
             }
         }
@@ -29,10 +28,10 @@ impl SessionIo {
 
     /// Agents are resumed from their sidecars, not from this line.
     pub(crate) fn record_worktree(&mut self, worktree_session: Option<WorktreeSession>) -> Result<(), StoreError> {
-        if self.host.agent_id().is_some() {
+        if self.output.host.agent_id().is_some() {
             return Ok(());
         }
-        let session_id = self.host.session_id.clone();
+        let session_id = self.output.host.session_id.clone();
         let named = |stay: WorktreeSession| WorktreeSession {
             original_branch: Some(sys::git::branch(Path::new(&stay.original_cwd))).filter(|name| !name.is_empty()),
             session_id: Some(session_id.clone()),
@@ -40,16 +39,17 @@ impl SessionIo {
         };
         let worktree_session = worktree_session.map(named);
         let worktree_session = worktree_session.map(Box::new);
-        self.transcript.meta(MetaEntry::WorktreeState { worktree_session, session_id })
+        self.output.transcript.meta(MetaEntry::WorktreeState { worktree_session, session_id })
     }
 
     fn relocate(&mut self, to: &Path) {
-        to.clone_into(&mut self.state.cwd.lock());
-        to.clone_into(&mut self.directories.cwd);
-        to.clone_into(&mut self.directories.project);
-        self.watch.move_to(to);
-        self.policy = Arc::new(self.watch.policy(self.mode));
-        self.transcript.move_to(to);
-        self.facts.cwd = to.display().to_string();
+        to.clone_into(&mut self.tooling.state.cwd.lock());
+        to.clone_into(&mut self.tooling.directories.cwd);
+        to.clone_into(&mut self.tooling.directories.project);
+        self.rules.watch.move_to(to);
+        let policy = self.rules.watch.policy(self.rules.mode());
+        self.rules.set_policy(policy);
+        self.output.transcript.move_to(to);
+        self.output.facts.cwd = to.display().to_string();
     }
 }

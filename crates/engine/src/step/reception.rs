@@ -98,11 +98,11 @@ impl ResponseReception {
             _ => {}
         }
         let is_text = matches!(event.kind, EventKind::Delta { delta: BlockDelta::Text(_), .. });
-        let waits = io.flags.has_screen && is_text && io.watches_display();
-        if io.flags.partial_messages && !waits && !matches!(event.kind, EventKind::Ping) {
+        let waits = io.output.flags.has_screen && is_text && io.watches_display();
+        if io.output.flags.partial_messages && !waits && !matches!(event.kind, EventKind::Ping) {
             self.has_told |= matches!(event.kind, EventKind::BlockStart { .. } | EventKind::Delta { .. });
             let told = self.host_event(event, io);
-            io.host.send(SdkMessage::StreamEvent(told)).await;
+            io.output.host.send(SdkMessage::StreamEvent(told)).await;
         }
         // The stop reason arrives with the final usage: the lines can be written.
         if matches!(event.kind, EventKind::MessageDelta(_)) && self.assembly.stop_reason.is_some() {
@@ -116,7 +116,7 @@ impl ResponseReception {
         if closed.kind == BlockKind::Thinking {
             let estimated = (closed.block.get().len() / 4) as u64;
             let body = SystemBody::ThinkingTokens { estimated_tokens: estimated, estimated_tokens_delta: estimated };
-            io.host.system(body).await;
+            io.output.host.system(body).await;
         }
         let told = closed.malformed.is_none();
         let began = self.thinking.iter().find(|(index, _)| *index == closed.index);
@@ -148,16 +148,16 @@ impl ResponseReception {
     async fn display(&self, received: &ReceivedBlock, io: &SessionIo) {
         let Some(BlockHead::Text(text)) = BlockHead::read(&received.closed.block) else { return };
         if let Some(shown) = io.replace_display(&received.uuid, &text, &self.token).await
-            && io.flags.has_screen
+            && io.output.flags.has_screen
         {
-            io.host.event(Event::Aside(ScreenEvent::Display(shown))).await;
+            io.output.host.event(Event::Aside(ScreenEvent::Display(shown))).await;
         }
     }
 
     async fn send_block(&self, received: &ReceivedBlock, io: &SessionIo) {
         let usage = self.assembly.start_usage.as_deref().map_or("{}", RawValue::get);
         let message = self.message(&received.closed.block, None, usage);
-        let (session_id, uuid) = (io.host.session_id.clone(), received.uuid.clone());
+        let (session_id, uuid) = (io.output.host.session_id.clone(), received.uuid.clone());
         let frame = AssistantMessage {
             request_id: self.request_id.clone(),
             aborted: received.aborted,
@@ -166,7 +166,7 @@ impl ResponseReception {
             tool_use_meta: shown_calls(received, io),
             ..AssistantMessage::new(message, session_id, uuid, received.timestamp.clone())
         };
-        io.host.send(SdkMessage::Assistant(Box::new(frame))).await;
+        io.output.host.send(SdkMessage::Assistant(Box::new(frame))).await;
     }
 
     /// Drops calls that the output limit cut, sends blocks that were held back, and writes the remaining lines.
@@ -196,7 +196,7 @@ impl ResponseReception {
             })
             .collect();
         self.written = self.blocks.len();
-        if lines.is_empty() { Ok(()) } else { io.transcript.assistant(lines) }
+        if lines.is_empty() { Ok(()) } else { io.output.transcript.assistant(lines) }
     }
 
     fn line(&self, received: &ReceivedBlock, stop: Option<&str>, usage: &str, io: &SessionIo) -> AssistantLine {
@@ -209,7 +209,7 @@ impl ResponseReception {
                 thinking_duration_ms: received.thought_ms,
             }),
             attribution: Attribution {
-                skill: io.skills.active().map(str::to_owned),
+                skill: io.knowledge.skills.active().map(str::to_owned),
                 agent: io.hooks.speaks_as(),
                 mcp_server: server.map(|(server, _)| server.to_owned()),
                 mcp_tool: server.map(|(_, tool)| tool.to_owned()),
@@ -247,7 +247,7 @@ impl ResponseReception {
 
     /// The blocks that the host was shown and that the next answer replaces; `None` when there are none.
     pub(super) fn abandoned(&self, verdict: &RetryVerdict, io: &SessionIo) -> Option<AbandonedBlocks> {
-        let api_message_id = self.message_id.clone().filter(|_| io.flags.partial_messages)?;
+        let api_message_id = self.message_id.clone().filter(|_| io.output.flags.partial_messages)?;
         let from_block_index = match verdict {
             RetryVerdict::Complete => return None,
             RetryVerdict::KeepCompleted => self.assembly.first_open()?,
@@ -261,7 +261,7 @@ impl ResponseReception {
         HostEvent {
             kind: "stream_event",
             event: Arc::clone(&event.raw),
-            session_id: io.host.session_id.clone(),
+            session_id: io.output.host.session_id.clone(),
             parent_tool_use_id: None,
             uuid: sys::id::uuid(),
             ttft_ms: is_first.then(|| u64::try_from(self.asked.at.elapsed().as_millis()).unwrap_or(u64::MAX)),
@@ -340,7 +340,7 @@ fn called(received: &ReceivedBlock) -> Option<(String, String)> {
 
 fn shown_calls(received: &ReceivedBlock, io: &SessionIo) -> Vec<ToolUseMeta> {
     let Some((id, tool_name)) = called(received) else { return Vec::new() };
-    let tool = io.registry.find(&tool_name);
+    let tool = io.tooling.registry.find(&tool_name);
     let title = tool.and_then(|tool| tool.title().map(str::to_owned));
     let server = wire::names::mcp_parts(&tool_name);
     let display_name = title.unwrap_or_else(|| server.map_or_else(|| tool_name.clone(), |(_, tool)| titled(tool)));

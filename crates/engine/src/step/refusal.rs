@@ -33,7 +33,7 @@ pub(super) async fn handle(
             retracted_message_uuids: lines,
             refusal: Box::new(describe(reception, turn, refusing, content)),
         };
-        io.host.system(body).await;
+        io.output.host.system(body).await;
         return Ok(PhaseResult::Failed(RequestFailure::FallBack));
     }
     if !asked_before {
@@ -63,7 +63,7 @@ async fn give_up(
         Some(why) => format!("{} (The API said: {why})", refusal.content),
         None => refusal.content.clone(),
     };
-    io.host.system(SystemBody::ModelRefusalNoFallback(Box::new(refusal))).await;
+    io.output.host.system(SystemBody::ModelRefusalNoFallback(Box::new(refusal))).await;
     turn.error = Some(TurnError::own(text, "invalid_request"));
     lines.extend(context.retract_prompt());
     retract(lines, io)?;
@@ -75,8 +75,8 @@ fn retract(uuids: Vec<String>, io: &mut SessionIo) -> Result<(), StoreError> {
     if uuids.is_empty() {
         return Ok(());
     }
-    let session_id = io.host.session_id.clone();
-    io.transcript.meta(MetaEntry::XRetracted { uuids, session_id })
+    let session_id = io.output.host.session_id.clone();
+    io.output.transcript.meta(MetaEntry::XRetracted { uuids, session_id })
 }
 
 fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut SessionIo) -> Result<(), StoreError> {
@@ -97,7 +97,7 @@ fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut SessionIo) -> Resu
             fields.insert(name.into(), value.clone().into());
         }
     }
-    io.transcript.system("model_refusal_no_fallback", fields)
+    io.output.transcript.system("model_refusal_no_fallback", fields)
 }
 
 /// The reasons that the API sent.

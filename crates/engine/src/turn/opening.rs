@@ -35,13 +35,13 @@ impl Session {
         self.check_changes(SettingsCheckTime::Quiet, token).await;
         self.connect_servers().await;
         self.publish_for_hooks();
-        self.io.skills.refresh().await;
+        self.io.knowledge.skills.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
         let mut hint = None;
         let Some(opener) = opener else { return Ok(TurnOpening::Accepted(None)) };
         match opener {
-            TurnOpener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.accept_task(prompt).await?,
+            TurnOpener::Prompt(prompt) if self.io.output.host.agent_id().is_some() => self.accept_task(prompt).await?,
             TurnOpener::Prompt(prompt) => {
                 match self.submit_hooks(&plain_text(&prompt.content), token).await {
                     PromptVerdict::GoOn(said) => texts = said,
@@ -52,9 +52,9 @@ impl Session {
                 }
                 self.io.end_grants();
                 let mut stands = None;
-                self.io.plan.note_prompt();
+                self.io.knowledge.plan.note_prompt();
                 if !prompt.verbatim {
-                    let skills = self.io.skills.skills();
+                    let skills = self.io.knowledge.skills.skills();
                     plan = slash::parse_skills(&skills, &prompt.content).or_else(|| built_in(prompt, &self.io));
                 }
                 if let Some(plan) = &plan {
@@ -67,7 +67,7 @@ impl Session {
                         }
                     }
                 } else if !prompt.verbatim {
-                    stands = self.io.mcp.keep_typed(&plain_text(&prompt.content));
+                    stands = self.io.knowledge.mcp.keep_typed(&plain_text(&prompt.content));
                     if stands.is_none() {
                         hint = self.io.commands().suggest(&plain_text(&prompt.content));
                     }
@@ -77,8 +77,12 @@ impl Session {
                 self.announce().await;
                 self.tell_title().await;
                 let written = recorded?;
-                if self.io.flags.replay_user_messages || prompt.mid_turn.is_some() {
-                    self.io.host.send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
+                if self.io.output.flags.replay_user_messages || prompt.mid_turn.is_some() {
+                    self.io
+                        .output
+                        .host
+                        .send(SdkMessage::User(Box::new(echo(prompt, &written, &self.io.output.host))))
+                        .await;
                 }
             }
             TurnOpener::Notice(text) => {
@@ -91,7 +95,7 @@ impl Session {
             }
         }
         self.add_session_context()?;
-        if let (TurnOpener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
+        if let (TurnOpener::Prompt(prompt), None) = (opener, self.io.output.host.agent_id()) {
             let text = plain_text(&prompt.content);
             self.note_mentions(&text)?;
             self.attach_resources(&text, token).await?;
@@ -107,7 +111,7 @@ impl Session {
 
     /// Tells the model to use the agents that the user named.
     fn note_mentions(&mut self, prompt: &str) -> Result<(), StoreError> {
-        for agent_type in self.io.spawner.agents.mentioned(prompt) {
+        for agent_type in self.io.tooling.spawner.agents.mentioned(prompt) {
             let Some(attachment) = Attachment::agent_mention(&agent_type) else { continue };
             self.attach(attachment)?;
         }
@@ -116,11 +120,11 @@ impl Session {
 
     /// Refuses a prompt: the model never receives it; the user is shown the reason.
     async fn refuse_prompt(&mut self, why: String) -> Result<TurnOpening, StoreError> {
-        self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
+        self.io.output.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
         let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
         // The file of a fork starts with its history, which is written with the first accepted prompt.
         if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
-            self.io.transcript.system("informational", fields)?;
+            self.io.output.transcript.system("informational", fields)?;
         }
         Ok(TurnOpening::Refused(why))
     }

@@ -96,7 +96,7 @@ impl SessionIo {
                 "A hook deferred a call that is not the only one of its message, or is an agent's: such a call \
                            cannot be taken up later, so it is decided now."
                     .to_owned();
-            self.host.system(SystemBody::Informational { content, level: "warning" }).await;
+            self.output.host.system(SystemBody::Informational { content, level: "warning" }).await;
             word = None;
         }
         self.queue_contexts(&merged, HookEventName::PreToolUse, &used.id);
@@ -143,7 +143,7 @@ impl SessionIo {
             return;
         }
         let input = rewritten.as_deref().unwrap_or(&used.input);
-        let accesses = self.registry.find(&used.name).and_then(|tool| tool.parse(input).ok());
+        let accesses = self.tooling.registry.find(&used.name).and_then(|tool| tool.parse(input).ok());
         let accesses = accesses.map(|call| call.access(&self.workspace())).unwrap_or_default();
         let seen = self.call_view(used, input, accesses);
         let merged = if outcome.is_error {
@@ -213,7 +213,7 @@ impl SessionIo {
         seen: &CallView,
         cancel: &CancellationToken,
     ) -> MergedAnswer {
-        let (policy, workspace) = (Arc::clone(&self.policy), self.workspace());
+        let (policy, workspace) = (Arc::clone(self.rules.policy()), self.workspace());
         let place = SessionDirectories {
             cwd: workspace.project.clone(),
             home: workspace.home.clone(),

@@ -76,7 +76,7 @@ impl Session {
         }
         self.io.set_watch_paths(merged.watch_paths.take());
         if merged.reload_skills {
-            self.io.skills.relist();
+            self.io.knowledge.skills.relist();
         }
         if !self.start.only_hooks {
             self.control.queue_first(std::mem::take(&mut merged.initial_user_messages));
@@ -89,7 +89,7 @@ impl Session {
 
     async fn show_hook_diagnostics(&mut self) {
         for problem in self.io.hooks.current.catalogue().diagnostics.clone() {
-            self.io.host.notice(format!("Warning: {problem}")).await;
+            self.io.output.host.notice(format!("Warning: {problem}")).await;
         }
     }
 
@@ -98,7 +98,7 @@ impl Session {
         if let Some(reason) = self.start.refused.clone() {
             return PromptVerdict::Blocked(reason);
         }
-        self.io.transcript.announce_prompt();
+        self.io.output.transcript.announce_prompt();
         if !self.io.hooks.listens(HookEventName::UserPromptSubmit) {
             return PromptVerdict::GoOn(Vec::new());
         }
@@ -115,9 +115,9 @@ impl Session {
             return PromptVerdict::Blocked(format!("UserPromptSubmit operation blocked by hook:\n{reason}{original}"));
         }
         if let Some(custom_title) = merged.session_title.take() {
-            let (session_id, told) = (self.io.host.session_id.clone(), custom_title.clone());
+            let (session_id, told) = (self.io.output.host.session_id.clone(), custom_title.clone());
             let title = wire::entry::MetaEntry::CustomTitle { custom_title, session_id };
-            if let Err(error) = self.io.transcript.meta(title) {
+            if let Err(error) = self.io.output.transcript.meta(title) {
                 tracing::warn!(%error, "a title set by a hook could not be recorded");
             }
             self.start.told_title = Some(told);
@@ -132,14 +132,14 @@ impl Session {
         if self.io.hooks.current.catalogue().of(event).iter().any(asks)
             && let Some(Ok(client)) = self.connect().await
         {
-            self.io.side.set(client, self.context.model());
+            self.io.provider.side.set(client, self.context.model());
         }
     }
 
     /// Adds texts of hooks to the transcript and the conversation.
     pub(crate) fn add_hook_texts(&mut self, texts: Vec<HookText>) -> Result<(), StoreError> {
         for beside in texts {
-            let line = beside.attachment().map(|line| self.io.transcript.attachment(line)).transpose()?;
+            let line = beside.attachment().map(|line| self.io.output.transcript.attachment(line)).transpose()?;
             self.context.push_before_prompt(&beside.reminder(), line);
         }
         Ok(())
@@ -148,7 +148,7 @@ impl Session {
     /// Records every hook run since the last call, for programs that show them. The model never receives these lines.
     pub(crate) fn write_hook_runs(&mut self) -> Result<(), StoreError> {
         for line in std::mem::take(&mut self.io.hooks.runs) {
-            self.io.transcript.attachment(line)?;
+            self.io.output.transcript.attachment(line)?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Session {
         if !self.io.hooks.listens(event) {
             return Ok(StopVerdict::End);
         }
-        self.io.transcript.barrier().await?;
+        self.io.output.transcript.barrier().await?;
         self.publish_for_hooks();
         let Self { control, io, .. } = self;
         let Some(merged) = control.during(io.fire_stop(state)).await else { return Ok(StopVerdict::End) };
@@ -184,11 +184,11 @@ impl Session {
         let cap = self.io.env.number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(MAX_STOP_CONTINUATIONS);
         if state.continued >= cap {
             let content = format!("Stop hooks kept the turn going {cap} times in a row; it ends now.");
-            self.io.host.system(SystemBody::Informational { content, level: "warning" }).await;
+            self.io.output.host.system(SystemBody::Informational { content, level: "warning" }).await;
             return Ok(StopVerdict::End);
         }
         let text = format!("Stop hook keeps the turn going: {}", all.join("\n"));
-        self.io.host.system(SystemBody::Notification { key: "stop-hook-blocked", text, priority: "low" }).await;
+        self.io.output.host.system(SystemBody::Notification { key: "stop-hook-blocked", text, priority: "low" }).await;
         Ok(StopVerdict::GoOn(crate::prompts::stop_feedback(&all)))
     }
 
@@ -211,7 +211,7 @@ impl Session {
             "toolUseID": sys::id::uuid(),
         });
         let Value::Object(fields) = fields else { return Ok(()) };
-        self.io.transcript.system("stop_hook_summary", fields)
+        self.io.output.transcript.system("stop_hook_summary", fields)
     }
 
     /// PreCompact. Returns the reason when a hook refuses.
@@ -342,7 +342,7 @@ impl SessionIo {
         let event = SubagentStop {
             kind: agent.kind.clone(),
             stop_hook_active,
-            agent_transcript_path: self.transcript.transcript().path().display().to_string(),
+            agent_transcript_path: self.output.transcript.transcript().path().display().to_string(),
             last_assistant_message,
             background_tasks,
             session_crons,
@@ -392,17 +392,17 @@ impl SessionIo {
             command: task.agent.is_none().then(|| clip(&task.command)),
             agent_type: task.agent.map(|agent| agent.agent_type),
         };
-        self.state.tasks.running().into_iter().map(task).collect()
+        self.tooling.state.tasks.running().into_iter().map(task).collect()
     }
 
     /// Applies changed settings. ConfigChange hooks may refuse them, except managed settings.
     pub(crate) async fn refresh_settings(&mut self, moment: SettingsCheckTime, cancel: &CancellationToken) {
-        let ended = self.state.tasks.ended();
+        let ended = self.tooling.state.tasks.ended();
         let worked = std::mem::replace(&mut self.hooks.ended_tasks, ended) != ended;
-        if self.watch.loaded.is_current() {
+        if self.rules.watch.loaded.is_current() {
             return;
         }
-        let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
+        let alone = || self.tooling.state.tasks.running().is_empty() && !sys::process::has_strays();
         // An agent cannot rule out that its siblings or the main thread wrote the file.
         let author = if moment == SettingsCheckTime::Quiet && !worked && self.hooks.agent.is_none() && alone() {
             ChangeAuthor::User
@@ -412,15 +412,15 @@ impl SessionIo {
         // Boxed: settings are large, and this is rare.
         Box::pin(self.apply_settings(author, cancel)).await;
         // The main thread finds the same changes and reports them once.
-        for notice in self.watch.take_notices().into_iter().filter(|_| self.hooks.agent.is_none()) {
-            self.host.notice(notice).await;
+        for notice in self.rules.watch.take_notices().into_iter().filter(|_| self.hooks.agent.is_none()) {
+            self.output.host.notice(notice).await;
         }
     }
 
     /// Applies changed settings unless a hook refuses them.
     async fn apply_settings(&mut self, author: ChangeAuthor, cancel: &CancellationToken) {
-        let Some(changed) = self.watch.changed(author) else { return };
-        let previous = self.watch.loaded.clone();
+        let Some(changed) = self.rules.watch.changed(author) else { return };
+        let previous = self.rules.watch.loaded.clone();
         let mut files = changed.changed_files(&previous);
         files.dedup();
         let mut refused = false;
@@ -429,12 +429,12 @@ impl SessionIo {
         }
         if refused {
             tracing::info!("a ConfigChange hook refused the changed settings");
-            self.watch.loaded = changed.ignore_changes(&previous);
+            self.rules.watch.loaded = changed.ignore_changes(&previous);
             return;
         }
-        self.watch.apply(changed);
+        self.rules.watch.apply(changed);
         self.rebuild_policy();
-        self.hooks.rebuild(&self.watch);
+        self.hooks.rebuild(&self.rules.watch);
     }
 
     async fn is_change_refused(

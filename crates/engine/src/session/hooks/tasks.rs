@@ -21,7 +21,7 @@ impl SessionIo {
             return;
         }
         let tool = wire::names::canonical(&used.name);
-        let Some(change) = ListChange::of(tool, outcome, &self.state.facts) else { return };
+        let Some(change) = ListChange::of(tool, outcome, &self.tooling.state.facts) else { return };
         let (task_id, task_subject) = (change.id.clone(), change.subject.clone());
         let task_description = Some(change.description.clone()).filter(|text| !text.is_empty());
         let stop = self.hooks.stop.clone();
@@ -35,7 +35,7 @@ impl SessionIo {
         };
         self.hooks.stop = stop;
         let Some(why) = merged.blocked() else { return };
-        *outcome = match change.revert(&self.state.facts) {
+        *outcome = match change.revert(&self.tooling.state.facts) {
             Ok(()) => ToolOutcome::failed(why),
             Err(error) => ToolOutcome::failed(format!("{why}\n(The change could not be taken back: {error})")),
         };

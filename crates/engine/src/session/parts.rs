@@ -1,0 +1,174 @@
+//! The parts of a session that phases act on. A phase names the parts it needs.
+
+use crate::agents::AgentSpawner;
+use crate::grants::{BypassAvailability, ModeOwner};
+use crate::hooks::SessionHooks;
+use crate::host::{HostFlags, HostSender, InitFacts};
+use crate::ledger::Ledger;
+use crate::mcp::McpToolset;
+use crate::permission_prompt::PermissionChannel;
+use crate::plan::PlanState;
+use crate::provider::ProviderConnection;
+use crate::published_rules::{PublishedRules, RulesView};
+use crate::settings_watch::SettingsWatch;
+use crate::side_requests::SideClient;
+use crate::skills::SessionSkills;
+use crate::skills::invoke::SkillInvocation;
+use crate::structured::StructuredOutput;
+use crate::transcript_writer::TranscriptWriter;
+use crate::view::SessionView;
+use crate::worktree::{ActiveWorktree, WorktreeGuard};
+use permission::Policy;
+use std::sync::Arc;
+use store::live_sessions::LiveRecord;
+use sys::Env;
+use tokio::sync::watch;
+use tools::state::ToolState;
+use tools::{ToolRegistry, Workspace};
+use wire::mode::PermissionMode;
+use wire::sdk::PermissionDenial;
+
+/// Everything a phase needs to act.
+pub(crate) struct SessionIo {
+    pub env: Env,
+    pub output: SessionOutput,
+    pub rules: SessionRules,
+    pub tooling: SessionTooling,
+    pub knowledge: SessionKnowledge,
+    pub provider: SessionProvider,
+    pub hooks: SessionHooks,
+}
+
+/// Where the session writes: the host, the transcript, the totals.
+pub(crate) struct SessionOutput {
+    pub host: HostSender,
+    pub transcript: TranscriptWriter,
+    pub ledger: Ledger,
+    /// The record of this process for other processes; `None` for agents.
+    pub live_record: Option<Arc<LiveRecord>>,
+    pub flags: HostFlags,
+    pub facts: InitFacts,
+    /// Result messages sent so far.
+    pub results: u64,
+}
+
+/// What calls are allowed to do.
+pub(crate) struct SessionRules {
+    policy: Arc<Policy>,
+    mode: PermissionMode,
+    published: PublishedRules,
+    pub watch: SettingsWatch,
+    /// The mode the host chose with `set_permission_mode`.
+    pub chosen_mode: watch::Receiver<Option<PermissionMode>>,
+    pub bypass: BypassAvailability,
+    pub mode_owner: ModeOwner,
+    /// How many of the session's grants have been applied here.
+    pub grants_seen: usize,
+    pub permission_channel: PermissionChannel,
+    /// Calls that were denied in this turn.
+    pub denials: Vec<PermissionDenial>,
+}
+
+/// The parameters of `SessionRules::new`.
+pub(crate) struct RulesParts {
+    pub policy: Arc<Policy>,
+    pub mode: PermissionMode,
+    pub watch: SettingsWatch,
+    pub chosen_mode: watch::Receiver<Option<PermissionMode>>,
+    pub bypass: BypassAvailability,
+    pub mode_owner: ModeOwner,
+    pub grants_seen: usize,
+    pub permission_channel: PermissionChannel,
+}
+
+impl SessionRules {
+    pub(crate) fn new(parts: RulesParts) -> Self {
+        let RulesParts { policy, mode, watch, chosen_mode, bypass, mode_owner, grants_seen, permission_channel } =
+            parts;
+        let (published, denials) = (PublishedRules::default(), Vec::new());
+        let rules = Self {
+            policy,
+            mode,
+            published,
+            watch,
+            chosen_mode,
+            bypass,
+            mode_owner,
+            grants_seen,
+            permission_channel,
+            denials,
+        };
+        rules.publish();
+        rules
+    }
+
+    pub(crate) fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    pub(crate) fn mode(&self) -> PermissionMode {
+        self.mode
+    }
+
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
+        self.policy = Arc::new(policy);
+        self.publish();
+    }
+
+    pub(crate) fn set_mode(&mut self, mode: PermissionMode) {
+        self.mode = mode;
+        self.publish();
+    }
+
+    /// The rules as requests of the host see them. They follow every change, also while a phase runs.
+    pub(crate) fn published(&self) -> PublishedRules {
+        Arc::clone(&self.published)
+    }
+
+    /// Shows the rules to the host's requests after the settings changed.
+    pub(crate) fn publish(&self) {
+        *self.published.write() = RulesView {
+            mode: self.mode.as_str(),
+            policy: Some(Arc::clone(&self.policy)),
+            rules: self.watch.rules(),
+            directories: self.watch.additional(),
+            managed_only: self.watch.loaded.managed_rules_only,
+        };
+    }
+}
+
+/// What calls run with and where.
+pub(crate) struct SessionTooling {
+    pub registry: Arc<ToolRegistry>,
+    pub state: Arc<ToolState>,
+    pub directories: Workspace,
+    pub structured: Option<Arc<StructuredOutput>>,
+    /// Maximum number of shared calls that run at once.
+    pub concurrency: usize,
+    /// Starts agents for this session.
+    pub spawner: Arc<AgentSpawner>,
+    /// Confines an agent to its worktree.
+    pub worktree_guard: Option<Arc<WorktreeGuard>>,
+    /// The worktree this session works in.
+    pub active_worktree: Option<Arc<ActiveWorktree>>,
+    /// The state of the session for the calls of this batch; `None` when none of them reads it.
+    pub view: Option<Arc<SessionView>>,
+}
+
+/// What the model is told besides the conversation.
+pub(crate) struct SessionKnowledge {
+    pub skills: SessionSkills,
+    pub mcp: McpToolset,
+    pub plan: PlanState,
+    /// Notices for the next request.
+    pub pending_notices: Vec<String>,
+    /// Skills that calls of this batch loaded.
+    pub loaded_skills: Vec<SkillInvocation>,
+}
+
+/// The connections to models.
+pub(crate) struct SessionProvider {
+    pub connection: ProviderConnection,
+    /// For requests beside the conversation.
+    pub side: Arc<SideClient>,
+}
