@@ -462,7 +462,7 @@ async fn ask_host(
         refusal: &refusal,
         facts: &facts,
         suggestions: &suggestions,
-        parts: command_parts(io.rules.policy().explain(&request, &facts)),
+        parts: command_parts(&io.rules.policy().explain(&request, &facts)),
         agent_id: io.output.host.agent_id(),
     };
     let reply = permission_prompt::ask_host(host, &matter, draft.cancel.clone());
