@@ -94,7 +94,10 @@ impl SkillCall {
         let name = self.skill.name.clone();
         match invoke(self.skill, &self.args, &scene).await {
             Ok(invocation) if invocation.skill.context == SkillContext::Fork => {
-                let done = view.spawner.run_forked_skill(invocation.into_fork(), &scene.policy, scene.cx).await;
+                let Some(spawner) = view.spawner.upgrade() else {
+                    return ToolOutcome::failed("The session is ending; no agent is started.");
+                };
+                let done = spawner.run_forked_skill(invocation.into_fork(), &scene.policy, scene.cx).await;
                 done.unwrap_or_else(ToolOutcome::failed)
             }
             Ok(mut invocation) => {

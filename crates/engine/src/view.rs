@@ -13,7 +13,7 @@ use crate::skills::invoke::SkillInvocation;
 use crate::worktree::{ActiveWorktree, RemoteAccess, WorktreeGuard, WorktreeHooks, WorktreeMove};
 use permission::Policy;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use sys::Env;
 use tokio::sync::watch;
 use tools::CallContext;
@@ -42,8 +42,8 @@ pub(crate) struct SessionView {
     pub bypass: BypassAvailability,
     pub grants_seen: usize,
     pub plan: PlanState,
-    /// Starts agents for this session.
-    pub spawner: Arc<AgentSpawner>,
+    /// Starts agents for this session. Weak, because it keeps a view for its hooks.
+    pub spawner: Weak<AgentSpawner>,
     /// The context a fork starts with; `None` where forks are switched off.
     pub fork_context: Option<Arc<ForkContext>>,
 }

@@ -42,7 +42,7 @@ impl SessionIo {
             bypass: self.rules.bypass,
             grants_seen: self.rules.grants_seen,
             plan: self.knowledge.plan.clone(),
-            spawner: Arc::clone(&self.tooling.spawner),
+            spawner: Arc::downgrade(&self.tooling.spawner),
         })
     }
 }
