@@ -22,7 +22,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &["wire", "sys", "http"]),
     ("mcp", &["wire", "sys", "http"]),
     ("tools", &["wire", "sys", "http", "permission"]),
-    ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
+    ("session-parts", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
+    (
+        "engine",
+        &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools", "session-parts"],
+    ),
     ("headless", &["engine", "wire", "sys"]),
     ("acp", &["engine", "wire", "sys"]),
     ("terminal", &["wire"]),

@@ -12,9 +12,9 @@ pub(crate) use send_message::SendMessage;
 pub(crate) use tool::{AgentTool, AgentTypes};
 
 use crate::agents::{AgentRefusal, AgentRunner, AgentSpawner};
-use crate::skills::invoke::ForkedSkill;
 use futures_util::future::BoxFuture;
 use permission::Policy;
+use session_parts::skills::invoke::ForkedSkill;
 use std::sync::Arc;
 use tools::{CallContext, ToolOutcome};
 

@@ -13,14 +13,14 @@ pub(crate) mod toolset;
 use crate::agents::limits::AgentLimits;
 pub(crate) use template::AgentTemplate;
 
-use crate::command::CommandSender;
-use crate::hooks::HookJudge;
-use crate::skills::invoke::ForkedSkill;
 use crate::view::SessionView;
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
 use futures_util::future::BoxFuture;
 use permission::Policy;
+use session_parts::command::CommandSender;
+use session_parts::hooks::HookJudge;
+use session_parts::skills::invoke::ForkedSkill;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

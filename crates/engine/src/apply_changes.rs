@@ -1,12 +1,12 @@
 //! Applies the changes a host requested between two phases, and publishes the state of the session to `control`.
 
-use crate::context::usage::ContextUsage;
 use crate::control::changes::SessionChanges;
 use crate::session::Session;
-use crate::tasks;
 use config::ConfigLoader;
 use model::Fragment;
 use serde_json::{Map, Value};
+use session_parts::context::usage::ContextUsage;
+use session_parts::tasks;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wire::control::{AgentInfo, FieldChange, SlashCommand};

@@ -6,12 +6,12 @@ pub(crate) mod interact;
 mod prepare;
 mod undo_capture;
 
-use crate::permission_prompt::PermissionReply;
 use crate::session::SessionIo;
 use crate::session::hooks::FinishedCall;
-pub(crate) use crate::tool_use::ToolUse;
 use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
+use session_parts::permission_prompt::PermissionReply;
+pub(crate) use session_parts::tool_use::ToolUse;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -12,19 +12,19 @@ mod shell;
 mod show;
 mod switch;
 
-use crate::command::Prompt;
 use crate::command_table::{CommandAction, TypedCommand};
 use crate::decide::EndReason;
-use crate::messages::{plain_text, text_message};
-use crate::prompts;
 use crate::result;
 use crate::session::Session;
 use crate::session::hooks::SettingsCheckTime;
-use crate::transcript_writer::{PromptSource, UserLine};
 use crate::turn;
 use crate::turn_state::{TurnOpener, TurnState};
 use serde_json::json;
 use serde_json::value::RawValue;
+use session_parts::command::Prompt;
+use session_parts::messages::{plain_text, text_message};
+use session_parts::prompts;
+use session_parts::transcript_writer::{PromptSource, UserLine};
 use store::StoreError;
 use store::live_sessions::LiveStatus;
 use wire::sdk::{AssistantMessage, LocalCommandRun, SdkMessage};
@@ -95,7 +95,8 @@ async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<Str
     }
     let text = plain_text(&prompt.content);
     session.io.knowledge.skills.refresh().await;
-    let is_skill = crate::skills::slash::parse_skills(&session.io.knowledge.skills.skills(), &prompt.content).is_some();
+    let is_skill =
+        session_parts::skills::slash::parse_skills(&session.io.knowledge.skills.skills(), &prompt.content).is_some();
     if is_skill || session.io.knowledge.mcp.keep_typed(&text).is_some() {
         return None;
     }

@@ -4,15 +4,15 @@
 
 mod reattach;
 
-use crate::compaction_policy::CompactionTrigger;
-use crate::context::{ConversationTooLarge, ModelContext};
-use crate::messages::Attachment;
-use crate::prompts;
-use crate::provider::ProviderConnectionError;
 use crate::session::{Session, SessionIo};
-use crate::transcript_writer::BoundaryLine;
 use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
 use serde_json::{Value, json};
+use session_parts::compaction_policy::CompactionTrigger;
+use session_parts::context::{ConversationTooLarge, ModelContext};
+use session_parts::messages::Attachment;
+use session_parts::prompts;
+use session_parts::provider::ProviderConnectionError;
+use session_parts::transcript_writer::BoundaryLine;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -233,7 +233,7 @@ async fn replace(
     let metadata = CompactionMetadata { facts, tail: kept, anchor: &summary_uuid, post_tokens, dropped, summarised };
     let line = BoundaryLine {
         metadata: metadata.on_disk(),
-        summary: crate::messages::text_message(message),
+        summary: session_parts::messages::text_message(message),
         summary_uuid: summary_uuid.clone(),
         leaf: kept.lines.last().cloned(),
     };
@@ -251,7 +251,7 @@ async fn replace(
         .await;
     let user = UserMessage {
         kind: "user",
-        message: crate::messages::text_message(message),
+        message: session_parts::messages::text_message(message),
         parent_tool_use_id: None,
         session_id: io.output.host.session_id.clone(),
         uuid: summary_uuid,

@@ -16,16 +16,16 @@ mod status_line;
 mod suggest;
 pub(crate) mod view;
 
-use crate::command::RequestRefusal;
-use crate::command::{Command, Event, Prompt, PromptPriority};
-use crate::grants::BypassAvailability;
-use crate::questions::HostQuestions;
 use changes::SessionChanges;
 pub(crate) use dispatch::CAPABILITIES;
 use handles::SessionHandles;
 use jobs::RequestJobs;
 use queue::PromptQueue;
 pub(crate) use queue::QueueOperation;
+use session_parts::command::RequestRefusal;
+use session_parts::command::{Command, Event, Prompt, PromptPriority};
+use session_parts::grants::BypassAvailability;
+use session_parts::questions::HostQuestions;
 use std::future::Future;
 use std::sync::Arc;
 use store::Transcript;
@@ -281,7 +281,7 @@ impl SessionControl {
     }
 
     /// The models the endpoint offers; `None` when the host cannot ask for them.
-    pub(crate) fn offered_models(&self) -> Option<crate::models::OfferedModels> {
+    pub(crate) fn offered_models(&self) -> Option<session_parts::models::OfferedModels> {
         self.host.as_ref().filter(|front| front.handles.accepts_requests).map(|front| front.handles.offered.clone())
     }
 

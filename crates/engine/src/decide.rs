@@ -1,7 +1,7 @@
 //! Decides what a turn does next: one pure function over plain facts. Retries, fallbacks, overflow and limits are
 //! facts, never nested loops or errors. Every way out of a turn is an [`EndReason`].
 
-use crate::compaction_policy::{CompactionTrigger, OverflowRelief};
+use session_parts::compaction_policy::{CompactionTrigger, OverflowRelief};
 use std::time::Duration;
 
 /// How many times a cut-off answer is continued before the turn fails.

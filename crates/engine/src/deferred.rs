@@ -4,11 +4,11 @@
 
 use crate::decide::{EndReason, PhaseResult};
 use crate::session::Session;
-use crate::tool_use::ToolUse;
 use crate::turn;
 use crate::turn_state::{TurnOpener, TurnState};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use session_parts::tool_use::ToolUse;
 use store::LoadedConversation;
 use store::live_sessions::LiveStatus;
 use store::resume::EntryKind;

@@ -3,75 +3,39 @@
 mod agent_runs;
 mod agents;
 mod apply_changes;
-mod call_ids;
 mod calls;
-mod command;
 mod command_table;
 mod commands;
 mod compact;
-mod compaction_policy;
-mod context;
 mod control;
 mod decide;
 mod deferred;
-pub mod export;
-pub mod facts;
-mod grants;
-mod history;
-pub mod hooks;
-mod host;
-mod ledger;
-mod mcp;
-mod messages;
-mod mirror;
-mod models;
 mod open;
-pub mod options;
-mod permission_prompt;
-pub mod picture;
-mod plan;
-pub mod preflight;
-pub mod prompt_history;
-mod prompt_recipe;
-mod prompts;
-mod provider;
-mod published_rules;
 pub mod query;
-mod questions;
-mod reads;
 mod result;
-mod resume;
-pub mod sandbox;
 pub mod screens;
 mod serve;
 mod session;
-mod settings_watch;
-mod side_question;
-mod side_requests;
 mod skill_tool;
-mod skills;
 mod step;
-mod structured;
-mod tasks;
 pub mod tool_session;
-mod tool_use;
-mod transcript_writer;
 mod turn;
 mod turn_state;
 mod typed_skills;
 mod view;
-mod worktree;
 mod worktree_tools;
 
-pub use command::{
-    Command, CommandSender, Event, EventReceiver, Prompt, PromptPriority, ScreenEvent, ShellOutputUse, TurnJoin,
-};
 pub use open::{awaits_call, open};
-pub use options::{
-    ForkTarget, SessionChoice, SessionOptions, SettingSource, StartError, StartRequest, ThinkingOption, WorktreeChoice,
-};
 /// Text as a person must see it, for frontends that ask questions.
 pub use permission::escape_invisible;
-pub use provider::NOT_LOGGED_IN;
+pub use session_parts::command::{
+    Command, CommandSender, Event, EventReceiver, Prompt, PromptPriority, ScreenEvent, ShellOutputUse, TurnJoin,
+};
+pub use session_parts::options::{
+    ForkTarget, SessionChoice, SessionOptions, SettingSource, StartError, StartRequest, ThinkingOption, WorktreeChoice,
+};
+pub use session_parts::provider::NOT_LOGGED_IN;
+/// Parts that hosts use without a session.
+pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
 /// The diff of two texts, for frontends that draw it.
 pub use tools::compare;

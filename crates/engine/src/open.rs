@@ -19,39 +19,12 @@ mod watch;
 use crate::agent_runs::SessionAgents;
 use crate::agents::recover::{self, AgentRecovery};
 use crate::agents::{AgentSpawner, AgentTable};
-use crate::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
-use crate::compaction_policy::CompactionPolicy;
-use crate::context::{ContextParts, MainModel, ModelChain, ModelContext, Reminders, TurnLimits};
 use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
-use crate::grants::{BypassAvailability, ModeOwner};
-use crate::hooks::HookJudge;
-use crate::hooks::{
-    self, EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks, SessionHooks, SessionHooksParts as HookParts,
-};
-use crate::host::HostSender;
-use crate::host::InitFacts;
-use crate::host::{HostFlags, StateFrames};
-use crate::ledger::Ledger;
-use crate::mcp::McpToolset;
-use crate::options::selection;
-use crate::options::{SessionChoice, SessionOptions, StartError, StartRequest};
-use crate::permission_prompt::PermissionChannel;
-use crate::plan::{self, PlanState};
-use crate::prompt_recipe::DEFAULT_STYLE;
-use crate::prompt_recipe::style_name;
-use crate::provider::ProviderConnection;
-use crate::questions::HostQuestions;
-use crate::resume;
-use crate::sandbox::{SandboxInputs, SessionSandbox};
 use crate::session::{
     PlaceChange, RulesParts, Session, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules,
     SessionTooling, StartState,
 };
-use crate::settings_watch::SettingsWatch;
-use crate::side_requests::SideClient;
-use crate::structured::StructuredOutput;
-use crate::worktree::{self, ActiveWorktree};
 use ::hooks::HandlerEnvironment;
 use choice::{main_model, mode};
 use config::agents::AgentDefinition;
@@ -62,6 +35,33 @@ use model::catalog::ModelCatalog;
 use model::{Fragment, ModelTransport, RequestIdentity};
 use permission::KnownSecret;
 use permission::Policy;
+use session_parts::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
+use session_parts::compaction_policy::CompactionPolicy;
+use session_parts::context::{ContextParts, MainModel, ModelChain, ModelContext, Reminders, TurnLimits};
+use session_parts::grants::{BypassAvailability, ModeOwner};
+use session_parts::hooks::HookJudge;
+use session_parts::hooks::{
+    self, EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks, SessionHooks, SessionHooksParts as HookParts,
+};
+use session_parts::host::HostSender;
+use session_parts::host::InitFacts;
+use session_parts::host::{HostFlags, StateFrames};
+use session_parts::ledger::Ledger;
+use session_parts::mcp::McpToolset;
+use session_parts::options::selection;
+use session_parts::options::{SessionChoice, SessionOptions, StartError, StartRequest};
+use session_parts::permission_prompt::PermissionChannel;
+use session_parts::plan::{self, PlanState};
+use session_parts::prompt_recipe::DEFAULT_STYLE;
+use session_parts::prompt_recipe::style_name;
+use session_parts::provider::ProviderConnection;
+use session_parts::questions::HostQuestions;
+use session_parts::resume;
+use session_parts::sandbox::{SandboxInputs, SessionSandbox};
+use session_parts::settings_watch::SettingsWatch;
+use session_parts::side_requests::SideClient;
+use session_parts::structured::StructuredOutput;
+use session_parts::worktree::{self, ActiveWorktree};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use store::StoreLayout;
@@ -317,7 +317,7 @@ impl SessionBuilder {
                 "Note: gimlet does not know the model {}. A context window of {} tokens is assumed; \
                  CLAUDE_CODE_MAX_CONTEXT_TOKENS=N sets another one.",
                 self.model.id,
-                crate::context::usage::thousands(facts.context_window)
+                session_parts::context::usage::thousands(facts.context_window)
             )
         })
     }
@@ -326,7 +326,7 @@ impl SessionBuilder {
         let session_id = self.conversation.session_id.clone();
         let reduced = HookRestriction::from((self.options.bare, self.options.safe_mode));
         let host = HostSender::new(out.stream.clone(), session_id.clone());
-        self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
+        self.mirror = self.options.session_mirror.then(|| session_parts::mirror::tap(host.stream()));
         let (live, desk) = self.host_questions(&host);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.initialize.hooks.clone().unwrap_or_default()));
         let own_hooks = OwnHooks { host: host_hooks.layer(), ..self.own_hooks() };
@@ -445,7 +445,7 @@ impl SessionBuilder {
         &mut self,
         out: &EventSenders,
         session_id: &str,
-    ) -> (Option<resume::RestoredConversation>, crate::mcp::RestoredServers) {
+    ) -> (Option<resume::RestoredConversation>, session_parts::mcp::RestoredServers) {
         let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
         let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
         if let Some(restored) = restored.as_ref().filter(|_| self.options.replay_history) {

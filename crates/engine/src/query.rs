@@ -1,8 +1,8 @@
 //! Queries a host may make before a session exists: which sessions there are, and their content. Read-only; reads
 //! only what the answer needs.
 
-use crate::options::StartError;
 use serde_json::value::RawValue;
+use session_parts::options::StartError;
 use std::path::{Path, PathBuf};
 use store::resume::{EntryKind, LoadOptions, load};
 use store::{LoadedEntry, StoreLayout, find, list};
@@ -147,7 +147,7 @@ fn by_prefix(layout: &StoreLayout, target: &str) -> Option<PathBuf> {
 
 /// Renames a session; returns the name as stored.
 pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
-    let name = crate::messages::session_name(name);
+    let name = session_parts::messages::session_name(name);
     if name.is_empty() {
         return Err("A name must not be empty".into());
     }
@@ -156,9 +156,9 @@ pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
 }
 
 /// The heading of an exported session.
-pub fn heading(transcript: &Path) -> crate::export::ExportHeading {
+pub fn heading(transcript: &Path) -> session_parts::export::ExportHeading {
     let info = list::describe(transcript).unwrap_or_default();
-    crate::export::ExportHeading {
+    session_parts::export::ExportHeading {
         session_id: transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         title: Some(label(&info).to_owned()),
         cwd: info.cwd,

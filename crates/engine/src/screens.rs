@@ -2,11 +2,11 @@
 //! changes to a settings file, and uncommitted work. Reads on demand and caches nothing. Changes are validated like
 //! those of `gimlet config`. All functions block, except `uncommitted`.
 
-use crate::options::StartRequest;
-use crate::worktree::GitRunner;
 use config::edit::{SettingsEdit, SettingsTarget};
 use config::{ConfigLoader, ProjectConfig, settings_files, validate};
 use serde_json::Value;
+use session_parts::options::StartRequest;
+use session_parts::worktree::GitRunner;
 use sys::Env;
 use wire::settings::{KeyShape, SettingKey, Settings, SettingsSource};
 
@@ -61,7 +61,7 @@ pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
 }
 
 fn load(boot: &StartRequest) -> Result<ProjectConfig, String> {
-    let selection = crate::options::selection(&boot.options);
+    let selection = session_parts::options::selection(&boot.options);
     ConfigLoader::open(&boot.cwd, &boot.env, &selection).map_err(|error| error.to_string())
 }
 

@@ -2,21 +2,21 @@
 
 mod background;
 
-use crate::command::{Event, Prompt};
 use crate::commands;
 use crate::control::WakeReason;
-use crate::messages::with_prefix;
 use crate::result;
 use crate::session::Session;
 use crate::session::tasks::wait_briefly;
 use crate::turn;
 use crate::turn_state::TurnOpener;
+use session_parts::command::{Event, Prompt};
+use session_parts::messages::with_prefix;
 use std::sync::Arc;
 
 /// Events that wake an idle session, besides commands of its host.
 enum IdleEvent {
     Task(tools::tasks::TaskEvent),
-    Hook(crate::hooks::HookText),
+    Hook(session_parts::hooks::HookText),
     /// An MCP server connected, disconnected or changed.
     Servers,
 }

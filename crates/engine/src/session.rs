@@ -24,18 +24,18 @@ pub(crate) use parts::{
 };
 
 use crate::agents::recover::AgentRecovery;
-use crate::command::Prompt;
-use crate::context::ModelContext;
 use crate::control::SessionControl;
-use crate::host::StateFrames;
-use crate::messages::{Attachment, echo, plain_text, synthetic, user_message};
 use crate::session::hooks::SettingsCheckTime;
 use crate::session::tasks::send_events;
+use session_parts::command::Prompt;
+use session_parts::context::ModelContext;
+use session_parts::host::StateFrames;
+use session_parts::messages::{Attachment, echo, plain_text, synthetic, user_message};
 
-use crate::prompts;
-use crate::provider::ProviderConnectionError;
-use crate::transcript_writer::{PromptSource, UserLine};
 use serde_json::value::RawValue;
+use session_parts::prompts;
+use session_parts::provider::ProviderConnectionError;
+use session_parts::transcript_writer::{PromptSource, UserLine};
 use store::StoreError;
 use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ pub(crate) struct Session {
     pub io: SessionIo,
     pub start: StartState,
     /// The inputs of the system prompt for another conversation; `None` for agents.
-    pub recipe: Option<crate::prompt_recipe::PromptRecipe>,
+    pub recipe: Option<session_parts::prompt_recipe::PromptRecipe>,
 }
 
 /// What is applied with the first prompt.
@@ -67,7 +67,7 @@ pub(crate) struct StartState {
     /// `--init-only`
     pub only_hooks: bool,
     /// Texts of SessionStart hooks for the model.
-    pub contexts: Vec<crate::hooks::HookText>,
+    pub contexts: Vec<session_parts::hooks::HookText>,
     /// The reason of a SessionStart hook that returned `continue: false`.
     pub refused: Option<String>,
     /// `--name`
@@ -81,7 +81,7 @@ pub(crate) struct StartState {
     /// Undelivered results of agents of a resumed conversation.
     pub agent_recovery: AgentRecovery,
     /// A call that a hook deferred to this run.
-    pub deferred: Option<crate::tool_use::ToolUse>,
+    pub deferred: Option<session_parts::tool_use::ToolUse>,
     /// The host has already been told that the turn started.
     pub is_announced: bool,
     /// The text that the agent definition puts before the first prompt.
@@ -218,7 +218,7 @@ impl Session {
     pub(crate) fn record_prompt(
         &mut self,
         prompt: &Prompt,
-    ) -> Result<crate::transcript_writer::WrittenLine, StoreError> {
+    ) -> Result<session_parts::transcript_writer::WrittenLine, StoreError> {
         self.record_prompt_as(prompt, &prompt.content)
     }
 
@@ -227,7 +227,7 @@ impl Session {
         &mut self,
         prompt: &Prompt,
         content: &RawValue,
-    ) -> Result<crate::transcript_writer::WrittenLine, StoreError> {
+    ) -> Result<session_parts::transcript_writer::WrittenLine, StoreError> {
         self.begin()?;
         self.record_queued(prompt)?;
         let line = UserLine {

@@ -1,21 +1,22 @@
 //! The Skill tool: the model loads a skill. The text of the skill is added as a separate message; the result only
 //! confirms it. A skill with `context: fork` runs as an agent, and the result is its report.
 
-use crate::skills::invoke::{InvocationContext, invoke};
-use crate::skills::{SessionSkills, SharedSkills, SkillFacts};
 use crate::view::{CallEffect, SessionView};
 use config::skills::{Skill, SkillContext};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
 use serde_json::value::RawValue;
+use session_parts::skills::invoke::{InvocationContext, invoke};
+use session_parts::skills::{SessionSkills, SharedSkills, SkillFacts};
 use std::sync::Arc;
 use tools::contract::ToolSpec;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput, ToolOutcome, Workspace};
 
 pub(crate) const NAME: &str = "Skill";
 
-static SPEC: ToolSpec = ToolSpec::of(NAME, include_str!("prompts/skill.md"), include_str!("prompts/skill.schema.json"));
+static SPEC: ToolSpec =
+    ToolSpec::of(NAME, include_str!("skill_tool/skill.md"), include_str!("skill_tool/skill.schema.json"));
 
 pub(crate) struct SkillTool {
     shared: SharedSkills,

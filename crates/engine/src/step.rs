@@ -5,13 +5,13 @@ mod failure;
 mod reception;
 mod refusal;
 
-use crate::context::{ConversationTooLarge, ModelContext};
 use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
-use crate::provider::ProviderConnectionError;
 use crate::session::SessionIo;
 use crate::turn_state::{TurnError, TurnState};
 use model::{ErrorKind, ModelError, RetryVerdict, catalog};
 use reception::{ResponseReception, SentRequest};
+use session_parts::context::{ConversationTooLarge, ModelContext};
+use session_parts::provider::ProviderConnectionError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;

@@ -2,12 +2,12 @@
 //! model (rules, hooks, sandbox, snapshots, masking). Nobody can be asked, so calls that need a question are refused.
 
 use crate::calls;
-use crate::command::{Event, EventReceiver, event_channel};
 use crate::open;
-use crate::options::{StartError, StartRequest};
 use crate::session::Session;
-use crate::tool_use::ToolUse;
 use serde_json::value::RawValue;
+use session_parts::command::{Event, EventReceiver, event_channel};
+use session_parts::options::{StartError, StartRequest};
+use session_parts::tool_use::ToolUse;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -1,11 +1,11 @@
 //! The state of one turn: what opened it, what it has done so far, and how it ended.
 
-use crate::command::Prompt;
 use crate::decide::{EndReason, PhaseResult, RequestFailure, StructuredState, TurnFacts};
 use crate::session::Session;
-use crate::tool_use::ToolUse;
-use crate::transcript_writer::{RefusalMark, SAVE_HINT};
 use model::RetryPolicy;
+use session_parts::command::Prompt;
+use session_parts::tool_use::ToolUse;
+use session_parts::transcript_writer::{RefusalMark, SAVE_HINT};
 use std::time::Instant;
 use store::StoreError;
 use sys::Env;
@@ -21,7 +21,7 @@ pub(crate) enum TurnOpener {
     /// A background task ended while the session was idle.
     Notice(String),
     /// A background hook wants to wake the model.
-    Hook(crate::hooks::HookText),
+    Hook(session_parts::hooks::HookText),
 }
 
 /// What a turn has gathered for its decisions and its result.

@@ -1,13 +1,13 @@
 //! Loads the skills and built-in prompts that a typed prompt names.
 
 use crate::calls;
-use crate::command::Prompt;
 use crate::session::{Session, SessionIo};
-use crate::skills::invoke::invoke;
-use crate::skills::invoke::{InvocationContext, SkillInvocation};
-use crate::skills::slash::{SkillRequest, first_text, tagged};
-use crate::transcript_writer::PromptSource;
 use config::skills::SkillContext;
+use session_parts::command::Prompt;
+use session_parts::skills::invoke::invoke;
+use session_parts::skills::invoke::{InvocationContext, SkillInvocation};
+use session_parts::skills::slash::{SkillRequest, first_text, tagged};
+use session_parts::transcript_writer::PromptSource;
 use std::sync::Arc;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +67,7 @@ pub(crate) async fn load(
                 let name = invocation.skill.name.clone();
                 match run_fork(session, invocation, scene).await {
                     Some(Ok(report)) => {
-                        let text = crate::prompts::forked_skill(&name, &report);
+                        let text = session_parts::prompts::forked_skill(&name, &report);
                         session.inject(&text, PromptSource::Meta).await?;
                     }
                     Some(Err(why)) => return Ok(Err(why)),
@@ -75,7 +75,7 @@ pub(crate) async fn load(
                 }
             }
             Some(Ok(mut invocation)) => {
-                invocation.text.push_str(&crate::prompts::skill_variants(&variants));
+                invocation.text.push_str(&session_parts::prompts::skill_variants(&variants));
                 loaded.push(invocation);
             }
             Some(Err(why)) => return Ok(Err(why)),

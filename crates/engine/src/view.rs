@@ -2,16 +2,16 @@
 //! before the calls run; the session applies the effects at one place, after each call has ended.
 
 use crate::agents::AgentSpawner;
-use crate::context::ForkContext;
-use crate::grants::{BypassAvailability, ModeOwner};
-use crate::hooks::InheritedHooks;
-use crate::permission_prompt::PermissionChannel;
-use crate::plan::PlanState;
-use crate::provider::ProviderConnection;
-use crate::settings_watch::SettingsWatch;
-use crate::skills::invoke::SkillInvocation;
-use crate::worktree::{ActiveWorktree, RemoteAccess, WorktreeGuard, WorktreeHooks, WorktreeMove};
 use permission::Policy;
+use session_parts::context::ForkContext;
+use session_parts::grants::{BypassAvailability, ModeOwner};
+use session_parts::hooks::InheritedHooks;
+use session_parts::permission_prompt::PermissionChannel;
+use session_parts::plan::PlanState;
+use session_parts::provider::ProviderConnection;
+use session_parts::settings_watch::SettingsWatch;
+use session_parts::skills::invoke::SkillInvocation;
+use session_parts::worktree::{ActiveWorktree, RemoteAccess, WorktreeGuard, WorktreeHooks, WorktreeMove};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use sys::Env;

@@ -2,12 +2,14 @@
 //! ended. Work is discarded only when the call asks for it, and then it is saved to a reference first.
 
 use crate::view::{CallEffect, SessionView};
-use crate::worktree::active::{WorktreeRight, removal_objection};
-use crate::worktree::{ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
 use serde_json::value::RawValue;
+use session_parts::worktree::active::{WorktreeRight, removal_objection};
+use session_parts::worktree::{
+    ActiveWorktree, Worktree, WorktreeHolder, WorktreeMove, WorktreeName, WorktreeRequest, verify,
+};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -303,7 +305,7 @@ impl ExitWorktreeCall {
 
 /// What was removed.
 struct RemovedWorktree {
-    work: crate::worktree::unsaved_work::UnsavedWork,
+    work: session_parts::worktree::unsaved_work::UnsavedWork,
     /// The reference that keeps the discarded work; `None` when there was none.
     reference: Option<String>,
 }

@@ -5,36 +5,36 @@ use super::{AgentTool, SendMessage, send_message, tool};
 use crate::agents::AgentTemplate;
 use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
 use crate::calls::interact;
-use crate::command::{COMMAND_QUEUE, CommandSender};
-use crate::compaction_policy::CompactionPolicy;
-use crate::context::ForkContext;
-use crate::context::{ContextParts, ModelChain, ModelContext, Reminders, RequestSettings, TurnLimits};
 use crate::control::{ModeChoice, SessionControl};
-use crate::grants::{BypassAvailability, ModeOwner};
-use crate::history::HistoryPart;
-use crate::hooks::HookJudge;
-use crate::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
-use crate::host::HostFlags;
-use crate::host::{AgentOutput, ForwardMode};
-use crate::permission_prompt::PermissionChannel;
-use crate::plan::PlanState;
-use crate::prompts::{self, PromptEnvironment};
-use crate::resume;
 use crate::session::{
     RulesParts, Session, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling,
     StartState,
 };
-use crate::settings_watch::{InstructionScope, SettingsWatch};
-use crate::side_requests::SideClient;
 use crate::skill_tool::{self, SkillTool};
-use crate::skills::SessionSkills;
-use crate::transcript_writer::TranscriptWriter;
 use crate::view::SessionView;
-use crate::worktree::Worktree;
 use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::{AgentDefinition, AgentMemory};
 use model::{Fragment, Message, RequestIdentity};
 use permission::Policy;
+use session_parts::command::{COMMAND_QUEUE, CommandSender};
+use session_parts::compaction_policy::CompactionPolicy;
+use session_parts::context::ForkContext;
+use session_parts::context::{ContextParts, ModelChain, ModelContext, Reminders, RequestSettings, TurnLimits};
+use session_parts::grants::{BypassAvailability, ModeOwner};
+use session_parts::history::HistoryPart;
+use session_parts::hooks::HookJudge;
+use session_parts::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
+use session_parts::host::HostFlags;
+use session_parts::host::{AgentOutput, ForwardMode};
+use session_parts::permission_prompt::PermissionChannel;
+use session_parts::plan::PlanState;
+use session_parts::prompts::{self, PromptEnvironment};
+use session_parts::resume;
+use session_parts::settings_watch::{InstructionScope, SettingsWatch};
+use session_parts::side_requests::SideClient;
+use session_parts::skills::SessionSkills;
+use session_parts::transcript_writer::TranscriptWriter;
+use session_parts::worktree::Worktree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -146,7 +146,7 @@ pub(super) fn build(
         Some(mind) => forked_context(kit, sheet, mind, Arc::clone(&identity)),
         None => context(kit, sheet, &registry, Arc::clone(&identity), restored)?,
     };
-    let mcp = crate::mcp::agent_toolset(&kit.servers, &registry, &sheet.definition, move |definition, name| {
+    let mcp = session_parts::mcp::agent_toolset(&kit.servers, &registry, &sheet.definition, move |definition, name| {
         toolset::select_tools(&[name.to_owned()], definition, shape).is_ok_and(|chosen| !chosen.is_empty())
     })
     .continue_from(remembered);
@@ -225,7 +225,7 @@ fn tool_names(
     if is_fork {
         return Ok(kit.tools.iter().cloned().collect());
     }
-    let base = crate::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
+    let base = session_parts::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
     toolset::select_tools(&base, &sheet.definition, shape)
 }
 

@@ -4,16 +4,16 @@
 use super::build::{AgentSession, AgentSpec};
 use super::report;
 use crate::agents::{AgentSlot, AgentTable, builtin};
-use crate::command::Prompt;
 use crate::decide::EndReason;
-use crate::host::AgentOutput;
 use crate::session::Session;
 use crate::session::tasks::send_event;
-use crate::tasks;
 use crate::turn;
 use crate::turn_state::{TurnEnd, TurnOpener};
-use crate::worktree::KeptWorktree;
 use serde_json::value::RawValue;
+use session_parts::command::Prompt;
+use session_parts::host::AgentOutput;
+use session_parts::tasks;
+use session_parts::worktree::KeptWorktree;
 use std::sync::Arc;
 use store::agents::{AgentOutcome as Stored, Sidecar};
 use tools::tasks::{AgentTask, SessionTasks, TaskEnd, TaskRecord, TaskStatus};
@@ -255,7 +255,8 @@ pub(super) async fn write_sidecar(agents: &AgentTable, id: &str, sidecar: Sideca
     }
     let kit = agents.template();
     if let Some(tap) = kit.mirror.clone() {
-        crate::mirror::mirror_sidecar(tap, store::agents::transcript_path(&kit.session_dir, id), &sidecar).await;
+        session_parts::mirror::mirror_sidecar(tap, store::agents::transcript_path(&kit.session_dir, id), &sidecar)
+            .await;
     }
     let (dir, id) = (kit.session_dir.clone(), id.to_owned());
     let written = tokio::task::spawn_blocking(move || sidecar.write(&dir, &id)).await;

@@ -5,13 +5,13 @@ use super::build::{AgentPurpose, AgentSpec};
 use super::run::{AgentRun, FirstRun};
 use super::tool::{self, AdmissionResult, AgentCandidate};
 use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
-use crate::command::{Command, Prompt};
 use crate::view::SessionView;
-use crate::worktree::{Worktree, WorktreeHolder};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
 use serde_json::value::RawValue;
+use session_parts::command::{Command, Prompt};
+use session_parts::worktree::{Worktree, WorktreeHolder};
 use std::sync::Arc;
 use store::agents::StoredAgent;
 use store::resume::LoadOptions;
@@ -57,7 +57,7 @@ struct SendMessageCall {
 
 /// The agent a message is for: running, with its channel and id, or ended, with its id or name.
 enum MessageTarget {
-    Running(crate::command::CommandSender, String),
+    Running(session_parts::command::CommandSender, String),
     Ended(String),
 }
 

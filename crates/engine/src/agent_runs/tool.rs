@@ -4,15 +4,15 @@ use super::build::{self, AgentPurpose, AgentSpec};
 use super::report;
 use super::run::{self, AgentRun, FirstRun};
 use crate::agents::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, SlotCheck, builtin};
-use crate::skills::invoke::ForkedSkill;
 use crate::view::SessionView;
-use crate::worktree::{Worktree, WorktreeHolder, WorktreeName, WorktreeRequest};
 use config::agents::{AgentDefinition, AgentIsolation};
 use config::roots::DefinitionScope;
 use futures_util::future::BoxFuture;
 use permission::{Access, PathFacts, PermissionDecision, PermissionQuery, Policy};
 use serde_json::json;
 use serde_json::value::RawValue;
+use session_parts::skills::invoke::ForkedSkill;
+use session_parts::worktree::{Worktree, WorktreeHolder, WorktreeName, WorktreeRequest};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -376,7 +376,7 @@ pub(super) async fn launch(
             }
         })
     });
-    crate::tasks::send_running(host, &cx.state.tasks).await;
+    session_parts::tasks::send_running(host, &cx.state.tasks).await;
     shown
 }
 

@@ -61,7 +61,7 @@ fn general() -> AgentDefinition {
         super::DEFAULT_TYPE,
         "Researches questions and carries out tasks of several steps. Use it when a search may take many attempts, or \
          for a piece of work that can be described completely.",
-        include_str!("../prompts/agents/general.md"),
+        include_str!("prompts/general.md"),
     )
 }
 
@@ -75,7 +75,7 @@ fn explore() -> AgentDefinition {
         "Explore",
         "Finds files, code and answers in a code base quickly, without changing anything. Say how thorough it should \
          be: quick, medium or very thorough.",
-        include_str!("../prompts/agents/explore.md"),
+        include_str!("prompts/explore.md"),
     ))
 }
 
@@ -83,7 +83,7 @@ fn plan() -> AgentDefinition {
     read_only(built_in(
         "Plan",
         "Works out how to make a change: reads the code and returns a plan with steps, files and risks. Changes nothing.",
-        include_str!("../prompts/agents/plan.md"),
+        include_str!("prompts/plan.md"),
     ))
 }
 

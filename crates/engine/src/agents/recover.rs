@@ -2,8 +2,8 @@
 //! calls that were not recorded, and ends of background agents for which no notice was sent. Each is delivered once:
 //! what the transcript already contains is not sent again.
 
-use crate::prompts::{TaskNotice, task_notice};
 use serde_json::json;
+use session_parts::prompts::{TaskNotice, task_notice};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use store::LoadedConversation;

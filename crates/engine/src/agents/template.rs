@@ -1,14 +1,14 @@
 //! The parts that every agent of a session is built from.
 
-use crate::compaction_policy::CompactionSettings;
-use crate::context::RequestSettings;
-use crate::host::ForwardMode;
-use crate::host::HostSender;
-use crate::host::InitFacts;
-use crate::ledger::Ledger;
-use crate::skills::SkillsTemplate;
 use model::catalog::ServingParty;
 use model::{ModelCatalog, RequestIdentity};
+use session_parts::compaction_policy::CompactionSettings;
+use session_parts::context::RequestSettings;
+use session_parts::host::ForwardMode;
+use session_parts::host::HostSender;
+use session_parts::host::InitFacts;
+use session_parts::ledger::Ledger;
+use session_parts::skills::SkillsTemplate;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::Persistence;
@@ -48,7 +48,7 @@ pub(crate) struct AgentTemplate {
     /// Names of the session's tools, including those that start agents.
     pub tools: Vec<String>,
     /// The session's MCP servers.
-    pub servers: Arc<crate::mcp::SessionServers>,
+    pub servers: Arc<session_parts::mcp::SessionServers>,
     pub concurrency: usize,
     pub forward: ForwardMode,
     /// `--append-subagent-system-prompt`

@@ -1,8 +1,8 @@
 //! Selects the tools of an agent: the session's tools, minus those no agent may have, minus those its definition
 //! disallows; of the rest, those its definition lists.
 
-use crate::mcp::agents::covers;
 use config::agents::AgentDefinition;
+use session_parts::mcp::agents::covers;
 use std::collections::BTreeSet;
 use wire::mode::PermissionMode;
 

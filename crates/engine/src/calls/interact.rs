@@ -2,11 +2,11 @@
 //! fields that only the program or the person may set, and switches the mode when such a call is admitted. The model
 //! cannot answer its own questions.
 
-use crate::permission_prompt::PermissionChannel;
 use crate::session::SessionIo;
-use crate::tool_use::ToolUse;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use session_parts::permission_prompt::PermissionChannel;
+use session_parts::tool_use::ToolUse;
 use tools::ToolOutcome;
 use tools::ask_user_question::ANSWER_FIELDS;
 use wire::control::PermissionUpdate;

@@ -2,12 +2,8 @@
 //! where the decision is to ask. A prepared call never returns to this phase.
 
 use super::interact;
-use crate::command::Event;
-use crate::permission_prompt::{self, AfterDenial, PermissionChannel, PermissionQuestion, PermissionReply};
-use crate::sandbox::{self, CommandPlacement, PreparedSandbox, SessionSandbox};
 use crate::session::SessionIo;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
-use crate::tool_use::ToolUse;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{
@@ -15,6 +11,10 @@ use permission::{
     PermissionRefusal,
 };
 use serde_json::value::RawValue;
+use session_parts::command::Event;
+use session_parts::permission_prompt::{self, AfterDenial, PermissionChannel, PermissionQuestion, PermissionReply};
+use session_parts::sandbox::{self, CommandPlacement, PreparedSandbox, SessionSandbox};
+use session_parts::tool_use::ToolUse;
 use std::fmt::Write;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -224,7 +224,7 @@ async fn check_first(
         return Ok(draft);
     }
     let request = PermissionQuery::new("Read", &reads);
-    let seen = crate::facts::gather(io.rules.policy(), &request, &workspace.cwd);
+    let seen = session_parts::facts::gather(io.rules.policy(), &request, &workspace.cwd);
     if !matches!(io.rules.policy().decide(&request, &seen), PermissionDecision::Allow(_)) {
         return Ok(draft);
     }
@@ -497,7 +497,7 @@ fn ask_tool(
     refusal: &PermissionRefusal,
     io: &SessionIo,
 ) -> BoxFuture<'static, PermissionReply> {
-    let asked = crate::mcp::PromptToolRequest {
+    let asked = session_parts::mcp::PromptToolRequest {
         tool_name: used.name.clone(),
         input: draft.input.clone(),
         tool_use_id: used.id.clone(),
@@ -506,7 +506,7 @@ fn ask_tool(
     let (servers, cancel) = (Arc::clone(io.knowledge.mcp.servers()), draft.cancel.clone());
     let (host, message) = (io.output.host.clone(), refusal.message.clone());
     Box::pin(async move {
-        match crate::mcp::judge_by_tool(servers, tool, asked, cancel).await {
+        match session_parts::mcp::judge_by_tool(servers, tool, asked, cancel).await {
             Ok(reply) => reply,
             Err(missing) => {
                 host.event(Event::Fault(missing)).await;
@@ -577,7 +577,7 @@ fn decide_access(
         .with_input(draft.input.get())
         .with_confinement(draft.confinement)
         .with_answer(draft.answered);
-    let facts = crate::facts::gather_with_repositories(
+    let facts = session_parts::facts::gather_with_repositories(
         io.rules.policy(),
         &request,
         &workspace.cwd,

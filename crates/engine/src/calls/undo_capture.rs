@@ -6,9 +6,9 @@ mod index;
 mod places;
 
 use crate::session::SessionIo;
-use crate::tool_use::ToolUse;
 use permission::Access;
 use permission::destruction::{LossExtent, PossibleLosses};
+use session_parts::tool_use::ToolUse;
 use std::time::Duration;
 use store::snapshots::{ChangeKind, PendingSnapshot, SnapshotCause, SnapshotDraft, SnapshotLimits};
 use store::{Snapshots, StoreError};

@@ -2,9 +2,9 @@
 //! model as it is.
 
 use super::CommandList;
-use crate::messages::Attachment;
-use crate::prompts;
 use serde_json::json;
+use session_parts::messages::Attachment;
+use session_parts::prompts;
 use std::path::Path;
 
 const MAX_SUGGESTIONS: usize = 5;

@@ -4,9 +4,9 @@
 
 use super::directories::destination;
 use super::{CommandReply, TypedCommand, begin, finish_local};
-use crate::command::Prompt;
 use crate::session::Session;
 use crate::session::hooks::SettingsCheckTime;
+use session_parts::command::Prompt;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,13 @@
 //! Commands that change the session itself (its name, rules or mode), and `/export`.
 
 use super::{CommandReply, TypedCommand, begin, finish_local, show};
-use crate::command::Prompt;
-use crate::export::{self, ExportFormat, ExportHeading};
-use crate::messages::session_name;
 use crate::session::Session;
 use crate::turn;
 use crate::turn_state::TurnOpener;
 use model::Role;
+use session_parts::command::Prompt;
+use session_parts::export::{self, ExportFormat, ExportHeading};
+use session_parts::messages::session_name;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wire::block::BlockHead;

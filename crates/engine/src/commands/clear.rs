@@ -3,16 +3,16 @@
 
 use super::changes::set_name;
 use super::{TypedCommand, begin};
-use crate::command::Prompt;
-use crate::context::FreshContext;
 use crate::decide::EndReason;
-use crate::messages::session_name;
-use crate::plan::{self, PlanState};
 use crate::result;
 use crate::session::hooks::SettingsCheckTime;
 use crate::session::{Session, StartState};
-use crate::tasks;
 use model::RequestIdentity;
+use session_parts::command::Prompt;
+use session_parts::context::FreshContext;
+use session_parts::messages::session_name;
+use session_parts::plan::{self, PlanState};
+use session_parts::tasks;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::StoreLayout;
@@ -117,7 +117,7 @@ impl Session {
             id.clone_into(&mut kit.skills.0.facts.session_id);
         });
         let system = self.recipe.as_ref().map(|again| again.system(&self.io.rules.watch.loaded, self.context.model()));
-        self.io.output.facts.output_style = crate::prompt_recipe::style_name(&self.io.rules.watch.loaded);
+        self.io.output.facts.output_style = session_parts::prompt_recipe::style_name(&self.io.rules.watch.loaded);
         self.context.begin_session(FreshContext { identity, files: memory.files, system });
         self.control.begin_session(id, &self.io.tooling.state, self.io.output.transcript.transcript());
         let mode = Some(self.io.rules.mode()).filter(|mode| *mode != PermissionMode::Default);

@@ -1,15 +1,15 @@
 //! `/compact`: a turn whose only request to the model is the summary.
 
 use super::{begin, stdout};
-use crate::command::Prompt;
 use crate::compact::CompactionOutcome;
-use crate::compaction_policy::CompactionTrigger;
 use crate::decide::EndReason;
-use crate::messages::text_message;
-use crate::prompts;
 use crate::result;
 use crate::session::Session;
-use crate::transcript_writer::PromptSource;
+use session_parts::command::Prompt;
+use session_parts::compaction_policy::CompactionTrigger;
+use session_parts::messages::text_message;
+use session_parts::prompts;
+use session_parts::transcript_writer::PromptSource;
 use store::StoreError;
 use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 

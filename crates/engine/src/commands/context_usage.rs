@@ -1,12 +1,12 @@
 //! `/context`: what fills the context window. The numbers are estimates made without a request; total, rows and free
 //! space are consistent.
 
-use crate::context::ModelContext;
-use crate::context::usage::thousands;
 use crate::session::{Session, SessionIo};
 use model::estimate;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use session_parts::context::ModelContext;
+use session_parts::context::usage::thousands;
 use std::fmt::Write;
 
 /// How the context window is used now.
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn large_numbers_are_legible() {
         for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(crate::context::usage::thousands(number), shown);
+            assert_eq!(session_parts::context::usage::thousands(number), shown);
         }
     }
 }

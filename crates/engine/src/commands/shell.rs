@@ -3,14 +3,14 @@
 
 use super::begin;
 use crate::calls;
-use crate::command::{Prompt, ShellOutputUse};
 use crate::decide::EndReason;
-use crate::messages::plain_text;
 use crate::result;
 use crate::session::Session;
 use crate::turn;
 use crate::turn_state::TurnOpener;
 use serde_json::json;
+use session_parts::command::{Prompt, ShellOutputUse};
+use session_parts::messages::plain_text;
 use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;
 use tools::ToolOutcome;

@@ -2,9 +2,9 @@
 
 use super::CommandReply;
 use crate::command_table::described;
-use crate::context::usage::thousands;
 use crate::session::{Session, SessionIo};
 use model::estimate;
+use session_parts::context::usage::thousands;
 use std::fmt::Write;
 use wire::settings::RuleBehaviour;
 

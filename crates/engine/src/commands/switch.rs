@@ -1,9 +1,9 @@
 //! `/model`, `/effort` and `/autocompact`: choices that apply to this session and are not saved.
 
 use super::CommandReply;
-use crate::context::usage::thousands;
 use crate::session::Session;
 use model::EffortLevel;
+use session_parts::context::usage::thousands;
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +58,8 @@ impl Session {
         };
         let settings = &self.io.rules.watch.loaded.settings;
         let id = model.id.clone();
-        let refused = model.plan_id.iter().chain([&id]).find_map(|id| crate::models::model_refused(settings, id));
+        let refused =
+            model.plan_id.iter().chain([&id]).find_map(|id| session_parts::models::model_refused(settings, id));
         if let Some(why) = refused {
             return Some(Err(why));
         }

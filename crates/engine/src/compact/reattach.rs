@@ -1,10 +1,10 @@
 //! What is sent to the model again after a compaction: files it had read, its open work, and what runs in the
 //! background.
 
-use crate::messages::Attachment;
-use crate::prompts;
 use crate::session::SessionIo;
 use model::estimate;
+use session_parts::messages::Attachment;
+use session_parts::prompts;
 use std::path::Path;
 
 const MAX_FILES: usize = 5;

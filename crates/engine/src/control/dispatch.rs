@@ -2,12 +2,12 @@
 
 use super::changes::SessionChanges;
 use super::{HostConnection, SessionControl};
-use crate::command::Event;
-use crate::command::RequestRefusal;
-use crate::grants::wanted_mode;
-use crate::side_question;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use session_parts::command::Event;
+use session_parts::command::RequestRefusal;
+use session_parts::grants::wanted_mode;
+use session_parts::side_question;
 use wire::control::{ControlResponse, FieldChange, HostRequest, InterruptRequest, RenameSession};
 use wire::entry::{MetaEntry, TranscriptEntry};
 use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
@@ -163,7 +163,7 @@ impl SessionControl {
             HostRequest::AgentStatusLine(asked) => self.agent_status_line(front, &asked),
             HostRequest::Notify(asked) => self.change_later(|wishes| wishes.notice = Some(asked)),
             HostRequest::RenewCredentials => {
-                let bare = front.handles.reduced == crate::hooks::HookRestriction::Bare;
+                let bare = front.handles.reduced == session_parts::hooks::HookRestriction::Bare;
                 let options = config::credentials::CredentialOptions { bare, now_ms: sys::clock::now_ms() };
                 self.change_later(|wishes| wishes.credentials = Some(options))
             }

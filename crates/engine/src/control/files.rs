@@ -2,10 +2,10 @@
 
 use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
-use crate::command::RequestRefusal;
 use base64::Engine;
 use permission::{Access, PermissionDecision, PermissionQuery, Policy};
 use serde_json::{Value, json};
+use session_parts::command::RequestRefusal;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn may_read(policy: &Policy, cwd: &Path, named: &str) -> Result<PathBuf, Request
     let accesses = [Access::ReadPath(path.clone())];
     let input = json!({"file_path": path}).to_string();
     let request = PermissionQuery::new("Read", &accesses).with_input(&input);
-    let facts = crate::facts::gather(policy, &request, cwd);
+    let facts = session_parts::facts::gather(policy, &request, cwd);
     match policy.decide(&request, &facts) {
         // The path that was decided about is the one that is opened.
         PermissionDecision::Allow(_) => Ok(facts.real_location(&path).map_or(path.clone(), Path::to_path_buf)),

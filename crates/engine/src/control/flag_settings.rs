@@ -3,11 +3,11 @@
 
 use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
-use crate::command::RequestRefusal;
 use config::edit::{SettingsEdit, SettingsTarget};
 use config::{ConfigLoader, SettingsSelection};
 use model::EffortLevel;
 use serde_json::{Map, Value, json};
+use session_parts::command::RequestRefusal;
 use wire::control::UpdateSettings;
 use wire::settings::SettingsSource;
 

@@ -1,14 +1,14 @@
 //! The parts of a session that requests act on directly, because they are shared or never change.
 
 use crate::agents::AgentTable;
-use crate::hooks::{HookRestriction, HostHooks};
-use crate::ledger::Ledger;
-use crate::mcp::McpControl;
-use crate::models::OfferedModels;
-use crate::side_requests::SideClient;
 use config::SettingsSelection;
 use config::roots::DefinitionRoots;
 use model::ModelCatalog;
+use session_parts::hooks::{HookRestriction, HostHooks};
+use session_parts::ledger::Ledger;
+use session_parts::mcp::McpControl;
+use session_parts::models::OfferedModels;
+use session_parts::side_requests::SideClient;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 //! for a server, a hook or the network.
 
 use super::{HostConnection, SessionControl};
-use crate::command::RequestRefusal;
-use crate::questions::QuestionKind;
 use serde_json::{Map, Value, json};
+use session_parts::command::RequestRefusal;
+use session_parts::questions::QuestionKind;
 use std::collections::BTreeMap;
 use wire::control::{ControlResponse, InitializeRequest, ModelInfo};
 

@@ -3,9 +3,9 @@
 use super::dispatch::RequestOutcome;
 use super::handles::SessionHandles;
 use super::{HostConnection, SessionControl};
-use crate::command::RequestRefusal;
 use config::{ConfigLoader, ProjectConfig};
 use serde_json::{Map, Value, json};
+use session_parts::command::RequestRefusal;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 impl SessionControl {
@@ -42,10 +42,12 @@ impl SessionControl {
     pub(super) fn hooks_listing(&self, front: &HostConnection) -> RequestOutcome {
         let reduced = front.handles.reduced;
         let own = front.handles.host_hooks.declared();
-        let layers =
-            crate::hooks::OwnHooks { layers: self.view.own_hooks.clone(), ..crate::hooks::OwnHooks::default() };
+        let layers = session_parts::hooks::OwnHooks {
+            layers: self.view.own_hooks.clone(),
+            ..session_parts::hooks::OwnHooks::default()
+        };
         front.handles.with_settings(move |loaded| {
-            let (catalogue, _) = crate::hooks::with_own(loaded, reduced, &layers);
+            let (catalogue, _) = session_parts::hooks::with_own(loaded, reduced, &layers);
             let mut hooks: Vec<Value> = catalogue
                 .iter()
                 .map(|entry| {

@@ -1,8 +1,8 @@
 //! The queued prompts: by priority, then in order of arrival. Operations on prompts with an id are recorded for the
 //! transcript.
 
-use crate::command::Prompt;
-use crate::messages::plain_text;
+use session_parts::command::Prompt;
+use session_parts::messages::plain_text;
 use std::collections::{BTreeSet, VecDeque};
 
 /// An operation on the queue that is not in the transcript yet.
@@ -111,7 +111,7 @@ impl PromptQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::PromptPriority;
+    use session_parts::command::PromptPriority;
 
     fn prompt(uuid: &str, priority: PromptPriority) -> Prompt {
         let content = wire::raw::to_raw(uuid).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         // [TST-160] [TST-199]
         let mut queue = PromptQueue::default();
         for uuid in ["a", "b", "c", "d"] {
-            let joins = (uuid != "b").then(crate::command::TurnJoin::default);
+            let joins = (uuid != "b").then(session_parts::command::TurnJoin::default);
             queue.push_recorded(Prompt { mid_turn: joins, ..prompt(uuid, PromptPriority::Next) });
         }
         assert!(queue.remove("a"));

@@ -6,12 +6,12 @@
 
 use super::dispatch::RequestOutcome;
 use super::{HostConnection, SessionControl};
-use crate::command::RequestRefusal;
-use crate::hooks::HookRestriction;
 use config::ConfigLoader;
 use hooks::HandlerEnvironment;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use session_parts::command::RequestRefusal;
+use session_parts::hooks::HookRestriction;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ impl StatusLineRun {
         let look = move || {
             let loaded =
                 ConfigLoader::open(&cwd, &env, &selection).map_err(|error| RequestRefusal::new(error.to_string()))?;
-            Ok(crate::hooks::gated_command(&loaded, reduced, key))
+            Ok(session_parts::hooks::gated_command(&loaded, reduced, key))
         };
         let found = match tokio::task::spawn_blocking(look).await {
             Ok(found) => found?,

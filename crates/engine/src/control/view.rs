@@ -1,8 +1,8 @@
 //! The state of the session as last published: requests are answered from it while phases own the session's parts.
 
-use crate::context::usage::ContextUsage;
-use crate::published_rules::PublishedRules;
 use model::CacheTtl;
+use session_parts::context::usage::ContextUsage;
+use session_parts::published_rules::PublishedRules;
 use wire::control::{AgentInfo, InitializeRequest, SlashCommand};
 use wire::entry::WorktreeSession;
 use wire::usage::Usage;

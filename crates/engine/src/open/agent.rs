@@ -3,17 +3,17 @@
 use super::SessionBuilder;
 use super::conversation::ConversationChoice;
 use crate::agents::AgentTemplate;
-use crate::host::ForwardMode;
-use crate::host::HostSender;
-use crate::ledger::Ledger;
-use crate::options::{SessionOptions, StartError};
-use crate::settings_watch::SettingsWatch;
-use crate::skills::SkillsTemplate;
 use config::agents::{AgentDefinition, AgentDefinitions};
 use config::roots::DefinitionRoots;
 use config::{MemoryFile, MemoryScope, ProjectConfig, SettingsSelection};
 use model::RequestIdentity;
 use serde::Deserialize;
+use session_parts::host::ForwardMode;
+use session_parts::host::HostSender;
+use session_parts::ledger::Ledger;
+use session_parts::options::{SessionOptions, StartError};
+use session_parts::settings_watch::SettingsWatch;
+use session_parts::skills::SkillsTemplate;
 use std::path::Path;
 use std::sync::Arc;
 use sys::Env;
@@ -91,7 +91,7 @@ pub(super) struct AgentTemplateParts<'a> {
     pub(super) files: &'a [MemoryFile],
     pub(super) skills: SkillsTemplate,
     pub(super) watch: &'a SettingsWatch,
-    pub(super) servers: &'a Arc<crate::mcp::SessionServers>,
+    pub(super) servers: &'a Arc<session_parts::mcp::SessionServers>,
 }
 
 pub(super) fn template(

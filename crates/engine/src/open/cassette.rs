@@ -2,9 +2,9 @@
 //! replaced.
 
 use super::SessionBuilder;
-use crate::options::StartError;
 use model::cassette::{CassettePlayer, CassetteRecorder};
 use model::{AuthSecret, ModelError, ModelTransport};
+use session_parts::options::StartError;
 use std::path::Path;
 
 pub(super) fn transport(opening: &SessionBuilder) -> Result<ModelTransport, StartError> {

@@ -3,16 +3,16 @@
 
 use super::SessionBuilder;
 use super::conversation::ConversationChoice;
-use crate::compaction_policy::CompactionSettings;
-use crate::context::{MainModel, RequestSettings};
 use crate::control::handles::SessionHandles;
-use crate::models::AllowedModels;
-use crate::options::{BYPASS_ROOT, SessionOptions, StartError, ThinkingOption, is_sandboxed};
 use config::ProjectConfig;
 use config::agents::AgentDefinition;
 use model::catalog::{ModelCatalog, ServingParty};
 use model::request::ThinkingChoice;
 use model::{EffortLevel, RequestIdentity};
+use session_parts::compaction_policy::CompactionSettings;
+use session_parts::context::{MainModel, RequestSettings};
+use session_parts::models::AllowedModels;
+use session_parts::options::{BYPASS_ROOT, SessionOptions, StartError, ThinkingOption, is_sandboxed};
 use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;

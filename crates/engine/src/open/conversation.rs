@@ -1,8 +1,8 @@
 //! Which conversation a session continues, and under which id.
 
-use crate::options::{ForkTarget, SessionChoice, SessionOptions, StartError};
 use crate::session::{PlaceChange, StartState};
-use crate::worktree::{self, ActiveWorktree, WorktreeReturn};
+use session_parts::options::{ForkTarget, SessionChoice, SessionOptions, StartError};
+use session_parts::worktree::{self, ActiveWorktree, WorktreeReturn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::find::{self, LatestScope};

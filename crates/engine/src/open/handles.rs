@@ -2,11 +2,11 @@
 
 use super::SessionBuilder;
 use crate::control::handles::SessionHandles;
-use crate::hooks::{HookRestriction, HostHooks};
-use crate::mcp::ServerControl;
-use crate::models::OfferedModels;
 use crate::session::SessionIo;
 use config::Credential;
+use session_parts::hooks::{HookRestriction, HostHooks};
+use session_parts::mcp::ServerControl;
+use session_parts::models::OfferedModels;
 use std::sync::Arc;
 use tools::ToolRegistry;
 use wire::control::Account;

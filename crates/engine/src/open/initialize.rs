@@ -2,9 +2,9 @@
 //! `control::initialize`.
 
 use super::{SessionBuilder, agent, main_model, mode};
-use crate::command::{Command, EventSenders};
-use crate::options::StartError;
-use crate::structured::StructuredOutput;
+use session_parts::command::{Command, EventSenders};
+use session_parts::options::StartError;
+use session_parts::structured::StructuredOutput;
 use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 use wire::control::{HostRequest, InitializeRequest};

@@ -1,19 +1,19 @@
 //! The MCP servers of a session: those that are declared and those that the host serves. Nothing is started here.
 
 use super::SessionBuilder;
-use crate::host::HostSender;
-use crate::mcp::agents::covers;
-use crate::mcp::{
-    McpSessionOwner, ServerCredentials, SessionAudience, SessionServers, SessionServersParts, ToolDeferral, ToolFilter,
-    background_after,
-};
-use crate::options::{SessionOptions, StartError};
-use crate::questions::HostQuestions;
-use crate::settings_watch::SettingsWatch;
 use ::mcp::auth::HelperPlace;
 use ::mcp::{McpManifest, McpServerSpec, McpSettings, ServerSwitch};
 use config::mcp::{McpAudience, McpQuery};
 use config::{ProjectConfig, SettingsSelection};
+use session_parts::host::HostSender;
+use session_parts::mcp::agents::covers;
+use session_parts::mcp::{
+    McpSessionOwner, ServerCredentials, SessionAudience, SessionServers, SessionServersParts, ToolDeferral, ToolFilter,
+    background_after,
+};
+use session_parts::options::{SessionOptions, StartError};
+use session_parts::questions::HostQuestions;
+use session_parts::settings_watch::SettingsWatch;
 use std::path::Path;
 use std::sync::Arc;
 use sys::Env;

@@ -1,8 +1,8 @@
 //! Collects the inputs of the system prompt.
 
 use super::SessionBuilder;
-use crate::prompt_recipe::{PromptRecipe, prompt_of};
 use config::roots::DefinitionRoots;
+use session_parts::prompt_recipe::{PromptRecipe, prompt_of};
 
 impl SessionBuilder {
     pub(super) fn prompt_recipe(&self, roots: DefinitionRoots) -> PromptRecipe {

@@ -1,9 +1,9 @@
 //! The files of a session: its transcript, its folders, and its live record.
 
 use super::SessionBuilder;
-use crate::host::HostSender;
-use crate::questions::HostQuestions;
-use crate::transcript_writer::TranscriptWriter;
+use session_parts::host::HostSender;
+use session_parts::questions::HostQuestions;
+use session_parts::transcript_writer::TranscriptWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::live_sessions::{LiveRecord, ProcessFacts as LiveFacts};

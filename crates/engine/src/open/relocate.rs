@@ -5,13 +5,13 @@
 
 use super::SessionBuilder;
 use super::conversation::ConversationChoice;
-use crate::command::EventSenders;
-use crate::ledger::Ledger;
-use crate::options::selection;
-use crate::options::{SessionChoice, SessionOptions, StartError, StartRequest};
-use crate::prompt_recipe::SessionOrigin;
 use crate::session::Session;
 use config::TrustChoice;
+use session_parts::command::EventSenders;
+use session_parts::ledger::Ledger;
+use session_parts::options::selection;
+use session_parts::options::{SessionChoice, SessionOptions, StartError, StartRequest};
+use session_parts::prompt_recipe::SessionOrigin;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::StoreLayout;

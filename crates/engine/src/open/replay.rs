@@ -1,12 +1,12 @@
 //! Sends the end of a resumed conversation to a host that shows conversations. Limited to the newest turns, which fit
 //! into the empty queue.
 
-use crate::command::Event;
-use crate::history::HistoryPart;
-use crate::resume::RestoredConversation;
 use model::{Message, Role};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use session_parts::command::Event;
+use session_parts::history::HistoryPart;
+use session_parts::resume::RestoredConversation;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
 use wire::sdk::{PastMessage, SdkMessage, SystemBody, SystemMessage};

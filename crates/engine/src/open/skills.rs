@@ -1,8 +1,8 @@
 //! The skills a session starts with: where they are declared and their limits.
 
 use super::SessionBuilder;
-use crate::skills::{self, SkillsTemplate};
 use config::roots::DefinitionRoots;
+use session_parts::skills::{self, SkillsTemplate};
 use std::path::PathBuf;
 
 impl SessionBuilder {

@@ -1,9 +1,9 @@
 //! The settings and rules that a session watches, its readable and writable paths, and its notes folder.
 
 use super::SessionBuilder;
-use crate::hooks::HookRestriction;
-use crate::settings_watch::{InstructionScope, SettingsWatch};
 use permission::SessionDirectories;
+use session_parts::hooks::HookRestriction;
+use session_parts::settings_watch::{InstructionScope, SettingsWatch};
 use std::path::PathBuf;
 use store::Persistence;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
@@ -26,7 +26,7 @@ impl SessionBuilder {
             notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
             block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
-            variables: crate::facts::variables(&self.env),
+            variables: session_parts::facts::variables(&self.env),
             undo_store: Some(store::Snapshots::at(self.layout.home()).folder().to_path_buf()),
             runs_zsh: tools::bash::runs_zsh(&self.env),
         };

@@ -1,12 +1,12 @@
 //! Background tasks: what their end starts, and the wait for them at the end of a run.
 
-use crate::command::{Event, ScreenEvent};
-use crate::prompts;
 use crate::session::Session;
 use crate::session::tasks::send_event;
-use crate::tasks;
 use crate::turn;
 use crate::turn_state::TurnOpener;
+use session_parts::command::{Event, ScreenEvent};
+use session_parts::prompts;
+use session_parts::tasks;
 use std::sync::Arc;
 use std::time::Duration;
 use tools::tasks::TaskEvent;

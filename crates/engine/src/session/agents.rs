@@ -2,8 +2,8 @@
 
 use super::{Session, SessionIo};
 use crate::agents::builtin;
-use crate::context::ModelContext;
 use crate::view::{CallEffect, SessionView};
+use session_parts::context::ModelContext;
 use std::sync::Arc;
 use store::StoreError;
 use tools::contract::SessionEffect;

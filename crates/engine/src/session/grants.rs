@@ -1,10 +1,10 @@
 //! Applies what the person or the host grants: rules, directories and modes.
 
-use crate::grants::ModeOwner;
-use crate::grants::wanted_mode;
 use crate::session::SessionIo;
 use config::edit::{SettingsEdit, SettingsTarget};
 use serde_json::Value;
+use session_parts::grants::ModeOwner;
+use session_parts::grants::wanted_mode;
 use std::path::PathBuf;
 use wire::control::PermissionUpdate;
 use wire::entry::MetaEntry;
@@ -190,7 +190,7 @@ impl SessionIo {
     pub(crate) fn rebuild_policy(&mut self) {
         let policy = self.rules.watch.policy(self.rules.mode());
         let granted = self.knowledge.skills.grants();
-        let policy = if granted.is_empty() { policy } else { crate::skills::with_rules(&policy, granted) };
+        let policy = if granted.is_empty() { policy } else { session_parts::skills::with_rules(&policy, granted) };
         self.rules.set_policy(policy);
         self.tooling.directories.additional = self.rules.watch.additional();
     }

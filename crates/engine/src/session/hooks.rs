@@ -6,16 +6,16 @@ mod model;
 mod tasks;
 mod watch;
 
-use crate::hooks::CONTEXT_LIMIT;
-use crate::hooks::PendingNotification;
 pub(crate) use calls::{FinishedCall, HookRuling, RulingKind, UndecidedCall};
 pub(crate) use lifecycle::{PromptVerdict, SettingsCheckTime, StopState, StopVerdict};
+use session_parts::hooks::CONTEXT_LIMIT;
+use session_parts::hooks::PendingNotification;
 
-use crate::command::{Event, ScreenEvent};
-use crate::hooks::{HookScope, HookTrigger};
 use crate::session::SessionIo;
-use crate::worktree::WorktreeHooks;
 use hooks::{HookOccasion, MergedAnswer};
+use session_parts::command::{Event, ScreenEvent};
+use session_parts::hooks::{HookScope, HookTrigger};
+use session_parts::worktree::WorktreeHooks;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
@@ -168,7 +168,7 @@ impl SessionIo {
 
     async fn apply_hook_results(&mut self, mut merged: MergedAnswer, tool_use_id: Option<&str>) -> MergedAnswer {
         self.hooks.track_detached(std::mem::take(&mut merged.detached));
-        self.hooks.runs.extend(crate::hooks::runs::lines(&merged, tool_use_id));
+        self.hooks.runs.extend(session_parts::hooks::runs::lines(&merged, tool_use_id));
         for message in std::mem::take(&mut merged.messages) {
             let content = bounded(&message.text, &self.tooling.state.facts.session_dir);
             self.output.host.system(SystemBody::Informational { content, level: "warning" }).await;

@@ -1,10 +1,10 @@
 //! Cleans up in the background: old sessions, and unchanged worktrees that agents left. Runs some time after the
 //! first request, at most once a day, and not at all when the settings have errors.
 
-use crate::host::HostSender;
 use crate::session::SessionIo;
-use crate::worktree;
 use futures_util::future::BoxFuture;
+use session_parts::host::HostSender;
+use session_parts::worktree;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::sweep::{SweepResult, sweep};
@@ -23,7 +23,8 @@ pub(crate) fn cleanup(io: &SessionIo) -> Option<BoxFuture<'static, ()>> {
         .layers
         .iter()
         .any(|layer| layer.source == SettingsSource::Managed && layer.effective.get("cleanupPeriodDays").is_some());
-    let in_doubt = io.rules.watch.reduced == crate::hooks::HookRestriction::Bare || !loaded.diagnostics.is_empty();
+    let in_doubt =
+        io.rules.watch.reduced == session_parts::hooks::HookRestriction::Bare || !loaded.diagnostics.is_empty();
     if (in_doubt && !managed) || io.output.transcript.persists() == Persistence::No {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The message that opens a turn for the host: `system/init`.
 
-use crate::context::ModelContext;
 use crate::session::SessionIo;
+use session_parts::context::ModelContext;
 use wire::sdk::{InitMessage, MemoryPaths};
 
 /// There is no fast mode.

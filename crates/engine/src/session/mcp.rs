@@ -1,12 +1,12 @@
 //! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
-use crate::context::usage::ServerToolUsage;
-use crate::mcp::SessionServers;
-use crate::mcp::ToolDeferral;
 use crate::session::{Session, SessionIo};
-use crate::transcript_writer::PromptSource;
 use mcp::ResultPart;
 use serde_json::{Map, Value};
+use session_parts::context::usage::ServerToolUsage;
+use session_parts::mcp::SessionServers;
+use session_parts::mcp::ToolDeferral;
+use session_parts::transcript_writer::PromptSource;
 use std::sync::Arc;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 impl SessionIo {
     /// The MCP tools with their estimated tokens.
     pub(crate) fn server_tools(&self) -> Vec<ServerToolUsage> {
-        let weigh = |found: crate::mcp::toolset::AvailableTool| {
+        let weigh = |found: session_parts::mcp::toolset::AvailableTool| {
             let tool = &found.tool;
             ServerToolUsage {
                 name: tool.exposed.clone(),

@@ -1,13 +1,13 @@
 //! Prompts that a person sends while a turn runs: they are added after the current calls, each as a separate message.
 //! UserPromptSubmit hooks run for them. Queue operations are recorded in order.
 
-use crate::command::Prompt;
-use crate::messages::{echo, plain_text};
 use crate::session::Session;
 use crate::session::hooks::PromptVerdict;
-use crate::transcript_writer::WrittenLine;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use session_parts::command::Prompt;
+use session_parts::messages::{echo, plain_text};
+use session_parts::transcript_writer::WrittenLine;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::entry::MetaEntry;

@@ -2,9 +2,9 @@
 //! that writes an index near or above the limit gets a warning in its result.
 
 use crate::session::SessionIo;
-use crate::tool_use::ToolUse;
 use config::memory::{MAX_BYTES, MAX_LINES};
 use serde::Deserialize;
+use session_parts::tool_use::ToolUse;
 use tools::ToolOutcome;
 use wire::block::MessageContent;
 

@@ -1,10 +1,10 @@
 //! Reminds the model of plan mode and of the plan.
 
-use crate::messages::Attachment;
-use crate::plan::texts;
-use crate::prompts;
 use crate::session::{Session, SessionIo};
 use serde_json::json;
+use session_parts::messages::Attachment;
+use session_parts::plan::texts;
+use session_parts::prompts;
 use store::StoreError;
 use wire::mode::PermissionMode;
 

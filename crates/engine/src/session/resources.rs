@@ -1,13 +1,13 @@
 //! Adds the MCP resources that a prompt mentions.
 
 use super::resources::{self};
-use crate::mcp::mention::mentions;
-use crate::mcp::outcome;
-use crate::mcp::resources::host_of;
-use crate::mcp::resources::readable;
-use crate::messages::Attachment;
-use crate::prompts;
 use crate::session::Session;
+use session_parts::mcp::mention::mentions;
+use session_parts::mcp::outcome;
+use session_parts::mcp::resources::host_of;
+use session_parts::mcp::resources::readable;
+use session_parts::messages::Attachment;
+use session_parts::prompts;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 

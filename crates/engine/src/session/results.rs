@@ -2,8 +2,8 @@
 
 use crate::agents::recover::RecoveredResult;
 use crate::session::SessionIo;
-use crate::transcript_writer::ResultLine;
 use serde_json::value::RawValue;
+use session_parts::transcript_writer::ResultLine;
 use std::sync::Arc;
 use store::StoreError;
 use tools::ToolOutcome;

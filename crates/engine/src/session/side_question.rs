@@ -1,10 +1,10 @@
 //! Answers a question beside the conversation, between two turns.
 
-use crate::command::RequestRefusal;
-use crate::prompts;
 use crate::session::Session;
-use crate::side_question::SideQuestionRequest;
 use model::ModelClient;
+use session_parts::command::RequestRefusal;
+use session_parts::prompts;
+use session_parts::side_question::SideQuestionRequest;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 

@@ -1,11 +1,11 @@
 //! Adds skills and instructions to the conversation: as transcript lines and messages to the model, in a fixed order,
 //! so that a resumed request has the same bytes.
 
-use crate::messages::{Attachment, synthetic, user_message};
 use crate::session::Session;
 use crate::session::SessionIo;
-use crate::skills::FileTouch;
-use crate::skills::invoke::SkillInvocation;
+use session_parts::messages::{Attachment, synthetic, user_message};
+use session_parts::skills::FileTouch;
+use session_parts::skills::invoke::SkillInvocation;
 use store::StoreError;
 use wire::sdk::SdkMessage;
 use wire::settings::RuleText;

@@ -1,8 +1,8 @@
 //! Sends the starts and ends of background tasks to the host and the model.
 
 use crate::session::SessionIo;
-use crate::tasks::send_running;
-use crate::tasks::{SHELL_GRACE, TaskEndNotice, notice, notification, started};
+use session_parts::tasks::send_running;
+use session_parts::tasks::{SHELL_GRACE, TaskEndNotice, notice, notification, started};
 use tools::tasks::{TaskEvent, TaskRecord};
 use wire::sdk::{StoppedTask, SystemBody, TaskPatch};
 

@@ -1,7 +1,7 @@
 //! Moves a session into a worktree and back, and records it.
 
 use crate::session::SessionIo;
-use crate::worktree::WorktreeMove;
+use session_parts::worktree::WorktreeMove;
 use std::path::Path;
 use store::StoreError;
 use wire::entry::{MetaEntry, WorktreeSession};

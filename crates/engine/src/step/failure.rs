@@ -1,9 +1,9 @@
 //! The message for the user when a request has finally failed: what happened, where, and what to do next.
 
-use crate::context::ModelContext;
-use crate::provider::ProviderConnection;
 use model::retry::LONGEST_WAIT;
 use model::{ErrorKind, ModelError};
+use session_parts::context::ModelContext;
+use session_parts::provider::ProviderConnection;
 use std::time::Duration;
 
 /// The text of the turn's result.

@@ -1,13 +1,13 @@
 //! A response while it arrives: what was sent to the host, what is recorded, and what still waits.
 
-use crate::call_ids::CallIdClaim;
-use crate::command::{Event, ScreenEvent};
 use crate::session::SessionIo;
-use crate::tool_use::ToolUse;
-use crate::transcript_writer::AssistantLine;
 use model::assembly::BlockKind;
 use model::{BlockDelta, ClosedBlock, EventKind, Fragment, ModelEvent, ResponseAssembly, RetryVerdict};
 use serde_json::value::RawValue;
+use session_parts::call_ids::CallIdClaim;
+use session_parts::command::{Event, ScreenEvent};
+use session_parts::tool_use::ToolUse;
+use session_parts::transcript_writer::AssistantLine;
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;

@@ -2,12 +2,12 @@
 //! when the conversation is resumed. Another model takes over, or the same one is asked once more, or the turn ends.
 
 use super::reception::ResponseReception;
-use crate::context::ModelContext;
 use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
 use crate::session::SessionIo;
-use crate::transcript_writer::RefusalMark;
 use crate::turn_state::{TurnError, TurnState};
 use serde::Deserialize;
+use session_parts::context::ModelContext;
+use session_parts::transcript_writer::RefusalMark;
 use store::StoreError;
 use wire::entry::MetaEntry;
 use wire::sdk::{ModelRefusal, SystemBody};

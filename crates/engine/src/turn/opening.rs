@@ -1,12 +1,12 @@
 //! Opens a turn: runs the hooks of the prompt, records it and tells the host that the turn starts.
 
-use crate::messages::{Attachment, echo, plain_text};
 use crate::session::Session;
 use crate::session::hooks::{PromptVerdict, SettingsCheckTime};
-use crate::skills::slash::{self, SkillRequest};
-use crate::transcript_writer::PromptSource;
 use crate::turn_state::TurnOpener;
 use crate::typed_skills::built_in;
+use session_parts::messages::{Attachment, echo, plain_text};
+use session_parts::skills::slash::{self, SkillRequest};
+use session_parts::transcript_writer::PromptSource;
 use store::StoreError;
 use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;

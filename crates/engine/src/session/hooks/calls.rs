@@ -1,14 +1,14 @@
 //! Hooks around tool calls. Each decision is about one call: a denial settles it, allow and ask are passed on to the
 //! permission decision, and a rewritten input is parsed and checked like any other.
 
-use crate::hooks::{HookScope, HookText, HookTextKind, ToolScope};
 use crate::session::SessionIo;
-use crate::tool_use::ToolUse;
 use futures_util::future::join_all;
 use hooks::{HookPermission, HookVerdict, MergedAnswer, RequestDecision};
 use permission::{Access, PermissionQuery, Policy, SessionDirectories};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use session_parts::hooks::{HookScope, HookText, HookTextKind, ToolScope};
+use session_parts::tool_use::ToolUse;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tools::ToolOutcome;
@@ -222,7 +222,7 @@ impl SessionIo {
         };
         let condition = |rule: &str| {
             let request = PermissionQuery::new(&seen.name, &seen.accesses).with_input(seen.raw.get());
-            let facts = crate::facts::gather(&policy, &request, &workspace.cwd);
+            let facts = session_parts::facts::gather(&policy, &request, &workspace.cwd);
             Policy::concerns(rule, &request, &facts, (&place, &sys::real_path::path))
         };
         let tool = ToolScope { id: &used.id, input: &seen.value, condition: &condition };

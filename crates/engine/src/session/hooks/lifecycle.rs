@@ -1,12 +1,11 @@
 //! Hooks around a session and its turns: start and end, prompts, stopping, changed settings.
 
-use crate::compaction_policy::CompactionTrigger;
-use crate::hooks::HookRestriction;
-use crate::hooks::{HookScope, HookText, HookTextKind};
 use crate::session::{Session, SessionIo};
 use config::ChangeAuthor;
 use hooks::MergedAnswer;
 use serde_json::{Value, json};
+use session_parts::compaction_policy::CompactionTrigger;
+use session_parts::hooks::{HookScope, HookText, HookTextKind};
 use std::time::Duration;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -189,7 +188,7 @@ impl Session {
         }
         let text = format!("Stop hook keeps the turn going: {}", all.join("\n"));
         self.io.output.host.system(SystemBody::Notification { key: "stop-hook-blocked", text, priority: "low" }).await;
-        Ok(StopVerdict::GoOn(crate::prompts::stop_feedback(&all)))
+        Ok(StopVerdict::GoOn(session_parts::prompts::stop_feedback(&all)))
     }
 
     fn record_stop(&mut self, merged: &MergedAnswer) -> Result<(), StoreError> {
@@ -469,15 +468,4 @@ impl SessionIo {
 pub(crate) enum SettingsCheckTime {
     Quiet,
     AfterCalls,
-}
-
-impl From<(bool, bool)> for HookRestriction {
-    /// From the flags `--bare` and `--safe-mode`.
-    fn from((bare, safe): (bool, bool)) -> Self {
-        match (bare, safe) {
-            (true, _) => Self::Bare,
-            (false, true) => Self::Safe,
-            (false, false) => Self::No,
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! Hooks around commands: the expansion of typed commands, and switches of the model.
 
 use super::lifecycle::contexts;
-use crate::hooks::ExpansionPayload;
-use crate::hooks::HookScope;
 use crate::session::Session;
 use crate::session::hooks::PromptVerdict;
 use hooks::{HookPermission, MergedAnswer};
+use session_parts::hooks::ExpansionPayload;
+use session_parts::hooks::HookScope;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookEventName, ModelSwitch, NullableText, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
 

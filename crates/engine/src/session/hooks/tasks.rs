@@ -1,8 +1,8 @@
 //! TaskCreated and TaskCompleted: hooks may revert a change of the task list; the model receives the reason.
 
-use crate::hooks::HookScope;
 use crate::session::SessionIo;
-use crate::tool_use::ToolUse;
+use session_parts::hooks::HookScope;
+use session_parts::tool_use::ToolUse;
 use tokio_util::sync::CancellationToken;
 use tools::ToolOutcome;
 use tools::task_list::{ListChange, ListChangeKind};

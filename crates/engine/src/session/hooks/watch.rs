@@ -1,8 +1,8 @@
 //! Runs the hooks for a changed directory and changed files.
 
-use crate::hooks::HookScope;
-use crate::hooks::watch::{FileWatcher, file_changed};
 use crate::session::SessionIo;
+use session_parts::hooks::HookScope;
+use session_parts::hooks::watch::{FileWatcher, file_changed};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::task::JoinSet;

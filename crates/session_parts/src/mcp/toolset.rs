@@ -1,0 +1,322 @@
+//! The MCP tools of one thread of the session, as of its last step. Rebuilt only after a change of a server, a rule,
+//! or the loaded tools.
+
+use super::adapter::McpToolAdapter;
+use super::announce::AnnouncedServers;
+use super::resources::{ListResources, ReadResource};
+use super::search::ToolSearch;
+use super::{SessionServers, ToolDeferral, TypedServerPrompt};
+use mcp::{McpHost, McpStatus, RemoteTool, ServerView};
+use model::Fragment;
+use permission::Policy;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use sys::sync::{Mutex, MutexGuard};
+use tools::builtin::BuiltinTool;
+use tools::{Tool, ToolRegistry};
+use wire::mcp::ToolPermission;
+
+/// Which tools a thread may have at all.
+pub type ToolFilter = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Shared by the session and its ToolSearch.
+pub struct SharedToolset {
+    pub servers: Arc<SessionServers>,
+    /// The session's servers, then those of the agent alone.
+    pub hosts: Vec<McpHost>,
+    filter: ToolFilter,
+    /// Tools that the definition names: they are not deferred.
+    named: ToolFilter,
+    state: Mutex<ToolsetState>,
+}
+
+#[derive(Default)]
+pub struct ToolsetState {
+    pub policy: Option<Arc<Policy>>,
+    /// The tools that ToolSearch loaded, in order. Nothing is removed, because requests refer to them.
+    pub loaded: Vec<LoadedTool>,
+    pub is_deferring: bool,
+}
+
+/// A tool that the model loaded, as it was defined then.
+#[derive(Clone)]
+pub struct LoadedTool {
+    pub name: String,
+    pub definition: McpToolDefinition,
+    /// Sent in full, because the results that refer to it were compacted.
+    pub is_pinned: bool,
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+pub struct McpToolDefinition {
+    pub name: String,
+    pub description: String,
+    pub input_schema: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defer_loading: bool,
+}
+
+impl McpToolDefinition {
+    pub fn of(tool: &RemoteTool) -> Option<Self> {
+        Some(Self {
+            name: tool.exposed.clone(),
+            description: tool.description.clone(),
+            input_schema: RawValue::from_string(tool.schema.clone()).ok()?,
+            defer_loading: false,
+        })
+    }
+}
+
+/// A tool and the server that runs it.
+#[derive(Clone)]
+pub struct AvailableTool {
+    pub host: McpHost,
+    pub tool: Arc<RemoteTool>,
+    always_load: bool,
+    always_asks: bool,
+    servers: Arc<SessionServers>,
+}
+
+impl SharedToolset {
+    pub fn state(&self) -> MutexGuard<'_, ToolsetState> {
+        self.state.lock()
+    }
+
+    /// Every tool this thread may use, by server, in the server's order.
+    pub fn tools(&self) -> Vec<AvailableTool> {
+        let policy = self.state().policy.clone();
+        let may_use = |name: &str| (self.filter)(name) && !policy.as_ref().is_some_and(|policy| policy.removes(name));
+        let mut taken = BTreeSet::new();
+        let mut found = Vec::new();
+        for host in &self.hosts {
+            for view in host.views() {
+                for tool in view.tools.iter().filter(|tool| may_use(&tool.exposed)) {
+                    let ruling = ruling(&view, &tool.name);
+                    if ruling == Some(ToolPermission::Deny) || !taken.insert(tool.exposed.clone()) {
+                        continue;
+                    }
+                    let named = (self.named)(&tool.exposed);
+                    found.push(AvailableTool {
+                        host: host.clone(),
+                        tool: Arc::clone(tool),
+                        always_load: view.config.always_load || tool.meta.always_load || named,
+                        always_asks: ruling == Some(ToolPermission::Ask),
+                        servers: Arc::clone(&self.servers),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// The tools that the model must load first.
+    pub fn deferred(&self) -> Vec<AvailableTool> {
+        self.tools().into_iter().filter(|found| !found.always_load).collect()
+    }
+
+    /// All servers of this thread, including those not started yet.
+    pub fn views(&self) -> Vec<ServerView> {
+        self.servers.views().into_iter().chain(self.hosts.iter().skip(1).flat_map(McpHost::views)).collect()
+    }
+
+    /// Whether servers are connecting whose tools will be deferred: the model is told before they are connected.
+    fn expects_deferred(&self) -> bool {
+        self.servers.deferral.is_certain() && self.views().iter().any(|view| view.status == McpStatus::Pending)
+    }
+
+    /// Whether resources of this server may be read: a rule that denies the whole server denies them too.
+    pub fn may_read(&self, server: &str) -> bool {
+        !self.state().policy.as_ref().is_some_and(|policy| policy.removes(&super::server_rule_name(server)))
+    }
+}
+
+fn ruling(view: &ServerView, tool: &str) -> Option<ToolPermission> {
+    view.config.tools.iter().find(|policy| policy.name == tool)?.permission
+}
+
+/// The MCP tools of one thread.
+pub struct McpToolset {
+    pub shared: Arc<SharedToolset>,
+    /// Tools that are not from a server.
+    base: Arc<ToolRegistry>,
+    version: Option<ToolsetVersion>,
+    pub announced: AnnouncedServers,
+    /// A server prompt that the user typed.
+    pub typed_prompt: Option<TypedServerPrompt>,
+    /// How many of the loaded tools are recorded in the transcript.
+    pub recorded: usize,
+    /// Tools that results of a resumed conversation refer to.
+    pub referenced: BTreeSet<String>,
+    is_agent: bool,
+}
+
+/// The inputs the last registry was built from.
+#[derive(PartialEq, Eq)]
+struct ToolsetVersion {
+    versions: Vec<u64>,
+    policy: usize,
+    loaded: usize,
+    pinned: usize,
+}
+
+/// The tools of a step.
+pub struct ToolOffer {
+    pub registry: Arc<ToolRegistry>,
+    pub fragments: Vec<Fragment>,
+    /// The request contains tools that the API loads by reference.
+    pub uses_references: bool,
+}
+
+impl McpToolset {
+    pub fn new(servers: Arc<SessionServers>, base: Arc<ToolRegistry>, filter: ToolFilter) -> Self {
+        let hosts = vec![servers.host.clone()];
+        Self::with_hosts(servers, hosts, base, (filter, Box::new(|_| false)))
+    }
+
+    /// For an agent: with its own servers and the tools that its definition names.
+    pub fn for_agent(
+        servers: Arc<SessionServers>,
+        own: Option<McpHost>,
+        base: Arc<ToolRegistry>,
+        filters: (ToolFilter, ToolFilter),
+    ) -> Self {
+        let hosts = std::iter::once(servers.host.clone()).chain(own).collect();
+        Self { is_agent: true, ..Self::with_hosts(servers, hosts, base, filters) }
+    }
+
+    fn with_hosts(
+        servers: Arc<SessionServers>,
+        hosts: Vec<McpHost>,
+        base: Arc<ToolRegistry>,
+        (filter, named): (ToolFilter, ToolFilter),
+    ) -> Self {
+        let common = SharedToolset { servers, hosts, filter, named, state: Mutex::default() };
+        Self {
+            shared: Arc::new(common),
+            base,
+            version: None,
+            announced: AnnouncedServers::default(),
+            typed_prompt: None,
+            recorded: 0,
+            referenced: BTreeSet::new(),
+            is_agent: false,
+        }
+    }
+
+    /// Replaces the tools that are not from servers.
+    pub fn set_base(&mut self, base: Arc<ToolRegistry>) {
+        self.base = base;
+        self.version = None;
+    }
+
+    pub fn servers(&self) -> &Arc<SessionServers> {
+        &self.shared.servers
+    }
+
+    /// Shuts down the servers of this thread: an agent's own, or all for the main thread.
+    pub async fn close(&self) {
+        if !self.is_agent {
+            // Breaks the reference cycle between hooks and servers.
+            self.shared.servers.owner.set_hook_trigger(None);
+        }
+        // An agent does not shut down the session's servers.
+        for host in self.shared.hosts.iter().skip(usize::from(self.is_agent)) {
+            host.shutdown().await;
+        }
+        if !self.is_agent {
+            self.shared.servers.owner.retire();
+        }
+    }
+
+    /// Keeps loaded tools after a compaction and announces servers again.
+    pub fn reset_after_compaction(&mut self) {
+        for loaded in &mut self.shared.state().loaded {
+            loaded.is_pinned = true;
+        }
+        self.recorded = 0;
+        self.announced = AnnouncedServers::default();
+    }
+
+    /// The current tools; `None` when they are the same as in the last step.
+    pub fn offer(&mut self, policy: &Arc<Policy>, window: u64) -> Option<ToolOffer> {
+        let versions = self.shared.hosts.iter().map(McpHost::version).collect();
+        let seen = {
+            let mut state = self.shared.state();
+            state.policy = Some(Arc::clone(policy));
+            let policy = Arc::as_ptr(policy) as usize;
+            ToolsetVersion {
+                versions,
+                policy,
+                loaded: state.loaded.len(),
+                pinned: state.loaded.iter().filter(|loaded| loaded.is_pinned).count(),
+            }
+        };
+        if self.version.as_ref() == Some(&seen) {
+            return None;
+        }
+        let is_first = self.version.replace(seen).is_none();
+        let tools = self.shared.tools();
+        let is_fresh = self.shared.state().loaded.is_empty();
+        let has_resources = || self.shared.views().iter().any(|view| view.has_resources);
+        if is_first && is_fresh && tools.is_empty() && !self.shared.expects_deferred() && !has_resources() {
+            return None;
+        }
+        Some(self.build(&tools, policy, window))
+    }
+
+    fn build(&self, tools: &[AvailableTool], policy: &Policy, window: u64) -> ToolOffer {
+        let deferral = self.shared.servers.deferral;
+        let size: usize = tools
+            .iter()
+            .filter(|found| !found.always_load)
+            .map(|found| found.tool.schema.len() + found.tool.description.len() + found.tool.exposed.len())
+            .sum();
+        let expects = self.shared.expects_deferred();
+        let mut state = self.shared.state();
+        if !state.is_deferring && !policy.removes(ToolSearch::NAME) {
+            let goes_on = deferral != ToolDeferral::Off && !state.loaded.is_empty();
+            state.is_deferring = goes_on || expects || deferral.applies(model::estimate::text(size), window);
+        }
+        let native = state.is_deferring && matches!(deferral, ToolDeferral::Native { .. });
+        let mut rows = self.helpers(state.is_deferring, policy);
+        let is_loaded = |name: &str| state.loaded.iter().any(|loaded| loaded.name == name);
+        let in_full = |found: &&AvailableTool| !state.is_deferring || found.always_load;
+        rows.extend(tools.iter().filter(in_full).map(|found| row(found, true)));
+        let by_name = |name: &str| tools.iter().find(|found| found.tool.exposed == name);
+        let loaded_row = |loaded: &LoadedTool| Some(row(by_name(&loaded.name)?, !native || loaded.is_pinned));
+        rows.extend(state.loaded.iter().filter_map(loaded_row));
+        let rest = tools.iter().filter(|found| !in_full(found) && !is_loaded(&found.tool.exposed));
+        rows.extend(rest.map(|found| row(found, false)));
+        let registry = self.base.with(rows);
+        let mut fragments: Vec<Fragment> = registry.tool_fragments().into_iter().map(Fragment::new).collect();
+        if native {
+            fragments.extend(state.loaded.iter().filter(|loaded| !loaded.is_pinned).filter_map(|loaded| {
+                let definition = McpToolDefinition { defer_loading: true, ..loaded.definition.clone() };
+                wire::raw::to_raw(&definition).ok().map(Fragment::new)
+            }));
+        }
+        ToolOffer { registry: Arc::new(registry), fragments, uses_references: native }
+    }
+
+    /// The tools of ours that exist because there are servers.
+    fn helpers(&self, is_deferring: bool, policy: &Policy) -> Vec<BuiltinTool> {
+        let mut helpers: Vec<Arc<dyn Tool>> = Vec::new();
+        if is_deferring {
+            helpers.push(Arc::new(ToolSearch::new(Arc::clone(&self.shared))));
+        }
+        let readable = |view: &ServerView| view.has_resources && !policy.removes(&super::server_rule_name(&view.name));
+        if self.shared.views().iter().any(readable) {
+            helpers.push(Arc::new(ListResources::new(Arc::clone(&self.shared))));
+            helpers.push(Arc::new(ReadResource::new(Arc::clone(&self.shared))));
+        }
+        helpers.retain(|tool| !policy.removes(&tool.spec().name));
+        helpers.into_iter().map(|tool| BuiltinTool { tool, is_offered: true }).collect()
+    }
+}
+
+fn row(found: &AvailableTool, offered: bool) -> BuiltinTool {
+    let tool = McpToolAdapter::new(&found.servers, (&found.host, &found.tool), found.always_asks);
+    BuiltinTool { tool: Arc::new(tool), is_offered: offered }
+}

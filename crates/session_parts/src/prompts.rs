@@ -1,0 +1,307 @@
+//! The texts we send to the model besides the conversation. They are part of the cached prefix: within a session each
+//! of them keeps the same bytes.
+
+use std::fmt::Write;
+use wire::sdk::TaskUsage;
+
+/// The built-in system prompt.
+pub const SYSTEM: &str = include_str!("prompts/system.md");
+
+/// Sent after a cut-off answer.
+pub const CONTINUE: &str =
+    "Your last message was cut off. Continue exactly where it stopped, without repeating what you already wrote.";
+
+/// Sent when a turn that must end with structured output ended without it.
+pub const DEMAND_OUTPUT: &str =
+    "The task is not finished: call the StructuredOutput tool now, with your answer in the required shape.";
+
+/// Asks for the summary that replaces the conversation.
+pub const COMPACT: &str = include_str!("prompts/compact.md");
+
+/// The start of the message that replaces a compacted conversation.
+pub const CONTINUED: &str = "The earlier part of this conversation was summarised to make room. This is the hand-over you wrote; it stands for \
+     everything before it.";
+
+/// The end of that message.
+pub const GO_ON: &str =
+    "\nGo on from here without asking the user to repeat anything and without mentioning the summary, unless they ask.";
+
+/// The user's prompt may be a whole file: a long one is cut, with a note.
+pub fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
+    const MAX_KEPT_CHARS: usize = 20_000;
+    match words.char_indices().nth(MAX_KEPT_CHARS) {
+        None => words.into(),
+        Some((at, _)) => format!("{} […cut: {} more bytes]", &words[..at], words.len() - at).into(),
+    }
+}
+
+/// Precedes the lines of a command, so that they are not taken for a request.
+pub const COMMAND_CAVEAT: &str = "<local-command-caveat>The next messages come from a command the user ran in gimlet. They ask for nothing: do not \
+     answer them unless the user refers to them.</local-command-caveat>";
+
+/// A question outside of the conversation.
+pub fn side_question(question: &str) -> String {
+    format!(
+        "<side-question>\nThe user asks something on the side. The question and your answer are no part of the conversation, and \
+         the work under way goes on as if they had not been. Answer at once and briefly, from what you know here. You have no tools for \
+         this: call none, and promise nothing for later.\n\n{question}\n</side-question>"
+    )
+}
+
+/// A command in the format that readers of transcripts expect.
+pub fn command(name: &str, arguments: &str) -> String {
+    format!(
+        "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
+         <command-args>{arguments}</command-args>"
+    )
+}
+
+/// A file the model had read, with its content after a compaction.
+pub fn recent_file(path: &str, content: &str) -> String {
+    format!(
+        "<system-reminder>\n{path} was read before the conversation was summarised. Its content now:\n\n{content}\n</system-reminder>"
+    )
+}
+
+/// A list that is kept outside the conversation.
+pub fn unfinished_list(what: &str, lines: &[String]) -> String {
+    format!("<system-reminder>\n{what}:\n{}\n</system-reminder>", lines.join("\n"))
+}
+
+/// Facts about the machine, fixed for the life of the session.
+pub struct PromptEnvironment<'a> {
+    pub cwd: &'a str,
+    pub additional: &'a [String],
+    /// The branch the session started on; `None` outside a repository.
+    pub branch: Option<&'a str>,
+    pub platform: &'a str,
+    pub os: &'a str,
+    pub shell: &'a str,
+    pub model: &'a str,
+}
+
+pub fn environment(e: &PromptEnvironment<'_>) -> String {
+    let mut text = format!("# Environment\n- Working directory: {}\n", e.cwd);
+    for dir in e.additional {
+        writeln!(text, "- Additional working directory: {dir}").ok();
+    }
+    let repository = e.branch.map_or("no".to_owned(), |branch| format!("yes, on branch {branch}"));
+    write!(
+        text,
+        "- Git repository: {repository}\n- Platform: {} ({})\n- Shell: {}\n- Model: {}",
+        e.platform, e.os, e.shell, e.model
+    )
+    .ok();
+    text
+}
+
+/// What settings say about language and attribution; `None` when they say nothing.
+pub fn preferences(settings: &wire::settings::Settings) -> Option<String> {
+    let mut lines = Vec::new();
+    if let Some(language) = settings.language.as_deref().map(str::trim).filter(|language| !language.is_empty()) {
+        lines.push(format!("- Write to the user in {language}. Code and files keep the language they are in."));
+    }
+    let attribution = &settings.attribution;
+    if let Some(trailer) = attribution.commit.as_ref().and_then(wire::settings::TextOrOff::text) {
+        lines.push(format!("- End every commit message with: {trailer}"));
+    }
+    if let Some(line) = attribution.pr.as_ref().and_then(wire::settings::TextOrOff::text) {
+        lines.push(format!("- End the description of every pull request with: {line}"));
+    }
+    (!lines.is_empty()).then(|| format!("# Preferences\n{}", lines.join("\n")))
+}
+
+/// One instruction file and its origin.
+pub struct InstructionText<'a> {
+    pub path: &'a str,
+    pub scope: &'a str,
+    pub text: &'a str,
+}
+
+/// The reminder with the first prompt: the date, the instruction files and the notes folder.
+pub fn session_context(date: &str, files: &[InstructionText<'_>], notes: Option<&str>) -> String {
+    let mut text = format!("<system-reminder>\nToday's date is {date}.\n");
+    if !files.is_empty() {
+        text.push_str(
+            "\nThe user and the project gave these instructions. They hold for the whole conversation and \
+                       go before your own habits; a request in the conversation goes before them.\n",
+        );
+    }
+    for file in files {
+        write!(text, "\nInstructions from {} ({}):\n\n{}\n", file.path, file.scope, file.text.trim_end()).ok();
+    }
+    if let Some(dir) = notes {
+        write!(
+            text,
+            "\nYou may keep notes for later sessions of this project in {dir}: what the user wants remembered, corrections, \
+             and facts that neither the code nor its history tells. One Markdown file for each topic, and one line for each in \
+             MEMORY.md there, which later sessions are shown (200 lines, 25 KB at most). Never note secrets; correct what turned \
+             out wrong.\n"
+        )
+        .ok();
+    }
+    text.push_str("</system-reminder>");
+    text
+}
+
+/// Marks a text as ours.
+pub fn reminder(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}
+
+/// Whether a list of skills was sent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkillListingKind {
+    First,
+    Again,
+}
+
+/// Skills that are new to the model, and those that no longer exist.
+pub fn skill_listing(lines: &[&str], gone: &[&str], telling: SkillListingKind) -> String {
+    let mut text = String::new();
+    if !lines.is_empty() {
+        let heading = match telling {
+            SkillListingKind::First => "Skills that the Skill tool can load:",
+            SkillListingKind::Again => "These skills are new or have changed; the Skill tool can load them:",
+        };
+        write!(text, "{heading}\n\n{}", lines.join("\n")).ok();
+    }
+    if !gone.is_empty() {
+        let gap = if lines.is_empty() { "" } else { "\n\n" };
+        write!(text, "{gap}{SKILLS_GONE}{}", gone.join(", ")).ok();
+    }
+    text
+}
+
+/// Precedes the names of skills that no longer exist.
+pub const SKILLS_GONE: &str = "These skills are no longer available: ";
+
+pub fn skill_unchanged(name: &str) -> String {
+    format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
+}
+
+/// The result of a typed skill that ran as an agent.
+pub fn forked_skill(name: &str, report: &str) -> String {
+    format!(
+        "The skill {name} has run in an agent of its own, which ended with the report below. Tell the user what came of \
+         it.\n\n{report}"
+    )
+}
+
+/// Lists skills of the same name in subfolders.
+pub fn skill_variants(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n\nFolders below have a skill of the same name: {}. When the files at hand lie there, load that one instead.",
+        names.join(", ")
+    )
+}
+
+pub fn nested_memory(path: &str, text: &str) -> String {
+    reminder(&format!("Instructions from {path}, for the files you are working with:\n\n{}", text.trim_end()))
+}
+
+pub fn attached_file(path: &str, content: &str) -> String {
+    reminder(&format!("The file {path}, which the instructions mention, as Read shows it:\n\n{content}"))
+}
+
+/// The section about the output style.
+pub fn output_style(name: &str, text: &str) -> String {
+    format!("# Output style: {name}\n{text}")
+}
+
+/// The built-in prompt without its guidance on engineering work.
+pub fn without_guidance() -> String {
+    let Some((before, rest)) = SYSTEM.split_once("# How to work") else { return SYSTEM.to_owned() };
+    let after = rest.split_once("\n# ").map_or("", |(_, after)| after);
+    format!("{before}# {after}")
+}
+
+/// The user named an agent in the prompt.
+pub fn agent_mention(agent_type: &str) -> String {
+    reminder(&format!(
+        "The user named the agent \"{agent_type}\" and wants it used for this: call the Agent tool with subagent_type \
+         \"{agent_type}\", and give it everything it needs to know."
+    ))
+}
+
+pub fn date_change(date: &str) -> String {
+    format!("<system-reminder>\nThe date is now {date}.\n</system-reminder>")
+}
+
+/// A text that a hook adds for the model.
+pub fn hook_context(hook: &str, text: &str) -> String {
+    format!("<system-reminder>\n{hook} hook additional context: {text}\n</system-reminder>")
+}
+
+/// An objection of a hook.
+pub fn hook_feedback(hook: &str, text: &str) -> String {
+    format!("<system-reminder>\n{hook} hook feedback: {text}\n</system-reminder>")
+}
+
+/// The reasons of Stop hooks to continue the turn.
+pub fn stop_feedback(reasons: &[&str]) -> String {
+    let mut text = String::from("Stop hook feedback:");
+    for reason in reasons {
+        write!(text, "\n- {reason}").ok();
+    }
+    text
+}
+
+/// A notice that a background task has ended. Readers match the tags.
+pub struct TaskNotice<'a> {
+    pub task_id: &'a str,
+    pub tool_use_id: &'a str,
+    pub output_file: &'a str,
+    pub status: &'a str,
+    pub summary: &'a str,
+    /// The report of an agent.
+    pub result: Option<&'a str>,
+    pub usage: Option<TaskUsage>,
+    /// The path of an agent's transcript.
+    pub transcript: Option<&'a str>,
+}
+
+/// Sent before the last turn when a run has waited long enough for its background tasks.
+pub fn still_running(tasks: &[(String, String, String)]) -> String {
+    let mut text = String::from(
+        "This run has waited for its background work as long as it may. It ends with your next answer, and whatever still \
+         runs then is stopped:\n",
+    );
+    for (id, description, output) in tasks {
+        writeln!(text, "- {id}: {description} (output so far: {output})").ok();
+    }
+    text.push_str("Say what is done and what is not. Start nothing more in the background.");
+    reminder(&text)
+}
+
+/// Whether `task_notice` made the text.
+pub fn is_task_notice(text: &str) -> bool {
+    text.starts_with("<task-notification>")
+}
+
+pub fn task_notice(n: &TaskNotice<'_>) -> String {
+    let mut text = format!(
+        "<task-notification>\n<task-id>{}</task-id>\n<tool-use-id>{}</tool-use-id>\n",
+        n.task_id, n.tool_use_id
+    );
+    if !n.output_file.is_empty() {
+        writeln!(text, "<output-file>{}</output-file>", n.output_file).ok();
+    }
+    write!(text, "<status>{}</status>\n<summary>{}</summary>\n", n.status, n.summary).ok();
+    if let Some(result) = n.result {
+        writeln!(text, "<result>{result}</result>").ok();
+    }
+    if let Some(used) = n.usage {
+        let TaskUsage { total_tokens, tool_uses, duration_ms } = used;
+        let lines = format!("total_tokens: {total_tokens}\ntool_uses: {tool_uses}\nduration_ms: {duration_ms}");
+        writeln!(text, "<usage>{lines}</usage>").ok();
+    }
+    text.push_str("</task-notification>");
+    if let Some(path) = n.transcript {
+        write!(text, "\nFull transcript available at: {path}").ok();
+    }
+    text
+}

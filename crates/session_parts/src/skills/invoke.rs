@@ -1,0 +1,191 @@
+//! Renders the text of a skill for the model. Commands in it run only when the rules allow them without a question;
+//! one that fails or is not allowed ends the whole invocation. Files it mentions are attached when they may be read.
+
+use super::SkillFacts;
+use crate::messages::attachment::AttachedFile;
+use config::roots::DefinitionScope;
+use config::skills::render::{RenderValues, RenderedPiece, mentions, render};
+use config::skills::{Skill, SkillForm};
+use permission::{Access, GitGuard, PermissionDecision, PermissionQuery, Policy};
+use serde_json::json;
+use std::fmt::Write;
+use std::sync::Arc;
+use tools::{CallContext, Tool, ToolOutcome};
+use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
+
+const DISABLED: &str = "[shell command execution disabled by policy]";
+/// Maximum number of files that one skill may attach.
+const MAX_FILES: usize = 20;
+
+/// A skill that was loaded.
+#[derive(Clone, Debug)]
+pub struct SkillInvocation {
+    pub skill: Skill,
+    pub text: String,
+    pub files: Vec<AttachedFile>,
+    pub rules: Vec<RuleText>,
+    /// The call that loaded it; `None` when it was typed.
+    pub tool_use_id: Option<String>,
+}
+
+/// A skill that runs as a separate agent.
+pub struct ForkedSkill {
+    pub description: String,
+    pub prompt: String,
+    pub agent_type: Option<String>,
+    pub model: Option<String>,
+    pub effort: Option<String>,
+    /// Rules that the skill adds: allowed and denied tools.
+    pub rules: Vec<RuleText>,
+    pub hooks: Option<hooks::HookLayer>,
+}
+
+impl SkillInvocation {
+    /// The hooks that the skill declares.
+    pub fn hooks(&self) -> Option<hooks::HookLayer> {
+        let hooks = self.skill.hooks.as_ref()?.as_object()?.clone();
+        Some(hooks::HookLayer { origin: hooks::HookOrigin::Skill { name: self.skill.name.clone() }, hooks })
+    }
+
+    /// The skill as the task of an agent. The agent does not know the conversation, so the files are part of the
+    /// prompt.
+    pub fn into_fork(self) -> ForkedSkill {
+        let hooks = self.hooks();
+        let mut prompt = self.text;
+        for file in &self.files {
+            write!(prompt, "\n\nContents of {}:\n{}", file.path.display(), file.content).ok();
+        }
+        ForkedSkill {
+            description: self.skill.name,
+            prompt,
+            agent_type: self.skill.agent,
+            model: self.skill.model,
+            effort: self.skill.effort,
+            rules: self.rules,
+            hooks,
+        }
+    }
+}
+
+/// The parameters of an invocation.
+pub struct InvocationContext {
+    pub facts: Arc<SkillFacts>,
+    pub policy: Arc<Policy>,
+    pub cx: CallContext,
+}
+
+/// Renders `skill`. The error is for the user or the model, whichever invoked it.
+pub async fn invoke(skill: Skill, arguments: &str, scene: &InvocationContext) -> Result<SkillInvocation, String> {
+    let body = skill.body()?;
+    let project = scene.facts.project.display().to_string();
+    let values = RenderValues {
+        arguments,
+        session_id: &scene.facts.session_id,
+        effort: scene.cx.state.facts.effort.as_deref().unwrap_or_default(),
+        project: &project,
+    };
+    let rules = rules(&skill, scene);
+    let policy = super::with_rules(&scene.policy, &rules);
+    let mut text = heading(&skill);
+    let mut files = Vec::new();
+    for piece in render(&skill, &body, &values) {
+        match piece {
+            RenderedPiece::Text(words) => {
+                attach(&words, &policy, scene, &mut files).await;
+                text.push_str(&words);
+            }
+            RenderedPiece::Command { command, pattern } => {
+                text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?);
+            }
+        }
+    }
+    Ok(SkillInvocation { skill, text, files, rules, tool_use_id: None })
+}
+
+/// Tells the model where the skill's supporting files are.
+fn heading(skill: &Skill) -> String {
+    match skill.form {
+        SkillForm::Skill => format!("Skill {}. Its own files are in {}\n\n", skill.name, skill.dir.display()),
+        SkillForm::Command => String::new(),
+    }
+}
+
+/// The rules of the skill: allowed and denied tools.
+fn rules(skill: &Skill, scene: &InvocationContext) -> Vec<RuleText> {
+    let rule = |behaviour, text: &String| RuleText {
+        behaviour,
+        source: SettingsSource::Session,
+        text: text.clone(),
+        root: scene.facts.project.clone(),
+    };
+    let may_grant = !scene.facts.managed_rules_only || skill.scope == DefinitionScope::Managed;
+    let allowed = skill.allowed_tools.iter().filter(|_| may_grant).map(|text| rule(RuleBehaviour::Allow, text));
+    allowed.chain(skill.disallowed_tools.iter().map(|text| rule(RuleBehaviour::Deny, text))).collect()
+}
+
+async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &InvocationContext)) -> Result<String, String> {
+    let (policy, scene) = at;
+    if scene.facts.shell_disabled && skill.scope != DefinitionScope::Managed {
+        return Ok(DISABLED.to_owned());
+    }
+    let input = json!({"command": command});
+    let guard = allowed("Bash", &[Access::Run(command.to_owned())], &input, at)
+        .map_err(|why| format!("Shell command permission check failed for pattern \"{pattern}\": {why}"))?;
+    tracing::debug!(skill = skill.name, command, mode = ?policy.mode, "a skill runs a command");
+    let outcome = call_tool(&tools::bash::BashTool, &input, scene, guard).await;
+    let output = outcome.content.text().into_owned();
+    if outcome.is_error {
+        return Err(format!("Shell command failed for pattern \"{pattern}\": {output}"));
+    }
+    Ok(output)
+}
+
+/// The guard for git commands when the rules allow the call without a question; otherwise the reason.
+fn allowed(
+    tool: &str,
+    accesses: &[Access],
+    input: &serde_json::Value,
+    (policy, scene): (&Policy, &InvocationContext),
+) -> Result<Option<GitGuard>, String> {
+    let input = input.to_string();
+    let request = PermissionQuery::new(tool, accesses).with_input(&input);
+    let cwd = &scene.cx.workspace.cwd;
+    let facts = crate::facts::gather_with_repositories(policy, &request, cwd, &scene.cx.state.facts.env);
+    match policy.decide(&request, &facts) {
+        PermissionDecision::Allow(_) => Ok(policy.git_guard(&request, &facts)),
+        PermissionDecision::Ask(refusal) | PermissionDecision::Deny(refusal) => Err(refusal.message),
+    }
+}
+
+async fn call_tool(
+    tool: &dyn Tool,
+    input: &serde_json::Value,
+    scene: &InvocationContext,
+    git_guard: Option<GitGuard>,
+) -> ToolOutcome {
+    let Ok(raw) = wire::raw::to_raw(input) else { return ToolOutcome::failed("its input could not be written") };
+    match tool.parse(&raw) {
+        Ok(call) => tools::masking::run(call, CallContext { git_guard, ..scene.cx.clone() }).await,
+        Err(error) => ToolOutcome::invalid(error.to_string()),
+    }
+}
+
+/// Reads the files that `text` mentions, each once.
+async fn attach(text: &str, policy: &Policy, scene: &InvocationContext, files: &mut Vec<AttachedFile>) {
+    for display in mentions(text) {
+        let path = scene.cx.workspace.absolute(&display);
+        let known = files.iter().any(|file| file.path == path);
+        if known || files.len() >= MAX_FILES || !path.is_file() {
+            continue;
+        }
+        let input = json!({"file_path": path});
+        if let Err(why) = allowed("Read", &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
+            tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
+            continue;
+        }
+        let outcome = call_tool(&tools::read::ReadTool, &input, scene, None).await;
+        if !outcome.is_error {
+            files.push(AttachedFile { path, display, content: outcome.content.text().into_owned() });
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! One call that the model asked for.
+
+use serde_json::value::RawValue;
+
+/// One `tool_use` block that needs a result.
+#[derive(Debug)]
+pub struct ToolUse {
+    pub id: String,
+    pub name: String,
+    pub input: Box<RawValue>,
+    /// The uuid of the transcript line with the block.
+    pub assistant_uuid: String,
+    /// The input as received, when it was not valid JSON.
+    pub malformed: Option<String>,
+    /// How many consecutive answers before this one had only calls with unreadable input.
+    pub unreadable_before: u32,
+    /// The number of calls in its message and the index of this one.
+    pub batch: (usize, usize),
+}

@@ -1,0 +1,112 @@
+//! Runs git without any program that the repository configures and without redirection to another checkout.
+
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+use sys::Env;
+use sys::git::neutral::{NeutralConfig, NeutralObstacle};
+use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
+
+const GIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long fetching the remote's default branch may take.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+const FETCH_MAX_AGE: Duration = Duration::from_hours(24);
+const REMOTE_HEAD: &str = "origin/HEAD";
+const REDIRECTS: [&str; 5] =
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
+
+#[derive(Clone, Copy)]
+pub struct GitRunner<'a> {
+    pub dir: &'a Path,
+    pub env: &'a Env,
+}
+
+fn safe_variables(dir: &Path, env: &Env) -> Result<Vec<(String, String)>, NeutralObstacle> {
+    NeutralConfig::of([dir], env)?.variables(env)
+}
+
+impl GitRunner<'_> {
+    /// The output without the last newline; the error is git's message.
+    pub async fn run(&self, args: &[&str]) -> Result<String, String> {
+        self.run_with(args, &[], GIT_TIMEOUT).await
+    }
+
+    pub(super) async fn run_with(
+        &self,
+        args: &[&str],
+        variables: &[(&str, &str)],
+        patience: Duration,
+    ) -> Result<String, String> {
+        let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
+        let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
+        let env = self.env.without(REDIRECTS).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+        // A fetch uses the repository's configuration; it runs in trusted folders only.
+        let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { safe_variables(self.dir, &env) };
+        let env = match powerless {
+            Ok(set) => env.with(set).with(variables.iter().copied()),
+            Err(obstacle) => return failed(format!("its configuration may run a program: {obstacle}")),
+        };
+        let spec = SpawnSpec {
+            program: "git".into(),
+            args: quiet.iter().chain(args).map(Into::into).collect(),
+            env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            cwd: self.dir.to_path_buf(),
+            stdin: ChildInput::Null,
+            output: ChildOutput::Split,
+        };
+        let options = RunOptions { timeout: patience, keep: 4 << 20, ..RunOptions::default() };
+        let done = match process::run(spec, options).await {
+            Ok(done) => done,
+            Err(error) => return failed(error.to_string()),
+        };
+        if done.exit.code == Some(0) {
+            return Ok(String::from_utf8_lossy(&done.stdout.to_bytes()).trim_end_matches('\n').to_owned());
+        }
+        failed(String::from_utf8_lossy(&done.stderr.to_bytes()).trim().to_owned())
+    }
+
+    pub async fn commit_of(&self, name: &str) -> Result<String, String> {
+        self.run(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).await
+    }
+}
+
+/// Whether the remote may be contacted. Fetching runs programs that the repository configures, so only in a trusted
+/// folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteAccess {
+    MayBeAsked,
+    AsLastSeen,
+}
+
+/// The start of a new worktree: with `head`, what is checked out now; otherwise the remote's default branch, when one
+/// is known.
+pub(super) async fn base(git: GitRunner<'_>, base_ref: Option<&str>, remote: RemoteAccess) -> String {
+    if base_ref == Some("head") || git.commit_of(REMOTE_HEAD).await.is_err() {
+        return "HEAD".into();
+    }
+    if remote == RemoteAccess::MayBeAsked && !is_fresh(git.dir) {
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin"];
+        if let Err(error) = git.run_with(&fetch, &[], FETCH_TIMEOUT).await {
+            tracing::warn!(error, "the remote could not be asked; its branch as last seen is used");
+        }
+    }
+    REMOTE_HEAD.into()
+}
+
+fn is_fresh(dir: &Path) -> bool {
+    let Some(git_dir) = sys::git::root(dir).and_then(|root| sys::git::git_dir(&root)) else { return true };
+    let fetched = std::fs::metadata(sys::git::common_dir(&git_dir).join("FETCH_HEAD")).and_then(|meta| meta.modified());
+    let now = Duration::from_millis(sys::clock::now_ms());
+    fetched.is_ok_and(|at| at.duration_since(UNIX_EPOCH).is_ok_and(|at| now.saturating_sub(at) < FETCH_MAX_AGE))
+}
+
+/// Fetches a pull or merge request; returns its commit.
+pub(super) async fn fetch_request(git: GitRunner<'_>, number: u64) -> Result<String, String> {
+    let mut last = String::new();
+    for reference in [format!("pull/{number}/head"), format!("merge-requests/{number}/head")] {
+        match git.run(&["fetch", "--quiet", "--no-tags", "origin", &reference]).await {
+            Ok(_) => return git.commit_of("FETCH_HEAD").await,
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
