@@ -81,6 +81,10 @@ impl HostSender {
         work.await
     }
 
+    pub(crate) async fn aside(&self, what: ScreenEvent) {
+        self.event(Event::Aside(what)).await;
+    }
+
     /// For threads outside the runtime.
     pub(crate) fn stream(&self) -> mpsc::Sender<Event> {
         self.events.clone()

@@ -15,7 +15,7 @@ use model::RequestIdentity;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::StoreLayout;
-use tools::state::SessionFacts;
+use tools::state::{SessionFacts, ToolState};
 use wire::mode::PermissionMode;
 use wire::sdk::{ConversationReset, SdkMessage};
 
@@ -90,7 +90,8 @@ impl Session {
             plan_file: Some(places.plan.file.clone()),
             ..io.state.facts.clone()
         };
-        io.state = Arc::new(io.state.for_agent(facts, cwd));
+        // Nothing of the old conversation runs any more, so nothing of it can search.
+        io.state = Arc::new(ToolState { searches: Arc::default(), ..io.state.for_agent(facts, cwd) });
         io.watch.place.readable = vec![
             places.session_dir.join("tool-results"),
             store::agents::folder(&places.session_dir),

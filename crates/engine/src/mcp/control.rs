@@ -1,6 +1,6 @@
 //! The host's control requests about MCP servers.
 
-use super::{SessionServers, source};
+use super::{SessionAudience, SessionServers, source};
 use crate::control::RequestRefusal;
 use crate::control::mcp::McpControl;
 use futures_util::future::BoxFuture;
@@ -28,7 +28,7 @@ impl McpControl for ServerControl {
             match request {
                 McpRequest::Status => {
                     servers.wait_for_first_status().await;
-                    Ok(json!({"mcpServers": servers.views().iter().map(status).collect::<Vec<_>>()}))
+                    Ok(json!({"mcpServers": servers.status_views().iter().map(status).collect::<Vec<_>>()}))
                 }
                 McpRequest::SetServers(asked) => Ok(servers.set(asked).await),
                 McpRequest::Reconnect(asked) => {
@@ -62,11 +62,22 @@ fn refused(error: &mcp::CallError) -> RequestRefusal {
 }
 
 impl SessionServers {
+    /// Programs get the servers of the session only.
+    fn status_views(&self) -> Vec<ServerView> {
+        match self.audience {
+            SessionAudience::ByPerson => self.listed_views(),
+            SessionAudience::ByProgram => self.views(),
+        }
+    }
+
     fn require_known(&self, name: &str) -> Result<(), RequestRefusal> {
         self.begin_rest();
         match self.host.view(name) {
             Some(_) => Ok(()),
-            None => Err(RequestRefusal::new(format!("Server not found: {name}"))),
+            None => {
+                let advice = self.approval_advice(name);
+                Err(RequestRefusal::new(advice.unwrap_or_else(|| format!("Server not found: {name}"))))
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
 use super::SessionServers;
+use crate::command::ScreenEvent;
 use crate::control::context_usage::ServerToolUsage;
 use crate::session::{Session, SessionIo};
 use crate::transcript_writer::PromptSource;
@@ -56,6 +57,7 @@ impl Session {
             for name in late {
                 self.io.host.notice(late_notice(&name, servers.brief_wait())).await;
             }
+            self.report_failed_servers().await;
         } else {
             let common = Arc::clone(&self.io.mcp.shared);
             let own = async {
@@ -66,6 +68,16 @@ impl Session {
             self.control.until_interrupted(own).await;
         }
         self.refresh_tools();
+    }
+
+    /// Names servers that failed, for those who see no list of servers.
+    pub(crate) async fn report_failed_servers(&self) {
+        if self.io.host.agent_id().is_some() {
+            return;
+        }
+        for line in self.io.mcp.servers().new_failures() {
+            self.io.host.aside(ScreenEvent::ServerFailed(line)).await;
+        }
     }
 
     /// Sends changed working directories to the servers.
