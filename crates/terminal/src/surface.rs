@@ -278,7 +278,8 @@ impl<W: Write> Surface<W> {
             // Terminals differ when a row is broken at the cursor, and the difference persists at every later size. One
             // row too few leaves an old row on the screen; one too many would erase a finished line.
             let sure = if self.unsure { 0 } else { self.caret.column.saturating_sub(SLACK) };
-            before + text::rows_before(own, sure, columns)
+            // Wide characters leave gaps at the edge. Some terminals count columns only when they move the cursor.
+            before + text::rows_before(own, sure, columns).min(sure / columns)
         } else {
             self.caret.row
         }

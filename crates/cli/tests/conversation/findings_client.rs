@@ -441,9 +441,13 @@ fn a_line_that_is_left_out_on_resume_is_named() {
     let mut lines: Vec<&str> = text.lines().collect();
     let at = 1 + lines.iter().position(|line| line.contains(r#""type":"user""#)).unwrap();
     lines.insert(at, r#"{"type": "user", "mess"#);
+    lines.insert(at + 1, r#"{"type": 5, "uuid": "x", "message": {"role": "user", "content": "lost"}}"#);
+    lines.insert(at + 2, r#"{"type": "queue-operation", garbage}"#);
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     let run = print(&sandbox, "two", &["--continue"]).run().expect_code(0);
-    let wanted = format!("line {} of {} could not be read and is left out", at + 1, path.display());
+    let (first, path) = (at + 1, path.display());
+    let wanted =
+        format!("lines {first}, {}, {} of {path} could not be read and are left out", first + 1, first + 2);
     assert!(run.stderr.contains(&wanted), "{}", run.stderr);
     assert_eq!(print(&sandbox, "new", &[]).run().stderr, "");
 }
