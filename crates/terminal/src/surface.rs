@@ -350,8 +350,9 @@ impl<W: Write> Surface<W> {
             self.buffer.extend_from_slice(b"\x1b[?25h");
             self.hidden = false;
         } else {
-            // Moves to column 0: a pending wrap after a full row would be counted differently in a reflow.
-            self.go(self.rows.len().saturating_sub(1));
+            // A hidden cursor waits at the first row: a screen that becomes lower loses the rows below the cursor and
+            // moves none above it into the scrollback, where they could not be erased. In column 0 no reflow moves it.
+            self.go(0);
         }
     }
 }

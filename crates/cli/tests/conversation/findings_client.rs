@@ -430,6 +430,19 @@ fn a_key_of_one_letter_is_not_masked_in_every_word() {
     assert_eq!(text, "API Error: 400 key [redacted] is bad");
 }
 
+// [F-B6]
+#[test]
+fn thinking_between_calls_can_be_switched_off() {
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Yes."));
+    let sandbox = sandbox(&server);
+    let betas = |value: &str| {
+        print(&sandbox, "go", &[]).env("DISABLE_INTERLEAVED_THINKING", value).run().expect_clean();
+        server.last_request().header("anthropic-beta").unwrap_or_default().to_owned()
+    };
+    assert!(betas("0").contains("interleaved-thinking"));
+    assert!(!betas("1").contains("interleaved-thinking"));
+}
+
 // [F-C7]
 #[test]
 fn a_line_that_is_left_out_on_resume_is_named() {
@@ -446,8 +459,7 @@ fn a_line_that_is_left_out_on_resume_is_named() {
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     let run = print(&sandbox, "two", &["--continue"]).run().expect_code(0);
     let (first, path) = (at + 1, path.display());
-    let wanted =
-        format!("lines {first}, {}, {} of {path} could not be read and are left out", first + 1, first + 2);
+    let wanted = format!("lines {first}, {}, {} of {path} could not be read and are left out", first + 1, first + 2);
     assert!(run.stderr.contains(&wanted), "{}", run.stderr);
     assert_eq!(print(&sandbox, "new", &[]).run().stderr, "");
 }

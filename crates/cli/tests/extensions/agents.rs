@@ -997,7 +997,9 @@ fn a_fork_knows_the_conversation() {
 // [TST-80] The limit of searches holds for a session with all its agents; a new conversation begins anew.
 #[test]
 fn searches_are_counted_for_the_whole_session() {
-    let search = |id: &str| ScriptedReply::message(vec![ScriptedBlock::tool_with_id(id, "WebSearch", &json!({"query": "rust"}))]);
+    let search = |id: &str| {
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id(id, "WebSearch", &json!({"query": "rust"}))])
+    };
     let server = ModelServer::script([
         search("s1"),
         ScriptedReply::text("found"),

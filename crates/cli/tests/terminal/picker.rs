@@ -229,6 +229,7 @@ fn a_server_that_was_put_off_is_listed() {
     let screen = terminal.wait_for("not approved; the next start of gimlet");
     assert!(screen.contains("alpha"), "{screen}");
     terminal.send("\x1b");
+    terminal.wait_gone("not approved");
     terminal.send("/mcp enable alpha\r");
     terminal.wait_for("MCP server alpha: not approved");
 }

@@ -250,7 +250,7 @@ mod tests {
         assert!(missing.is_empty(), "not in the table: {missing:?}");
     }
 
-    /// The names in `.number("NAME")`, `.flag("NAME")`, `.is_on("NAME")`, with or without a type.
+    /// The names given to `number`, `flag` and `is_on`, with or without a type.
     fn names_read(source: &str) -> Vec<String> {
         let calls = [".number", ".flag", ".is_on"].into_iter().flat_map(|call| source.match_indices(call));
         calls

@@ -47,7 +47,17 @@ pub fn masked_line(line: &str) -> String {
     };
     let quoted: Vec<&str> = line.split(&mut ends).collect();
     let arguments = if quote.is_none() { quoted } else { line.split(' ').collect() };
-    masked_arguments(arguments).join(" ")
+    let masked = masked_arguments(arguments.iter().map(|argument| unquoted(argument).unwrap_or(argument)));
+    let shown = arguments.iter().zip(masked).map(|(argument, masked)| match unquoted(argument) {
+        Some(_) => format!("'{masked}'"),
+        None => masked,
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+/// The inside of an argument in quotes.
+fn unquoted(argument: &str) -> Option<&str> {
+    argument.strip_prefix('\'')?.strip_suffix('\'')
 }
 
 /// A text as it may be shown: everything that has the format of a secret is hidden.
@@ -65,6 +75,7 @@ mod tests {
         let shown = masked_line("db: node db.js  --token 'two words' --port 5 --password=hunter22x");
         assert!(shown.starts_with("db: node db.js  --token ") && shown.contains(" --port 5 "), "{shown}");
         assert!(!shown.contains("words") && !shown.contains("hunter22x"), "{shown}");
+        assert!(!masked_line("run '--token=two words' -v").contains("words"));
         assert!(!masked_line("it's --token hunter22x").contains("hunter22x"));
         assert_eq!(masked_line("PreToolUse [Bash]: echo it's fine"), "PreToolUse [Bash]: echo it's fine");
     }

@@ -241,7 +241,7 @@ keys! {
         /// Only the administrator's hooks run.
         "allowManagedHooksOnly" allow_managed_hooks_only: Option<bool> => managed, fail_closed(True);
         /// Addresses HTTP hooks may call; empty for none.
-        "allowedHttpHookUrls" allowed_http_hook_urls: Option<Vec<String>> => grant;
+        "allowedHttpHookUrls" allowed_http_hook_urls: Option<Vec<String>>;
         /// Variables HTTP hooks may send.
         "httpHookAllowedEnvVars" http_hook_allowed_env_vars: Option<Vec<String>> => grant;
         /// No workflows.
