@@ -238,7 +238,10 @@ mod tests {
                 let name = entry.file_name().unwrap().to_str().unwrap().to_owned();
                 if entry.is_dir() && name != "tests" {
                     folders.push(entry);
-                } else if name.ends_with(".rs") && !entry.ends_with("sys/src/env.rs") && !name.ends_with("_tests.rs") {
+                } else if entry.extension().is_some_and(|kind| kind == "rs")
+                    && !entry.ends_with("sys/src/env.rs")
+                    && !name.ends_with("_tests.rs")
+                {
                     read.extend(names_read(&std::fs::read_to_string(entry).unwrap()));
                 }
             }

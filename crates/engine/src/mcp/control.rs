@@ -72,13 +72,11 @@ impl SessionServers {
 
     fn require_known(&self, name: &str) -> Result<(), RequestRefusal> {
         self.begin_rest();
-        match self.host.view(name) {
-            Some(_) => Ok(()),
-            None => {
-                let advice = self.approval_advice(name);
-                Err(RequestRefusal::new(advice.unwrap_or_else(|| format!("Server not found: {name}"))))
-            }
+        if self.host.view(name).is_some() {
+            return Ok(());
         }
+        let advice = self.approval_advice(name);
+        Err(RequestRefusal::new(advice.unwrap_or_else(|| format!("Server not found: {name}"))))
     }
 
     /// Replaces the servers that earlier requests declared and those that the host serves itself; all others stay.
