@@ -188,7 +188,7 @@ fn trust(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
             findings.push(bad("trust", text, "run `gimlet trust` to look at what changed"));
         }
     }
-    findings.extend(loaded.notices.iter().map(|notice| good("trust", notice.clone())));
+    findings.extend(loaded.notices.iter().map(|notice| good("trust", permission::masked_formats(notice))));
 }
 
 fn credentials(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {

@@ -190,6 +190,9 @@ fn options(args: Args, around: &LaunchEnvironment, cwd: &Path) -> Result<Session
         if !dir.is_dir() {
             return Err(LaunchRefusal::startup(format!("Error: --add-dir: {} is not a directory", dir.display())));
         }
+        if let Err(error) = std::fs::read_dir(&*dir) {
+            return Err(LaunchRefusal::startup(format!("Error: --add-dir: {}: {error}", dir.display())));
+        }
     }
     let env = &around.env;
     options.bare |= env.is_on("CLAUDE_CODE_SIMPLE");

@@ -153,6 +153,7 @@ fn session(mut args: Args) -> u8 {
     let stdout_is_terminal = std::io::stdout().is_terminal();
     let around = LaunchEnvironment { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
     let interactive = !launch::is_headless(&args, &around);
+    let forks_nothing = args.fork && !args.continue_last && args.resume.is_none();
     let planned = if interactive {
         launch::interactive(args, &around).map(LaunchPlan::Terminal)
     } else {
@@ -170,6 +171,9 @@ fn session(mut args: Args) -> u8 {
     };
     if let Err(warning) = debug::start(&debug, &around.env, plan.session()) {
         headless::print_to_stderr(&warning);
+    }
+    if forks_nothing {
+        headless::print_to_stderr("Warning: --fork-session has no effect without --resume or --continue");
     }
     for flag in without_effect {
         tracing::debug!("--{flag} is accepted and has no effect in this build");

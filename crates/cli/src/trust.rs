@@ -1,7 +1,7 @@
 //! `gimlet trust`: shows everything a folder would activate, then asks. The default answer is no; a host that would
 //! receive credentials is confirmed separately; the approval covers exactly what was shown.
 
-use config::activation::ActivationItem;
+use config::activation::{ActivationItem, ActivationKind};
 use config::trust::{self, ApprovalOrigin};
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use std::ffi::OsString;
@@ -90,27 +90,31 @@ fn describe(folder: &Path, loaded: &ProjectConfig, items: &[ActivationItem]) -> 
             kind = Some(item.kind);
         }
         let file = item.file.strip_prefix(folder).unwrap_or(&item.file);
-        writeln!(text, "  {}    ({})", printable(&item.text), file.display()).ok();
+        writeln!(text, "  {}    ({})", shown_text(item.kind, &item.text), file.display()).ok();
     }
     if !loaded.trust_changes.is_empty() {
         text.push_str("\nSince you trusted this folder:\n");
         for change in &loaded.trust_changes {
             if let Some(before) = &change.before {
-                writeln!(text, "  - {}", printable(before)).ok();
+                writeln!(text, "  - {}", shown_text(change.kind, before)).ok();
             }
-            writeln!(text, "  + {}", printable(&change.now)).ok();
+            writeln!(text, "  + {}", shown_text(change.kind, &change.now)).ok();
         }
     }
     if loaded.trusted && !loaded.waiting.is_empty() {
         text.push_str("\nWaiting until you accept it:\n");
         for waiting in &loaded.waiting {
             if let Some(before) = &waiting.before {
-                writeln!(text, "  - {}", printable(before)).ok();
+                writeln!(text, "  - {}", shown_text(waiting.item.kind, before)).ok();
             }
-            writeln!(text, "  + {}", printable(&waiting.item.text)).ok();
+            writeln!(text, "  + {}", shown_text(waiting.item.kind, &waiting.item.text)).ok();
         }
     }
     text
+}
+
+fn shown_text(kind: ActivationKind, text: &str) -> String {
+    printable(&engine::preflight::without_secrets(kind, text))
 }
 
 /// Replaces characters with which a repository could change how the question looks.

@@ -308,11 +308,16 @@ fn servers(cwd: &Path, items: &mut Vec<ActivationItem>) {
 
 fn server_text(server: &Value) -> String {
     if let Some(url) = server.get("url").and_then(Value::as_str) {
-        return url.split('?').next().unwrap_or(url).to_owned();
+        return url.split(['?', '#']).next().unwrap_or(url).to_owned();
     }
     let command = server.get("command").and_then(Value::as_str).unwrap_or("?");
-    let args = server.get("args").and_then(Value::as_array).into_iter().flatten().map(value_text);
+    let args = server.get("args").and_then(Value::as_array).into_iter().flatten().map(value_text).map(quoted);
     std::iter::once(command.to_owned()).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// An argument with blanks in quotes, so that its end can be seen.
+fn quoted(argument: String) -> String {
+    if argument.contains([' ', '\t']) { format!("'{argument}'") } else { argument }
 }
 
 /// The fields that make a definition file more than text.

@@ -1,6 +1,9 @@
 //! Which environment variables settings may set, and which ones children never see.
 
 mod steering;
+mod values;
+
+pub use values::unusable_values;
 
 /// Variables that hold credentials of the product itself. Children do not inherit them.
 #[rustfmt::skip]

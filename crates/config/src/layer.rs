@@ -97,12 +97,26 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadFailure> {
     String::from_utf8(bytes).map_err(|_| ReadFailure::Unusable("is not valid UTF-8".into()))
 }
 
+/// A key that occurs twice in one object.
+#[derive(Debug)]
+pub(crate) struct RepeatedKey {
+    key: String,
+    /// The line of the later one.
+    pub(crate) line: usize,
+}
+
+impl std::fmt::Display for RepeatedKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is given twice", self.key)
+    }
+}
+
 /// A parsed settings text.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedSettings {
     pub(crate) object: Map<String, Value>,
     /// Keys that occur twice in one object. Both values apply as far as they can be joined.
-    pub(crate) duplicates: Vec<String>,
+    pub(crate) duplicates: Vec<RepeatedKey>,
     pub(crate) text: String,
 }
 
@@ -129,24 +143,25 @@ pub(crate) fn parse_object(text: &str) -> Result<ParsedSettings, (Option<usize>,
     let mut parsed = ParsedSettings { text: text.to_owned(), ..ParsedSettings::default() };
     match ast.value {
         None => {}
-        Some(ast::Value::Object(object)) => parsed.object = join_object(object, &mut parsed.duplicates),
-        Some(_) => return Err((None, "must hold a JSON object".into())),
+        Some(ast::Value::Object(object)) => parsed.object = join_object(object, text, &mut parsed.duplicates),
+        Some(value) => return Err((Some(line_at(text, value.start())), "must hold a JSON object".into())),
     }
     Ok(parsed)
 }
 
 /// Of a repeated key, objects and lists are joined, so that no deny list is lost; otherwise the last value wins.
-fn join_object(object: ast::Object<'_>, duplicates: &mut Vec<String>) -> Map<String, Value> {
+fn join_object(object: ast::Object<'_>, text: &str, duplicates: &mut Vec<RepeatedKey>) -> Map<String, Value> {
     let mut map = Map::new();
     for property in object.properties {
+        let line = line_at(text, property.range.start);
         let key = property.name.into_string();
         let value = match property.value {
-            ast::Value::Object(inner) => Value::Object(join_object(inner, duplicates)),
+            ast::Value::Object(inner) => Value::Object(join_object(inner, text, duplicates)),
             other => other.into(),
         };
         let before = map.remove(&key);
         if before.is_some() {
-            duplicates.push(key.clone());
+            duplicates.push(RepeatedKey { key: key.clone(), line });
         }
         map.insert(key, join(before, value));
     }
@@ -173,7 +188,10 @@ fn join(before: Option<Value>, value: Value) -> Value {
 impl SettingsLayer {
     pub(crate) fn decode(origin: LayerOrigin, parsed: ParsedSettings, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let ParsedSettings { object: raw, duplicates, text } = parsed;
-        diagnostics.extend(duplicates.iter().map(|key| origin.diagnostic(format!("{key} is given twice"))));
+        let in_file = |line| origin.path.is_some().then_some(line);
+        diagnostics.extend(
+            duplicates.iter().map(|key| Diagnostic { line: in_file(key.line), ..origin.diagnostic(key.to_string()) }),
+        );
         let valid = validate::drop_invalid(&origin, &raw, &text, diagnostics);
         let LayerOrigin { source, path, root } = origin;
         Self { source, path, root, effective: valid.clone(), valid, raw, text, held: Vec::new() }
@@ -188,6 +206,20 @@ impl SettingsLayer {
     pub fn line(&self, keys: &[&str], entry: Option<usize>) -> Option<usize> {
         self.path.as_ref()?;
         locate(&self.text, keys, entry)
+    }
+
+    /// The line of `part`, a group or a handler declared for the hook event `event`. Without such a part, the line of
+    /// the event.
+    pub fn hook_line(&self, event: &str, part: Option<&Value>) -> Option<usize> {
+        self.path.as_ref()?;
+        let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
+        let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC).ok()?;
+        let ast::Value::Object(settings) = ast.value? else { return None };
+        let declared = settings.get("hooks")?;
+        let ast::Value::Object(hooks) = &declared.value else { return Some(line_at(text, declared.range.start)) };
+        let of_event = hooks.get(event).map_or(declared, |property| property);
+        let start = part.and_then(|part| part_start(&of_event.value, part)).unwrap_or(of_event.range.start);
+        Some(line_at(text, start))
     }
 
     /// Keys that are unknown to us; they are kept when the file is written.
@@ -215,8 +247,23 @@ pub(crate) fn locate(text: &str, keys: &[&str], entry: Option<usize>) -> Option<
     {
         at = Some(element.start());
     }
-    let before = text.get(..at?)?;
-    Some(before.bytes().filter(|byte| *byte == b'\n').count() + 1)
+    Some(line_at(text, at?))
+}
+
+/// The line (from 1) of a place in the text.
+fn line_at(text: &str, place: usize) -> usize {
+    text.as_bytes().iter().take(place).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// Where `part` starts in a list of hook groups: a group, or a handler in one.
+fn part_start(groups: &ast::Value<'_>, part: &Value) -> Option<usize> {
+    let ast::Value::Array(groups) = groups else { return None };
+    let is_part = |value: &ast::Value<'_>| Value::from(value.clone()) == *part;
+    groups.elements.iter().find_map(|group| {
+        let handlers = group.as_object().and_then(|group| group.get_array("hooks"));
+        let handler = || handlers?.elements.iter().find(|handler| is_part(handler)).map(Ranged::start);
+        if is_part(group) { Some(group.start()) } else { handler() }
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! server or helper that is new or changed makes the folder untrusted again. Allow rules, directories and all entries of
 //! the local settings file wait alone instead, each until the user accepts it.
 
-use crate::activation::{self, ActivationItem};
+use crate::activation::{self, ActivationItem, ActivationKind};
 use crate::layer::SettingsLayer;
 use crate::ownership::{self, FirstSight, LocalFile, LocalJudge, OwnershipRecord, WaitingEntry};
 use crate::project::{ProjectConfig, TrustChoice};
@@ -32,6 +32,7 @@ pub(crate) struct TrustInputs<'a> {
 /// Something that needs an approval: new, or other than what was approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustDifference {
+    pub kind: ActivationKind,
     pub id: String,
     /// What was approved; `None` for something new.
     pub before: Option<String>,
@@ -181,7 +182,7 @@ fn differences(items: &[ActivationItem], approved: Option<&Map<String, Value>>) 
     for item in items.iter().filter(|item| !is_approved(item, approved)) {
         let before = approved.and_then(|approved| approved.get(&item.id));
         let before = before.map(|before| before.get("text").and_then(Value::as_str).unwrap_or_default().to_owned());
-        found.push(TrustDifference { id: item.id.clone(), before, now: item.text.clone() });
+        found.push(TrustDifference { kind: item.kind, id: item.id.clone(), before, now: item.text.clone() });
     }
     found
 }

@@ -199,11 +199,12 @@ impl SessionBuilder {
         conversation: ConversationChoice,
     ) -> Result<Self, StartError> {
         let (options, layout) = (boot.options, StoreLayout::new(&boot.env));
+        let temp_notice = layout.prepare_temp();
         let SessionPlace { active_worktree: stay, place_change: placed, notice } =
             conversation.session_place(stay, &mut cwd, &boot.env)?;
         let mut loaded =
             ConfigLoader::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        loaded.notices.extend(notice);
+        loaded.notices.extend(notice.into_iter().chain(temp_notice));
         let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
@@ -284,7 +285,8 @@ impl SessionBuilder {
 
     fn notices(&self) -> Vec<String> {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
-        let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
+        let mut all: Vec<String> =
+            self.loaded.notices.iter().map(|line| permission::masked_formats(line)).chain(broken).collect();
         all.extend(self.agent_notice.clone());
         all.extend(self.conversation.loaded.as_ref().and_then(store::LoadedConversation::unreadable_lines));
         all.extend(self.conversation.shared_notice(&self.layout));
@@ -292,6 +294,9 @@ impl SessionBuilder {
         all.extend(self.declared_servers.diagnostics.iter().map(|d| format!("Warning: {d}")));
         all.extend(self.broken_rules());
         all.extend(self.loaded.without_effect_line());
+        all.extend(config::environment::unusable_values(&self.env));
+        all.extend(http::unusable_certificates(&self.env));
+        all.extend(toolbox::unknown_tools_notice(&self.options));
         if self.lacks_auto {
             all.push(
                 "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),

@@ -141,6 +141,7 @@ async fn call_model(session: &mut Session, turn: &mut TurnState) {
         None => return,
     }
     session.report_disk().await;
+    session.report_failed_servers().await;
     turn.facts.over_budget = session.is_over_budget();
     if let PhaseResult::Answered(ResponseSummary { .. }) = turn.facts.last {
         turn.facts.steps += 1;

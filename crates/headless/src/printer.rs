@@ -118,6 +118,12 @@ impl EventPrinter {
                 }
                 return;
             }
+            Event::Aside(ScreenEvent::ServerFailed(text)) => {
+                if self.output == OutputFormat::Text {
+                    print_to_stderr(&text);
+                }
+                return;
+            }
             Event::Aside(_) => return,
             Event::Dropped(prompts) => {
                 self.turns.withdraw(prompts);
@@ -183,7 +189,12 @@ impl EventPrinter {
                 self.outcome.results += 1;
                 self.outcome.last_is_error = result.is_error;
             }
-            SdkMessage::System(system) => self.report_retry(&system.body),
+            SdkMessage::System(system) => {
+                if let SystemBody::BackgroundTasksChanged { tasks } = &system.body {
+                    self.turns.set_background(!tasks.is_empty());
+                }
+                self.report_retry(&system.body);
+            }
             SdkMessage::User(_) | SdkMessage::StreamEvent(_) | SdkMessage::ToolProgress(_) | SdkMessage::Reset(_) => {}
         }
     }

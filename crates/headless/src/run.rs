@@ -167,6 +167,13 @@ impl RunWatcher {
                         self.commands.send(Command::Interrupt).await.ok();
                         continue;
                     }
+                    if caught == Signal::Interrupt && !self.interrupted && self.turns.has_only_background() {
+                        // The session stops what runs in the background and says so in a last result.
+                        self.interrupted = true;
+                        self.commands.send(Command::Close).await.ok();
+                        self.commands.send(Command::Interrupt).await.ok();
+                        continue;
+                    }
                     return self.stop(printing, caught.exit_code()).await;
                 }
                 () = &mut gone, if self.is_stream => return self.stop(printing, 1).await,

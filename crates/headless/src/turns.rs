@@ -10,6 +10,8 @@ pub(crate) struct TurnCounter {
     opened: AtomicBool,
     /// No turn runs, but work in the background is waited for.
     waiting: AtomicBool,
+    /// Background tasks run.
+    background: AtomicBool,
     muted: AtomicBool,
 }
 
@@ -35,6 +37,15 @@ impl TurnCounter {
 
     pub(crate) fn wait(&self) {
         self.waiting.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_background(&self, runs: bool) {
+        self.background.store(runs, Ordering::Relaxed);
+    }
+
+    /// Whether no turn runs, but tasks that an interrupt would stop.
+    pub(crate) fn has_only_background(&self) -> bool {
+        !self.is_interruptible() && self.background.load(Ordering::Relaxed)
     }
 
     /// Whether an interrupt has something to end.

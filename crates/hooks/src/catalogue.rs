@@ -19,15 +19,18 @@ pub struct HookLayer {
 }
 
 /// A borrowed layer: declarations of settings are large and read only once.
-#[derive(Clone, Debug)]
 pub struct DeclaredLayer<'a> {
     pub origin: HookOrigin,
     pub hooks: &'a serde_json::Map<String, Value>,
+    pub locate: Box<HookLocator<'a>>,
 }
+
+/// Finds the line of an event in the layer's file, or of a group or handler declared for it.
+pub type HookLocator<'a> = dyn Fn(&str, Option<&Value>) -> Option<usize> + 'a;
 
 impl<'a> From<&'a HookLayer> for DeclaredLayer<'a> {
     fn from(layer: &'a HookLayer) -> Self {
-        Self { origin: layer.origin.clone(), hooks: &layer.hooks }
+        Self { origin: layer.origin.clone(), hooks: &layer.hooks, locate: Box::new(|_, _| None) }
     }
 }
 
@@ -105,34 +108,35 @@ impl HookCatalogue {
         for layer in layers.into_iter().filter(|layer| switches.admits(&layer.origin)) {
             for (name, groups) in layer.hooks {
                 match HookEventName::parse(name) {
-                    Some(event) => catalogue.event(event, groups, &layer.origin),
-                    None => catalogue.complain(&layer.origin, &format!("hooks.{name}: there is no such event")),
+                    Some(event) => catalogue.event(event, groups, &layer),
+                    None => catalogue.complain(&layer, (name, None), &format!("hooks.{name}: there is no such event")),
                 }
             }
         }
         catalogue
     }
 
-    fn event(&mut self, event: HookEventName, groups: &Value, origin: &HookOrigin) {
+    fn event(&mut self, event: HookEventName, groups: &Value, layer: &DeclaredLayer<'_>) {
+        let name = event.as_str();
         let Value::Array(groups) = groups else {
-            return self.complain(origin, &format!("hooks.{}: must be a list of groups", event.as_str()));
+            return self.complain(layer, (name, None), &format!("hooks.{name}: must be a list of groups"));
         };
         for (at, group) in groups.iter().enumerate() {
-            if let Err(problem) = self.group(event, group, origin) {
-                self.complain(origin, &format!("hooks.{}[{at}]: {problem}", event.as_str()));
+            if let Err(problem) = self.group(event, group, layer) {
+                self.complain(layer, (name, Some(group)), &format!("hooks.{name}[{at}]: {problem}"));
             }
         }
     }
 
-    fn group(&mut self, event: HookEventName, group: &Value, origin: &HookOrigin) -> Result<(), String> {
+    fn group(&mut self, event: HookEventName, group: &Value, layer: &DeclaredLayer<'_>) -> Result<(), String> {
         let matcher_text = match group.get("matcher") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err("matcher must be a string".into()),
         };
-        if *origin == HookOrigin::Host {
+        if layer.origin == HookOrigin::Host {
             for handler in declaration::callbacks(group)? {
-                self.handler(event, matcher_text.clone(), handler, origin);
+                self.handler(event, matcher_text.clone(), (handler, group), layer);
             }
             return Ok(());
         }
@@ -141,11 +145,12 @@ impl HookCatalogue {
             let handler = match declaration::handler(value) {
                 Ok(handler) => handler,
                 Err(problem) => {
-                    self.complain(origin, &format!("hooks.{}: handler {at}: {problem}", event.as_str()));
+                    let problem = format!("hooks.{}: handler {at}: {problem}", event.as_str());
+                    self.complain(layer, (event.as_str(), Some(value)), &problem);
                     continue;
                 }
             };
-            self.handler(event, matcher_text.clone(), handler, origin);
+            self.handler(event, matcher_text.clone(), (handler, value), layer);
         }
         Ok(())
     }
@@ -154,22 +159,29 @@ impl HookCatalogue {
         &mut self,
         event: HookEventName,
         matcher_text: Option<String>,
-        handler: HookHandler,
-        origin: &HookOrigin,
+        (handler, declared): (HookHandler, &Value),
+        layer: &DeclaredLayer<'_>,
     ) {
+        let (origin, place) = (&layer.origin, (event.as_str(), Some(declared)));
         if self.without_models && handler.kind.asks_model() {
             return;
         }
         let what = format!("hooks.{}: {}", event.as_str(), handler.kind.text());
         if !handler.kind.fits(event) {
             let kind = handler.kind.name();
-            return self.complain(origin, &format!("{what}: {kind} handlers cannot be used for {}", event.as_str()));
+            return self.complain(
+                layer,
+                place,
+                &format!("{what}: {kind} handlers cannot be used for {}", event.as_str()),
+            );
         }
         if handler.condition.is_some() && !event.is_tool_event() {
-            return self.complain(origin, &format!("{what}: `if` works for tool events only, so this never runs"));
+            let problem = format!("{what}: `if` works for tool events only, so this never runs");
+            return self.complain(layer, place, &problem);
         }
         if handler.timeout.is_some_and(|limit| limit.as_secs() > LONG_TIMEOUT_S) {
-            self.complain(origin, &format!("{what}: timeout is in seconds; more than an hour looks like a mistake"));
+            let problem = format!("{what}: timeout is in seconds; more than an hour looks like a mistake");
+            self.complain(layer, place, &problem);
         }
         if self.has_twin(event, matcher_text.as_deref(), &handler, origin) {
             return;
@@ -200,11 +212,14 @@ impl HookCatalogue {
             })
     }
 
-    fn complain(&mut self, origin: &HookOrigin, problem: &str) {
-        let place = match origin {
+    fn complain(&mut self, layer: &DeclaredLayer<'_>, (event, part): (&str, Option<&Value>), problem: &str) {
+        let mut place = match &layer.origin {
             HookOrigin::Settings { path: Some(path), .. } => path.display().to_string(),
             other => other.label(),
         };
+        if let Some(line) = (layer.locate)(event, part) {
+            place = format!("{place}:{line}");
+        }
         self.diagnostics.push(format!("{place}: {problem}"));
     }
 

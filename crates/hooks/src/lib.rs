@@ -18,7 +18,7 @@ pub mod pattern;
 pub mod prompt;
 
 pub use answer::{HandlerResult, HookAnswer, HookPermission, RequestDecision};
-pub use catalogue::{DeclaredLayer, HookCatalogue, HookEntry, HookLayer, HookSwitches};
+pub use catalogue::{DeclaredLayer, HookCatalogue, HookEntry, HookLayer, HookLocator, HookSwitches};
 pub use command::HandlerEnvironment;
 pub use declaration::{
     CommandHandler, HandlerDetachment, HandlerFailure, HandlerKind, HookHandler, HookOrigin, HookShell, HttpHandler,

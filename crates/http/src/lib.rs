@@ -13,6 +13,7 @@ mod tls;
 pub mod ws;
 
 pub use error::HttpError;
+pub use tls::unusable_certificates;
 
 pub mod guard;
 

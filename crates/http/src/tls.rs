@@ -47,6 +47,13 @@ fn invalid(error: &rustls::Error) -> HttpError {
     HttpError::Invalid(format!("TLS cannot be set up: {error}"))
 }
 
+/// Variables that name a file of further certificates.
+const BUNDLES: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"];
+/// Names of `CLAUDE_CODE_CERT_STORE`.
+const STORES: [&str; 2] = ["system", "bundled"];
+/// In bytes. Larger bundles are refused.
+const MAX_BUNDLE_BYTES: usize = 16 << 20;
+
 fn roots(env: &Env) -> RootCertStore {
     let stores = env.non_empty("CLAUDE_CODE_CERT_STORE").unwrap_or("system");
     let wants = |name: &str| stores.split(',').any(|store| store.trim().eq_ignore_ascii_case(name));
@@ -61,7 +68,7 @@ fn roots(env: &Env) -> RootCertStore {
     if wants("bundled") || roots.is_empty() {
         roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
     }
-    for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+    for name in BUNDLES {
         let Some(path) = env.non_empty(name) else { continue };
         match certificates(Path::new(path)) {
             Ok(extra) => drop(roots.add_parsable_certificates(extra)),
@@ -86,9 +93,37 @@ fn identity(env: &Env) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKe
     Ok(Some((chain, key)))
 }
 
+/// Reads regular files only: a FIFO must not block us.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, rustls::pki_types::pem::Error> {
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)?.collect::<Result<_, _>>()?;
+    let bytes = sys::fs::read_whole(path, MAX_BUNDLE_BYTES).map_err(rustls::pki_types::pem::Error::Io)?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>()?;
     if found.is_empty() { Err(rustls::pki_types::pem::Error::NoItemsFound) } else { Ok(found) }
+}
+
+/// One line for each certificate variable that names nothing usable.
+pub fn unusable_certificates(env: &Env) -> Vec<String> {
+    let mut lines = Vec::new();
+    for name in BUNDLES {
+        let Some(path) = env.non_empty(name) else { continue };
+        let why = match certificates(Path::new(path)) {
+            Ok(found) => match RootCertStore::empty().add_parsable_certificates(found) {
+                (0, _) => "its certificates cannot be read".to_owned(),
+                _ => continue,
+            },
+            Err(rustls::pki_types::pem::Error::NoItemsFound) => "it holds no certificate in PEM form".to_owned(),
+            Err(rustls::pki_types::pem::Error::Io(error)) => error.to_string(),
+            Err(error) => format!("it is damaged: {error}"),
+        };
+        lines.push(format!("Warning: {name}: {path} is not used: {why}. Only the other certificates count"));
+    }
+    let stores = env.non_empty("CLAUDE_CODE_CERT_STORE").unwrap_or_default().split(',').map(str::trim);
+    let unknown: Vec<&str> =
+        stores.filter(|name| !name.is_empty() && !STORES.contains(&name.to_ascii_lowercase().as_str())).collect();
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        lines.push(format!("Warning: CLAUDE_CODE_CERT_STORE: {names} is unknown; the stores are system and bundled"));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -135,6 +135,8 @@ pub enum ScreenEvent {
     Sequence(String),
     /// Why the session is waiting; headless prints it when stderr is a terminal.
     Waiting(String),
+    /// An MCP server cannot be used; headless prints it where the output does not carry the state of servers.
+    ServerFailed(String),
 }
 
 pub type CommandSender = mpsc::Sender<Command>;

@@ -662,6 +662,7 @@ impl ModelContext {
             .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
         let mut request = ModelRequest {
             thinking,
+            interleaved: !env.is_on("DISABLE_INTERLEAVED_THINKING"),
             effort: self.effort_level(),
             task_budget: self.settings.task_budget,
             user_id: self.settings.user_id.clone(),

@@ -120,6 +120,10 @@ impl HostSender {
         work.await
     }
 
+    pub async fn aside(&self, what: ScreenEvent) {
+        self.event(Event::Aside(what)).await;
+    }
+
     /// For threads outside the runtime.
     pub fn stream(&self) -> mpsc::Sender<Event> {
         self.events.clone()

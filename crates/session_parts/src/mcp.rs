@@ -33,7 +33,7 @@ pub use restore::RestoredServers;
 pub use slash::TypedServerPrompt;
 pub use toolset::{McpToolset, ToolFilter};
 
-use mcp::{McpHost, McpServerSpec, ServerSwitch, ServerView};
+use mcp::{McpHost, McpServerSpec, McpStatus, ServerSwitch, ServerView};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,6 +62,10 @@ pub struct SessionServers {
     brief_wait: Duration,
     /// Servers that did not connect in time. No request waits for them again.
     late_servers: Mutex<BTreeSet<String>>,
+    /// Servers whose failure was reported.
+    reported_failures: Mutex<BTreeSet<String>>,
+    /// Declared servers that the user has not approved, as they are listed.
+    unapproved: Vec<ServerView>,
     /// The host has already asked for the status of servers.
     is_status_requested: AtomicBool,
     /// After how long a running call of the main thread moves to the background by itself; `None` for never.
@@ -81,6 +85,8 @@ pub struct SessionServersParts {
     pub policy: config::mcp::McpPolicy,
     pub deferral: ToolDeferral,
     pub declared: Vec<(McpServerSpec, ServerSwitch)>,
+    /// Declared servers that the user has not approved: each with how to allow it as its problem.
+    pub unapproved: Vec<ServerView>,
     pub errors: Vec<McpConfigError>,
     pub audience: SessionAudience,
     pub background_after: Option<Duration>,
@@ -102,6 +108,8 @@ impl SessionServers {
             audience: parts.audience,
             brief_wait: Duration::from_millis(brief_wait),
             late_servers: Mutex::default(),
+            reported_failures: Mutex::default(),
+            unapproved: parts.unapproved,
             is_status_requested: AtomicBool::new(false),
             background_after: parts.background_after,
             unstarted: Mutex::new(parts.declared),
@@ -134,6 +142,41 @@ impl SessionServers {
         views.extend(self.unstarted().iter().map(|(declared, standing)| ServerView::of(declared, *standing)));
         views.sort_by(|a, b| a.name.cmp(&b.name));
         views
+    }
+
+    /// What a person sees: all servers, and those that are declared but not approved.
+    pub fn listed_views(&self) -> Vec<ServerView> {
+        let mut views = self.views();
+        views.extend(self.unapproved.iter().cloned());
+        views.sort_by(|a, b| a.name.cmp(&b.name));
+        views
+    }
+
+    /// How an unapproved server can be allowed; `None` for other servers.
+    pub fn approval_advice(&self, name: &str) -> Option<String> {
+        let view = self.unapproved.iter().find(|view| view.name == name)?;
+        view.problem.as_ref().map(|advice| format!("MCP server {name}: {advice}"))
+    }
+
+    /// A line for each server that failed, once per session.
+    pub fn new_failures(&self) -> Vec<String> {
+        let mut reported = self.reported_failures.lock();
+        let failed = self.host.views().into_iter().filter_map(|view| {
+            let name = &view.name;
+            let line = match &view.status {
+                McpStatus::Failed(why) => {
+                    format!(
+                        "Warning: the MCP server {name} is not available: {why}. `gimlet mcp get {name}` checks it."
+                    )
+                }
+                McpStatus::NeedsAuth => {
+                    format!("Warning: the MCP server {name} needs authentication. `gimlet mcp login {name}` signs in.")
+                }
+                McpStatus::Pending | McpStatus::Connected | McpStatus::Disabled => return None,
+            };
+            reported.insert(name.clone()).then_some(line)
+        });
+        failed.collect()
     }
 
     /// `mcp_servers` of `system/init`.

@@ -164,12 +164,12 @@ fn ask_trust(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Option<
     if items.is_empty() {
         return None;
     }
-    let replaced = open().filter_map(|waiting| waiting.before.clone()).collect();
+    let replaced = open().filter_map(|w| Some(without_secrets(w.item.kind, w.before.as_ref()?))).collect();
     Some(PreflightQuestion::Trust(TrustQuestion {
         about,
         folder: loaded.trust_key.clone(),
         groups: groups(cwd, &items),
-        changes: loaded.trust_changes.iter().map(|change| change.now.clone()).collect(),
+        changes: loaded.trust_changes.iter().map(|change| without_secrets(change.kind, &change.now)).collect(),
         replaced,
         hosts: items.iter().filter_map(|item| item.host.clone()).collect(),
         is_home: boot.env.home().and_then(|home| home.canonicalize().ok()).as_deref() == Some(cwd),
@@ -177,11 +177,17 @@ fn ask_trust(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Option<
     }))
 }
 
+/// The description of something that a folder would activate, without the credentials in it. Commands for a shell are
+/// shown up to what has the format of a secret, because the value of an option could be code.
+pub fn without_secrets(kind: ActivationKind, text: &str) -> String {
+    if kind == ActivationKind::Server { permission::masked_line(text) } else { permission::masked_formats(text) }
+}
+
 fn groups(cwd: &Path, items: &[ActivationItem]) -> Vec<(&'static str, Vec<String>)> {
     let mut groups: Vec<(&'static str, Vec<String>)> = Vec::new();
     for item in items {
         let file = item.file.strip_prefix(cwd).unwrap_or(&item.file);
-        let line = format!("{}  ({})", item.text, file.display());
+        let line = format!("{}  ({})", without_secrets(item.kind, &item.text), file.display());
         match groups.iter_mut().find(|(title, _)| *title == item.kind.title()) {
             Some((_, lines)) => lines.push(line),
             None => groups.push((item.kind.title(), vec![line])),
@@ -250,7 +256,7 @@ fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[
     let ending = format!("#{}", first.name);
     let items = trust::activations(cwd, loaded);
     let known = items.iter().find(|item| item.kind == ActivationKind::Server && item.id.ends_with(&ending));
-    let text = known.map_or_else(|| first.name.clone(), |item| item.text.clone());
+    let text = known.map_or_else(|| first.name.clone(), |item| without_secrets(item.kind, &item.text));
     Some(PreflightQuestion::Server(ServerQuestion { name: first.name.clone(), text, others: waiting.count() }))
 }
 

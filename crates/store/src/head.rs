@@ -302,11 +302,40 @@ impl<'a> LineHead<'a> {
         known && self.uuid.as_str().is_some_and(|u| !u.is_empty())
     }
 
+    /// Whether the line belongs to a conversation but nothing of it can be used: it has no kind, or it is a message
+    /// without an id or without content.
+    pub(crate) fn is_damaged(&self) -> bool {
+        match self.kind.as_str() {
+            None => true,
+            Some("user" | "assistant") => !self.is_node() || !self.message.is_some_and(has_content),
+            Some("attachment") => !self.is_node() || self.attachment.is_none(),
+            Some(_) => false,
+        }
+    }
+
     /// A message of the user or the model in the main conversation.
     pub(crate) fn is_message(&self) -> bool {
         let said = matches!(self.kind.as_str(), Some("user" | "assistant"));
         said && self.message.is_some() && !self.is_sidechain.0 && !self.is_meta.0
     }
+}
+
+/// Whether the content of a message is a text or a list. Messages are most of a transcript's bytes, so the usual form
+/// is recognised without parsing.
+fn has_content(message: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct AnyContent<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    const KEY: &[u8] = b"\"content\":";
+    let bytes = message.get().as_bytes();
+    let value = memchr::memmem::find(bytes, KEY).and_then(|at| bytes.get(at + KEY.len()));
+    let is_content = |first: Option<&u8>| matches!(first, Some(b'"' | b'['));
+    bytes.first() == Some(&b'{')
+        && (is_content(value)
+            || serde_json::from_str(message.get())
+                .is_ok_and(|found: AnyContent<'_>| is_content(found.content.get().as_bytes().first())))
 }
 
 /// Parses the message of a line; empty when it is not an object.

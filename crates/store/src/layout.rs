@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use unicode_normalization::UnicodeNormalization;
 
+/// Names the folder for temporary files of gimlet.
+const TEMP_VARIABLE: &str = "CLAUDE_CODE_TMPDIR";
+
 /// In UTF-16 code units. Longer project names are cut here and get a hash.
 const NAME_LIMIT: usize = 200;
 
@@ -21,11 +24,18 @@ pub struct StoreLayout {
     /// Folders for temporary files, in order of preference. Each ends in a name that contains the user id.
     temps: Vec<PathBuf>,
     project_name: Option<String>,
+    /// `CLAUDE_CODE_TMPDIR`
+    wanted_temp: Option<PathBuf>,
 }
 
 impl StoreLayout {
     pub fn new(env: &Env) -> Self {
-        let named = ["CLAUDE_CODE_TMPDIR", "TMPDIR"].into_iter().filter_map(|name| env.non_empty(name));
+        let wanted_temp = env.non_empty(TEMP_VARIABLE).map(PathBuf::from);
+        Self { wanted_temp, ..Self::with_places(env) }
+    }
+
+    fn with_places(env: &Env) -> Self {
+        let named = [TEMP_VARIABLE, "TMPDIR"].into_iter().filter_map(|name| env.non_empty(name));
         let named = named.map(PathBuf::from).filter(|dir| dir.is_absolute());
         let own = format!("claude-{}", sys::uid());
         let mut temps: Vec<PathBuf> = named.chain([PathBuf::from("/tmp")]).map(|dir| dir.join(&own)).collect();
@@ -43,7 +53,7 @@ impl StoreLayout {
     /// Adds a folder in the configuration home as the last choice for temporary files.
     fn with_temps(global: PathBuf, home: PathBuf, mut temps: Vec<PathBuf>, project_name: Option<String>) -> Self {
         temps.push(home.join("tmp").join(format!("claude-{}", sys::uid())));
-        Self { home, global, temps, project_name }
+        Self { home, global, temps, project_name, wanted_temp: None }
     }
 
     /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.
@@ -120,6 +130,23 @@ impl StoreLayout {
     pub fn tasks_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
         let project = self.project_name.clone().unwrap_or_else(|| project_name(&resolve_directory(cwd)));
         self.temp().join(project).join(session_id).join("tasks")
+    }
+
+    /// Creates the folder that `CLAUDE_CODE_TMPDIR` names, if it is missing. Returns a line for the user when the folder
+    /// cannot be used: why, and what is used instead.
+    pub fn prepare_temp(&self) -> Option<String> {
+        let dir = self.wanted_temp.as_deref()?;
+        let made = if dir.is_absolute() { create_private(dir) } else { Ok(()) };
+        let why = match made {
+            Ok(()) if !dir.is_absolute() => "it is not an absolute path".to_owned(),
+            Err(_) if dir.exists() && !dir.is_dir() => "it is not a folder".to_owned(),
+            Err(error) => error.to_string(),
+            Ok(()) if self.temp().starts_with(dir) => return None,
+            Ok(()) if !sys::fs::has_room(dir) => "it cannot be written to, or its disk is full".to_owned(),
+            Ok(()) => format!("claude-{} in it is not a private folder of this user", sys::uid()),
+        };
+        let (dir, used) = (dir.display(), self.temp().display());
+        Some(format!("Warning: {TEMP_VARIABLE}={dir} is not used: {why}. Temporary files go to {used}"))
     }
 
     /// The last folder, in the configuration home, is not checked: writing to it reports what failed.

@@ -223,6 +223,27 @@ fn noise_is_stepped_over_and_gaps_are_bridged() {
     assert_eq!(uuids(&load_bytes(&bad_utf8, &LoadOptions::default()).unwrap()), ["u1", "u2", "a2"]);
 }
 
+// [F-C7]
+#[test]
+fn every_message_that_is_left_out_is_counted() {
+    let lines = [
+        user("u1", None, "a"),
+        r#"{"type":5,"uuid":"x1","parentUuid":"u1","message":{"role":"user","content":"lost"}}"#.to_owned(),
+        r#"{"uuid":"x2","message":{"role":"user","content":"lost"}}"#.to_owned(),
+        r#"{"type":"user","message":{"role":"user","content":"no id"}}"#.to_owned(),
+        r#"{"type":"user","uuid":"x3","parentUuid":"u1","message":7}"#.to_owned(),
+        r#"{"type":"assistant","uuid":"x4","parentUuid":"u1","message":{"role":"assistant","content":null}}"#
+            .to_owned(),
+        r#"{"type":"attachment","uuid":"x5","parentUuid":"u1"}"#.to_owned(),
+        r#"{"type":"queue-operation","operation":"enq"#.to_owned(),
+        r#"{"type":"user","uuid":"u2","parentUuid":"u1","message":{"role":"user","content" : "fine"}}"#.to_owned(),
+        text("a2", "u2", "m2"),
+    ];
+    let loaded = load_text(&file(&lines));
+    assert_eq!(loaded.skipped_lines, 7);
+    assert!(uuids(&loaded).ends_with(&["u2", "a2"]));
+}
+
 // [TST-178]
 #[test]
 fn rings_and_repeats_end() {

@@ -278,7 +278,8 @@ impl<W: Write> Surface<W> {
             // Terminals differ when a row is broken at the cursor, and the difference persists at every later size. One
             // row too few leaves an old row on the screen; one too many would erase a finished line.
             let sure = if self.unsure { 0 } else { self.caret.column.saturating_sub(SLACK) };
-            before + text::rows_before(own, sure, columns)
+            // Wide characters leave gaps at the edge. Some terminals count columns only when they move the cursor.
+            before + text::rows_before(own, sure, columns).min(sure / columns)
         } else {
             self.caret.row
         }
@@ -349,8 +350,9 @@ impl<W: Write> Surface<W> {
             self.buffer.extend_from_slice(b"\x1b[?25h");
             self.hidden = false;
         } else {
-            // Moves to column 0: a pending wrap after a full row would be counted differently in a reflow.
-            self.go(self.rows.len().saturating_sub(1));
+            // A hidden cursor waits at the first row: a screen that becomes lower loses the rows below the cursor and
+            // moves none above it into the scrollback, where they could not be erased. In column 0 no reflow moves it.
+            self.go(0);
         }
     }
 }

@@ -195,6 +195,26 @@ fn leaving_takes_the_live_region_away() {
     assert_eq!(bench.screen.cursor(), (2, 0));
 }
 
+#[test]
+fn a_lower_screen_leaves_no_old_rows_behind_while_no_cursor_is_shown() {
+    // [TST-247]
+    let mut bench = Bench::new(100, 30);
+    let texts: Vec<String> = (0..18).map(|n| format!("question row {n}")).collect();
+    let question =
+        LiveFrame { lines: texts.iter().map(|text| StyledLine::plain(text.as_str())).collect(), caret: None };
+    let finished: Vec<String> = (0..9).map(|n| format!("done {n}")).collect();
+    let finished: Vec<&str> = finished.iter().map(String::as_str).collect();
+    bench.draw(&finished, &question);
+    for _ in 0..2 {
+        for rows in [10, 30] {
+            bench.resize(100, rows);
+            bench.draw(&[], &question);
+        }
+    }
+    let expected: Vec<&str> = finished.into_iter().chain(texts.iter().map(String::as_str)).collect();
+    assert_eq!(bench.screen.lines(), expected);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     /// Widths of finished lines and of the lines of the next frame.
@@ -261,6 +281,10 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
                 overflowed |= bench.screen.cursor().0 < drawn;
                 // The cursor was where a row was broken: an old row may stay on the screen.
                 overflowed |= bench.surface.unsure;
+                // Wide characters leave gaps at the edge, and terminals differ in whether they move the cursor for them.
+                let Caret { row, column } = bench.surface.caret;
+                let own = bench.surface.rows.get(row).map_or("", |row| row.text.as_str());
+                overflowed |= text::rows_before(own, column, size.columns) != column / size.columns;
             }
             Step::Draw { finished, live, caret } => {
                 let new: Vec<String> =

@@ -52,7 +52,7 @@ pub struct ToolState {
     pub todos: crate::todo_write::TodoItems,
     /// Cached pages, and the client that fetches them.
     pub web: Arc<crate::web_fetch::WebCache>,
-    pub searches: crate::web_search::SearchCounter,
+    pub searches: Arc<crate::web_search::SearchCounter>,
 }
 
 impl ToolState {
@@ -67,12 +67,12 @@ impl ToolState {
             folders: Arc::default(),
             todos: crate::todo_write::TodoItems::default(),
             web: Arc::default(),
-            searches: crate::web_search::SearchCounter::default(),
+            searches: Arc::default(),
         }
     }
 
     /// The state for an agent of the same session. The agent has its own read records, checklist and directory;
-    /// background tasks, the shell's snapshot, fetched pages and secrets are shared.
+    /// background tasks, the shell's snapshot, fetched pages, the count of searches and secrets are shared.
     #[must_use]
     pub fn for_agent(&self, facts: SessionFacts, cwd: PathBuf) -> Self {
         Self {
@@ -80,13 +80,14 @@ impl ToolState {
             shell: Arc::clone(&self.shell),
             folders: Arc::clone(&self.folders),
             web: Arc::clone(&self.web),
+            searches: Arc::clone(&self.searches),
             masking: Arc::clone(&self.masking),
             ..Self::new(facts, cwd)
         }
     }
 
     /// Continues the conversation of `before` in another place: its read records and checklist move here;
-    /// background tasks, shell, folders and fetched pages are shared.
+    /// background tasks, shell, folders, fetched pages and the count of searches are shared.
     #[must_use]
     pub fn continue_from(self, before: &Self) -> Self {
         self.reads.take_over(&before.reads);
@@ -96,6 +97,7 @@ impl ToolState {
             shell: Arc::clone(&before.shell),
             folders: Arc::clone(&before.folders),
             web: Arc::clone(&before.web),
+            searches: Arc::clone(&before.searches),
             ..self
         }
     }

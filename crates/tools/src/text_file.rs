@@ -141,12 +141,34 @@ impl TextFile {
     }
 }
 
-/// Creates `path` and its directories; the umask determines the mode. A dangling symlink is written through.
+/// Creates `path` and its directories; the umask determines the mode. A dangling symlink is written through. The
+/// directories are removed again when the file cannot be written.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
+    let mut made = Vec::new();
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let written = parent
+        .map_or(Ok(()), |dir| create_directories(dir, &mut made))
+        .and_then(|()| sys::fs::atomic_write(path, bytes, 0o666));
+    if written.is_err() {
+        for dir in made.iter().rev() {
+            // Succeeds only when the folder is empty.
+            std::fs::remove_dir(dir).ok();
+        }
     }
-    sys::fs::atomic_write(path, bytes, 0o666)
+    written
+}
+
+/// Creates `dir` and its missing parents; `made` gets those that did not exist, outermost first.
+fn create_directories(dir: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
+    let missing = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+    for dir in missing.collect::<Vec<_>>().into_iter().rev() {
+        match std::fs::create_dir(dir) {
+            Ok(()) => made.push(dir.to_path_buf()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if dir.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory)) }
 }
 
 /// Replaces an existing regular file.

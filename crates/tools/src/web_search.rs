@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_mins(3);
 static SPEC: ToolSpec =
     ToolSpec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
 
-/// How many searches were made: by the main thread, or by one agent.
+/// How many searches a session made, with all of its agents.
 #[derive(Debug, Default)]
 pub struct SearchCounter(AtomicU64);
 
@@ -32,11 +32,6 @@ impl SearchCounter {
     fn take(&self, limit: u64) -> bool {
         let within = |used| (used < limit).then_some(used + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
-    }
-
-    /// Resets the counter when the session is cleared.
-    pub fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed);
     }
 }
 

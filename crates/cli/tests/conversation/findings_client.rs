@@ -430,6 +430,19 @@ fn a_key_of_one_letter_is_not_masked_in_every_word() {
     assert_eq!(text, "API Error: 400 key [redacted] is bad");
 }
 
+// [F-B6]
+#[test]
+fn thinking_between_calls_can_be_switched_off() {
+    let server = ModelServer::with_handler(|_| ScriptedReply::text("Yes."));
+    let sandbox = sandbox(&server);
+    let betas = |value: &str| {
+        print(&sandbox, "go", &[]).env("DISABLE_INTERLEAVED_THINKING", value).run().expect_clean();
+        server.last_request().header("anthropic-beta").unwrap_or_default().to_owned()
+    };
+    assert!(betas("0").contains("interleaved-thinking"));
+    assert!(!betas("1").contains("interleaved-thinking"));
+}
+
 // [F-C7]
 #[test]
 fn a_line_that_is_left_out_on_resume_is_named() {
@@ -441,9 +454,12 @@ fn a_line_that_is_left_out_on_resume_is_named() {
     let mut lines: Vec<&str> = text.lines().collect();
     let at = 1 + lines.iter().position(|line| line.contains(r#""type":"user""#)).unwrap();
     lines.insert(at, r#"{"type": "user", "mess"#);
+    lines.insert(at + 1, r#"{"type": 5, "uuid": "x", "message": {"role": "user", "content": "lost"}}"#);
+    lines.insert(at + 2, r#"{"type": "queue-operation", garbage}"#);
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     let run = print(&sandbox, "two", &["--continue"]).run().expect_code(0);
-    let wanted = format!("line {} of {} could not be read and is left out", at + 1, path.display());
+    let (first, path) = (at + 1, path.display());
+    let wanted = format!("lines {first}, {}, {} of {path} could not be read and are left out", first + 1, first + 2);
     assert!(run.stderr.contains(&wanted), "{}", run.stderr);
     assert_eq!(print(&sandbox, "new", &[]).run().stderr, "");
 }

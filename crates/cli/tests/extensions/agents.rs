@@ -993,3 +993,37 @@ fn a_fork_knows_the_conversation() {
     assert!(refused.contains("cannot fork again"), "{refused}");
     assert!(server.last_request().all_text().contains("done aside"));
 }
+
+// [TST-80] The limit of searches holds for a session with all its agents; a new conversation begins anew.
+#[test]
+fn searches_are_counted_for_the_whole_session() {
+    let search = |id: &str| {
+        ScriptedReply::message(vec![ScriptedBlock::tool_with_id(id, "WebSearch", &json!({"query": "rust"}))])
+    };
+    let server = ModelServer::script([
+        search("s1"),
+        ScriptedReply::text("found"),
+        ScriptedReply::message(vec![agent_call("a1", "look again", &json!({}))]),
+        search("s2"),
+        ScriptedReply::text("nothing more"),
+        ScriptedReply::text("end"),
+        search("s3"),
+        ScriptedReply::text("found anew"),
+        ScriptedReply::text("end"),
+    ]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", "1");
+    let mut running = host(&sandbox, &["--allowedTools", "WebSearch,Agent"]).spawn();
+    running.send_user("go");
+    running.wait_for("result");
+    let agents = server.request(4).tool_results()[0].to_string();
+    assert!(agents.contains("has used all of its 1 web searches"), "{agents}");
+    running.send_user("/clear");
+    running.wait_for("result");
+    running.send_user("once more");
+    running.wait_for("result");
+    let again = server.request(8).tool_results()[0].to_string();
+    assert!(again.contains("found anew"), "{again}");
+    running.close_stdin();
+    running.finish();
+}

@@ -14,6 +14,7 @@ mod credentials;
 mod demo;
 mod docs;
 mod findings_settings;
+mod findings_told;
 mod launch;
 mod library;
 mod purge;

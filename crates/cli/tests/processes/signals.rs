@@ -114,6 +114,21 @@ fn sigint_while_idle_is_the_end() {
 }
 
 #[test]
+fn sigint_while_only_background_work_runs_stops_it_and_says_so() {
+    // [F-B2]
+    let server = background();
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = sandbox.gimlet(&[&SDK[..], &["--allowedTools", "Bash"]].concat()).stdin_open().spawn();
+    running.send_user("hi");
+    running.wait_for("result");
+    running.interrupt();
+    let result = running.wait_for("result");
+    assert_eq!(result["is_error"], true, "{result}");
+    assert_eq!(result["background_tasks_stopped"][0]["description"], "Sleep long", "{result}");
+    running.finish().expect_code(1);
+}
+
+#[test]
 fn a_second_sigint_does_not_wait() {
     let server = ModelServer::script([ScriptedReply::hang()]);
     let sandbox = Sandbox::with_server(GIMLET, &server);

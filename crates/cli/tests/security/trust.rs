@@ -56,6 +56,40 @@ fn the_question_lists_everything_and_means_no_unless_answered() {
     drop(trust(&sandbox, &["--show"]).expect_clean());
 }
 
+// [F-A9] Arguments of servers may hold credentials; commands for a shell are hidden only where they look like one.
+#[test]
+fn the_list_hides_credentials() {
+    let sandbox = Sandbox::new(EXE);
+    let args = json!(["db.js", "--api-key", "hunter22-canary", "--password=two words canary", "--port", "5"]);
+    let servers = json!({"mcpServers": {"db": {"command": "node", "args": args}}});
+    sandbox.write(".mcp.json", servers.to_string());
+    let key = format!("sk-ant-api03-{}", "aB3dE6gH9".repeat(11));
+    let hook = json!([{"hooks": [{"type": "command", "command": format!("KEY={key} ./x --token $(./evil)")}]}]);
+    sandbox.write(".claude/settings.json", json!({"hooks": {"Stop": hook}}).to_string());
+    let shown = trust(&sandbox, &["--show"]).expect_code(1);
+    let shown = format!("{}{}", shown.stdout, shown.stderr);
+    assert!(!shown.contains("canary") && !shown.contains(&key), "{shown}");
+    assert!(shown.contains("db: node db.js --api-key ") && shown.contains(" --port 5"), "{shown}");
+    assert!(shown.contains("./x --token $(./evil)"), "what a shell would run is shown: {shown}");
+}
+
+// [F-A1] An untrusted folder does not switch off the user's hooks; its own hooks it can.
+#[test]
+fn an_untrusted_folder_switches_off_no_hooks_of_the_user() {
+    let server = fine();
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let on_stop = |command: &str| json!({"Stop": [{"hooks": [{"type": "command", "command": command}]}]});
+    sandbox.write_config("settings.json", json!({"hooks": on_stop("touch users")}).to_string());
+    let own = json!({"hooks": on_stop("touch folders"), "disableAllHooks": true});
+    sandbox.write(".claude/settings.json", own.to_string());
+    let ran = |name: &str| std::fs::remove_file(sandbox.project().join(name)).is_ok();
+    drop(sandbox.gimlet(&["-p", "hi"]).run().expect_code(0));
+    assert!(ran("users") && !ran("folders"));
+    drop(trust(&sandbox, &["--yes"]).expect_code(0));
+    drop(sandbox.gimlet(&["-p", "hi"]).run().expect_code(0));
+    assert!(!ran("users") && !ran("folders"), "after trust the setting counts");
+}
+
 // SC-D02 SC-D08 [CLI-83]
 #[test]
 fn project_code_is_refused_on_request_and_named() {

@@ -307,6 +307,26 @@ fn a_snapshot_that_is_too_large_is_announced_and_partial() {
     assert!(sandbox.project().join("big/a.bin").exists() && !sandbox.project().join("big/b.bin").exists());
 }
 
+// [F-A10]
+#[test]
+fn a_file_change_that_failed_leaves_neither_a_warning_nor_folders() {
+    let mut sandbox = Sandbox::new(EXE);
+    let fifo = sandbox.project().join("pipe");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let long = format!("new/deep/{}", "n".repeat(300));
+    let calls = [
+        ("Write", json!({"file_path": "pipe", "content": "x"})),
+        ("Edit", json!({"file_path": "pipe", "old_string": "a", "new_string": "b"})),
+        ("Write", json!({"file_path": long, "content": "x"})),
+    ];
+    session(&mut sandbox, &calls).expect_clean();
+    assert_eq!(listed(&sandbox), Vec::<Value>::new());
+    assert!(!sandbox.project().join("new").exists());
+    // A command that destroys what cannot be saved is still told.
+    let run = bash(&mut sandbox, "rm pipe");
+    assert!(run.stderr.starts_with("Warning: nothing was saved before `rm pipe`, so it cannot be undone: "), "{run:?}");
+}
+
 #[test]
 fn what_cannot_be_named_is_said_and_the_switch_turns_it_off() {
     let mut sandbox = Sandbox::new(EXE);

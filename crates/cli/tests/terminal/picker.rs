@@ -208,6 +208,32 @@ fn servers_of_a_project_are_approved_one_by_one() {
     assert!(sandbox.read(".claude/settings.local.json").contains("beta"));
 }
 
+// [F-B8] A server that was put off stays in the list, with how to allow it; credentials in its arguments are hidden.
+#[test]
+fn a_server_that_was_put_off_is_listed() {
+    let server = ModelServer::script([]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let args = json!(["-c", "cat", "--api-key", "hunter22-canary"]);
+    sandbox.write(".mcp.json", json!({"mcpServers": {"alpha": {"command": "sh", "args": args}}}).to_string());
+    let mut terminal = picker(&sandbox, &[], (100, 30));
+    let screen = terminal.wait_for("Do you trust");
+    assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("1");
+    let screen = terminal.wait_for("Use an MCP server");
+    assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("3");
+    terminal.wait_gone("Use an MCP server");
+    terminal.send("/mcp\r");
+    let screen = terminal.wait_for("not approved; the next start of gimlet");
+    assert!(screen.contains("alpha"), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_gone("not approved");
+    terminal.send("/mcp enable alpha\r");
+    terminal.wait_for("MCP server alpha: not approved");
+}
+
 #[test]
 fn bypassing_is_warned_of_once() {
     let server = ModelServer::script([ScriptedReply::text("Hello.")]);

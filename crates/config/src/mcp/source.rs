@@ -244,7 +244,7 @@ fn file(scope: McpScope, path: &Path, text: &str, found: &mut McpDeclarations) {
         }
     };
     for key in &parsed.duplicates {
-        found.diagnostics.push(problem(None, format!("{key} is given twice")));
+        found.diagnostics.push(problem(Some(key.line), key.to_string()));
     }
     let servers = match parsed.object.remove(SERVERS) {
         Some(Value::Object(servers)) => servers,

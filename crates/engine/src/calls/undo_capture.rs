@@ -8,6 +8,7 @@ mod places;
 use crate::session::SessionIo;
 use permission::Access;
 use permission::destruction::{LossExtent, PossibleLosses};
+use session_parts::host::HostSender;
 use session_parts::tool_use::ToolUse;
 use std::time::Duration;
 use store::snapshots::{ChangeKind, PendingSnapshot, SnapshotCause, SnapshotDraft, SnapshotLimits};
@@ -27,6 +28,14 @@ pub(super) struct UndoGuard {
     snapshot: PendingSnapshot,
     /// The command starts a process that may outlive it.
     may_outlive: bool,
+    /// Set for a change of files: what the user is told when the change was made.
+    warning: Option<UndoWarning>,
+}
+
+/// A tool that changes files either makes its change or fails without one, so its warning waits for the end.
+struct UndoWarning {
+    text: Option<String>,
+    host: HostSender,
 }
 
 /// Saves what `call` may destroy; pass the result to `run`. `None` when nothing was saved.
@@ -50,7 +59,7 @@ pub(super) async fn capture(
         limits.bytes = u64::from(megabytes) << 20;
     }
     let about = describe(used, &accesses, io);
-    let what = about.description.clone();
+    let (what, is_edit) = (about.description.clone(), about.kind == ChangeKind::Edit);
     let (grave, unnamed, uncovered) = (losses.is_irreversible, losses.unnamed.clone(), losses.uncovered.clone());
     let days = settings.cleanup_period_days.map_or(SNAPSHOT_DAYS, u64::from);
     let snapshots = Snapshots::at(&io.tooling.state.facts.config_home);
@@ -62,11 +71,14 @@ pub(super) async fn capture(
     tokio::task::spawn_blocking(move || snapshots.prune_daily(Duration::from_hours(24 * days), STORE_BYTES));
     match saved {
         Ok(kept) => {
-            if let Some(text) = notice(kept.as_ref(), &what, grave, (&unnamed, &uncovered)) {
+            let mut text = notice(kept.as_ref(), &what, grave, (&unnamed, &uncovered));
+            let warning =
+                (is_edit && kept.is_some()).then(|| UndoWarning { text: text.take(), host: io.output.host.clone() });
+            if let Some(text) = text {
                 io.output.host.notice(text).await;
             }
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
-            kept.map(|kept| UndoGuard { snapshot: kept, may_outlive: goes_on })
+            kept.map(|kept| UndoGuard { snapshot: kept, may_outlive: goes_on, warning })
         }
         // The user has already been warned that this session saves nothing.
         Err(error) if io.output.transcript.unsaved().is_some() => {
@@ -85,10 +97,16 @@ pub(super) async fn run(call: Box<dyn ToolCall>, cx: CallContext, guard: Option<
     let outcome = tools::masking::run(call, cx).await;
     // A background process may still change files, so its snapshot is not completed.
     let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
-    if let Some(UndoGuard { snapshot: kept, .. }) = guard.filter(|guard| !guard.may_outlive && !in_background) {
-        let settled = tokio::task::spawn_blocking(move || kept.complete()).await;
-        match settled {
-            Ok(Ok(_)) => {}
+    if let Some(UndoGuard { snapshot: kept, warning, .. }) = guard.filter(|guard| !guard.may_outlive && !in_background)
+    {
+        let failed = warning.is_some() && outcome.is_error;
+        let settle = move || if failed { kept.abandon() } else { kept.complete() };
+        match tokio::task::spawn_blocking(settle).await {
+            Ok(Ok(header)) => {
+                if let Some(UndoWarning { text: Some(text), host }) = warning.filter(|_| header.is_some()) {
+                    host.notice(text).await;
+                }
+            }
             Ok(Err(error)) => tracing::warn!(%error, "a snapshot could not be settled"),
             Err(error) => tracing::error!(%error, "settling a snapshot failed"),
         }
@@ -174,6 +192,9 @@ fn notice(
     if let Some(header) = header.filter(|header| !header.is_complete()) {
         let skipped = header.skipped.first().map(|skip| format!("{}: {}", skip.path.display(), skip.why));
         let why = header.cut.clone().or(skipped).unwrap_or_default();
+        if header.files == 0 {
+            return Some(format!("Warning: nothing was saved before `{what}`, so it cannot be undone: {why}."));
+        }
         return Some(format!(
             "Warning: only a part was saved before `{what}`: {why}. `gimlet undo --to {}` brings back that part.",
             header.id

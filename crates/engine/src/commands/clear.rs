@@ -16,7 +16,7 @@ use session_parts::tasks;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::StoreLayout;
-use tools::state::SessionFacts;
+use tools::state::{SessionFacts, ToolState};
 use wire::mode::PermissionMode;
 use wire::sdk::{ConversationReset, SdkMessage};
 
@@ -91,7 +91,8 @@ impl Session {
             plan_file: Some(places.plan.file.clone()),
             ..io.tooling.state.facts.clone()
         };
-        io.tooling.state = Arc::new(io.tooling.state.for_agent(facts, cwd));
+        // Nothing of the old conversation runs any more, so nothing of it can search.
+        io.tooling.state = Arc::new(ToolState { searches: Arc::default(), ..io.tooling.state.for_agent(facts, cwd) });
         io.rules.watch.place.readable = vec![
             places.session_dir.join("tool-results"),
             store::agents::folder(&places.session_dir),

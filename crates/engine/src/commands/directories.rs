@@ -43,7 +43,10 @@ fn directory(io: &SessionIo, path: &str, usage: &str) -> Result<PathBuf, String>
     }
     let given = io.workspace().absolute(path);
     match std::fs::metadata(&given) {
-        Ok(meta) if meta.is_dir() => Ok(sys::real_path::path(&given)),
+        Ok(meta) if meta.is_dir() => match std::fs::read_dir(&given) {
+            Ok(_) => Ok(sys::real_path::path(&given)),
+            Err(error) => Err(format!("{} cannot be read: {error}", given.display())),
+        },
         Ok(_) => Err(format!("{} is not a directory.", given.display())),
         Err(error) => Err(format!("{} cannot be used: {error}", given.display())),
     }

@@ -17,7 +17,7 @@ pub(super) async fn run(session: &mut Session, arguments: &str, token: &Cancella
     let standing = match verb {
         "" | "status" | "list" => {
             session.wait_for_servers(token).await?;
-            return Some(CommandReply::for_user(listed(&session.io.knowledge.mcp.servers().views())));
+            return Some(CommandReply::for_user(listed(&session.io.knowledge.mcp.servers().listed_views())));
         }
         "reconnect" => None,
         "enable" => Some(ServerSwitch::Enabled),
@@ -25,7 +25,8 @@ pub(super) async fn run(session: &mut Session, arguments: &str, token: &Cancella
         _ => return Some(CommandReply::refused(USAGE)),
     };
     let Some(view) = servers.host.view(name) else {
-        return Some(CommandReply::refused(unknown(name, &servers.views())));
+        let advice = servers.approval_advice(name);
+        return Some(CommandReply::refused(advice.unwrap_or_else(|| unknown(name, &servers.views()))));
     };
     let change = async {
         match standing {
@@ -106,7 +107,7 @@ fn row(view: &ServerView) -> String {
         McpStatus::Pending => "connecting".into(),
         McpStatus::Failed(why) => format!("failed: {why}"),
         McpStatus::NeedsAuth => format!("needs authentication; run `gimlet mcp login {}`", view.name),
-        McpStatus::Disabled => "disabled".into(),
+        McpStatus::Disabled => view.problem.clone().unwrap_or_else(|| "disabled".into()),
     };
     format!("  {} [{}] {state}", view.name, view.scope.name())
 }

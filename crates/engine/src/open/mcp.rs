@@ -2,7 +2,7 @@
 
 use super::SessionBuilder;
 use ::mcp::auth::HelperPlace;
-use ::mcp::{McpManifest, McpServerSpec, McpSettings, ServerSwitch};
+use ::mcp::{McpManifest, McpServerSpec, McpSettings, ServerSwitch, ServerView};
 use config::mcp::{McpAudience, McpQuery};
 use config::{ProjectConfig, SettingsSelection};
 use session_parts::host::HostSender;
@@ -63,6 +63,7 @@ impl SessionBuilder {
             policy: config::mcp::McpPolicy::of(&self.loaded, &self.base_env),
             deferral: ToolDeferral::choose(&self.env, self.served()),
             declared,
+            unapproved: self.declared_servers.servers.iter().filter_map(unapproved).collect(),
             errors: std::mem::take(&mut self.declared_servers.errors),
             audience: watched,
             background_after: background_after(&self.env, watched),
@@ -92,6 +93,21 @@ impl SessionBuilder {
             agent.tools.as_deref().is_none_or(any) && !any(&agent.disallowed_tools)
         })
     }
+}
+
+/// The row of a server that is not approved or is forbidden; `None` for all others.
+fn unapproved(server: &config::mcp::DeclaredMcpServer) -> Option<ServerView> {
+    use config::mcp::McpApproval as Declaredly;
+    let advice = match &server.approval {
+        Declaredly::Pending => "not approved; the next start of gimlet in this folder asks again".to_owned(),
+        Declaredly::Rejected => {
+            "rejected; after `gimlet mcp reset-project-choices` the next start of gimlet asks again".to_owned()
+        }
+        Declaredly::Forbidden(why) => format!("forbidden: {why}"),
+        Declaredly::Approved | Declaredly::Disabled => return None,
+    };
+    let declared = McpServerSpec { name: server.name.clone(), scope: server.scope, config: server.config.clone() };
+    Some(ServerView { problem: Some(advice), ..ServerView::of(&declared, ServerSwitch::Disabled) })
 }
 
 /// `None` for servers that are not approved or are forbidden.

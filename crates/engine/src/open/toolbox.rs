@@ -1,6 +1,7 @@
 //! Which tools a session offers.
 
 use super::SessionBuilder;
+use crate::SessionOptions;
 use crate::agent_runs::{AgentTool, AgentTypes, SendMessage};
 use crate::agents::AgentSpawner;
 use crate::agents::toolset::of_agent;
@@ -99,6 +100,38 @@ fn is_wanted(name: &str, opening: &SessionBuilder, lists: TaskListKind) -> bool 
 /// The list of `--tools`; `None` when it asks for the default.
 fn chosen(opening: &SessionBuilder) -> Option<&[String]> {
     opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
+}
+
+/// Built-in tools outside the table of `tools::builtin`.
+const FURTHER_TOOLS: [&str; 9] = [
+    "Agent",
+    "SendMessage",
+    skill_tool::NAME,
+    session_parts::structured::NAME,
+    EnterWorktree::NAME,
+    ExitWorktree::NAME,
+    "ToolSearch",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+];
+
+/// A line about names in `--tools` that are no built-in tool.
+pub(super) fn unknown_tools_notice(options: &SessionOptions) -> Option<String> {
+    let listed = options.tools.as_deref().unwrap_or_default().iter().map(String::as_str);
+    let mut unknown = listed.filter(|name| !matches!(*name, "default" | "")).peekable();
+    unknown.peek()?;
+    let table = tools::builtin::all();
+    let known: Vec<&str> = table.iter().map(|tool| tool.spec().name.as_ref()).chain(FURTHER_TOOLS).collect();
+    let unknown: Vec<&str> = unknown.filter(|name| !known.contains(&wire::names::canonical(name))).collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Warning: --tools: no built-in tool is named {}; it adds nothing. The built-in tools are {}. Tools of MCP \
+         servers are not chosen here.",
+        unknown.join(" or "),
+        known.join(", ")
+    ))
 }
 
 fn lists(opening: &SessionBuilder) -> TaskListKind {

@@ -3,6 +3,7 @@
 use crate::session::{Session, SessionIo};
 use mcp::ResultPart;
 use serde_json::{Map, Value};
+use session_parts::command::ScreenEvent;
 use session_parts::context::usage::ServerToolUsage;
 use session_parts::mcp::SessionServers;
 use session_parts::mcp::ToolDeferral;
@@ -57,6 +58,7 @@ impl Session {
             for name in late {
                 self.io.output.host.notice(late_notice(&name, servers.brief_wait())).await;
             }
+            self.report_failed_servers().await;
         } else {
             let common = Arc::clone(&self.io.knowledge.mcp.shared);
             let own = async {
@@ -67,6 +69,16 @@ impl Session {
             self.control.until_interrupted(own).await;
         }
         self.refresh_tools();
+    }
+
+    /// Names servers that failed, for those who see no list of servers.
+    pub(crate) async fn report_failed_servers(&self) {
+        if self.io.output.host.agent_id().is_some() {
+            return;
+        }
+        for line in self.io.knowledge.mcp.servers().new_failures() {
+            self.io.output.host.aside(ScreenEvent::ServerFailed(line)).await;
+        }
     }
 
     /// Sends changed working directories to the servers.

@@ -33,9 +33,52 @@ pub fn masked_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Vec
     shown
 }
 
+/// A program with its arguments in one line, as it may be shown. Blanks inside quotes do not end an argument. Not for
+/// shell commands: the value of an option is hidden whatever it is, and a shell could run it.
+pub fn masked_line(line: &str) -> String {
+    let mut quote = None;
+    let mut ends = |c: char| {
+        match quote {
+            Some(open) if open == c => quote = None,
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            Some(_) | None => {}
+        }
+        c == ' ' && quote.is_none()
+    };
+    let quoted: Vec<&str> = line.split(&mut ends).collect();
+    let arguments = if quote.is_none() { quoted } else { line.split(' ').collect() };
+    let masked = masked_arguments(arguments.iter().map(|argument| unquoted(argument).unwrap_or(argument)));
+    let shown = arguments.iter().zip(masked).map(|(argument, masked)| match unquoted(argument) {
+        Some(_) => format!("'{masked}'"),
+        None => masked,
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+/// The inside of an argument in quotes.
+fn unquoted(argument: &str) -> Option<&str> {
+    argument.strip_prefix('\'')?.strip_suffix('\'')
+}
+
+/// A text as it may be shown: everything that has the format of a secret is hidden.
+pub fn masked_formats(text: &str) -> String {
+    Mask::of([], &[]).text(text).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // [F-A9]
+    #[test]
+    fn a_line_is_masked_argument_by_argument() {
+        let shown = masked_line("db: node db.js  --token 'two words' --port 5 --password=hunter22x");
+        assert!(shown.starts_with("db: node db.js  --token ") && shown.contains(" --port 5 "), "{shown}");
+        assert!(!shown.contains("words") && !shown.contains("hunter22x"), "{shown}");
+        assert!(!masked_line("run '--token=two words' -v").contains("words"));
+        assert!(!masked_line("it's --token hunter22x").contains("hunter22x"));
+        assert_eq!(masked_line("PreToolUse [Bash]: echo it's fine"), "PreToolUse [Bash]: echo it's fine");
+    }
 
     // [F-A9]
     #[test]

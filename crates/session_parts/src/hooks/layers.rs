@@ -80,9 +80,15 @@ pub fn gated_command(loaded: &ProjectConfig, reduced: HookRestriction, key: &str
 fn of_source(loaded: &ProjectConfig, source: SettingsSource) -> impl Iterator<Item = DeclaredLayer<'_>> {
     // Layers are listed highest first; of several files of one source the lower one is declared first.
     loaded.layers.iter().rev().filter(move |layer| layer.source == source).filter_map(|layer| {
+        // A folder that is not trusted cannot switch off the hooks of others, but its own.
+        let own_wish = layer.valid.get("disableAllHooks").filter(|_| layer.effective.get("disableAllHooks").is_none());
+        if own_wish.and_then(Value::as_bool) == Some(true) {
+            return None;
+        }
         let hooks = layer.effective.get("hooks")?.as_object()?;
         let origin = HookOrigin::Settings { source: layer.source, path: layer.path.clone() };
-        Some(DeclaredLayer { origin, hooks })
+        let locate = Box::new(|event: &str, part: Option<&Value>| layer.hook_line(event, part));
+        Some(DeclaredLayer { origin, hooks, locate })
     })
 }
 

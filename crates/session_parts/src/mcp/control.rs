@@ -1,6 +1,6 @@
 //! The host's control requests about MCP servers.
 
-use super::{SessionServers, source};
+use super::{SessionAudience, SessionServers, source};
 use crate::command::RequestRefusal;
 use futures_util::future::BoxFuture;
 use mcp::{McpServerSpec, McpStatus, ResourceBody, ResultPart, ServerSwitch, ServerView};
@@ -37,7 +37,7 @@ impl McpControl for ServerControl {
             match request {
                 McpRequest::Status => {
                     servers.wait_for_first_status().await;
-                    Ok(json!({"mcpServers": servers.views().iter().map(status).collect::<Vec<_>>()}))
+                    Ok(json!({"mcpServers": servers.status_views().iter().map(status).collect::<Vec<_>>()}))
                 }
                 McpRequest::SetServers(asked) => Ok(servers.set(asked).await),
                 McpRequest::Reconnect(asked) => {
@@ -71,12 +71,21 @@ fn refused(error: &mcp::CallError) -> RequestRefusal {
 }
 
 impl SessionServers {
+    /// Programs get the servers of the session only.
+    fn status_views(&self) -> Vec<ServerView> {
+        match self.audience {
+            SessionAudience::ByPerson => self.listed_views(),
+            SessionAudience::ByProgram => self.views(),
+        }
+    }
+
     fn require_known(&self, name: &str) -> Result<(), RequestRefusal> {
         self.begin_rest();
-        match self.host.view(name) {
-            Some(_) => Ok(()),
-            None => Err(RequestRefusal::new(format!("Server not found: {name}"))),
+        if self.host.view(name).is_some() {
+            return Ok(());
         }
+        let advice = self.approval_advice(name);
+        Err(RequestRefusal::new(advice.unwrap_or_else(|| format!("Server not found: {name}"))))
     }
 
     /// Replaces the servers that earlier requests declared and those that the host serves itself; all others stay.

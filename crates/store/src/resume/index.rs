@@ -137,6 +137,9 @@ impl TranscriptIndex {
             self.skip(span);
             return LineEffect::Other;
         };
+        if head.is_damaged() && head.is_sidechain.0 == self.sidechain {
+            self.skip(span);
+        }
         if head.is_node() {
             return self.add_node(&head, span, line);
         }

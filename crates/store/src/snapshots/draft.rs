@@ -296,6 +296,14 @@ impl PendingSnapshot {
         Ok(Some(self.header))
     }
 
+    /// The change failed. What it left alone is forgotten, also that not everything could be saved of it.
+    pub fn abandon(mut self) -> Result<Option<SnapshotHeader>, StoreError> {
+        self.header.cut = None;
+        self.header.skipped.clear();
+        self.header.skipped_count = 0;
+        self.complete()
+    }
+
     /// A restore is through.
     pub(super) fn finish(mut self) -> Result<SnapshotHeader, StoreError> {
         self.header.stage = SnapshotStage::Settled;

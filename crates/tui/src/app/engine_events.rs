@@ -181,7 +181,7 @@ impl App {
             ScreenEvent::Done { id } => self.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.replacement_text = Some(text),
             // Only headless prints it; the screen shows what a turn waits for.
-            ScreenEvent::Waiting(_) => {}
+            ScreenEvent::Waiting(_) | ScreenEvent::ServerFailed(_) => {}
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
         }
     }

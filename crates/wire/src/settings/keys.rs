@@ -237,7 +237,7 @@ keys! {
         /// Commands that run at certain moments: event to matchers.
         "hooks" hooks: BTreeMap<String, Vec<Value>> => code, named(HOOK_EVENTS);
         /// Run no hooks, status line or file suggestion.
-        "disableAllHooks" disable_all_hooks: Option<bool>;
+        "disableAllHooks" disable_all_hooks: Option<bool> => grant;
         /// Only the administrator's hooks run.
         "allowManagedHooksOnly" allow_managed_hooks_only: Option<bool> => managed, fail_closed(True);
         /// Addresses HTTP hooks may call; empty for none.
@@ -378,7 +378,7 @@ keys! {
         /// Refuse to start above this version.
         "requiredMaximumVersion" required_maximum_version: Option<String> => managed, no_effect("it speaks of the versions of another program");
         /// Days a transcript is kept.
-        "cleanupPeriodDays" cleanup_period_days: Option<u32> => range(1, i64::MAX);
+        "cleanupPeriodDays" cleanup_period_days: Option<u32> => grant, range(1, i64::MAX);
         /// How often to ask for feedback.
         "feedbackSurveyRate" feedback_survey_rate: Option<f64> => between(0.0, 1.0), no_effect("gimlet uses no hosted services");
         /// Skip the look-up of host names before fetching.
