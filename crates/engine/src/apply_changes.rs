@@ -1,7 +1,7 @@
 //! Applies the changes a host requested between two phases, and publishes the state of the session to `control`.
 
 use crate::control::changes::SessionChanges;
-use crate::session::Session;
+use crate::session::LiveSession;
 use config::ConfigLoader;
 use model::Fragment;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use wire::entry::MetaEntry;
 use wire::hooks::{DirectoryAdded, HookEventName};
 use wire::sdk::SystemBody;
 
-impl Session {
+impl LiveSession {
     /// Applies the requested changes; the next request to the model uses them.
     pub(crate) async fn apply_changes(&mut self) {
         let wishes = self.control.take_changes();

@@ -15,7 +15,7 @@ mod switch;
 use crate::command_table::{CommandAction, TypedCommand};
 use crate::decide::EndReason;
 use crate::result;
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::hooks::SettingsCheckTime;
 use crate::turn;
 use crate::turn_state::{TurnOpener, TurnState};
@@ -64,7 +64,7 @@ impl CommandReply {
 }
 
 /// Runs a prompt as a command, or starts a turn with it.
-pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
+pub(crate) async fn accept(session: &mut LiveSession, prompt: Prompt) {
     if let Some(then) = prompt.shell {
         return shell::run(session, prompt, then).await;
     }
@@ -89,7 +89,7 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
 }
 
 /// What a person at a screen is told who typed a command that nobody knows.
-async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<String> {
+async fn unknown_at_screen(session: &mut LiveSession, prompt: &Prompt) -> Option<String> {
     if !session.io.output.flags.has_screen || prompt.verbatim {
         return None;
     }
@@ -104,7 +104,7 @@ async fn unknown_at_screen(session: &mut Session, prompt: &Prompt) -> Option<Str
 }
 
 /// The model hears nothing of it, and nothing is recorded.
-async fn answer_unknown(session: &mut Session, prompt: &Prompt, answer: String) {
+async fn answer_unknown(session: &mut LiveSession, prompt: &Prompt, answer: String) {
     let mut turn = begin(session, "unknown", prompt).await;
     session.announce().await;
     let (session_id, uuid) = (session.io.output.host.session_id.clone(), sys::id::uuid());
@@ -122,7 +122,7 @@ async fn answer_unknown(session: &mut Session, prompt: &Prompt, answer: String) 
 }
 
 /// A turn that asks the model nothing.
-async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
+async fn run_local(session: &mut LiveSession, typed: TypedCommand, prompt: Prompt) {
     let turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
     session.check_changes(SettingsCheckTime::Quiet, &token).await;
@@ -138,7 +138,7 @@ async fn run_local(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
 }
 
 /// Records and shows the reply and ends the turn.
-async fn finish_local(session: &mut Session, typed: &TypedCommand, mut turn: TurnState, said: CommandReply) {
+async fn finish_local(session: &mut LiveSession, typed: &TypedCommand, mut turn: TurnState, said: CommandReply) {
     session.announce().await;
     session.tell_title().await;
     turn.text.clone_from(&said.text);
@@ -156,7 +156,7 @@ async fn finish_local(session: &mut Session, typed: &TypedCommand, mut turn: Tur
     result::conclude(session, turn, reason).await;
 }
 
-async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> TurnState {
+async fn begin(session: &mut LiveSession, name: &'static str, prompt: &Prompt) -> TurnState {
     let mut turn = TurnState::new(session, prompt.uuid.clone());
     turn.local_command = Some(name);
     session.io.output.ledger.start_turn();
@@ -166,7 +166,7 @@ async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> Tu
     turn
 }
 
-async fn perform(session: &mut Session, typed: &TypedCommand, turn: &TurnState) -> Option<CommandReply> {
+async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnState) -> Option<CommandReply> {
     let arguments = typed.arguments.as_str();
     let said = match typed.row.action {
         CommandAction::AddDir => directories::add_dir(session, arguments).await,
@@ -214,7 +214,7 @@ async fn perform(session: &mut Session, typed: &TypedCommand, turn: &TurnState) 
 }
 
 /// Records the command and its output in the conversation, in the format that readers of transcripts expect.
-async fn record(session: &mut Session, typed: &TypedCommand, output: &str) -> Result<(), StoreError> {
+async fn record(session: &mut LiveSession, typed: &TypedCommand, output: &str) -> Result<(), StoreError> {
     session.begin()?;
     session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
     session.inject(&prompts::command(typed.row.name, &typed.arguments), PromptSource::Local).await?;
@@ -227,7 +227,7 @@ fn stdout(output: &str) -> String {
 
 /// Records the command and its output for readers of the transcript only: the model never receives them, not even
 /// when the conversation is resumed.
-fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &CommandReply) -> Result<(), StoreError> {
+fn record_for_people(session: &mut LiveSession, typed: &TypedCommand, said: &CommandReply) -> Result<(), StoreError> {
     session.begin()?;
     let command = prompts::command(typed.row.name, &typed.arguments);
     for (text, source) in [(prompts::COMMAND_CAVEAT, PromptSource::Meta), (command.as_str(), PromptSource::Local)] {
@@ -252,7 +252,7 @@ fn record_for_people(session: &mut Session, typed: &TypedCommand, said: &Command
 }
 
 /// Shows the reply to the host as an assistant message.
-async fn show_reply(session: &Session, typed: &TypedCommand, said: CommandReply) {
+async fn show_reply(session: &LiveSession, typed: &TypedCommand, said: CommandReply) {
     let (session_id, uuid) = (session.io.output.host.session_id.clone(), sys::id::uuid());
     let run = LocalCommandRun { command: typed.row.name.to_owned(), args: typed.arguments.clone() };
     let source = format!("/{} {}", typed.row.name, typed.arguments);

@@ -4,7 +4,7 @@
 
 mod reattach;
 
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
 use serde_json::{Value, json};
 use session_parts::compaction_policy::CompactionTrigger;
@@ -327,7 +327,7 @@ fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Session {
+impl LiveSession {
     /// Compacts, then sends again what lives outside the conversation. `None` when the process must stop.
     pub(crate) async fn compact(
         &mut self,

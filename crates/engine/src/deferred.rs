@@ -3,7 +3,7 @@
 //! defer it again.
 
 use crate::decide::{EndReason, PhaseResult};
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::turn;
 use crate::turn_state::{TurnOpener, TurnState};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use wire::sdk::DeferredToolUse;
 const KIND: &str = "x_deferred_tool_use";
 
 /// Marks the call and ends the turn; the next turn resumes the call.
-pub(crate) fn defer(session: &mut Session, turn: &mut TurnState, used: ToolUse) {
+pub(crate) fn defer(session: &mut LiveSession, turn: &mut TurnState, used: ToolUse) {
     let call = as_result(&used);
     let line = serde_json::json!({"type": KIND, "toolUseId": call.id, "toolName": call.name, "toolInput": call.input});
     let written = wire::raw::to_raw(&line).map(|line| session.io.output.transcript.attachment(line));
@@ -31,7 +31,7 @@ pub(crate) fn defer(session: &mut Session, turn: &mut TurnState, used: ToolUse) 
 }
 
 /// Runs the hooks again, and the call if they allow it. Returns the reason to end the turn; `None` to go on.
-pub(crate) async fn resume(session: &mut Session, turn: &mut TurnState, used: ToolUse) -> Option<EndReason> {
+pub(crate) async fn resume(session: &mut LiveSession, turn: &mut TurnState, used: ToolUse) -> Option<EndReason> {
     session.set_state("running", LiveStatus::Busy).await;
     session.announce().await;
     session.start.is_announced = true;

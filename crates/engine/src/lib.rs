@@ -10,6 +10,7 @@ mod compact;
 mod control;
 mod decide;
 mod deferred;
+mod embedding;
 mod open;
 pub mod query;
 mod result;
@@ -25,6 +26,9 @@ mod typed_skills;
 mod view;
 mod worktree_tools;
 
+pub use embedding::{
+    PermissionCall, QuestionChoice, QuestionForm, QuestionItem, Session, SessionBuilder, SessionError,
+};
 pub use open::{awaits_call, open};
 /// Text as a person must see it, for frontends that ask questions.
 pub use permission::escape_invisible;
@@ -39,3 +43,6 @@ pub use session_parts::provider::NOT_LOGGED_IN;
 pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
 /// The diff of two texts, for frontends that draw it.
 pub use tools::compare;
+/// What hosts answer and receive.
+pub use wire::control::PermissionVerdict;
+pub use wire::sdk::{SdkMessage, TurnResult};

@@ -22,7 +22,7 @@ use crate::agents::{AgentSpawner, AgentTable};
 use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
 use crate::session::{
-    PlaceChange, RulesParts, Session, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules,
+    LiveSession, PlaceChange, RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules,
     SessionTooling, StartState,
 };
 use ::hooks::HandlerEnvironment;
@@ -88,7 +88,7 @@ pub async fn open(boot: StartRequest) -> Result<(CommandSender, EventReceiver), 
     let selection = selection(&boot.options);
     let (boot, stay) = worktree::enter(boot, &selection).await?;
     let (out, events) = event_channel();
-    let opening = SessionBuilder::new(boot, selection, stay)?;
+    let opening = SessionAssembly::new(boot, selection, stay)?;
     opening.structured()?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the number of notices.
@@ -103,9 +103,9 @@ pub(crate) fn open_idle(
     boot: StartRequest,
     commands: mpsc::Receiver<crate::Command>,
     out: EventSenders,
-) -> Result<(Session, Vec<String>), StartError> {
+) -> Result<(LiveSession, Vec<String>), StartError> {
     let selection = selection(&boot.options);
-    let opening = SessionBuilder::new(boot, selection, None)?;
+    let opening = SessionAssembly::new(boot, selection, None)?;
     let notices = opening.notices();
     Ok((opening.build(commands, out)?, notices))
 }
@@ -132,7 +132,7 @@ struct PromptInputs {
 }
 
 /// Everything known before the parts are built.
-struct SessionBuilder {
+struct SessionAssembly {
     options: SessionOptions,
     env: Env,
     /// The environment without the variables that settings set.
@@ -176,7 +176,7 @@ struct SessionBuilder {
     carried_state: Option<relocate::CarriedState>,
 }
 
-impl SessionBuilder {
+impl SessionAssembly {
     fn new(
         boot: StartRequest,
         selection: SettingsSelection,
@@ -327,7 +327,7 @@ impl SessionBuilder {
         })
     }
 
-    fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: EventSenders) -> Result<Session, StartError> {
+    fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: EventSenders) -> Result<LiveSession, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = HookRestriction::from((self.options.bare, self.options.safe_mode));
         let host = HostSender::new(out.stream.clone(), session_id.clone());
@@ -418,7 +418,7 @@ impl SessionBuilder {
         let mut control = SessionControl::new(commands, Some(front), modes);
         control.view.rules = io.rules.published();
         control.view.apply_initialize(&initialize);
-        Ok(Session { control, context, io, start, recipe: Some(recipe) })
+        Ok(LiveSession { control, context, io, start, recipe: Some(recipe) })
     }
 
     fn session_output(&self, host: HostSender, ledger: Ledger, live_record: Option<Arc<LiveRecord>>) -> SessionOutput {

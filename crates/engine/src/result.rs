@@ -4,7 +4,7 @@
 use crate::decide::EndReason;
 use crate::session::init::FAST_MODE;
 use crate::session::tasks::stop_rest;
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use crate::turn_state::{TurnError, TurnState};
 use serde_json::value::RawValue;
 use session_parts::transcript_writer::{ApiErrorLine, AssistantLine};
@@ -17,7 +17,7 @@ use wire::usage::Usage;
 /// Records and sends an assistant message of our own with the reason why the turn failed. It is never part of the
 /// history that is sent to the model.
 pub(crate) async fn synthetic_error(
-    session: &mut Session,
+    session: &mut LiveSession,
     turn: &mut TurnState,
     reason: EndReason,
 ) -> Result<(), StoreError> {
@@ -109,7 +109,7 @@ fn own_message(text: &str, stop_reason: &str, stop_sequence: Option<&str>) -> Bo
 }
 
 /// Records the leaf, flushes the transcript and sends the result.
-pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: EndReason) {
+pub(crate) async fn conclude(session: &mut LiveSession, turn: TurnState, reason: EndReason) {
     if session.io.output.host.agent_id().is_some() {
         return conclude_agent(session).await;
     }
@@ -155,13 +155,13 @@ pub(crate) async fn conclude(session: &mut Session, turn: TurnState, reason: End
 }
 
 /// Nothing may go on behind the result of this turn. Who interrupts the last turn of a run wants its end.
-fn ends_run(session: &Session, reason: EndReason) -> bool {
+fn ends_run(session: &LiveSession, reason: EndReason) -> bool {
     let flags = &session.io.output.flags;
     flags.ends_after_turn || (reason.is_interrupt() && session.control.is_last_turn() && !flags.has_screen)
 }
 
 /// An agent's turn has no result: whoever started it reads its end.
-async fn conclude_agent(session: &mut Session) {
+async fn conclude_agent(session: &mut LiveSession) {
     if let Err(error) = session.io.output.transcript.flush().await {
         tracing::warn!(%error, "the agent's turn is not on disk");
     }
@@ -182,7 +182,7 @@ fn shorten(prompt: &str) -> String {
     }
 }
 
-fn build(session: &mut Session, turn: TurnState, reason: EndReason, stopped: Vec<StoppedTask>) -> TurnResult {
+fn build(session: &mut LiveSession, turn: TurnState, reason: EndReason, stopped: Vec<StoppedTask>) -> TurnResult {
     let is_success = reason.subtype() == "success";
     let io = &mut session.io;
     io.provider.side.drain_usage(&mut io.output.ledger);

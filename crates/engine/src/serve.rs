@@ -5,7 +5,7 @@ mod background;
 use crate::commands;
 use crate::control::WakeReason;
 use crate::result;
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::tasks::wait_briefly;
 use crate::turn;
 use crate::turn_state::TurnOpener;
@@ -21,7 +21,7 @@ enum IdleEvent {
     Servers,
 }
 
-impl Session {
+impl LiveSession {
     /// Serves turns until the host sends no more, then closes the session.
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.tooling.state);

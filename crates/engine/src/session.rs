@@ -44,7 +44,7 @@ use wire::mode::PermissionMode;
 use wire::sdk::{SdkMessage, SystemBody, UserMessage};
 
 /// Disjoint parts, so that a phase and the command channel never borrow the same one.
-pub(crate) struct Session {
+pub(crate) struct LiveSession {
     pub control: SessionControl,
     pub context: ModelContext,
     pub io: SessionIo,
@@ -97,7 +97,7 @@ pub(crate) enum PlaceChange {
     Gone,
 }
 
-impl Session {
+impl LiveSession {
     /// Tells the host that a turn starts, once.
     pub(crate) async fn announce(&mut self) {
         if std::mem::take(&mut self.start.is_announced) {
@@ -326,7 +326,7 @@ impl Session {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// Nobody can be asked whether to remove the worktree, so it is kept.
     pub(crate) async fn leave_worktree(&mut self) {
         let Some(stay) = self.io.tooling.active_worktree.take() else { return };
@@ -335,7 +335,7 @@ impl Session {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// A client with a credential. `None` when the turn is interrupted or the process must stop.
     pub(crate) async fn connect(&mut self) -> Option<Result<model::ModelClient, ProviderConnectionError>> {
         let Self { control, io, .. } = self;

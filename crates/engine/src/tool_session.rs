@@ -3,7 +3,7 @@
 
 use crate::calls;
 use crate::open;
-use crate::session::Session;
+use crate::session::LiveSession;
 use serde_json::value::RawValue;
 use session_parts::command::{Event, EventReceiver, event_channel};
 use session_parts::options::{StartError, StartRequest};
@@ -24,7 +24,7 @@ pub struct ToolCallResult {
 }
 
 pub struct ToolSession {
-    session: Session,
+    session: LiveSession,
     events: EventReceiver,
     // Keeps the command channel open.
     _commands: mpsc::Sender<crate::Command>,

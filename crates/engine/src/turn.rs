@@ -10,7 +10,7 @@ use crate::decide::StructuredState;
 use crate::decide::{EndReason, NextAction, PhaseResult, ResponseSummary, decide};
 use crate::deferred;
 use crate::result;
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::step;
 use crate::turn::opening::TurnOpening;
@@ -28,7 +28,7 @@ use store::StoreError;
 use wire::sdk::{SystemBody, TurnOrigin};
 
 /// Runs a turn. Its result has been sent to the host when this returns.
-pub(crate) async fn run(session: &mut Session, opener: TurnOpener) -> TurnEnd {
+pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEnd {
     let (prompt_uuid, origin) = match &opener {
         TurnOpener::Prompt(prompt) => (prompt.uuid.clone(), prompt.by_human.then_some(TurnOrigin { kind: "human" })),
         TurnOpener::Notice(_) => (None, Some(TurnOrigin { kind: "task-notification" })),
@@ -116,7 +116,7 @@ impl TurnState {
     }
 }
 
-async fn call_model(session: &mut Session, turn: &mut TurnState) {
+async fn call_model(session: &mut LiveSession, turn: &mut TurnState) {
     session.apply_changes().await;
     session.send_notices().await;
     if matches!(turn.facts.last, PhaseResult::CallsDone)
@@ -133,7 +133,7 @@ async fn call_model(session: &mut Session, turn: &mut TurnState) {
     if let Err(error) = session.announce_servers() {
         return turn.fail_unrecorded(&error);
     }
-    let Session { control, context, io, .. } = session;
+    let LiveSession { control, context, io, .. } = session;
     let phase = Box::pin(step::run(context, io, turn));
     match control.during(phase).await {
         Some(Ok(last)) => turn.facts.last = last,
@@ -149,7 +149,7 @@ async fn call_model(session: &mut Session, turn: &mut TurnState) {
     }
 }
 
-async fn compact(session: &mut Session, turn: &mut TurnState, trigger: CompactionTrigger) {
+async fn compact(session: &mut LiveSession, turn: &mut TurnState, trigger: CompactionTrigger) {
     turn.facts.last = match session.compact(&trigger, &turn.token).await {
         Ok(Some(compact::CompactionOutcome::Done(_))) => PhaseResult::Compacted,
         Ok(Some(compact::CompactionOutcome::Interrupted | compact::CompactionOutcome::Failed(_))) => {
@@ -161,7 +161,7 @@ async fn compact(session: &mut Session, turn: &mut TurnState, trigger: Compactio
     turn.facts.over_budget = session.is_over_budget();
 }
 
-pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
+pub(crate) async fn run_calls(session: &mut LiveSession, turn: &mut TurnState) {
     let mut uses = std::mem::take(&mut turn.calls);
     for used in &mut uses {
         used.unreadable_before = turn.facts.malformed_in_a_row;
@@ -169,7 +169,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
     let token = turn.token.clone();
     let touching = skills::named_files(&uses);
     session.io.knowledge.mcp.servers().owner.set_hook_trigger(session.io.hook_trigger());
-    let Session { control, context, io, .. } = session;
+    let LiveSession { control, context, io, .. } = session;
     let reads_session = |used: &ToolUse| io.tooling.registry.find(&used.name).is_some_and(|tool| tool.reads_session());
     let (for_calls, for_hooks) = (uses.iter().any(reads_session), io.hooks.has_agent_handlers());
     io.tooling.view = (for_calls || for_hooks).then(|| io.view(context));
@@ -206,7 +206,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut TurnState) {
 }
 
 /// Runs the Stop hooks. Returns the reason to end; `None` when they keep the turn going.
-async fn stop(session: &mut Session, turn: &mut TurnState) -> Option<EndReason> {
+async fn stop(session: &mut LiveSession, turn: &mut TurnState) -> Option<EndReason> {
     let state =
         StopState { active: turn.stop_active, continued: turn.stop_continued, text: &turn.text, token: &turn.token };
     match session.stop_hooks(state).await {
@@ -229,7 +229,7 @@ async fn stop(session: &mut Session, turn: &mut TurnState) -> Option<EndReason> 
 }
 
 /// Ends the turn because a hook returned `continue: false`: shows and records the reason.
-async fn end_by_hook(session: &mut Session, turn: TurnState, reason: String) -> TurnEnd {
+async fn end_by_hook(session: &mut LiveSession, turn: TurnState, reason: String) -> TurnEnd {
     let reason = if reason.is_empty() { "Execution stopped by a hook".to_owned() } else { reason };
     let body = SystemBody::Informational { content: reason.clone(), level: "warning" };
     session.io.output.host.system(body).await;
@@ -243,7 +243,7 @@ async fn end_by_hook(session: &mut Session, turn: TurnState, reason: String) -> 
     finish(session, turn, EndReason::HookStopped).await
 }
 
-async fn wait(session: &mut Session, turn: &mut TurnState, delay: std::time::Duration) {
+async fn wait(session: &mut LiveSession, turn: &mut TurnState, delay: std::time::Duration) {
     let token = turn.token.clone();
     let pause = async {
         tokio::select! {
@@ -256,7 +256,7 @@ async fn wait(session: &mut Session, turn: &mut TurnState, delay: std::time::Dur
 }
 
 /// Adds a message of our own that keeps the turn going.
-async fn continue_with(session: &mut Session, turn: &mut TurnState, text: &str) {
+async fn continue_with(session: &mut LiveSession, turn: &mut TurnState, text: &str) {
     match session.inject(text, PromptSource::Nudge).await {
         Ok(()) => turn.facts.last = PhaseResult::Prompt,
         Err(error) => turn.fail_unrecorded(&error),
@@ -265,7 +265,7 @@ async fn continue_with(session: &mut Session, turn: &mut TurnState, text: &str) 
 }
 
 /// Completes the transcript, then sends the result.
-async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -> TurnEnd {
+async fn finish(session: &mut LiveSession, mut turn: TurnState, reason: EndReason) -> TurnEnd {
     if let Err(error) = close_open_calls(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
     }
@@ -282,7 +282,7 @@ async fn finish(session: &mut Session, mut turn: TurnState, reason: EndReason) -
 }
 
 /// An interrupt ended the wait for background work: its result repeats the answer and names what was stopped.
-pub(crate) async fn conclude_wait(session: &mut Session) {
+pub(crate) async fn conclude_wait(session: &mut LiveSession) {
     let mut turn = TurnState::new(session, None);
     turn.text = std::mem::take(&mut session.context.last_answer);
     session.io.output.ledger.start_turn();
@@ -291,7 +291,11 @@ pub(crate) async fn conclude_wait(session: &mut Session) {
 }
 
 /// Answers what is still open and writes the closing lines of an interrupted or failed turn.
-async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: EndReason) -> Result<(), StoreError> {
+async fn close_open_calls(
+    session: &mut LiveSession,
+    turn: &mut TurnState,
+    reason: EndReason,
+) -> Result<(), StoreError> {
     match reason {
         EndReason::AbortedStreaming => {
             refuse_open(session, turn, "Not run: the user interrupted the turn.").await?;
@@ -339,7 +343,7 @@ async fn close_open_calls(session: &mut Session, turn: &mut TurnState, reason: E
     }
 }
 
-async fn refuse_open(session: &mut Session, turn: &mut TurnState, why: &str) -> Result<(), StoreError> {
+async fn refuse_open(session: &mut LiveSession, turn: &mut TurnState, why: &str) -> Result<(), StoreError> {
     let open = std::mem::take(&mut turn.calls);
     if open.is_empty() {
         return Ok(());
@@ -350,7 +354,7 @@ async fn refuse_open(session: &mut Session, turn: &mut TurnState, why: &str) -> 
 }
 
 /// The process is being stopped: flushes the transcript and sends nothing.
-async fn abandon(session: &mut Session) {
+async fn abandon(session: &mut LiveSession) {
     if let Err(error) = session.io.output.transcript.flush().await {
         tracing::warn!(%error, "the transcript could not be flushed before the stop");
     }

@@ -1,7 +1,7 @@
 //! The state of one turn: what opened it, what it has done so far, and how it ended.
 
 use crate::decide::{EndReason, PhaseResult, RequestFailure, StructuredState, TurnFacts};
-use crate::session::Session;
+use crate::session::LiveSession;
 use model::RetryPolicy;
 use session_parts::command::Prompt;
 use session_parts::tool_use::ToolUse;
@@ -90,7 +90,7 @@ pub(crate) struct TurnEnd {
 }
 
 impl TurnState {
-    pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
+    pub(crate) fn new(session: &mut LiveSession, prompt_uuid: Option<String>) -> Self {
         let structured = match &session.io.tooling.structured {
             Some(_) => {
                 StructuredState::Missing { retries_left: session.context.output_retries + 1, asked_again: false }

@@ -1,7 +1,7 @@
 //! Loads the skills and built-in prompts that a typed prompt names.
 
 use crate::calls;
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use config::skills::SkillContext;
 use session_parts::command::Prompt;
 use session_parts::skills::invoke::invoke;
@@ -21,7 +21,7 @@ pub(crate) fn built_in(prompt: &Prompt, io: &SessionIo) -> Option<SkillRequest> 
     Some(SkillRequest { skills: Vec::new(), arguments, content, body: Some((name, body)) })
 }
 
-impl Session {
+impl LiveSession {
     /// Loads the skills that the prompt named. The inner error is why they were not loaded.
     pub(crate) async fn load_typed(
         &mut self,
@@ -40,7 +40,7 @@ impl Session {
 
 /// Loads what the prompt asked for. The inner error is the reason for the user why nothing was loaded.
 pub(crate) async fn load(
-    session: &mut Session,
+    session: &mut LiveSession,
     plan: SkillRequest,
     token: &CancellationToken,
 ) -> Result<Result<(), String>, StoreError> {
@@ -88,11 +88,11 @@ pub(crate) async fn load(
 
 /// Runs the skill as an agent; returns its report or an error. `None` when the process must stop.
 async fn run_fork(
-    session: &mut Session,
+    session: &mut LiveSession,
     invocation: SkillInvocation,
     scene: InvocationContext,
 ) -> Option<Result<String, String>> {
-    let Session { control, context, io, .. } = session;
+    let LiveSession { control, context, io, .. } = session;
     let fork = invocation.into_fork();
     let cx = CallContext { session: Some(io.view(context)), ..scene.cx };
     let done = control.during(io.tooling.spawner.run_forked_skill(fork, &scene.policy, cx)).await?;

@@ -23,7 +23,7 @@ fn example() -> PathBuf {
 
 #[test]
 fn the_example_is_a_whole_host() {
-    assert!(SOURCE.lines().count() < 60, "{} lines", SOURCE.lines().count());
+    assert!(SOURCE.lines().count() <= 25, "{} lines", SOURCE.lines().count());
     let server = ModelServer::script([
         ScriptedReply::tool("Bash", json!({"command": "touch made"})),
         ScriptedReply::text("It is made."),
@@ -36,4 +36,19 @@ fn the_example_is_a_whole_host() {
     assert_eq!(last["content"][0]["text"], "It is made.");
     assert!(said.last().unwrap().starts_with("cost: $"), "{}", done.stdout);
     assert!(server.request(0).all_text().contains("Make it"));
+}
+
+/// The callback for questions of the model gets the form, and its answer reaches the model.
+#[test]
+fn the_example_answers_questions_of_the_model() {
+    let form = json!({"questions": [{
+        "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+    }]});
+    let server = ModelServer::script([ScriptedReply::tool("AskUserQuestion", form), ScriptedReply::text("Red it is.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let done = sandbox.gimlet(&["Paint it"]).exe(example()).run().expect_clean();
+    assert!(done.stdout.contains("Red it is."), "{}", done.stdout);
+    let answer = json!(server.request(1).tool_results()).to_string();
+    assert!(answer.contains("Red") && answer.contains("Which colour?"), "{answer}");
 }

@@ -7,7 +7,7 @@ use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
 use crate::calls::interact;
 use crate::control::{ModeChoice, SessionControl};
 use crate::session::{
-    RulesParts, Session, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling,
+    LiveSession, RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling,
     StartState,
 };
 use crate::skill_tool::{self, SkillTool};
@@ -84,7 +84,7 @@ pub(super) enum AgentPurpose {
 
 /// A session that waits for its first prompt.
 pub(super) struct AgentSession {
-    pub(super) session: Session,
+    pub(super) session: LiveSession,
     pub(super) commands: CommandSender,
     pub(super) output: Arc<AgentOutput>,
 }
@@ -196,7 +196,7 @@ pub(super) fn build(
     // Its questions go to the root's host, and only the root's host chooses modes.
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: BypassAvailability::Closed };
     let control = SessionControl::new(receiver, None, modes).within(scope);
-    Ok(AgentSession { session: Session { control, context, io, start, recipe: None }, commands, output: voice })
+    Ok(AgentSession { session: LiveSession { control, context, io, start, recipe: None }, commands, output: voice })
 }
 
 /// The configuration of the agent: settings of its directory, instruction files as its definition asks, its plan

@@ -5,7 +5,7 @@ use super::build::{AgentSession, AgentSpec};
 use super::report;
 use crate::agents::{AgentSlot, AgentTable, builtin};
 use crate::decide::EndReason;
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::tasks::send_event;
 use crate::turn;
 use crate::turn_state::{TurnEnd, TurnOpener};
@@ -23,7 +23,7 @@ use wire::usage::Usage;
 /// An agent that is ready to start.
 pub(super) struct AgentRun {
     pub(super) agents: Arc<AgentTable>,
-    pub(super) session: Session,
+    pub(super) session: LiveSession,
     pub(super) output: Arc<AgentOutput>,
     pub(super) spec: AgentSpec,
     pub(super) sidecar: Sidecar,
@@ -173,7 +173,7 @@ impl AgentRun {
     }
 
     async fn next_opener(&mut self) -> Option<TurnOpener> {
-        let Session { control, io, .. } = &mut self.session;
+        let LiveSession { control, io, .. } = &mut self.session;
         let tasks = Arc::clone(&io.tooling.state.tasks);
         let id = self.spec.id.as_str();
         loop {

@@ -4,7 +4,7 @@
 
 use super::directories::destination;
 use super::{CommandReply, TypedCommand, begin, finish_local};
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::hooks::SettingsCheckTime;
 use session_parts::command::Prompt;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use store::relocate::{self, SessionMove};
 use store::{Persistence, StoreLayout};
 use tokio_util::sync::CancellationToken;
 
-pub(super) async fn run(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
+pub(super) async fn run(session: &mut LiveSession, typed: TypedCommand, prompt: Prompt) {
     let turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
     session.check_changes(SettingsCheckTime::Quiet, &token).await;
@@ -26,7 +26,7 @@ pub(super) async fn run(session: &mut Session, typed: TypedCommand, prompt: Prom
 }
 
 async fn change_directory(
-    session: &mut Session,
+    session: &mut LiveSession,
     path: &str,
     token: &CancellationToken,
 ) -> Result<CommandReply, String> {
@@ -60,7 +60,7 @@ async fn change_directory(
 }
 
 /// Why the session cannot leave its directory now.
-fn objection(session: &Session) -> Result<(), String> {
+fn objection(session: &LiveSession) -> Result<(), String> {
     if session.io.tooling.active_worktree.is_some() {
         return Err("The session works in a worktree. It has to leave it (ExitWorktree) before it can move.".into());
     }
@@ -79,7 +79,11 @@ fn objection(session: &Session) -> Result<(), String> {
 
 /// Moves the transcript and the session's files. Nothing has changed when this fails. Returns the metadata lines that
 /// must stay near the end of the transcript.
-async fn move_files(session: &mut Session, (from, to): (&Path, &Path), expected: &Path) -> Result<Vec<String>, String> {
+async fn move_files(
+    session: &mut LiveSession,
+    (from, to): (&Path, &Path),
+    expected: &Path,
+) -> Result<Vec<String>, String> {
     if session.io.output.transcript.persists() == Persistence::No {
         return Ok(Vec::new());
     }
@@ -101,7 +105,7 @@ async fn move_files(session: &mut Session, (from, to): (&Path, &Path), expected:
 }
 
 /// The reply for the person and the model.
-fn describe_move(dir: &Path, trusted: bool, kept: Option<&Path>, session: &Session) -> String {
+fn describe_move(dir: &Path, trusted: bool, kept: Option<&Path>, session: &LiveSession) -> String {
     let mut text = format!(
         "The session works in {} now: relative paths and commands start there, and its settings, instructions and rules count.",
         dir.display()

@@ -1,7 +1,7 @@
 //! Commands that change the session itself (its name, rules or mode), and `/export`.
 
 use super::{CommandReply, TypedCommand, begin, finish_local, show};
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::turn;
 use crate::turn_state::TurnOpener;
 use model::Role;
@@ -15,7 +15,7 @@ use wire::control::{PermissionUpdate, UpdatedRule};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, SettingsSource};
 
-pub(super) fn rename(session: &mut Session, wanted: &str) -> CommandReply {
+pub(super) fn rename(session: &mut LiveSession, wanted: &str) -> CommandReply {
     let name = session_name(wanted);
     if name.is_empty() {
         return CommandReply::refused("Which name? Usage: /rename <name>");
@@ -26,7 +26,7 @@ pub(super) fn rename(session: &mut Session, wanted: &str) -> CommandReply {
     }
 }
 
-pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::StoreError> {
+pub(super) fn set_name(session: &mut LiveSession, name: &str) -> Result<(), store::StoreError> {
     session.begin()?;
     let session_id = session.io.output.host.session_id.clone();
     session.io.output.transcript.name(name.to_owned(), session_id)?;
@@ -38,7 +38,7 @@ pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::S
     Ok(())
 }
 
-pub(super) async fn permissions(session: &mut Session, arguments: &str) -> CommandReply {
+pub(super) async fn permissions(session: &mut LiveSession, arguments: &str) -> CommandReply {
     let (verb, rule) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let rule = rule.trim();
     let behaviours = match verb {
@@ -74,7 +74,7 @@ pub(super) async fn permissions(session: &mut Session, arguments: &str) -> Comma
 }
 
 /// `/plan`: switches to plan mode; with a description, also starts a turn with it.
-pub(super) async fn plan(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
+pub(super) async fn plan(session: &mut LiveSession, typed: TypedCommand, prompt: Prompt) {
     session.io.apply_chosen_mode().await;
     session.io.set_mode(PermissionMode::Plan).await;
     if !typed.arguments.is_empty()
@@ -89,7 +89,7 @@ pub(super) async fn plan(session: &mut Session, typed: TypedCommand, prompt: Pro
 }
 
 /// Returns the conversation as text, or writes it to a file whose extension selects the format.
-pub(super) async fn export(session: &Session, file: &str) -> CommandReply {
+pub(super) async fn export(session: &LiveSession, file: &str) -> CommandReply {
     if file.is_empty() {
         return CommandReply::for_user(as_text(session));
     }
@@ -112,7 +112,7 @@ pub(super) async fn export(session: &Session, file: &str) -> CommandReply {
 }
 
 /// The path of the transcript, flushed, and the heading of the export.
-async fn recorded(session: &Session) -> Result<(PathBuf, ExportHeading), String> {
+async fn recorded(session: &LiveSession) -> Result<(PathBuf, ExportHeading), String> {
     const NO_TRANSCRIPT: &str = "There is no transcript of this conversation yet; only text can be exported.";
     let transcript = session.io.output.transcript.file().ok_or(NO_TRANSCRIPT)?.to_path_buf();
     session.io.output.transcript.transcript().flush().await.map_err(|error| error.to_string())?;
@@ -136,7 +136,7 @@ fn write_new(path: &Path, write: impl FnOnce(&mut dyn std::io::Write) -> std::io
 }
 
 /// The prompts, answers and calls of the conversation, without reminders.
-fn as_text(session: &Session) -> String {
+fn as_text(session: &LiveSession) -> String {
     let mut text = String::new();
     for turn in session.context.history().turns() {
         for block in &turn.blocks {

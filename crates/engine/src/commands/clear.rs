@@ -6,7 +6,7 @@ use super::{TypedCommand, begin};
 use crate::decide::EndReason;
 use crate::result;
 use crate::session::hooks::SettingsCheckTime;
-use crate::session::{Session, StartState};
+use crate::session::{LiveSession, StartState};
 use model::RequestIdentity;
 use session_parts::command::Prompt;
 use session_parts::context::FreshContext;
@@ -20,7 +20,7 @@ use tools::state::{SessionFacts, ToolState};
 use wire::mode::PermissionMode;
 use wire::sdk::{ConversationReset, SdkMessage};
 
-pub(super) async fn run(session: &mut Session, typed: TypedCommand, prompt: Prompt) {
+pub(super) async fn run(session: &mut LiveSession, typed: TypedCommand, prompt: Prompt) {
     let mut turn = begin(session, typed.row.name, &prompt).await;
     let token = turn.token.clone();
     session.check_changes(SettingsCheckTime::Quiet, &token).await;
@@ -62,7 +62,7 @@ struct ConversationPaths {
     plan: PlanState,
 }
 
-impl Session {
+impl LiveSession {
     /// Stops the background tasks of the old conversation and discards their events.
     async fn stop_background(&mut self) {
         self.io.tooling.spawner.agents.stop_all_for_user().await;

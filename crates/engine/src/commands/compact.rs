@@ -4,7 +4,7 @@ use super::{begin, stdout};
 use crate::compact::CompactionOutcome;
 use crate::decide::EndReason;
 use crate::result;
-use crate::session::Session;
+use crate::session::LiveSession;
 use session_parts::command::Prompt;
 use session_parts::compaction_policy::CompactionTrigger;
 use session_parts::messages::text_message;
@@ -13,7 +13,7 @@ use session_parts::transcript_writer::PromptSource;
 use store::StoreError;
 use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 
-pub(super) async fn run(session: &mut Session, instructions: Option<String>, prompt: Prompt) {
+pub(super) async fn run(session: &mut LiveSession, instructions: Option<String>, prompt: Prompt) {
     let mut turn = begin(session, "compact", &prompt).await;
     let arguments = instructions.clone().unwrap_or_default();
     let refusal = if !session.context.compaction().is_manual_allowed() {
@@ -56,7 +56,7 @@ pub(super) async fn run(session: &mut Session, instructions: Option<String>, pro
 }
 
 /// Records the command and its output in the format that readers of transcripts expect.
-async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<(), StoreError> {
+async fn record(session: &mut LiveSession, arguments: &str, output: &str) -> Result<(), StoreError> {
     session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
     session.inject(&prompts::command("compact", arguments), PromptSource::Local).await?;
     let output = stdout(output);

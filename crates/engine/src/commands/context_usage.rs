@@ -1,7 +1,7 @@
 //! `/context`: what fills the context window. The numbers are estimates made without a request; total, rows and free
 //! space are consistent.
 
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use model::estimate;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -139,7 +139,7 @@ fn agents(io: &SessionIo) -> Vec<AgentTokens> {
 }
 
 /// The report as Markdown and as JSON. Neither is ever sent to the model.
-pub(super) fn report(session: &mut Session, arguments: &str) -> (String, Option<Box<RawValue>>) {
+pub(super) fn report(session: &mut LiveSession, arguments: &str) -> (String, Option<Box<RawValue>>) {
     let measured = measure(&mut session.context, &session.io);
     let twin = wire::raw::to_raw(&measured).ok();
     (as_markdown(&measured, arguments), twin)

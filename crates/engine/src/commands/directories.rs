@@ -1,7 +1,7 @@
 //! `/add-dir`: adds a working directory to this session; also checks the destination of `/cd`.
 
 use super::CommandReply;
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use permission::{Access, DecisionReason, PathFacts, PermissionDecision, PermissionQuery, Policy, SessionDirectories};
 use std::path::{Path, PathBuf};
 use wire::control::PermissionUpdate;
@@ -9,7 +9,7 @@ use wire::hooks::DirectoryAdded;
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
-pub(super) async fn add_dir(session: &mut Session, path: &str) -> CommandReply {
+pub(super) async fn add_dir(session: &mut LiveSession, path: &str) -> CommandReply {
     let dir = match directory(&session.io, path, "/add-dir <path>") {
         Ok(dir) => dir,
         Err(why) => return CommandReply::refused(why),

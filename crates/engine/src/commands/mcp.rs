@@ -2,14 +2,14 @@
 //! folder and applies to later sessions too.
 
 use super::CommandReply;
-use crate::session::Session;
+use crate::session::LiveSession;
 use mcp::{McpStatus, ServerSwitch, ServerView};
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
 
 const USAGE: &str = "Usage: /mcp [reconnect <server> | enable <server> | disable <server>]";
 
-pub(super) async fn run(session: &mut Session, arguments: &str, token: &CancellationToken) -> Option<CommandReply> {
+pub(super) async fn run(session: &mut LiveSession, arguments: &str, token: &CancellationToken) -> Option<CommandReply> {
     let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let name = name.trim();
     let servers = std::sync::Arc::clone(session.io.knowledge.mcp.servers());
@@ -50,7 +50,7 @@ pub(super) async fn run(session: &mut Session, arguments: &str, token: &Cancella
 }
 
 /// `None` when the process is being stopped or the user interrupts.
-async fn wait<T>(session: &mut Session, work: impl Future<Output = T>, token: &CancellationToken) -> Option<T> {
+async fn wait<T>(session: &mut LiveSession, work: impl Future<Output = T>, token: &CancellationToken) -> Option<T> {
     tokio::select! {
         done = session.control.during(work) => done,
         () = token.cancelled() => None,
@@ -59,7 +59,7 @@ async fn wait<T>(session: &mut Session, work: impl Future<Output = T>, token: &C
 
 /// Saves the choice for this folder; returns a message when it could not be saved. Servers of a host, an agent or the
 /// command line are not saved.
-async fn save_choice(session: &Session, view: &ServerView, standing: ServerSwitch) -> Option<String> {
+async fn save_choice(session: &LiveSession, view: &ServerView, standing: ServerSwitch) -> Option<String> {
     use wire::mcp::McpScope;
     if matches!(view.scope, McpScope::Flag | McpScope::Host | McpScope::Agent) {
         return None;

@@ -5,7 +5,7 @@ use super::begin;
 use crate::calls;
 use crate::decide::EndReason;
 use crate::result;
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::turn;
 use crate::turn_state::TurnOpener;
 use serde_json::json;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tools::ToolOutcome;
 use wire::sdk::SystemBody;
 
-pub(super) async fn run(session: &mut Session, prompt: Prompt, then: ShellOutputUse) {
+pub(super) async fn run(session: &mut LiveSession, prompt: Prompt, then: ShellOutputUse) {
     let command = plain_text(&prompt.content);
     let token = session.control.begin_turn();
     if let Some(live) = &session.io.output.live_record {
@@ -45,7 +45,7 @@ pub(super) async fn run(session: &mut Session, prompt: Prompt, then: ShellOutput
     result::conclude(session, turn, EndReason::Completed).await;
 }
 
-async fn execute(session: &mut Session, command: &str, token: &CancellationToken) -> Option<ToolOutcome> {
+async fn execute(session: &mut LiveSession, command: &str, token: &CancellationToken) -> Option<ToolOutcome> {
     let cx = match calls::context_for(&session.io, "shell", token.child_token()).await {
         Ok(cx) => cx,
         Err(error) => return Some(ToolOutcome::failed(format!("The command could not be set up: {error}"))),

@@ -2,7 +2,7 @@
 
 use super::CommandReply;
 use crate::command_table::described;
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use model::estimate;
 use session_parts::context::usage::thousands;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub(super) fn help(io: &SessionIo) -> CommandReply {
     CommandReply::for_user(text)
 }
 
-pub(super) fn status(session: &mut Session) -> CommandReply {
+pub(super) fn status(session: &mut LiveSession) -> CommandReply {
     let io = &session.io;
     let mut text = format!(
         "gimlet {} (speaks as {})\nSession: {}\nDirectory: {}\nModel: {}\nEffort: {}\nPermission mode: {}\nCredentials: {}",
@@ -65,7 +65,7 @@ fn sandbox(io: &SessionIo) -> &'static str {
     }
 }
 
-pub(super) fn usage(session: &mut Session) -> CommandReply {
+pub(super) fn usage(session: &mut LiveSession) -> CommandReply {
     let io = &mut session.io;
     io.provider.side.drain_usage(&mut io.output.ledger);
     let models = io.output.ledger.models();
@@ -109,7 +109,7 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-pub(super) fn memory(session: &Session) -> CommandReply {
+pub(super) fn memory(session: &LiveSession) -> CommandReply {
     let memory = session.io.rules.watch.memory();
     let mut text = String::from("Instruction files, in the order the model is told them:");
     if memory.files.is_empty() {

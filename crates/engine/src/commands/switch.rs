@@ -1,14 +1,14 @@
 //! `/model`, `/effort` and `/autocompact`: choices that apply to this session and are not saved.
 
 use super::CommandReply;
-use crate::session::Session;
+use crate::session::LiveSession;
 use model::EffortLevel;
 use session_parts::context::usage::thousands;
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
 
 /// `None` when the process must stop.
-pub(super) async fn model(session: &mut Session, wanted: &str, token: &CancellationToken) -> Option<CommandReply> {
+pub(super) async fn model(session: &mut LiveSession, wanted: &str, token: &CancellationToken) -> Option<CommandReply> {
     if wanted.is_empty() {
         let models = session.control.models();
         let listed = tokio::select! {
@@ -42,7 +42,7 @@ pub(super) async fn model(session: &mut Session, wanted: &str, token: &Cancellat
     Some(said)
 }
 
-impl Session {
+impl LiveSession {
     /// Switches the model from the next request on. Returns its id, or why it was not switched; hooks may refuse.
     /// `None` when the process must stop.
     pub(crate) async fn switch_model(
@@ -80,13 +80,13 @@ impl Session {
     }
 }
 
-pub(super) fn effort(session: &mut Session, wanted: &str) -> CommandReply {
+pub(super) fn effort(session: &mut LiveSession, wanted: &str) -> CommandReply {
     let facts = session.context.facts();
     if facts.efforts.is_empty() {
         return CommandReply::for_user(format!("{} takes no effort level.", session.context.model()));
     }
     let names: Vec<&str> = facts.efforts.iter().map(|effort| effort.name()).collect();
-    let status = |session: &Session| session.context.effort().unwrap_or("not chosen").to_owned();
+    let status = |session: &LiveSession| session.context.effort().unwrap_or("not chosen").to_owned();
     match wanted {
         "" | "status" => CommandReply::for_user(format!(
             "Effort: {}. Levels of this model: {}, auto.",
@@ -113,8 +113,8 @@ pub(super) fn effort(session: &mut Session, wanted: &str) -> CommandReply {
     }
 }
 
-pub(super) fn autocompact(session: &mut Session, wanted: &str) -> CommandReply {
-    let shown = |session: &mut Session| match session.context.window() {
+pub(super) fn autocompact(session: &mut LiveSession, wanted: &str) -> CommandReply {
+    let shown = |session: &mut LiveSession| match session.context.window() {
         (window, Some(limit)) => {
             format!("summarised by itself at about {} of {} tokens", thousands(limit), thousands(window))
         }

@@ -1,6 +1,6 @@
 //! Builds the template for a session's agents, and finds the definition that the main thread runs as.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use super::conversation::ConversationChoice;
 use crate::agents::AgentTemplate;
 use config::agents::{AgentDefinition, AgentDefinitions};
@@ -95,7 +95,7 @@ pub(super) struct AgentTemplateParts<'a> {
 }
 
 pub(super) fn template(
-    opening: &SessionBuilder,
+    opening: &SessionAssembly,
     registry: &ToolRegistry,
     shared: AgentTemplateParts<'_>,
 ) -> AgentTemplate {

@@ -1,13 +1,13 @@
 //! The transport of model requests: the network, or a cassette in which paths and secrets of this machine are
 //! replaced.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use model::cassette::{CassettePlayer, CassetteRecorder};
 use model::{AuthSecret, ModelError, ModelTransport};
 use session_parts::options::StartError;
 use std::path::Path;
 
-pub(super) fn transport(opening: &SessionBuilder) -> Result<ModelTransport, StartError> {
+pub(super) fn transport(opening: &SessionAssembly) -> Result<ModelTransport, StartError> {
     let failed = |e: ModelError| StartError::new(format!("Error: {e}"));
     let file = |path: &Path| opening.cwd.join(path);
     Ok(match (&opening.options.record, &opening.options.replay) {
@@ -24,7 +24,7 @@ pub(super) fn transport(opening: &SessionBuilder) -> Result<ModelTransport, Star
 }
 
 /// The paths of this machine and run that are replaced by placeholders.
-fn places(opening: &SessionBuilder) -> Vec<(String, String)> {
+fn places(opening: &SessionAssembly) -> Vec<(String, String)> {
     let home = opening.env.home();
     let (session, tasks) = (opening.session_dir(), opening.tasks_dir());
     let named = [
@@ -40,7 +40,7 @@ fn places(opening: &SessionBuilder) -> Vec<(String, String)> {
 }
 
 /// Values of the environment that must not be written to a cassette.
-fn secrets(opening: &SessionBuilder) -> Vec<AuthSecret> {
+fn secrets(opening: &SessionAssembly) -> Vec<AuthSecret> {
     let names = config::environment::SECRET_VARIABLES;
     names.iter().filter_map(|name| opening.env.non_empty(name)).map(AuthSecret::new).collect()
 }

@@ -1,7 +1,7 @@
 //! Chooses the model, its request settings and the permission mode of a session: from flags, environment, the resumed
 //! conversation, the agent and settings, in that order, within what settings allow.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use super::conversation::ConversationChoice;
 use crate::control::handles::SessionHandles;
 use config::ProjectConfig;
@@ -21,7 +21,7 @@ use wire::settings::SettingsSource;
 /// The entry point of a session with a person at a terminal.
 const TERMINAL_ENTRYPOINT: &str = "cli";
 
-impl SessionBuilder {
+impl SessionAssembly {
     /// The effort level when nobody chose one.
     pub(super) fn default_effort(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);

@@ -1,6 +1,6 @@
 //! Builds the handles that the host's requests act on.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use crate::control::handles::SessionHandles;
 use crate::session::SessionIo;
 use config::Credential;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tools::ToolRegistry;
 use wire::control::Account;
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn session_handles(
         &self,
         io: &SessionIo,

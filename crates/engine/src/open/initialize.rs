@@ -1,7 +1,7 @@
 //! Applies a first `initialize` request before the session is built. Later requests change less: see
 //! `control::initialize`.
 
-use super::{SessionBuilder, agent, main_model, mode};
+use super::{SessionAssembly, agent, main_model, mode};
 use session_parts::command::{Command, EventSenders};
 use session_parts::options::StartError;
 use session_parts::structured::StructuredOutput;
@@ -24,7 +24,7 @@ enum FirstCommand {
     Other(Option<Command>),
 }
 
-impl SessionBuilder {
+impl SessionAssembly {
     /// Waits for the first command, so that `initialize` can affect the whole session, then serves the session to its
     /// end.
     pub(super) async fn serve(mut self, mut commands: mpsc::Receiver<Command>, out: EventSenders) {

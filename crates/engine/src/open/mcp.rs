@@ -1,6 +1,6 @@
 //! The MCP servers of a session: those that are declared and those that the host serves. Nothing is started here.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use ::mcp::auth::HelperPlace;
 use ::mcp::{McpManifest, McpServerSpec, McpSettings, ServerSwitch, ServerView};
 use config::mcp::{McpAudience, McpQuery};
@@ -39,7 +39,7 @@ pub(super) fn declared(
     config::mcp::effective(&request).map_err(|error| StartError::new(format!("Error: {error}")))
 }
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn servers(
         &mut self,
         host: &HostSender,

@@ -1,10 +1,10 @@
 //! Collects the inputs of the system prompt.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use config::roots::DefinitionRoots;
 use session_parts::prompt_recipe::{PromptRecipe, prompt_of};
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn prompt_recipe(&self, roots: DefinitionRoots) -> PromptRecipe {
         let options = &self.options;
         let shell = self.env.non_empty("SHELL").unwrap_or("bash");

@@ -1,6 +1,6 @@
 //! The files of a session: its transcript, its folders, and its live record.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use session_parts::host::HostSender;
 use session_parts::questions::HostQuestions;
 use session_parts::transcript_writer::TranscriptWriter;
@@ -10,7 +10,7 @@ use store::live_sessions::{LiveRecord, ProcessFacts as LiveFacts};
 use store::{Persistence, Transcript};
 use wire::entry::EntryTail;
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn session_dir(&self) -> PathBuf {
         // The folder of a conversation is beside its transcript, regardless of the directory it is resumed from.
         match &self.conversation.path {

@@ -3,9 +3,9 @@
 //! belongs to the conversation is kept: history, totals, read files, background tasks, granted permissions and
 //! choices.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use super::conversation::ConversationChoice;
-use crate::session::Session;
+use crate::session::LiveSession;
 use config::TrustChoice;
 use session_parts::command::EventSenders;
 use session_parts::ledger::Ledger;
@@ -19,7 +19,7 @@ use store::live_sessions::LiveRecord;
 use tokio::sync::mpsc;
 use tools::state::ToolState;
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn origin(&self) -> SessionOrigin {
         SessionOrigin {
             options: self.options.clone(),
@@ -39,7 +39,7 @@ pub(super) struct CarriedState {
 
 /// The session as built for another directory.
 pub(crate) struct RelocatedSession {
-    session: Box<Session>,
+    session: Box<LiveSession>,
     /// For the user.
     pub(crate) notices: Vec<String>,
     pub(crate) transcript: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct RelocatedSession {
     pub(crate) trusted: bool,
 }
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn ledger(&self) -> Ledger {
         if let Some(carried) = &self.carried_state {
             return carried.ledger.clone();
@@ -59,7 +59,7 @@ impl SessionBuilder {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// Builds this session for `cwd`, which is resolved. Changes nothing yet.
     pub(crate) fn build_relocated(&self, cwd: &Path) -> Result<RelocatedSession, StartError> {
         let missing = || StartError::new("This session cannot be moved.");
@@ -72,7 +72,7 @@ impl Session {
         let transcript = StoreLayout::new(&boot.env).transcript(cwd, &session_id);
         let conversation =
             ConversationChoice { session_id, path: Some(transcript.clone()), loaded: None, is_fork: false };
-        let mut opening = SessionBuilder::for_conversation(boot, selection, (cwd.to_path_buf(), None), conversation)?;
+        let mut opening = SessionAssembly::for_conversation(boot, selection, (cwd.to_path_buf(), None), conversation)?;
         opening.initialize = origin.initialize.clone();
         opening.system_blocks.clone_from(&origin.system_blocks);
         opening.carried_state = Some(CarriedState {
@@ -126,7 +126,7 @@ impl Session {
     /// Continues as `elsewhere` and shuts down the old parts. `metadata` are transcript lines that must stay near the
     /// end of the file.
     pub(crate) async fn relocate(&mut self, elsewhere: RelocatedSession, metadata: &[String]) {
-        let Session { control, context, io, recipe: again, .. } = *elsewhere.session;
+        let LiveSession { control, context, io, recipe: again, .. } = *elsewhere.session;
         let mut before = std::mem::replace(&mut self.io, io);
         let mut old = std::mem::replace(&mut self.context, context);
         self.context.take_history_from(&mut old);

@@ -1,11 +1,11 @@
 //! The skills a session starts with: where they are declared and their limits.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use config::roots::DefinitionRoots;
 use session_parts::skills::{self, SkillsTemplate};
 use std::path::PathBuf;
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn roots(&self) -> DefinitionRoots {
         let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
         DefinitionRoots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)

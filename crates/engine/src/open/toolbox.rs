@@ -1,6 +1,6 @@
 //! Which tools a session offers.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use crate::SessionOptions;
 use crate::agent_runs::{AgentTool, AgentTypes, SendMessage};
 use crate::agents::AgentSpawner;
@@ -21,7 +21,7 @@ const BARE_TOOLS: [&str; 3] = ["Bash", "Read", "Edit"];
 const INTERACTIVE_TOOLS: [&str; 3] = ["AskUserQuestion", interact::ENTER, interact::EXIT];
 
 /// Whether a question would reach somebody.
-fn can_ask(opening: &SessionBuilder) -> bool {
+fn can_ask(opening: &SessionAssembly) -> bool {
     match opening.options.permission_prompt_tool.as_deref() {
         Some("stdio") => opening.options.multi_turn,
         Some(_) => true,
@@ -30,7 +30,7 @@ fn can_ask(opening: &SessionBuilder) -> bool {
 }
 
 pub(super) fn registry(
-    opening: &SessionBuilder,
+    opening: &SessionAssembly,
     policy: &Policy,
     structured: Option<Arc<StructuredOutput>>,
     lore: &SessionSkills,
@@ -56,7 +56,7 @@ pub(super) fn registry(
 /// Adds the tools that start agents and send messages to them, after all others.
 pub(super) fn add_agents(
     registry: &mut ToolRegistry,
-    opening: &SessionBuilder,
+    opening: &SessionAssembly,
     policy: &Policy,
     spawner: &Arc<AgentSpawner>,
 ) {
@@ -70,7 +70,7 @@ pub(super) fn add_agents(
 }
 
 /// Adds the worktree tools, when there is a repository or a hook that creates worktrees.
-pub(super) fn add_worktrees(registry: &mut ToolRegistry, opening: &SessionBuilder, policy: &Policy) {
+pub(super) fn add_worktrees(registry: &mut ToolRegistry, opening: &SessionAssembly, policy: &Policy) {
     if !opening.has_worktrees || !is_extra_wanted(opening, EnterWorktree::NAME, policy) {
         return;
     }
@@ -81,7 +81,7 @@ pub(super) fn add_worktrees(registry: &mut ToolRegistry, opening: &SessionBuilde
 }
 
 /// Whether a tool outside the built-in table is offered.
-fn is_extra_wanted(opening: &SessionBuilder, name: &str, policy: &Policy) -> bool {
+fn is_extra_wanted(opening: &SessionAssembly, name: &str, policy: &Policy) -> bool {
     let listed = match chosen(opening) {
         Some(list) => names(list, name),
         None => !opening.options.bare,
@@ -89,7 +89,7 @@ fn is_extra_wanted(opening: &SessionBuilder, name: &str, policy: &Policy) -> boo
     listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
 }
 
-fn is_wanted(name: &str, opening: &SessionBuilder, lists: TaskListKind) -> bool {
+fn is_wanted(name: &str, opening: &SessionAssembly, lists: TaskListKind) -> bool {
     match chosen(opening) {
         Some(list) => names(list, name),
         None if opening.options.bare => BARE_TOOLS.contains(&name),
@@ -98,7 +98,7 @@ fn is_wanted(name: &str, opening: &SessionBuilder, lists: TaskListKind) -> bool 
 }
 
 /// The list of `--tools`; `None` when it asks for the default.
-fn chosen(opening: &SessionBuilder) -> Option<&[String]> {
+fn chosen(opening: &SessionAssembly) -> Option<&[String]> {
     opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
 }
 
@@ -134,7 +134,7 @@ pub(super) fn unknown_tools_notice(options: &SessionOptions) -> Option<String> {
     ))
 }
 
-fn lists(opening: &SessionBuilder) -> TaskListKind {
+fn lists(opening: &SessionAssembly) -> TaskListKind {
     let newest = opening.catalog.lookup(&opening.model.id).hides_todo_tools;
     let options = &opening.options;
     let listed = options.tools.as_deref().unwrap_or_default();

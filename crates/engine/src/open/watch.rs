@@ -1,6 +1,6 @@
 //! The settings and rules that a session watches, its readable and writable paths, and its notes folder.
 
-use super::SessionBuilder;
+use super::SessionAssembly;
 use permission::SessionDirectories;
 use session_parts::hooks::HookRestriction;
 use session_parts::settings_watch::{InstructionScope, SettingsWatch};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use store::Persistence;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
-impl SessionBuilder {
+impl SessionAssembly {
     pub(super) fn settings_watch(&self) -> SettingsWatch {
         let rules = self.flag_rules();
         let plan_file = self.planning().file;

@@ -1,6 +1,6 @@
 //! Background tasks: what their end starts, and the wait for them at the end of a run.
 
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::tasks::send_event;
 use crate::turn;
 use crate::turn_state::TurnOpener;
@@ -14,7 +14,7 @@ use tools::tasks::TaskEvent;
 /// How long a run without further input waits for its background tasks, in milliseconds.
 const WAIT_CEILING_MS: u64 = 600_000;
 
-impl Session {
+impl LiveSession {
     /// Handles a task that ended while the session was idle: starts a turn to tell the model, unless a person stopped
     /// the task.
     pub(super) async fn handle_task_event(&mut self, event: TaskEvent) {

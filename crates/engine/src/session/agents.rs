@@ -1,6 +1,6 @@
 //! The view of a session for its calls and for agents that its hooks start, and what calls change in it.
 
-use super::{Session, SessionIo};
+use super::{LiveSession, SessionIo};
 use crate::agents::builtin;
 use crate::view::{CallEffect, SessionView};
 use session_parts::context::ModelContext;
@@ -47,7 +47,7 @@ impl SessionIo {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// Shows the current state to agents that hooks may start.
     pub(crate) fn publish_for_hooks(&self) {
         if self.io.hooks.has_agent_handlers() {

@@ -1,6 +1,6 @@
 //! Connects servers with the turn: before it starts, before each step, and when a server prompt is typed.
 
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use mcp::ResultPart;
 use serde_json::{Map, Value};
 use session_parts::command::ScreenEvent;
@@ -28,7 +28,7 @@ impl SessionIo {
     }
 }
 
-impl Session {
+impl LiveSession {
     /// Updates tools and view after a server changed while the session was idle.
     pub(crate) async fn refresh_servers(&mut self) {
         self.refresh_tools();

@@ -1,7 +1,7 @@
 //! Prompts that a person sends while a turn runs: they are added after the current calls, each as a separate message.
 //! UserPromptSubmit hooks run for them. Queue operations are recorded in order.
 
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::hooks::PromptVerdict;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use wire::entry::MetaEntry;
 use wire::sdk::{SdkMessage, SystemBody};
 
-impl Session {
+impl LiveSession {
     /// Adds the prompts that arrived meanwhile to the conversation.
     pub(crate) async fn join_queued(&mut self, token: &CancellationToken) -> Result<(), StoreError> {
         let waiting = self.control.take_joining().await;

@@ -1,6 +1,6 @@
 //! Reminds the model of plan mode and of the plan.
 
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use serde_json::json;
 use session_parts::messages::Attachment;
 use session_parts::plan::texts;
@@ -8,7 +8,7 @@ use session_parts::prompts;
 use store::StoreError;
 use wire::mode::PermissionMode;
 
-impl Session {
+impl LiveSession {
     /// Before a request: tells the model that plan mode is on, still on, or over.
     pub(crate) fn send_plan_mode(&mut self) -> Result<(), StoreError> {
         let planning = self.io.rules.mode() == PermissionMode::Plan;

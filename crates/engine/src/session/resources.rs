@@ -1,7 +1,7 @@
 //! Adds the MCP resources that a prompt mentions.
 
 use super::resources::{self};
-use crate::session::Session;
+use crate::session::LiveSession;
 use session_parts::mcp::mention::mentions;
 use session_parts::mcp::outcome;
 use session_parts::mcp::resources::host_of;
@@ -11,7 +11,7 @@ use session_parts::prompts;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 
-impl Session {
+impl LiveSession {
     /// Attaches the resources that `prompt` names, each once.
     pub(crate) async fn attach_resources(&mut self, prompt: &str, token: &CancellationToken) -> Result<(), StoreError> {
         if !prompt.contains('@') {

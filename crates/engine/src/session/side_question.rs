@@ -1,6 +1,6 @@
 //! Answers a question beside the conversation, between two turns.
 
-use crate::session::Session;
+use crate::session::LiveSession;
 use model::ModelClient;
 use session_parts::command::RequestRefusal;
 use session_parts::prompts;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 const TAKEN_BACK: &str = "The question was taken back.";
 
-impl Session {
+impl LiveSession {
     /// With everything that was said.
     fn side_question(&mut self, client: ModelClient, question: &str) -> Result<SideQuestionRequest, String> {
         if self.is_over_budget() {

@@ -1,7 +1,7 @@
 //! Adds skills and instructions to the conversation: as transcript lines and messages to the model, in a fixed order,
 //! so that a resumed request has the same bytes.
 
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::SessionIo;
 use session_parts::messages::{Attachment, synthetic, user_message};
 use session_parts::skills::FileTouch;
@@ -10,7 +10,7 @@ use store::StoreError;
 use wire::sdk::SdkMessage;
 use wire::settings::RuleText;
 
-impl Session {
+impl LiveSession {
     /// Adds the texts of skills and applies their rules, hooks and model settings.
     pub(crate) async fn add_invocations(&mut self, loaded: Vec<SkillInvocation>) -> Result<(), StoreError> {
         for invocation in loaded {

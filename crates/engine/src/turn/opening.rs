@@ -1,6 +1,6 @@
 //! Opens a turn: runs the hooks of the prompt, records it and tells the host that the turn starts.
 
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::hooks::{PromptVerdict, SettingsCheckTime};
 use crate::turn_state::TurnOpener;
 use crate::typed_skills::built_in;
@@ -21,7 +21,7 @@ pub(crate) enum TurnOpening {
     Refused(String),
 }
 
-impl Session {
+impl LiveSession {
     /// Accepts what opens a turn: records it and tells the host that the turn starts. A prompt that hooks refuse is
     /// not recorded; the result contains the reason.
     pub(crate) async fn open_turn(

@@ -1,6 +1,6 @@
 //! Hooks around a session and its turns: start and end, prompts, stopping, changed settings.
 
-use crate::session::{Session, SessionIo};
+use crate::session::{LiveSession, SessionIo};
 use config::ChangeAuthor;
 use hooks::MergedAnswer;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(crate) enum StopVerdict {
     GoOn(String),
 }
 
-impl Session {
+impl LiveSession {
     /// Setup and SessionStart, before anything else. Their texts are sent with the first prompt.
     pub(crate) async fn start_hooks(&mut self) {
         let listens = self.io.hooks.listens(HookEventName::SessionStart) || self.io.hooks.listens(HookEventName::Setup);

@@ -1,7 +1,7 @@
 //! Hooks around commands: the expansion of typed commands, and switches of the model.
 
 use super::lifecycle::contexts;
-use crate::session::Session;
+use crate::session::LiveSession;
 use crate::session::hooks::PromptVerdict;
 use hooks::{HookPermission, MergedAnswer};
 use session_parts::hooks::ExpansionPayload;
@@ -9,7 +9,7 @@ use session_parts::hooks::HookScope;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{HookEventName, ModelSwitch, NullableText, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
 
-impl Session {
+impl LiveSession {
     /// UserPromptExpansion. When it is refused, the command is not recorded.
     pub(crate) async fn expansion_hooks(
         &mut self,
