@@ -9,8 +9,11 @@ pub mod dialog;
 pub mod dialog_keys;
 pub mod engine_events;
 pub mod form;
+pub mod help;
+pub mod history_search;
 pub mod interface_settings;
 pub mod keys;
+pub mod layers;
 pub mod local_commands;
 pub mod menu;
 pub mod onboarding;
@@ -36,20 +39,17 @@ pub mod transcript;
 pub mod view;
 
 use crate::notify::AlertChannel;
-use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
+use crate::picker::{PickerRequest, PickerUpdate};
 use crate::screen_reader::ScreenReaderSource;
 use calls::CallTracker;
-use confirm::ConfirmDialog;
-use dialog::Dialog;
 use engine::query::SessionInfo;
-use menu::Menu;
-use onboarding::Onboarding;
-use panel::{Panel, PanelJob, PanelJobResult, PendingResponse};
-use prompt_history::{HistorySearch, PromptHistory};
+use layers::LayerRank;
+use panel::{PanelJob, PanelJobResult, PendingResponse};
+use prompt_history::PromptHistory;
 use reply::StreamingReply;
 use session::SessionDisplay;
 use spinner::{RunningTurn, TurnWait};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use terminal::editor::vim::Vim;
@@ -92,7 +92,7 @@ pub enum AppInput {
     /// The text the external editor saved.
     Edited(String),
     /// The result of a panel job.
-    Brought(PanelJobResult),
+    PanelJobDone(PanelJobResult),
     /// The session could not be opened, or has ended unexpectedly; holds the message to show.
     Gone(String),
     /// Time has passed; expires hints and timers.
@@ -137,8 +137,8 @@ pub enum AppEffect {
     },
     /// The answer to a question asked before a session starts.
     Entry(confirm::StartAnswer),
-    /// Run a panel job; answered by `AppInput::Brought`.
-    Errand(PanelJob),
+    /// Run a panel job; answered by `AppInput::PanelJobDone`.
+    RunPanelJob(PanelJob),
     /// Show a text in the external editor; changes made there are dropped.
     View(String),
     /// Store this API key and open the session again.
@@ -201,11 +201,11 @@ enum DoublePress {
     KillAgents,
 }
 
-/// What replaces or extends the usual view.
-#[derive(Debug)]
-pub enum Overlay {
-    Help,
-    Transcript(pager::Pager),
+/// What is open in the external editor, when it is not the prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ExternalEdit {
+    /// The proposed text of the question with this id.
+    Proposal(String),
 }
 
 /// The settings of the user that the interface follows.
@@ -272,20 +272,14 @@ pub struct App {
     pub session: SessionDisplay,
     /// The theme follows the background of the terminal.
     pub follows_background: bool,
-    pub overlay: Option<Overlay>,
     /// The engine has answered `initialize`.
     pub is_ready: bool,
     /// The id of the `initialize` request.
     initialize_request: Option<String>,
     vim: Option<Vim>,
-    onboarding: Option<Onboarding>,
-    picker: Option<SessionPicker>,
-    confirm: Option<ConfirmDialog>,
     /// The engine did not send all messages of a resumed conversation.
     has_earlier_messages: bool,
     prompt_history: PromptHistory,
-    search: Option<HistorySearch>,
-    menu: Option<Menu>,
     turn: Option<RunningTurn>,
     reply: StreamingReply,
     calls: CallTracker,
@@ -302,13 +296,12 @@ pub struct App {
     interface_settings: interface_settings::InterfaceSettings,
     /// The text a hook wants shown in place of the next text of the model.
     replacement_text: Option<String>,
-    dialogs: VecDeque<Dialog>,
-    /// Panels that replace the prompt; the last one is on top.
-    panels: Vec<Panel>,
+    /// What is open above the prompt.
+    layers: layers::LayerStack,
     /// Pending control requests whose answers belong to a panel, by request id.
     pending_responses: BTreeMap<String, PendingResponse>,
     /// What is open in the external editor; `None` means the prompt.
-    external_edit: Option<dialog_keys::ExternalEdit>,
+    external_edit: Option<ExternalEdit>,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
     stash: Option<String>,
@@ -338,17 +331,11 @@ impl App {
             editor: Editor::new(),
             session,
             follows_background: false,
-            overlay: None,
             is_ready: false,
             initialize_request: None,
             vim,
-            onboarding: None,
-            picker: None,
-            confirm: None,
             has_earlier_messages: false,
             prompt_history: PromptHistory::default(),
-            search: None,
-            menu: None,
             turn: None,
             reply: StreamingReply::default(),
             calls: CallTracker::default(),
@@ -363,8 +350,7 @@ impl App {
             hook_statuses: Vec::new(),
             replacement_text: None,
             interface_settings: interface_settings::InterfaceSettings::default(),
-            dialogs: VecDeque::new(),
-            panels: Vec::new(),
+            layers: layers::LayerStack::default(),
             pending_responses: BTreeMap::new(),
             external_edit: None,
             next_submission: None,
@@ -400,7 +386,7 @@ impl App {
                 self.alerts.clear_idle();
                 self.paste(&text);
             }
-            AppInput::Tick => self.expire_questions(),
+            AppInput::Tick => self.tick_layers(),
             // Focus changes never answer a question.
             AppInput::Focus(_) => {}
             AppInput::Event(event) => self.event(event),
@@ -415,7 +401,7 @@ impl App {
             AppInput::NotSignedIn(why) => self.note(&why, ThemeToken::Error),
             AppInput::Picker(news) => self.update_picker(news),
             AppInput::Edited(text) => self.apply_external_edit(text),
-            AppInput::Brought(brought) => self.receive_panel_job(brought),
+            AppInput::PanelJobDone(result) => self.receive_panel_job(result),
             AppInput::Gone(why) => {
                 self.note(&why, ThemeToken::Error);
                 self.effects.push(AppEffect::Exit);
@@ -450,7 +436,7 @@ impl App {
         let fades = [
             self.hint.as_ref().map(|(_, until)| *until),
             self.first_press.map(|(_, until)| until),
-            self.questions_expire_at(),
+            self.layers.next_tick(&self.layer_view()),
         ];
         let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), self.servers_due];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
@@ -484,7 +470,7 @@ impl App {
 
     /// Sends the first prompt that was submitted before the session was ready.
     pub fn begin_queued(&mut self) {
-        if self.is_ready && !self.is_busy() && self.dialogs.is_empty() {
+        if self.is_ready && !self.is_busy() && !self.layers.has(LayerRank::Question) {
             self.next_queued();
         }
     }
@@ -521,6 +507,17 @@ impl App {
         let id = format!("tui-{}", self.control_count);
         self.effects.push(AppEffect::Request { id: id.clone(), request });
         id
+    }
+
+    fn tick_layers(&mut self) {
+        for done in self.with_layers(|layers, view| layers.tick(view)) {
+            self.apply_layer_return(done);
+        }
+    }
+
+    /// Closes the transcript view, so that the conversation is on the screen.
+    pub fn close_transcript(&mut self) {
+        self.close_layer::<pager::Pager>();
     }
 
     fn drop_expired(&mut self) {

@@ -219,7 +219,7 @@ fn escape_says_no_and_a_comment_goes_along() {
         matches!(&effects[..], [AppEffect::Reply(reply)] if reply.outcome.as_ref().unwrap().get().contains("use make")),
         "{effects:?}"
     );
-    assert!(app.dialogs.is_empty());
+    assert!(!app.layers.has(LayerRank::Question));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_withdrawn_question_goes_away() {
     ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
     let line = json!({"type": "control_cancel_request", "request_id": "q1"});
     app.update(AppInput::Event(crate::app::control_lines::event(&line)));
-    assert!(app.dialogs.is_empty());
+    assert!(!app.layers.has(LayerRank::Question));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn files_are_suggested_and_late_answers_ignored() {
     let effects = write(&mut app, "see @ma");
     assert_eq!(effects.last(), Some(&AppEffect::FindFiles("ma".into())));
     app.update(AppInput::Files { query: "m".into(), found: vec!["old".into()] });
-    assert!(app.menu.is_none());
+    assert!(!app.layers.has(LayerRank::Completion));
     app.update(AppInput::Files { query: "ma".into(), found: vec!["src/main.rs".into(), "my map.txt".into()] });
     press(&mut app, &[KeyPress::plain(KeyCode::Down), KeyPress::plain(KeyCode::Tab)]);
     assert_eq!(app.editor.text(), "see @\"my map.txt\" ");

@@ -3,6 +3,7 @@
 //! (`PickerUpdate`) arrive later in any order. Updates for a replaced request are ignored.
 
 pub(crate) mod fetch;
+mod layer;
 mod list;
 mod view;
 
@@ -167,7 +168,7 @@ impl SessionPicker {
         }
     }
 
-    pub fn key(&mut self, key: KeyPress) -> PickerOutcome {
+    pub fn press(&mut self, key: KeyPress) -> PickerOutcome {
         self.problem = None;
         if self.rename.is_some() {
             self.rename_key(key);
@@ -203,7 +204,7 @@ impl SessionPicker {
         PickerOutcome::Stays
     }
 
-    pub fn paste(&mut self, text: &str) {
+    pub fn insert_paste(&mut self, text: &str) {
         let text = terminal::text::clean(text).replace('\n', " ");
         if let Some(name) = &mut self.rename {
             return name.insert(&text);

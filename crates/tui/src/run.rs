@@ -7,7 +7,7 @@ mod screen;
 mod session_open;
 
 use crate::app::session::SessionDisplay;
-use crate::app::{App, AppEffect, AppInput, Overlay, Preferences, ScreenReaderMark};
+use crate::app::{App, AppEffect, AppInput, Preferences, ScreenReaderMark};
 use crate::notify::TerminalIdentity;
 use crate::reload::{FileReloader, ReloadKind};
 use crate::screen_reader::ScreenReaderPauses;
@@ -349,11 +349,11 @@ impl TuiLoop {
                     let text = self.external_editor(text).await;
                     self.app.update(AppInput::Edited(text));
                 }
-                AppEffect::Errand(errand) => {
-                    if let Some(path) = self.effects.file_of(&errand) {
+                AppEffect::RunPanelJob(job) => {
+                    if let Some(path) = self.effects.file_of(&job) {
                         self.edit_file(&path).await;
                     } else {
-                        self.effects.run_panel_job(errand);
+                        self.effects.run_panel_job(job);
                     }
                 }
                 AppEffect::View(text) => {
@@ -394,7 +394,7 @@ impl TuiLoop {
         let edited = self.effects.edit_file(path).await;
         self.screen.take_back(sender).ok();
         let note = edited.map(|()| format!("Closed {}", path.display()));
-        self.app.update(AppInput::Brought(crate::app::panel::PanelJobResult::Note(note)));
+        self.app.update(AppInput::PanelJobDone(crate::app::panel::PanelJobResult::Note(note)));
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -407,9 +407,7 @@ impl TuiLoop {
     /// Restores the terminal, then waits for the session to close.
     async fn close(mut self, events: Option<EventReceiver>) {
         let busy = self.app.is_busy();
-        if let Some(Overlay::Transcript(_)) = self.app.overlay {
-            self.app.overlay = None;
-        }
+        self.app.close_transcript();
         self.app.print_resume_hint();
         self.screen.leave(&mut self.app).ok();
         self.effects.close(if busy { Command::Shutdown } else { Command::Close }).await;

@@ -1,6 +1,7 @@
 //! When the user is notified: a question is unanswered for some time, or a turn ended some time ago. Typing postpones
 //! it, and each event is notified once. A timer runs only while something is pending.
 
+use super::dialog::Dialog;
 use super::{App, AppEffect};
 use std::time::Duration;
 use wire::control::{HostRequest, NotifyRequest};
@@ -40,7 +41,7 @@ impl AlertTimers {
 
 impl App {
     fn question_due(&self) -> Option<(Duration, &str)> {
-        let dialog = self.dialogs.front()?;
+        let dialog = self.layers.find::<Dialog>()?;
         let due = dialog.shown_at.max(self.typed_at) + self.preferences.alert_delays.question;
         (self.alerts.alerted_question.as_ref() != Some(&dialog.id)).then_some((due, dialog.id.as_str()))
     }
@@ -58,7 +59,7 @@ impl App {
             && due <= self.now
         {
             let id = id.to_owned();
-            let what = self.dialogs.front().map(|dialog| dialog.request.tool_name.clone()).unwrap_or_default();
+            let what = self.layers.find::<Dialog>().map(|dialog| dialog.request.tool_name.clone()).unwrap_or_default();
             let text = match what.as_str() {
                 "AskUserQuestion" => "gimlet has a question for you".to_owned(),
                 tool => format!("gimlet needs your permission to use {tool}"),

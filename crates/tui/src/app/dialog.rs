@@ -166,6 +166,11 @@ impl Dialog {
         Self { form: Some(form), ..dialog }
     }
 
+    /// Whether the call would change a file.
+    pub fn is_file_change(&self) -> bool {
+        matches!(self.request.tool_name.as_str(), "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
+    }
+
     pub fn choice(&self) -> DialogChoice {
         self.choices[self.chosen]
     }

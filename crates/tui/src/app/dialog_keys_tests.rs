@@ -128,14 +128,14 @@ fn questions_that_nobody_answers_send_what_is_chosen() {
     let input = json!({"questions": [question("One?"), question("Two?")]});
     ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));
     press(&mut app, &[KeyPress::char('2')]);
-    assert_eq!(app.questions_expire_at(), Some(app.now + minute));
+    assert_eq!(app.layers.next_tick(&app.layer_view()), Some(app.now + minute));
     app.now += Duration::from_millis(59_999);
     assert!(answers(&app.update(AppInput::Tick)).is_empty());
     app.now += Duration::from_millis(1);
     let answer = answers(&app.update(AppInput::Tick));
     let input = &answer[0]["response"]["updatedInput"];
     assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"One?": "B"}), &json!(60_000)));
-    assert_eq!(app.questions_expire_at(), None);
+    assert_eq!(app.layers.next_tick(&app.layer_view()), None);
 }
 
 #[test]

@@ -157,10 +157,7 @@ impl App {
         match event {
             Event::Message(message) => self.message(message),
             Event::Ask { id, question } => self.handle_question(id, question),
-            Event::AskWithdrawn { id } => {
-                self.dialogs.retain(|dialog| dialog.id != id);
-                self.after_dialog();
-            }
+            Event::AskWithdrawn { id } => self.withdraw_question(&id),
             Event::Response(response) => self.receive_control_response(response),
             Event::Notice(text) => self.note(&text, ThemeToken::Warning),
             Event::Fault(text) => self.note(&text, ThemeToken::Error),
@@ -536,8 +533,8 @@ impl App {
             self.session.context_window = usage.context_window;
         }
         // An interruption was already shown where it happened.
-        let was_told = matches!(result.terminal_reason, Some("aborted_streaming" | "aborted_tools"));
-        for error in result.errors.iter().flatten().filter(|_| !was_told) {
+        let is_shown_already = matches!(result.terminal_reason, Some("aborted_streaming" | "aborted_tools"));
+        for error in result.errors.iter().flatten().filter(|_| !is_shown_already) {
             self.note(error, ThemeToken::Error);
         }
         if let Some(mut turn) = self.turn.take() {

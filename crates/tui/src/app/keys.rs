@@ -1,10 +1,13 @@
-//! What each key does. The open parts of the interface decide the contexts, and the bindings map a key in a context to
-//! an action. Keys without a binding edit text.
+//! What each key does in the prompt and in the whole interface. The layers get a key first. The bindings map it in the
+//! contexts of the layers and the prompt to an action. Keys without a binding edit text.
 
+use super::help::PromptHelp;
+use super::layers::KeyRoute;
 use super::menu::{self, Menu, MenuItem, SuggestionKind};
+use super::pager::Pager;
 use super::prompt_history::HistorySearch;
 use super::spinner::TurnWait;
-use super::{App, AppEffect, DoublePress, Overlay};
+use super::{App, AppEffect, DoublePress};
 use engine::prompt_history::TypedPrompt;
 use std::time::Duration;
 use terminal::editor::Editor;
@@ -22,26 +25,36 @@ const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT_DURATION: Duration = Duration::from_secs(4);
 
 impl App {
+    /// Passes a key to the layers, then to the prompt.
     pub(super) fn key(&mut self, key: KeyPress) {
-        // The visible part gets the keys.
-        if self.overlay.is_none() && (self.confirm_dialog_key(key) || self.picker_key(key)) {
-            return;
+        match self.with_layers(|layers, view| layers.key(key, view)) {
+            KeyRoute::Layer(id, effects) => self.apply_layer_effects(id, effects),
+            KeyRoute::Bindings(height) => self.bound_key(height, key),
+            KeyRoute::EarlyPrompt => {
+                if key.text().is_some() || key.code == KeyCode::Backspace {
+                    edit(&mut self.editor, key);
+                    self.typed_at = self.now;
+                }
+            }
+            KeyRoute::Prompt => {
+                if !self.vim_key(key) {
+                    self.bound_key(0, key);
+                }
+            }
         }
-        if self.dialogs.front().is_some() && self.overlay.is_none() {
-            return self.dialog_key(key);
-        }
-        if self.is_typing_search() {
-            return self.pager_key(key);
-        }
-        if self.panel_key(key) || self.onboarding_key(key) || self.vim_key(key) {
-            return;
-        }
-        let contexts = self.contexts();
+    }
+
+    /// Looks a key up in the bindings of the layers up to `height`.
+    fn bound_key(&mut self, height: usize, key: KeyPress) {
+        let contexts = self.contexts(height);
         self.chord.push(key);
         match self.preferences.bindings.find(&contexts, &self.chord) {
             BindingMatch::KeyAction(action) => {
                 self.chord.clear();
-                self.perform(action);
+                match self.with_layers(|layers, view| layers.action(height, action, view)) {
+                    Some(done) => self.apply_layer_return(done),
+                    None => self.perform(action),
+                }
             }
             BindingMatch::Prefix => {}
             BindingMatch::None => {
@@ -49,16 +62,23 @@ impl App {
                 self.chord.clear();
                 // An incomplete chord followed by an unbound key does nothing.
                 if !broken {
-                    self.plain_key(key);
+                    self.unbound_key(height, key);
                 }
             }
         }
     }
 
-    /// Whether vim mode consumed the key: only while the prompt is edited, and not keys with a special meaning there.
+    pub(super) fn unbound_key(&mut self, height: usize, key: KeyPress) {
+        match self.with_layers(|layers, view| layers.unbound_key(height, key, view)) {
+            Some(done) => self.apply_layer_return(done),
+            None => self.plain_key(key),
+        }
+    }
+
+    /// Whether vim mode consumed the key: not while a chord is typed, and not keys with a special meaning.
     fn vim_key(&mut self, key: KeyPress) -> bool {
-        let editing = self.search.is_none() && self.overlay.is_none() && self.chord.is_empty();
-        let Some(vim) = self.vim.as_mut().filter(|_| editing && self.menu.is_none()) else { return false };
+        let is_free = self.chord.is_empty();
+        let Some(vim) = self.vim.as_mut().filter(|_| is_free) else { return false };
         if vim.is_idle() && key == KeyPress::char('/') && !self.editor.is_empty() {
             self.start_search();
             return true;
@@ -74,28 +94,18 @@ impl App {
         true
     }
 
-    fn contexts(&self) -> Vec<KeyContext> {
-        if self.search.is_some() {
-            return vec![KeyContext::HistorySearch, KeyContext::Global];
-        }
-        match &self.overlay {
-            Some(Overlay::Help) => return vec![KeyContext::Help, KeyContext::Global],
-            Some(Overlay::Transcript(_)) => {
-                return vec![KeyContext::Transcript, KeyContext::Scroll, KeyContext::Global];
+    fn contexts(&self, height: usize) -> Vec<KeyContext> {
+        let (mut contexts, is_prompt) = self.layers.contexts(height);
+        if is_prompt {
+            if self.is_busy() {
+                contexts.push(KeyContext::Task);
             }
-            None => {}
+            contexts.extend([KeyContext::Chat, KeyContext::Global]);
         }
-        let mut contexts = Vec::with_capacity(4);
-        if self.menu.is_some() {
-            contexts.push(KeyContext::Autocomplete);
-        }
-        if self.is_busy() {
-            contexts.push(KeyContext::Task);
-        }
-        contexts.extend([KeyContext::Chat, KeyContext::Global]);
         contexts
     }
 
+    /// An action of the prompt or of the whole interface.
     pub(super) fn perform(&mut self, action: KeyAction) {
         match action {
             KeyAction::Interrupt => self.interrupt_or_clear(),
@@ -119,19 +129,22 @@ impl App {
             KeyAction::Stash => self.stash(),
             KeyAction::KillAgents => self.kill_agents(),
             KeyAction::Background => self.send_to_background(),
-            KeyAction::Accept => self.accept_suggestion(),
-            KeyAction::Dismiss => self.menu = None,
-            KeyAction::CompletionPrevious => self.with_menu(Menu::previous),
-            KeyAction::CompletionNext => self.with_menu(Menu::next),
-            KeyAction::SearchNext => self.with_search(HistorySearch::next),
-            KeyAction::SearchAccept => self.end_search(),
-            KeyAction::SearchCancel => self.cancel_search(),
-            KeyAction::SearchExecute => {
-                self.end_search();
-                self.enter();
-            }
-            KeyAction::HelpDismiss | KeyAction::TranscriptExit => self.overlay = None,
-            KeyAction::ScrollLineUp
+            KeyAction::ModelPicker => self.open_models(),
+            KeyAction::FastMode => self.fast_mode(),
+            KeyAction::ThinkingToggle => self.toggle_thinking(),
+            KeyAction::ImagePaste => self.paste_picture(),
+            // Actions of layers that are not open.
+            KeyAction::Accept
+            | KeyAction::Dismiss
+            | KeyAction::CompletionPrevious
+            | KeyAction::CompletionNext
+            | KeyAction::SearchNext
+            | KeyAction::SearchAccept
+            | KeyAction::SearchCancel
+            | KeyAction::SearchExecute
+            | KeyAction::HelpDismiss
+            | KeyAction::TranscriptExit
+            | KeyAction::ScrollLineUp
             | KeyAction::ScrollLineDown
             | KeyAction::ScrollPageUp
             | KeyAction::ScrollPageDown
@@ -140,13 +153,8 @@ impl App {
             | KeyAction::ScrollFullUp
             | KeyAction::ScrollFullDown
             | KeyAction::ScrollTop
-            | KeyAction::ScrollBottom => self.scroll(action),
-            KeyAction::ModelPicker => self.open_models(),
-            KeyAction::FastMode => self.fast_mode(),
-            KeyAction::ThinkingToggle => self.toggle_thinking(),
-            KeyAction::ImagePaste => self.paste_picture(),
-            // Actions of panels and dialogs that are not open.
-            KeyAction::ConfirmYes
+            | KeyAction::ScrollBottom
+            | KeyAction::ConfirmYes
             | KeyAction::ConfirmNo
             | KeyAction::ConfirmPrevious
             | KeyAction::ConfirmNext
@@ -171,29 +179,10 @@ impl App {
         }
     }
 
-    /// Handles a key without a binding: editing, or text for the search or view that is open.
+    /// Handles a key without a binding that no layer took: editing.
     fn plain_key(&mut self, key: KeyPress) {
-        if let Some(search) = &mut self.search {
-            match (key.text(), key.code) {
-                (Some(c), _) => search.type_char(c, &self.prompt_history),
-                (None, KeyCode::Backspace) => search.backspace(&self.prompt_history),
-                (None, _) => {
-                    self.end_search();
-                    self.plain_key(key);
-                }
-            }
-            return;
-        }
-        if self.overlay.is_some() {
-            match self.overlay {
-                Some(Overlay::Transcript(_)) => self.pager_key(key),
-                Some(Overlay::Help) | None => self.overlay = None,
-            }
-            return;
-        }
         if key == KeyPress::char('?') && self.editor.is_empty() {
-            self.overlay = Some(Overlay::Help);
-            return;
+            return self.open_layer(PromptHelp);
         }
         match (key.code, key.mods) {
             (KeyCode::Up, KeyMods::NONE) => self.up(),
@@ -220,16 +209,12 @@ impl App {
         self.suggest();
     }
 
+    /// Passes a paste to the layers, then to the prompt.
     pub(super) fn paste(&mut self, text: &str) {
-        if self.dialog_paste(text) {
-            return;
-        }
-        if !self.picker_paste(text)
-            && !self.panel_paste(text)
-            && !self.onboarding_paste(text)
-            && !self.drop_pictures(text)
-        {
-            self.paste_text(text);
+        match self.with_layers(|layers, view| layers.paste(text, view)) {
+            Some(done) => self.apply_layer_return(done),
+            None if self.drop_pictures(text) => {}
+            None => self.paste_text(text),
         }
     }
 
@@ -241,8 +226,7 @@ impl App {
 
     pub(super) fn suggest(&mut self) {
         let Some(wanted) = menu::suggestion_query(self.editor.text(), self.editor.cursor()) else {
-            self.menu = None;
-            return;
+            return self.show_menu(None);
         };
         match wanted.kind {
             SuggestionKind::Command => {
@@ -250,14 +234,14 @@ impl App {
                     self.effects.push(AppEffect::LoadHistory);
                 }
                 let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt_history.commands());
-                self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
+                self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
             }
             SuggestionKind::File => {
                 self.effects.push(AppEffect::FindFiles(wanted.query.clone()));
                 // The current suggestions stay until the answer arrives, so that nothing jumps.
-                match self.menu.as_mut().filter(|menu| menu.kind == SuggestionKind::File) {
+                match self.layers.find_mut::<Menu>().filter(|menu| menu.kind == SuggestionKind::File) {
                     Some(menu) => menu.query = wanted.query,
-                    None => self.menu = None,
+                    None => self.show_menu(None),
                 }
             }
         }
@@ -270,40 +254,20 @@ impl App {
         };
         let items: Vec<MenuItem> =
             found.into_iter().map(|path| MenuItem { text: menu::mention(&path), note: String::new() }).collect();
-        self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
+        self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
     }
 
-    fn with_menu(&mut self, step: impl FnOnce(&mut Menu)) {
-        if let Some(menu) = &mut self.menu {
-            step(menu);
-        }
-    }
-
-    fn accept_suggestion(&mut self) {
-        let Some(menu) = self.menu.take() else { return };
-        let Some(item) = menu.current() else { return };
-        let mut text = item.text.clone();
-        // Completion continues inside a directory; everything else is complete.
-        let is_directory = menu.kind == SuggestionKind::File && text.trim_end_matches('"').ends_with('/');
-        if !is_directory {
-            text.push(' ');
-        }
-        let cursor = self.editor.cursor();
-        self.editor.replace(menu.start..cursor, &text);
-        if is_directory {
-            self.suggest();
+    /// Replaces the suggestions.
+    pub(super) fn show_menu(&mut self, menu: Option<Menu>) {
+        self.close_layer::<Menu>();
+        if let Some(menu) = menu {
+            self.open_layer(menu);
         }
     }
 
     // The keys with several meanings.
 
     fn interrupt_or_clear(&mut self) {
-        if self.search.is_some() {
-            return self.cancel_search();
-        }
-        if self.overlay.take().is_some() {
-            return;
-        }
         // Once the turn is stopping, the key works as without a turn, so that the user can exit if the turn does not
         // end.
         if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
@@ -332,7 +296,7 @@ impl App {
             let text = self.editor.take();
             self.prompt_history.add(&text.expanded);
         }
-        self.menu = None;
+        self.show_menu(None);
     }
 
     fn delete_or_exit(&mut self) {
@@ -360,19 +324,18 @@ impl App {
         }
     }
 
-    pub(super) fn enter(&mut self) {
+    /// Enter, pressed earlier: a suggestion is accepted first.
+    pub(super) fn submit_prompt(&mut self) {
+        let height = self.layers.height();
+        match self.with_layers(|layers, view| layers.action(height, KeyAction::Submit, view)) {
+            Some(done) => self.apply_layer_return(done),
+            None => self.enter(),
+        }
+    }
+
+    fn enter(&mut self) {
         if self.waits_for_picture() {
             return;
-        }
-        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.enter_accepts()) {
-            let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
-            if !complete {
-                let runs = menu.kind == SuggestionKind::Command;
-                self.accept_suggestion();
-                if !runs {
-                    return;
-                }
-            }
         }
         // A backslash before Enter inserts a line break.
         if self.editor.text()[..self.editor.cursor()].ends_with('\\') {
@@ -381,7 +344,7 @@ impl App {
                 editor.insert("\n");
             });
         }
-        self.menu = None;
+        self.show_menu(None);
         let submission = self.editor.take();
         if let Some(vim) = &mut self.vim {
             vim.reset();
@@ -425,12 +388,12 @@ impl App {
             self.effects.push(AppEffect::LoadHistory);
         }
         self.prompt_history.older(&mut self.editor);
-        self.menu = None;
+        self.show_menu(None);
     }
 
     fn newer(&mut self) {
         self.prompt_history.newer(&mut self.editor);
-        self.menu = None;
+        self.show_menu(None);
     }
 
     fn cycle_mode(&mut self) {
@@ -456,7 +419,7 @@ impl App {
                 self.hint("Put aside; ctrl+s brings it back", HINT_DURATION);
             }
         }
-        self.menu = None;
+        self.show_menu(None);
     }
 
     fn kill_agents(&mut self) {
@@ -481,27 +444,17 @@ impl App {
         if !self.prompt_history.is_loaded() {
             self.effects.push(AppEffect::LoadHistory);
         }
-        self.menu = None;
-        self.search = Some(HistorySearch::new(&self.editor));
+        self.show_menu(None);
+        let search = HistorySearch::new(&self.editor);
+        self.open_layer(search);
     }
 
-    fn with_search(&mut self, step: impl FnOnce(&mut HistorySearch, &super::prompt_history::PromptHistory)) {
-        if let Some(search) = &mut self.search {
-            step(search, &self.prompt_history);
-        }
-    }
-
-    fn end_search(&mut self) {
-        let Some(search) = self.search.take() else { return };
-        if let Some(text) = search.text(&self.prompt_history) {
-            self.editor.set(text.to_owned());
-        }
-    }
-
-    fn cancel_search(&mut self) {
-        if let Some(search) = self.search.take() {
-            let (text, cursor) = search.before();
-            self.editor.restore(text, cursor);
+    /// Opens or closes the transcript view.
+    fn toggle_transcript(&mut self) {
+        self.load_earlier();
+        if !self.close_layer::<Pager>() {
+            self.close_layer::<PromptHelp>();
+            self.open_layer(Pager::default());
         }
     }
 }

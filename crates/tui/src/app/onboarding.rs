@@ -1,9 +1,13 @@
 //! The first start without credentials: a short choice in place of the prompt. An API key is typed without being shown
 //! and passed out to be stored; it is neither kept nor shown here.
 
+use super::layers::effects::LayerEffect;
+use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
 use super::panel::PanelJob;
+use super::session::SessionDisplay;
 use super::{App, AppEffect};
 use terminal::editor::Editor;
+use terminal::keys::bindings::KeyContext;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
@@ -30,7 +34,7 @@ pub struct Onboarding {
 }
 
 impl Onboarding {
-    pub(super) fn rows(&self, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
+    fn drawn_rows(&self, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
         let accent = theme.fg(ThemeToken::Permission);
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = vec![
@@ -59,10 +63,91 @@ impl Onboarding {
     }
 }
 
+impl Onboarding {
+    /// Handles a key while the API key is typed.
+    fn secret_key(&mut self, key: KeyPress, session: &SessionDisplay) -> Vec<LayerEffect> {
+        let Some(typed) = &mut self.key else { return Vec::new() };
+        match key.code {
+            KeyCode::Escape => self.key = None,
+            KeyCode::Enter => {
+                let secret = typed.take().expanded.trim().to_owned();
+                if !secret.is_empty() {
+                    // A conversation that has begun continues.
+                    let effect = match session.id {
+                        Some(_) => LayerEffect::Job(PanelJob::SignIn(secret)),
+                        None => LayerEffect::Outside(AppEffect::SignIn(secret)),
+                    };
+                    return vec![LayerEffect::Close, effect];
+                }
+            }
+            _ => {
+                super::keys::edit(typed, key);
+            }
+        }
+        Vec::new()
+    }
+
+    fn choice_key(&mut self, key: KeyPress) -> Vec<LayerEffect> {
+        match (key.code, key.text().and_then(|c| c.to_digit(10))) {
+            (_, Some(digit @ 1..=3)) => return self.choose(digit as usize - 1),
+            (KeyCode::Enter, _) => return self.choose(self.chosen),
+            (KeyCode::Up, _) => self.chosen = self.chosen.checked_sub(1).unwrap_or(CHOICES.len() - 1),
+            (KeyCode::Down, _) => self.chosen = (self.chosen + 1) % CHOICES.len(),
+            (KeyCode::Escape, _) => return vec![LayerEffect::Close],
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn choose(&mut self, choice: usize) -> Vec<LayerEffect> {
+        let advice = match choice {
+            0 => {
+                self.key = Some(Editor::new());
+                return Vec::new();
+            }
+            1 => ENDPOINT_ADVICE,
+            _ => DEMO_ADVICE,
+        };
+        vec![LayerEffect::Close, LayerEffect::Note(advice.to_owned(), ThemeToken::Text)]
+    }
+}
+
+impl Layer for Onboarding {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Onboarding
+    }
+
+    /// Its keys are fixed.
+    fn contexts(&self) -> &'static [KeyContext] {
+        &[]
+    }
+
+    fn key(&mut self, key: KeyPress, view: &LayerView<'_>) -> KeyOutcome {
+        if key == KeyPress::ctrl('c') || key == KeyPress::ctrl('d') || key == KeyPress::ctrl('z') {
+            return KeyOutcome::Passed;
+        }
+        KeyOutcome::Taken(match self.key {
+            Some(_) => self.secret_key(key, view.session),
+            None => self.choice_key(key),
+        })
+    }
+
+    /// Inserts a pasted API key.
+    fn paste(&mut self, pasted: &str, _: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        self.key.as_mut()?.insert(text::clean(pasted).trim());
+        Some(Vec::new())
+    }
+
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        let (rows, caret) = self.drawn_rows(&view.preferences.theme, view.size.columns);
+        LayerRows::InPlaceOfPrompt(rows, caret)
+    }
+}
+
 impl App {
     /// `/login`: the same choice at any time.
     pub(super) fn open_login(&mut self) {
-        self.onboarding = Some(Onboarding { is_from_login: true, ..Onboarding::default() });
+        self.open_onboarding(Onboarding { is_from_login: true, ..Onboarding::default() });
     }
 
     /// Applies a key stored during a conversation: the next request uses it, unless other credentials take precedence.
@@ -96,73 +181,16 @@ impl App {
         }
     }
 
-    /// Whether the choice consumed the key.
-    pub(super) fn onboarding_key(&mut self, key: KeyPress) -> bool {
-        let Some(open) = &mut self.onboarding else { return false };
-        if key == KeyPress::ctrl('c') || key == KeyPress::ctrl('d') || key == KeyPress::ctrl('z') {
-            return false;
-        }
-        if let Some(typed) = &mut open.key {
-            match key.code {
-                KeyCode::Escape => open.key = None,
-                KeyCode::Enter => {
-                    let secret = typed.take().expanded.trim().to_owned();
-                    if !secret.is_empty() {
-                        self.onboarding = None;
-                        // A conversation that has begun continues.
-                        let effect = match self.session.id {
-                            Some(_) => AppEffect::Errand(PanelJob::SignIn(secret)),
-                            None => AppEffect::SignIn(secret),
-                        };
-                        self.effects.push(effect);
-                    }
-                }
-                _ => {
-                    super::keys::edit(typed, key);
-                }
-            }
-            return true;
-        }
-        match (key.code, key.text().and_then(|c| c.to_digit(10))) {
-            (_, Some(digit @ 1..=3)) => self.choose_option(digit as usize - 1),
-            (KeyCode::Enter, _) => {
-                let chosen = open.chosen;
-                self.choose_option(chosen);
-            }
-            (KeyCode::Up, _) => open.chosen = open.chosen.checked_sub(1).unwrap_or(CHOICES.len() - 1),
-            (KeyCode::Down, _) => open.chosen = (open.chosen + 1) % CHOICES.len(),
-            (KeyCode::Escape, _) => self.onboarding = None,
-            _ => {}
-        }
-        true
-    }
-
-    fn choose_option(&mut self, way: usize) {
-        let Some(open) = &mut self.onboarding else { return };
-        match way {
-            0 => open.key = Some(Editor::new()),
-            1 => self.end_onboarding(ENDPOINT_ADVICE),
-            _ => self.end_onboarding(DEMO_ADVICE),
-        }
-    }
-
-    fn end_onboarding(&mut self, advice: &str) {
-        self.onboarding = None;
-        self.note(advice, ThemeToken::Text);
-    }
-
-    /// Inserts a pasted API key; `false` when none is being typed.
-    pub(super) fn onboarding_paste(&mut self, pasted: &str) -> bool {
-        let Some(typed) = self.onboarding.as_mut().and_then(|open| open.key.as_mut()) else { return false };
-        typed.insert(text::clean(pasted).trim());
-        true
-    }
-
     /// Opens the choice when the engine reports that it has no credentials.
     pub(super) fn receive_account(&mut self, account: &serde_json::Value) {
         let has = |name: &str| account.get(name).is_some_and(|value| !value.is_null());
         if !has("apiKeySource") && !has("tokenSource") && !self.is_busy() {
-            self.onboarding = Some(Onboarding::default());
+            self.open_onboarding(Onboarding::default());
         }
+    }
+
+    fn open_onboarding(&mut self, onboarding: Onboarding) {
+        self.close_layer::<Onboarding>();
+        self.open_layer(onboarding);
     }
 }

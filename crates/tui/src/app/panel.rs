@@ -10,6 +10,11 @@ pub mod servers;
 pub mod settings;
 pub mod tasks;
 
+use super::help::PromptHelp;
+use super::layers::effects::LayerEffect;
+use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
+use super::menu::Menu;
+use super::pager::Pager;
 use super::select::{SelectItem, SelectList, SelectOutcome, TypingMode};
 use super::spinner::faint;
 use super::{App, AppEffect};
@@ -189,118 +194,138 @@ pub enum PanelJobResult {
     Note(Result<String, String>),
 }
 
-impl App {
-    pub(super) fn open_panel(&mut self, panel: Panel) {
-        self.menu = None;
-        self.overlay = None;
-        self.panels.push(panel);
+/// What a key in a panel comes to.
+#[derive(Debug)]
+pub enum PanelEvent {
+    /// A row was chosen with Enter or its digit.
+    Chose(usize),
+    /// The selection moved.
+    Moved,
+    /// The list or page did not use the key.
+    Key(KeyPress),
+    /// A line was written.
+    Line(String),
+}
+
+impl Layer for Panel {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Panel
     }
 
-    pub fn has_panel(&self) -> bool {
-        !self.panels.is_empty()
-    }
-
-    /// Closes the top panel and reverts its preview.
-    fn close_panel(&mut self) {
-        if let Some(panel) = self.panels.pop() {
-            self.revert_preview(&panel.subject);
+    fn contexts(&self) -> &'static [KeyContext] {
+        match self.body {
+            PanelBody::List(_) => &[KeyContext::Select],
+            PanelBody::Page(_) => &[KeyContext::Scroll, KeyContext::Select],
+            PanelBody::Waiting | PanelBody::Entry(_) => &[],
         }
     }
 
-    pub(super) fn close_panels(&mut self) {
-        while self.has_panel() {
-            self.close_panel();
-        }
-    }
-
-    /// Asks the engine; the answer is routed by `what`.
-    pub(super) fn request(&mut self, request: HostRequest, what: PendingResponse) {
-        let id = self.send_control_request(request);
-        self.pending_responses.insert(id, what);
-    }
-
-    pub(super) fn start_panel_job(&mut self, errand: PanelJob) {
-        self.effects.push(AppEffect::Errand(errand));
-    }
-
-    /// Whether a panel consumed the key.
-    pub(super) fn panel_key(&mut self, key: KeyPress) -> bool {
-        let Some(panel) = self.panels.last_mut() else { return false };
+    fn key(&mut self, key: KeyPress, view: &LayerView<'_>) -> KeyOutcome {
         if key == KeyPress::ctrl('c') {
-            self.close_panels();
-            return true;
+            return KeyOutcome::Taken(vec![LayerEffect::Dismiss(LayerRank::Panel)]);
         }
         if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
-            return false;
+            return KeyOutcome::Passed;
         }
         // Keys typed here must not answer a question that appears meanwhile.
-        self.typed_at = self.now;
-        let bindings = &self.preferences.bindings;
-        match &mut panel.body {
-            PanelBody::Waiting => {
-                if key.code == KeyCode::Escape {
-                    self.close_panel();
-                }
-            }
+        let mut effects = vec![LayerEffect::Typed];
+        effects.extend(self.body_key(key, view));
+        KeyOutcome::Taken(effects)
+    }
+
+    fn early_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match self.key(key, view) {
+            KeyOutcome::Taken(effects) => Some(effects),
+            KeyOutcome::Passed | KeyOutcome::Bindings | KeyOutcome::Early => None,
+        }
+    }
+
+    fn paste(&mut self, pasted: &str, _: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match &mut self.body {
+            PanelBody::List(list) => list.paste(pasted),
+            PanelBody::Entry(entry) => entry.editor.insert(pasted.lines().next().unwrap_or_default()),
+            PanelBody::Waiting | PanelBody::Page(_) => {}
+        }
+        Some(Vec::new())
+    }
+
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        let (rows, caret) = self.drawn_rows(view);
+        LayerRows::InPlaceOfPrompt(rows, caret)
+    }
+
+    /// Reverts what was only shown as a preview.
+    fn dismissed(&mut self) -> Vec<LayerEffect> {
+        match &self.subject {
+            PanelSubject::Themes(themes) => vec![LayerEffect::ShowTheme(themes.before.clone())],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Panel {
+    fn close(&mut self) -> Vec<LayerEffect> {
+        let mut effects = vec![LayerEffect::Close];
+        effects.extend(self.dismissed());
+        effects
+    }
+
+    fn body_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        let contexts = self.contexts();
+        let bindings = &view.preferences.bindings;
+        let event = match &mut self.body {
+            PanelBody::Waiting if key.code == KeyCode::Escape => return self.close(),
+            PanelBody::Waiting => return Vec::new(),
             PanelBody::List(list) => match list.key(key, bindings) {
-                SelectOutcome::Chose(item) => self.choose_row(item),
-                SelectOutcome::Cancelled => self.close_panel(),
-                SelectOutcome::Moved => self.follow_selection(),
-                SelectOutcome::Unused => self.letter_key(key),
+                SelectOutcome::Chose(item) => PanelEvent::Chose(item),
+                SelectOutcome::Cancelled => return self.close(),
+                SelectOutcome::Moved => PanelEvent::Moved,
+                SelectOutcome::Unused => PanelEvent::Key(key),
             },
-            PanelBody::Page(page) => {
-                let room = page_room(self.size.rows);
-                let wrapped = page_rows(page, self.size.columns).len();
-                match bindings.find(&[KeyContext::Scroll, KeyContext::Select], &[key]) {
-                    BindingMatch::KeyAction(KeyAction::SelectCancel | KeyAction::SelectAccept) => self.close_panel(),
-                    BindingMatch::KeyAction(action) => page.scroll(action, room, wrapped),
-                    BindingMatch::None if key == KeyPress::char('q') => self.close_panel(),
-                    BindingMatch::Prefix | BindingMatch::None => self.letter_key(key),
+            PanelBody::Page(page) => match bindings.find(contexts, &[key]) {
+                BindingMatch::KeyAction(KeyAction::SelectCancel | KeyAction::SelectAccept) => return self.close(),
+                BindingMatch::KeyAction(action) => {
+                    let wrapped = page_rows(page, view.size.columns).len();
+                    page.scroll(action, page_room(view.size.rows), wrapped);
+                    return Vec::new();
                 }
-            }
+                BindingMatch::None if key == KeyPress::char('q') => return self.close(),
+                BindingMatch::Prefix | BindingMatch::None => PanelEvent::Key(key),
+            },
             PanelBody::Entry(entry) => match key.code {
-                KeyCode::Escape => self.close_panel(),
+                KeyCode::Escape => return self.close(),
                 KeyCode::Enter => {
                     let text = entry.editor.expanded().trim().to_owned();
-                    if !text.is_empty() {
-                        self.submit_line(text);
+                    if text.is_empty() {
+                        return Vec::new();
                     }
+                    PanelEvent::Line(text)
                 }
                 _ => {
                     super::keys::edit(&mut entry.editor, key);
+                    return Vec::new();
                 }
             },
-        }
-        true
+        };
+        vec![LayerEffect::Panel(event)]
     }
 
-    pub(super) fn panel_paste(&mut self, pasted: &str) -> bool {
-        match self.panels.last_mut().map(|panel| &mut panel.body) {
-            Some(PanelBody::List(list)) => list.paste(pasted),
-            Some(PanelBody::Entry(entry)) => entry.editor.insert(pasted.lines().next().unwrap_or_default()),
-            Some(PanelBody::Waiting | PanelBody::Page(_)) => {}
-            None => return false,
-        }
-        true
-    }
-
-    /// The rows of the top panel, and its caret.
-    pub(super) fn panel_rows(&self) -> Option<(Vec<StyledLine>, Option<Caret>)> {
-        let panel = self.panels.last()?;
-        let theme = &self.preferences.theme;
-        let (columns, height) = (self.size.columns, self.size.rows);
+    /// The rows, and the caret.
+    fn drawn_rows(&self, view: &LayerView<'_>) -> (Vec<StyledLine>, Option<Caret>) {
+        let theme = &view.preferences.theme;
+        let (columns, height) = (view.size.columns, view.size.rows);
         let accent = theme.fg(ThemeToken::Suggestion);
         let mut rows = Vec::new();
         if height > 4 {
             rows.push(StyledLine::styled("─".repeat(columns), accent));
         }
-        rows.push(StyledLine::styled(panel.title.clone(), accent.bold()).truncated(columns));
+        rows.push(StyledLine::styled(self.title.clone(), accent.bold()).truncated(columns));
         let room = height.saturating_sub(rows.len() + 2).max(1);
         let mut caret = None;
-        match &panel.body {
+        match &self.body {
             PanelBody::Waiting => rows.push(faint("  …", theme)),
             PanelBody::List(list) => {
-                let about = self.row_details(&panel.subject, list.chosen());
+                let about = row_details(&self.subject, list.chosen(), view);
                 let about: Vec<StyledLine> = about.iter().flat_map(|line| line.wrapped(columns, 2)).collect();
                 let room = room.min(ROWS);
                 let shown = about.len().min(room.saturating_sub(3));
@@ -324,18 +349,81 @@ impl App {
                 let column = text::width(&lead) + text::width(&entry.editor.text()[..entry.editor.cursor()]);
                 caret = Some(Caret { row: rows.len(), column: column.min(columns.saturating_sub(1)) });
                 rows.push(faint(lead, theme).and(entry.editor.text(), TextStyle::PLAIN));
-                rows.extend(self.row_details(&panel.subject, None).iter().flat_map(|line| line.wrapped(columns, 2)));
+                let about = row_details(&self.subject, None, view);
+                rows.extend(about.iter().flat_map(|line| line.wrapped(columns, 2)));
             }
         }
         if height > 4 {
-            rows.push(faint(panel.keys.clone(), theme).truncated(columns));
+            rows.push(faint(self.keys.clone(), theme).truncated(columns));
         }
-        Some((rows, caret))
+        (rows, caret)
+    }
+}
+
+/// Details about the selected row.
+fn row_details(subject: &PanelSubject, item: Option<usize>, view: &LayerView<'_>) -> Vec<StyledLine> {
+    let theme = &view.preferences.theme;
+    match subject {
+        PanelSubject::Settings(rows) => {
+            item.and_then(|item| rows.get(item)).map(|row| settings::setting_about(row, theme)).unwrap_or_default()
+        }
+        PanelSubject::SettingValue(chosen) => vec![faint(format!("  {}", chosen.setting.about.trim()), theme)],
+        PanelSubject::Themes(_) => settings::theme_sample(theme, view.size.columns),
+        PanelSubject::Models(models) => models.about(item, theme),
+        PanelSubject::RuleText(_) => rules::examples(theme),
+        _ => Vec::new(),
+    }
+}
+
+impl App {
+    pub(super) fn open_panel(&mut self, panel: Panel) {
+        self.close_layer::<Menu>();
+        self.close_layer::<PromptHelp>();
+        self.close_layer::<Pager>();
+        self.open_layer(panel);
+    }
+
+    pub fn has_panel(&self) -> bool {
+        self.layers.has(LayerRank::Panel)
+    }
+
+    fn panel(&self) -> Option<&Panel> {
+        self.layers.find()
+    }
+
+    /// Takes the top panel away without reverting a preview.
+    fn pop_panel(&mut self) -> Option<PanelSubject> {
+        let id = self.layers.id_of::<Panel>()?;
+        let layer: Box<dyn std::any::Any> = self.remove_layer(id)?;
+        layer.downcast::<Panel>().ok().map(|panel| panel.subject)
+    }
+
+    pub(super) fn close_panels(&mut self) {
+        self.dismiss(LayerRank::Panel);
+    }
+
+    /// Asks the engine; the answer is routed by `what`.
+    pub(super) fn request(&mut self, request: HostRequest, what: PendingResponse) {
+        let id = self.send_control_request(request);
+        self.pending_responses.insert(id, what);
+    }
+
+    pub(super) fn start_panel_job(&mut self, job: PanelJob) {
+        self.effects.push(AppEffect::RunPanelJob(job));
+    }
+
+    pub(super) fn panel_event(&mut self, event: PanelEvent) {
+        match event {
+            PanelEvent::Chose(item) => self.choose_row(item),
+            PanelEvent::Moved => self.follow_selection(),
+            PanelEvent::Key(key) => self.letter_key(key),
+            PanelEvent::Line(text) => self.submit_line(text),
+        }
     }
 
     /// Handles a row chosen with Enter or its digit.
     fn choose_row(&mut self, item: usize) {
-        let Some(panel) = self.panels.last() else { return };
+        let Some(panel) = self.panel() else { return };
         match &panel.subject {
             PanelSubject::Commands(names) => {
                 let text = names.get(item).map(|name| format!("/{name} "));
@@ -374,14 +462,14 @@ impl App {
 
     /// Previews the row the selection moved to.
     fn follow_selection(&mut self) {
-        if let Some(Panel { subject: PanelSubject::Themes(_), .. }) = self.panels.last() {
+        if let Some(Panel { subject: PanelSubject::Themes(_), .. }) = self.panel() {
             self.preview_theme();
         }
     }
 
     /// Handles a key that the list or page did not use.
     fn letter_key(&mut self, key: KeyPress) {
-        match self.panels.last().map(|panel| &panel.subject) {
+        match self.panel().map(|panel| &panel.subject) {
             Some(PanelSubject::Aside) => self.side_question_key(key),
             Some(PanelSubject::Models(_)) => self.model_key(key),
             Some(PanelSubject::Tasks(_)) => self.tasks_key(key),
@@ -392,34 +480,12 @@ impl App {
 
     /// Handles a submitted input line.
     fn submit_line(&mut self, text: String) {
-        match self.panels.last().map(|panel| &panel.subject) {
+        match self.panel().map(|panel| &panel.subject) {
             Some(PanelSubject::RuleText(_)) => self.rule_written(text),
             Some(PanelSubject::SettingValue(_)) => self.setting_written(&text),
             Some(PanelSubject::Models(_)) => self.model_named(&text, model::ChoiceScope::Saved),
             Some(_) | None => {}
         }
-    }
-
-    /// Reverts what was only shown as a preview.
-    fn revert_preview(&mut self, subject: &PanelSubject) {
-        if let PanelSubject::Themes(themes) = subject {
-            self.preferences.theme = themes.before.clone();
-        }
-    }
-
-    /// Details about the selected row.
-    fn row_details(&self, subject: &PanelSubject, item: Option<usize>) -> Vec<StyledLine> {
-        match subject {
-            PanelSubject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
-            PanelSubject::SettingValue(chosen) => {
-                Some(vec![faint(format!("  {}", chosen.setting.about.trim()), &self.preferences.theme)])
-            }
-            PanelSubject::Themes(_) => Some(self.theme_sample()),
-            PanelSubject::Models(models) => Some(self.model_about(models, item)),
-            PanelSubject::RuleText(_) => Some(rules::examples(&self.preferences.theme)),
-            _ => None,
-        }
-        .unwrap_or_default()
     }
 
     /// An answer of the engine that a screen waits for.
@@ -435,8 +501,8 @@ impl App {
         let body = match &outcome {
             Ok(body) => body,
             Err(error) => {
-                if let Some(Panel { body: PanelBody::Waiting, .. }) = self.panels.last() {
-                    self.panels.pop();
+                if let Some(Panel { body: PanelBody::Waiting, .. }) = self.panel() {
+                    self.pop_panel();
                 }
                 return self.note(error, ThemeToken::Error);
             }
@@ -468,8 +534,8 @@ impl App {
     }
 
     /// Handles the result of a panel job.
-    pub(super) fn receive_panel_job(&mut self, brought: PanelJobResult) {
-        match brought {
+    pub(super) fn receive_panel_job(&mut self, result: PanelJobResult) {
+        match result {
             PanelJobResult::Settings(Ok(rows)) => self.settings_arrived(rows),
             PanelJobResult::Settings(Err(why)) | PanelJobResult::Note(Err(why)) => {
                 self.close_panels();
@@ -489,7 +555,7 @@ impl App {
 
     /// Shows a page in the panel that waits for it, if it is still open.
     fn fill(&mut self, is_it: impl Fn(&PanelSubject) -> bool, lines: Vec<StyledLine>) {
-        if let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) {
+        if let Some(panel) = self.layers.all_mut::<Panel>().find(|panel| is_it(&panel.subject)) {
             panel.body = PanelBody::Page(TextPage { lines, top: 0 });
             panel.keys = "↑↓ space b g G to move · esc to close".into();
         }
@@ -497,7 +563,7 @@ impl App {
 
     /// Shows a list in the panel that waits for it, or updates the existing list.
     fn fill_list(&mut self, is_it: impl Fn(&PanelSubject) -> bool, filled: Panel) {
-        let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) else { return };
+        let Some(panel) = self.layers.all_mut::<Panel>().find(|panel| is_it(&panel.subject)) else { return };
         match (&mut panel.body, filled.body) {
             (PanelBody::List(old), PanelBody::List(new)) => old.renew(new),
             (old, new) => *old = new,

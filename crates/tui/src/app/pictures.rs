@@ -60,7 +60,7 @@ impl App {
             }
         }
         if self.pending_images.reading == 0 && std::mem::take(&mut self.pending_images.submits_after) {
-            self.enter();
+            self.submit_prompt();
         }
     }
 

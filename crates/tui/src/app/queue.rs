@@ -173,7 +173,7 @@ impl App {
             parts.push(self.editor.text().to_owned());
         }
         self.editor.set(parts.join("\n"));
-        self.menu = None;
+        self.show_menu(None);
     }
 
     /// Puts the prompt of a turn back into the editor when the turn was interrupted before any output.

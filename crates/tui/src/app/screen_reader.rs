@@ -1,7 +1,7 @@
 //! The view for screen readers: the same state without layout. Finished content has labels. The live region has only
 //! what changes: what the turn waits for, a question with numbered answers, suggestions, the prompt.
 
-use super::menu::Menu;
+use super::layers::{LayerRank, LayerRows};
 use super::spinner::TurnWait;
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
@@ -65,7 +65,7 @@ impl App {
 
     pub(super) fn screen_reader_view(&self) -> LiveFrame {
         let mut lines: Vec<StyledLine> = Vec::new();
-        if let Some(turn) = self.turn.as_ref().filter(|_| self.dialogs.is_empty()) {
+        if let Some(turn) = self.turn.as_ref().filter(|_| !self.layers.has(LayerRank::Question)) {
             let doing = self.hook_statuses.last().map(|(_, text)| text.as_str());
             let what = match &turn.waits {
                 TurnWait::Interrupting => "Stopping.".to_owned(),
@@ -91,46 +91,42 @@ impl App {
 
     /// A question, or the prompt with its suggestions.
     fn screen_reader_bottom(&self) -> (Vec<StyledLine>, Caret) {
-        if self.dialogs.front().is_some() || self.has_panel() || self.onboarding.is_some() || self.search.is_some() {
-            let (rows, caret) = self.bottom();
-            return self.screen_reader_question(&rows, caret);
-        }
         let mut lines = Vec::new();
         if let Some((hint, _)) = &self.hint {
             lines.push(StyledLine::plain(hint.clone()));
         }
-        if let Some(menu) = &self.menu {
-            lines.extend(screen_reader_menu(menu));
+        match self.layers.rows(&self.layer_view()) {
+            Some((layer, LayerRows::InPlaceOfPrompt(rows, caret))) => {
+                return screen_reader_question(layer.speaker(), &rows, caret);
+            }
+            Some((_, LayerRows::BelowPrompt(rows))) => {
+                lines.extend(rows.into_iter().map(|row| StyledLine::plain(row.text())));
+            }
+            Some((_, LayerRows::WholeScreen(_))) | None => {}
         }
         let (rows, (row, column)) = self.prompt_rows();
         let caret = Caret { row: lines.len() + row, column: column + 2 };
         lines.extend(rows.into_iter().map(|row| StyledLine::plain(row.text())));
         (lines, caret)
     }
-
-    fn screen_reader_question(&self, rows: &[StyledLine], caret: Option<Caret>) -> (Vec<StyledLine>, Caret) {
-        let asks = self.dialogs.front().is_some_and(|dialog| dialog.questions.is_none() && dialog.form.is_none());
-        let typed = caret.and_then(|caret| rows.get(caret.row)).map(StyledLine::text);
-        let mut lines =
-            screen_reader::labelled_lines(if asks { SpeakerLabel::Permission } else { SpeakerLabel::None }, rows);
-        if let (Some(caret), Some(typed)) = (caret, typed) {
-            let row = lines.iter().position(|line| typed.contains(line.text().trim())).unwrap_or(lines.len() - 1);
-            return (lines, Caret { row, ..caret });
-        }
-        let prompt = if asks { "Enter selection (y/n or a number): " } else { "Enter selection: " };
-        lines.push(StyledLine::plain(prompt));
-        let caret = Caret { row: lines.len() - 1, column: text::width(prompt) };
-        (lines, caret)
-    }
 }
 
-fn screen_reader_menu(menu: &Menu) -> Vec<StyledLine> {
-    let window = menu.window();
-    let rows = menu.items.iter().enumerate().skip(window.start).take(window.len());
-    let row = |(index, item): (usize, &super::menu::MenuItem)| {
-        let chosen = if index == menu.chosen { "selected: " } else { "" };
-        let note = if item.note.is_empty() { String::new() } else { format!(", {}", item.note) };
-        StyledLine::plain(format!("{}. {chosen}{}{note}", index + 1, item.text))
+fn screen_reader_question(
+    speaker: SpeakerLabel,
+    rows: &[StyledLine],
+    caret: Option<Caret>,
+) -> (Vec<StyledLine>, Caret) {
+    let typed = caret.and_then(|caret| rows.get(caret.row)).map(StyledLine::text);
+    let mut lines = screen_reader::labelled_lines(speaker, rows);
+    if let (Some(caret), Some(typed)) = (caret, typed) {
+        let row = lines.iter().position(|line| typed.contains(line.text().trim())).unwrap_or(lines.len() - 1);
+        return (lines, Caret { row, ..caret });
+    }
+    let prompt = match speaker {
+        SpeakerLabel::Permission => "Enter selection (y/n or a number): ",
+        _ => "Enter selection: ",
     };
-    rows.map(row).collect()
+    lines.push(StyledLine::plain(prompt));
+    let caret = Caret { row: lines.len() - 1, column: text::width(prompt) };
+    (lines, caret)
 }

@@ -121,7 +121,7 @@ impl App {
     /// Updates the panel and scrolls it to the top.
     fn refresh_side_question(&mut self) {
         let renewed = self.side_question_panel();
-        if let Some(panel) = self.panels.iter_mut().find(|panel| matches!(panel.subject, PanelSubject::Aside)) {
+        if let Some(panel) = self.layers.all_mut::<Panel>().find(|panel| matches!(panel.subject, PanelSubject::Aside)) {
             *panel = renewed;
         }
     }

@@ -1,15 +1,16 @@
 //! The frame of the live region: streaming text, running calls, todos, queued messages, the prompt or a dialog, and the
 //! footer. It is built from the bottom up, so that the prompt is always visible and the rest gets the remaining rows.
 
-use super::menu::{Menu, SuggestionKind};
+use super::dialog::Dialog;
+use super::layers::LayerRows;
 use super::spinner::faint;
-use super::{App, Overlay, todos};
+use super::{App, todos};
 use terminal::editor::layout::EditorLayout;
 use terminal::keys::bindings::KeyAction;
 use terminal::style::{StyledLine, TextStyle};
-use terminal::surface::{Caret, LiveFrame};
+use terminal::surface::{Caret, LiveFrame, TerminalSize};
 use terminal::text;
-use terminal::theme::ThemeToken;
+use terminal::theme::{Theme, ThemeToken};
 use wire::mode::PermissionMode;
 
 /// The minimum for the number of prompt rows that can be shown.
@@ -50,18 +51,11 @@ impl App {
 
     /// The frame that covers the whole screen; `None` when nothing does.
     pub fn cover(&self) -> Option<LiveFrame> {
-        match &self.overlay {
-            Some(Overlay::Transcript(pager)) => Some(self.pager_frame(pager)),
-            Some(Overlay::Help) | None => None,
-        }
+        self.layers.cover(&self.layer_view())
     }
 
     pub(super) fn editor_columns(&self) -> usize {
         self.size.columns.saturating_sub(2).max(1)
-    }
-
-    pub(super) fn rule(&self, token: ThemeToken) -> StyledLine {
-        StyledLine::styled("─".repeat(self.size.columns), self.preferences.theme.fg(token))
     }
 
     /// Everything above the prompt, in at most `room` rows.
@@ -80,7 +74,7 @@ impl App {
         lower.extend(self.queue_rows());
         lower.drain(..lower.len().saturating_sub(room));
         let room = room - lower.len();
-        let waits = |id: &str| self.dialogs.iter().any(|dialog| dialog.request.tool_use_id == id);
+        let waits = |id: &str| self.layers.all::<Dialog>().any(|dialog| dialog.request.tool_use_id == id);
         let agent = |call: &str| self.agents.row_of_call(call, self.now);
         let mut calls = self.calls.rows(self.now, theme, waits, agent);
         if !calls.is_empty() {
@@ -103,54 +97,30 @@ impl App {
 
     /// The prompt or a dialog, and the rows below it.
     pub(super) fn bottom(&self) -> (Vec<StyledLine>, Option<Caret>) {
-        if let Some(gate) = &self.confirm {
-            let background = self.session.background.len();
-            return gate.rows(background, &self.preferences.theme, self.size.columns);
-        }
-        if let Some(picker) = &self.picker {
-            return picker.rows(&self.preferences.theme, self.size);
-        }
-        if let Some(dialog) = self.dialogs.front() {
-            let (rows, caret) = dialog.rows(&super::dialog::DialogArea {
-                session: &self.session,
-                theme: &self.preferences.theme,
-                columns: self.size.columns,
-                rows: self.size.rows,
-                waiting: self.dialogs.len() - 1,
-            });
-            return (rows, caret.map(|(row, column)| Caret { row, column }));
-        }
-        if let Some(rows) = self.panel_rows() {
-            return rows;
-        }
-        if let Some(open) = &self.onboarding {
-            return open.rows(&self.preferences.theme, self.size.columns);
-        }
-        if let Some(search) = &self.search {
-            return self.search_rows(search);
-        }
-        let token = self.border();
-        let mut lines = vec![self.rule(token)];
+        let below = match self.layers.rows(&self.layer_view()) {
+            Some((_, LayerRows::InPlaceOfPrompt(rows, caret))) => return (rows, caret),
+            Some((_, LayerRows::BelowPrompt(rows))) => rows,
+            Some((_, LayerRows::WholeScreen(_))) | None => self.below_prompt(),
+        };
+        let border = rule(&self.preferences.theme, self.size.columns, self.border());
+        let mut lines = vec![border.clone()];
         let (rows, (row, column)) = self.prompt_rows();
         let caret = Caret { row: lines.len() + row, column: column + 2 };
         lines.extend(rows);
-        lines.push(self.rule(token));
-        match (&self.menu, &self.overlay) {
-            (Some(menu), _) => lines.extend(self.menu_rows(menu)),
-            (None, Some(Overlay::Help)) => lines.extend(self.help_rows()),
-            (None, Some(Overlay::Transcript(_)) | None) => {
-                let status = self.status.rows(self.size.columns);
-                let footer = self.footer();
-                if status.is_empty() || !footer.text().trim().is_empty() {
-                    lines.extend(status);
-                    lines.push(footer);
-                } else {
-                    lines.extend(status);
-                }
-                lines.extend(self.agent_rows());
-            }
-        }
+        lines.push(border);
+        lines.extend(below);
         (lines, Some(caret))
+    }
+
+    /// The status line of the user, the footer and running agents.
+    fn below_prompt(&self) -> Vec<StyledLine> {
+        let mut lines = self.status.rows(self.size.columns);
+        let footer = self.footer();
+        if lines.is_empty() || !footer.text().trim().is_empty() {
+            lines.push(footer);
+        }
+        lines.extend(self.agent_rows());
+        lines
     }
 
     fn border(&self) -> ThemeToken {
@@ -171,7 +141,7 @@ impl App {
         let text = self.editor.text();
         let layout = EditorLayout::new(text, self.editor_columns());
         let (row, column) = layout.position(text, self.editor.cursor());
-        let limit = (self.size.rows / 2).max(PROMPT_ROWS);
+        let limit = prompt_limit(self.size);
         let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
         let end = (start + limit).min(layout.rows.len());
         let mut lines = Vec::with_capacity(end - start);
@@ -199,75 +169,6 @@ impl App {
             }
         }
         line.push(&text[at..range.end], TextStyle::PLAIN);
-    }
-
-    fn search_rows(&self, search: &super::prompt_history::HistorySearch) -> (Vec<StyledLine>, Option<Caret>) {
-        let theme = &self.preferences.theme;
-        let mut lines = vec![self.rule(ThemeToken::Suggestion)];
-        let shown = match search.text(&self.prompt_history) {
-            Some(text) => text::clean(text),
-            None if search.query.is_empty() => String::new(),
-            None => "(nothing found)".into(),
-        };
-        let limit = (self.size.rows / 2).max(PROMPT_ROWS);
-        let rows = terminal::style::lines_of(&shown, TextStyle::PLAIN);
-        lines.extend(rows.iter().flat_map(|line| line.wrapped(self.size.columns, 0)).take(limit));
-        lines.push(self.rule(ThemeToken::Suggestion));
-        let label = "search prompts: ";
-        let query = text::clean(&search.query);
-        let column = text::width(label) + text::width(&query);
-        lines.push(StyledLine::styled(label, theme.fg(ThemeToken::Inactive)).and(query, TextStyle::PLAIN));
-        let caret = Caret { row: lines.len() - 1, column };
-        lines.push(faint("ctrl+r next · enter send · tab take · ctrl+c back", theme));
-        (lines, Some(caret))
-    }
-
-    fn menu_rows(&self, menu: &Menu) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let window = menu.window();
-        let widest = menu.items[window.clone()].iter().map(|item| text::width(&item.text)).max().unwrap_or(0);
-        let widest = widest.min(self.size.columns / 2).max(8);
-        let row = |(index, item): (usize, &super::menu::MenuItem)| {
-            let style =
-                if index == menu.chosen { theme.fg(ThemeToken::Suggestion) } else { theme.fg(ThemeToken::Inactive) };
-            match menu.kind {
-                SuggestionKind::File => StyledLine::styled(format!("  {}", item.text.trim_start_matches('@')), style),
-                SuggestionKind::Command => {
-                    let name = text::truncate(&item.text, widest);
-                    let pad = widest - text::width(&name);
-                    StyledLine::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style)
-                        .truncated(self.size.columns)
-                }
-            }
-        };
-        menu.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
-    }
-
-    /// The keys that work here, as currently bound.
-    fn help_rows(&self) -> Vec<StyledLine> {
-        use terminal::keys::bindings::KeyContext;
-        let theme = &self.preferences.theme;
-        let mut rows = vec![faint(
-            "/ commands · @ files · ! shell · ↑ earlier prompts · ← agents · /keybindings for all keys",
-            theme,
-        )];
-        let here =
-            |action: &&KeyAction| matches!(action.context(), KeyContext::Global | KeyContext::Chat | KeyContext::Task);
-        let entry = |action: &KeyAction| {
-            let keys = self.preferences.bindings.keys_of(*action)?;
-            Some(format!("{keys:<14} {}", action.help()))
-        };
-        let entries: Vec<String> = KeyAction::ALL.iter().filter(here).filter_map(entry).collect();
-        let columns = if self.size.columns >= 100 { 2 } else { 1 };
-        let height = entries.len().div_ceil(columns);
-        for index in 0..height {
-            let right = entries.get(height + index).filter(|_| columns > 1).map_or("", String::as_str);
-            rows.push(
-                faint(format!("{:<50}{right}", entries[index]).trim_end().to_owned(), theme)
-                    .truncated(self.size.columns),
-            );
-        }
-        rows
     }
 
     /// Left: a hint or the mode; right: the number of background tasks, context and cost.
@@ -317,6 +218,16 @@ impl App {
         }
         line
     }
+}
+
+/// How many rows the prompt may have.
+pub(super) fn prompt_limit(size: TerminalSize) -> usize {
+    (size.rows / 2).max(PROMPT_ROWS)
+}
+
+/// A line across the screen.
+pub(super) fn rule(theme: &Theme, columns: usize, token: ThemeToken) -> StyledLine {
+    StyledLine::styled("─".repeat(columns), theme.fg(token))
 }
 
 /// The text for a mode in the footer; `None` for the default mode.

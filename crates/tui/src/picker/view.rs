@@ -23,7 +23,7 @@ const KEYS: [(&str, u8); 7] = [
 ];
 
 impl SessionPicker {
-    pub fn rows(&self, theme: &Theme, size: TerminalSize) -> (Vec<StyledLine>, Option<Caret>) {
+    pub fn drawn_rows(&self, theme: &Theme, size: TerminalSize) -> (Vec<StyledLine>, Option<Caret>) {
         let columns = size.columns;
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();

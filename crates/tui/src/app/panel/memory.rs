@@ -46,7 +46,7 @@ impl App {
     }
 
     pub(super) fn memory_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Memory(rows)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Memory(rows)) = self.panel().map(|panel| &panel.subject) else { return };
         match rows.get(item).cloned() {
             Some(MemoryRow::Open(path)) => {
                 self.close_panels();

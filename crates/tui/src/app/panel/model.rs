@@ -12,7 +12,7 @@ use std::time::Duration;
 use terminal::keys::KeyPress;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::style::StyledLine;
-use terminal::theme::ThemeToken;
+use terminal::theme::{Theme, ThemeToken};
 use wire::control::{FieldChange, FlagSettings, HostRequest, SetModel, SetThinking};
 
 const USER_SETTINGS: &str = "userSettings";
@@ -46,6 +46,20 @@ pub enum ChoiceScope {
     Session,
 }
 
+impl ModelList {
+    /// The effort of the selected model.
+    pub(super) fn about(&self, item: Option<usize>, theme: &Theme) -> Vec<StyledLine> {
+        let Some(model) = item.and_then(|item| self.all.get(item)) else { return Vec::new() };
+        if model.supported_effort_levels.is_empty() {
+            return vec![faint("  effort: this model has no levels", theme)];
+        }
+        let now = self.effort.as_deref().unwrap_or("as it is");
+        let levels = model.supported_effort_levels.join(" ");
+        let line = StyledLine::styled(format!("  effort: {now}"), theme.fg(ThemeToken::Suggestion));
+        vec![line.and(format!("  ({levels})"), theme.fg(ThemeToken::Inactive))]
+    }
+}
+
 impl App {
     pub(in crate::app) fn open_models(&mut self) {
         self.open_panel(Panel::waiting("Model", PanelSubject::Models(ModelList::default())));
@@ -73,31 +87,17 @@ impl App {
     }
 
     fn models(&self) -> Option<&ModelList> {
-        match self.panels.last().map(|panel| &panel.subject) {
+        match self.panel().map(|panel| &panel.subject) {
             Some(PanelSubject::Models(models)) => Some(models),
             Some(_) | None => None,
         }
-    }
-
-    pub(super) fn model_about(&self, models: &ModelList, item: Option<usize>) -> Vec<StyledLine> {
-        let Some(model) = item.and_then(|item| models.all.get(item)) else { return Vec::new() };
-        let theme = &self.preferences.theme;
-        if model.supported_effort_levels.is_empty() {
-            return vec![faint("  effort: this model has no levels", theme)];
-        }
-        let now = models.effort.as_deref().unwrap_or("as it is");
-        let levels = model.supported_effort_levels.join(" ");
-        vec![
-            StyledLine::styled(format!("  effort: {now}"), theme.fg(ThemeToken::Suggestion))
-                .and(format!("  ({levels})"), theme.fg(ThemeToken::Inactive)),
-        ]
     }
 
     pub(super) fn model_key(&mut self, key: KeyPress) {
         let BindingMatch::KeyAction(action) = self.preferences.bindings.find(&[KeyContext::ModelPicker], &[key]) else {
             return;
         };
-        let chosen = match self.panels.last().map(|panel| &panel.body) {
+        let chosen = match self.panel().map(|panel| &panel.body) {
             Some(PanelBody::List(list)) => list.chosen(),
             Some(_) | None => None,
         };
@@ -114,7 +114,7 @@ impl App {
     }
 
     fn step_effort(&mut self, item: Option<usize>, by: isize) {
-        let Some(PanelSubject::Models(models)) = self.panels.last_mut().map(|panel| &mut panel.subject) else { return };
+        let Some(PanelSubject::Models(models)) = self.layers.find_mut::<Panel>().map(|panel| &mut panel.subject) else { return };
         let Some(model) = item.and_then(|item| models.all.get(item)) else { return };
         let levels = &model.supported_effort_levels;
         if levels.is_empty() {
@@ -182,7 +182,7 @@ impl App {
     }
 
     pub(super) fn effort_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Efforts(levels)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Efforts(levels)) = self.panel().map(|panel| &panel.subject) else { return };
         let Some(level) = levels.get(item).cloned() else { return };
         self.close_panels();
         self.use_effort(&level, ChoiceScope::Session);

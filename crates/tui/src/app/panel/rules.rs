@@ -82,7 +82,7 @@ impl App {
     }
 
     pub(super) fn rule_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Rules(rules)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Rules(rules)) = self.panel().map(|panel| &panel.subject) else { return };
         if item == 0 {
             let items = BEHAVIOURS.iter().map(|(name, about)| SelectItem::new(*name, *about)).collect();
             return self.open_panel(Panel::list("A new rule", items, TypingMode::Digits, PanelSubject::RuleBehaviour));
@@ -101,7 +101,7 @@ impl App {
     }
 
     pub(super) fn rule_removed(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::RuleRemoval(rule), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::RuleRemoval(rule)) = self.pop_panel() else { return };
         if item == 0 {
             return;
         }
@@ -115,14 +115,14 @@ impl App {
 
     pub(super) fn rule_behaviour(&mut self, item: usize) {
         let Some((behaviour, _)) = BEHAVIOURS.get(item) else { return };
-        self.panels.pop();
+        self.pop_panel();
         let new = NewRule { behaviour, text: String::new() };
         let panel = Panel::entry(format!("A new rule: {behaviour}"), "rule", "", PanelSubject::RuleText(new));
         self.open_panel(panel);
     }
 
     pub(super) fn rule_written(&mut self, text: String) {
-        let Some(Panel { subject: PanelSubject::RuleText(new), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::RuleText(new)) = self.pop_panel() else { return };
         let title = format!("Where shall {} {text} hold?", new.behaviour);
         let items = PLACES.iter().map(|(_, about)| SelectItem::new(*about, "")).collect();
         self.open_panel(Panel::list(
@@ -134,7 +134,7 @@ impl App {
     }
 
     pub(super) fn rule_place(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::RulePlace(new), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::RulePlace(new)) = self.pop_panel() else { return };
         let Some((place, _)) = PLACES.get(item) else { return };
         self.update_rules("addRules", new.behaviour, &new.text, place);
         let rule = RuleRow {
@@ -164,7 +164,7 @@ impl App {
 
     /// Changes the rules and updates the list.
     fn with_rules(&mut self, change: impl FnOnce(&mut Vec<RuleRow>)) {
-        let Some(panel) = self.panels.last_mut() else { return };
+        let Some(panel) = self.layers.find_mut::<Panel>() else { return };
         let PanelSubject::Rules(rules) = &mut panel.subject else { return };
         change(rules);
         let filled = rule_list(panel.title.clone(), std::mem::take(rules));

@@ -59,7 +59,7 @@ impl App {
     }
 
     fn shows_servers(&self) -> bool {
-        self.panels.iter().any(|panel| matches!(panel.subject, PanelSubject::Servers(_)))
+        self.layers.all::<Panel>().any(|panel| matches!(panel.subject, PanelSubject::Servers(_)))
     }
 
     pub(super) fn servers_arrived(&mut self, body: &Value) {
@@ -88,7 +88,7 @@ impl App {
     }
 
     pub(super) fn server_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Servers(servers)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Servers(servers)) = self.panel().map(|panel| &panel.subject) else { return };
         let Some(server) = servers.get(item).cloned() else { return };
         let command = server.config.get("command").or_else(|| server.config.get("url")).and_then(Value::as_str);
         let title = format!("{} · {} · {}", server.name, server.status, command.unwrap_or_default());
@@ -97,14 +97,14 @@ impl App {
     }
 
     pub(super) fn perform_server_action(&mut self, item: usize) {
-        let Some(PanelSubject::Server(server)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Server(server)) = self.panel().map(|panel| &panel.subject) else { return };
         let name = server.name.clone();
         if item == 0 {
             let lines = self.tool_lines(server);
-            self.panels.pop();
+            self.pop_panel();
             return self.open_panel(Panel::page(format!("Tools of {name}"), lines, PanelSubject::Agents));
         }
-        self.panels.pop();
+        self.pop_panel();
         match item {
             1 => self.reconnect(&name),
             2 => self.switch_server(&name, true),

@@ -43,6 +43,24 @@ fn value_text(value: &Value) -> String {
     }
 }
 
+pub(super) fn setting_about(setting: &SettingRow, theme: &Theme) -> Vec<StyledLine> {
+    let form = match &setting.form {
+        SettingForm::Switch => "true or false".to_owned(),
+        SettingForm::OneOf(choices) => choices.join(", "),
+        SettingForm::Text => "a text".into(),
+        SettingForm::Number => "a number".into(),
+        SettingForm::File => "edited in its file".into(),
+    };
+    vec![faint(format!("  {} [{form}]", setting.about.trim()), theme)]
+}
+
+/// A change in the colours of the theme.
+pub(super) fn theme_sample(theme: &Theme, columns: usize) -> Vec<StyledLine> {
+    let (old, new) = ("let answer = 41; // almost\n", "let answer = 42; // found\n");
+    let look = diff::DiffOptions { theme, columns, path: "a.rs", limit: 4 };
+    diff::render(&diff::diff_texts(old, new, 1), &look)
+}
+
 impl App {
     pub(in crate::app) fn open_settings(&mut self) {
         self.open_panel(Panel::waiting("Settings", PanelSubject::Settings(Vec::new())));
@@ -64,20 +82,8 @@ impl App {
         self.fill_list(|subject| matches!(subject, PanelSubject::Settings(_)), panel);
     }
 
-    pub(super) fn setting_about(&self, setting: &SettingRow) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let form = match &setting.form {
-            SettingForm::Switch => "true or false".to_owned(),
-            SettingForm::OneOf(choices) => choices.join(", "),
-            SettingForm::Text => "a text".into(),
-            SettingForm::Number => "a number".into(),
-            SettingForm::File => "edited in its file".into(),
-        };
-        vec![faint(format!("  {} [{form}]", setting.about.trim()), theme)]
-    }
-
     pub(super) fn setting_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Settings(rows)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Settings(rows)) = self.panel().map(|panel| &panel.subject) else { return };
         let Some(setting) = rows.get(item).cloned() else { return };
         if setting.files.is_empty() {
             return self.hint("Only an administrator can set this", HINT_DURATION);
@@ -108,13 +114,13 @@ impl App {
     }
 
     pub(super) fn setting_value_chosen(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::Setting(chosen), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::Setting(chosen)) = self.pop_panel() else { return };
         let Some(value) = chosen.values.get(item).cloned() else { return };
         self.choose_setting_file(chosen, value);
     }
 
     pub(super) fn setting_written(&mut self, text: &str) {
-        let Some(Panel { subject: PanelSubject::SettingValue(chosen), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::SettingValue(chosen)) = self.pop_panel() else { return };
         let value = match chosen.setting.form {
             SettingForm::Number => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
             _ => Value::String(text.to_owned()),
@@ -137,7 +143,7 @@ impl App {
     }
 
     pub(super) fn setting_file_chosen(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::SettingPlace(chosen, value), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::SettingPlace(chosen, value)) = self.pop_panel() else { return };
         let files: Vec<&'static str> =
             SETTINGS_FILES.iter().map(|(file, _)| *file).filter(|file| chosen.setting.files.contains(file)).collect();
         let Some(file) = files.get(item).copied() else { return };
@@ -172,7 +178,7 @@ impl App {
                 self.apply_setting(key, value);
             }
         }
-        if let Some(PanelSubject::Settings(_)) = self.panels.last().map(|panel| &panel.subject) {
+        if let Some(PanelSubject::Settings(_)) = self.panel().map(|panel| &panel.subject) {
             self.start_panel_job(PanelJob::Settings);
         }
     }
@@ -241,7 +247,7 @@ impl App {
 
     /// Shows the theme of the selected row.
     pub(super) fn preview_theme(&mut self) {
-        let Some(panel) = self.panels.last() else { return };
+        let Some(panel) = self.panel() else { return };
         let (PanelSubject::Themes(themes), super::PanelBody::List(list)) = (&panel.subject, &panel.body) else {
             return;
         };
@@ -251,7 +257,7 @@ impl App {
     }
 
     pub(super) fn theme_chosen(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::Themes(themes), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::Themes(themes)) = self.pop_panel() else { return };
         let Some((name, theme)) = themes.all.get(item) else { return };
         self.preferences.theme = theme.clone();
         self.start_panel_job(PanelJob::Change {
@@ -272,14 +278,6 @@ impl App {
         }
     }
 
-    pub(super) fn theme_sample(&self) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let (old, new) = ("let answer = 41; // almost\n", "let answer = 42; // found\n");
-        let columns = self.size.columns;
-        let look = diff::DiffOptions { theme, columns, path: "a.rs", limit: 4 };
-        diff::render(&diff::diff_texts(old, new, 1), &look)
-    }
-
     // Output styles.
 
     pub(in crate::app) fn open_styles(&mut self) {
@@ -291,7 +289,7 @@ impl App {
     }
 
     pub(super) fn style_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Styles(styles)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        let Some(PanelSubject::Styles(styles)) = self.panel().map(|panel| &panel.subject) else { return };
         let Some(name) = styles.get(item).cloned() else { return };
         self.close_panels();
         self.start_panel_job(PanelJob::Change {

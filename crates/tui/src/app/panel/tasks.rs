@@ -32,14 +32,14 @@ impl App {
 
     /// Updates the list when the background tasks changed.
     pub(in crate::app) fn tasks_changed(&mut self) {
-        if self.panels.iter().any(|panel| matches!(panel.subject, PanelSubject::Tasks(_))) {
+        if self.layers.all::<Panel>().any(|panel| matches!(panel.subject, PanelSubject::Tasks(_))) {
             let panel = self.task_list();
             self.fill_list(|subject| matches!(subject, PanelSubject::Tasks(_)), panel);
         }
     }
 
     fn task_at(&self, item: usize) -> Option<String> {
-        match self.panels.last().map(|panel| &panel.subject) {
+        match self.panel().map(|panel| &panel.subject) {
             Some(PanelSubject::Tasks(ids)) => ids.get(item).cloned(),
             Some(_) | None => None,
         }
@@ -53,7 +53,7 @@ impl App {
     }
 
     pub(super) fn tasks_key(&mut self, key: KeyPress) {
-        let chosen = match self.panels.last().map(|panel| &panel.body) {
+        let chosen = match self.panel().map(|panel| &panel.body) {
             Some(super::PanelBody::List(list)) => list.chosen(),
             Some(_) | None => None,
         };
@@ -65,7 +65,7 @@ impl App {
     }
 
     pub(super) fn perform_task_action(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::Task(id), .. }) = self.panels.pop() else { return };
+        let Some(PanelSubject::Task(id)) = self.pop_panel() else { return };
         if item == 0 {
             self.open_panel(Panel::waiting(format!("Output of {id}"), PanelSubject::Task(id.clone())));
             self.request(HostRequest::GetTaskOutput(TaskId { task_id: id }), PendingResponse::TaskOutput);
