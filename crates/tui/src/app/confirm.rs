@@ -210,7 +210,9 @@ impl ConfirmDialog {
     fn choice_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
         let count = self.choices().len();
         match (key.code, key.text().and_then(|c| c.to_digit(10))) {
-            (_, Some(digit)) if (1..=count).contains(&(digit as usize)) => return self.answer(digit as usize - 1, view),
+            (_, Some(digit)) if (1..=count).contains(&(digit as usize)) => {
+                return self.answer(digit as usize - 1, view);
+            }
             (KeyCode::Enter, _) => return self.answer(self.chosen, view),
             (KeyCode::Up, _) => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
             (KeyCode::Down | KeyCode::Tab, _) => self.chosen = (self.chosen + 1) % count,

@@ -196,10 +196,9 @@ impl Dialog {
 
     /// Ctrl+G: opens the proposed text in the external editor.
     fn edit_proposal(&self) -> Vec<LayerEffect> {
-        let proposal = self.editable().map(|(_, text)| LayerEffect::EditProposal {
-            question: self.id.clone(),
-            text: text.to_owned(),
-        });
+        let proposal = self
+            .editable()
+            .map(|(_, text)| LayerEffect::EditProposal { question: self.id.clone(), text: text.to_owned() });
         proposal.into_iter().collect()
     }
 

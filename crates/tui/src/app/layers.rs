@@ -376,7 +376,8 @@ impl LayerStack {
 
     /// The topmost layer of each rank; the others wait.
     fn active(&self) -> impl Iterator<Item = &OpenLayer> {
-        let is_active = |at: usize| self.layers.get(at + 1).map(|open| open.layer.rank()) != Some(self.layers[at].layer.rank());
+        let is_active =
+            |at: usize| self.layers.get(at + 1).map(|open| open.layer.rank()) != Some(self.layers[at].layer.rank());
         (0..self.layers.len()).filter(move |at| is_active(*at)).map(|at| &self.layers[at])
     }
 

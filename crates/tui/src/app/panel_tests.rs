@@ -149,13 +149,19 @@ fn themes_are_seen_while_they_are_pointed_at_and_left_as_they_were() {
     let before = app.preferences.theme.base();
     let asked = type_line(&mut app, "/theme");
     assert!(jobs(asked).contains(&PanelJob::Themes));
-    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
+        "mine".into(),
+        r#"{"base":"light-ansi"}"#.into(),
+    )])));
     press(&mut app, &[DOWN]);
     assert_ne!(app.preferences.theme.base(), before);
     press(&mut app, &[ESCAPE]);
     assert_eq!(app.preferences.theme.base(), before);
     type_line(&mut app, "/theme");
-    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
+        "mine".into(),
+        r#"{"base":"light-ansi"}"#.into(),
+    )])));
     let effects = press(&mut app, &[KeyPress::char('8')]);
     assert_eq!(app.preferences.theme.base(), BaseTheme::LightAnsi);
     let kept = PanelJob::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };

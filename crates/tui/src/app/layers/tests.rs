@@ -205,7 +205,8 @@ fn a_key_falls_only_through_layers_that_pass_it() {
     assert_eq!(route(&mut stack(vec![passing("confirm", LayerRank::Confirm)])), "prompt");
     assert_eq!(route(&mut LayerStack::default()), "prompt");
     let bound = Probe { outcome: || KeyOutcome::Bindings, ..Probe::new("help", LayerRank::Help) };
-    let mut bound = stack(vec![Probe::new("menu", LayerRank::Completion), bound, passing("onboarding", LayerRank::Onboarding)]);
+    let mut bound =
+        stack(vec![Probe::new("menu", LayerRank::Completion), bound, passing("onboarding", LayerRank::Onboarding)]);
     assert_eq!(route(&mut bound), "bindings 2", "the bindings begin at the layer that asks for them");
 }
 
@@ -238,7 +239,6 @@ fn contexts_and_actions_reach_down_to_the_first_modal_layer() {
     assert_eq!(open.contexts(2), (vec![KeyContext::HistorySearch, KeyContext::Global], false));
     assert_eq!(open.contexts(1), (vec![KeyContext::Autocomplete], true), "a height excludes what is above");
     assert_eq!(open.contexts(0), (Vec::new(), true));
-    open.find_mut::<Probe>().unwrap().takes = false;
     for probe in open.all_mut::<Probe>().filter(|probe| probe.name == "menu") {
         probe.takes = true;
     }
@@ -255,11 +255,8 @@ fn contexts_and_actions_reach_down_to_the_first_modal_layer() {
 fn a_paste_goes_to_the_highest_layer_that_takes_it() {
     let outside = Outside::default();
     let deaf = Probe { takes: false, ..Probe::new("confirm", LayerRank::Confirm) };
-    let mut open = stack(vec![
-        Probe::new("panel", LayerRank::Panel),
-        Probe::new("picker", LayerRank::SessionPicker),
-        deaf,
-    ]);
+    let mut open =
+        stack(vec![Probe::new("panel", LayerRank::Panel), Probe::new("picker", LayerRank::SessionPicker), deaf]);
     assert_eq!(said(&open.paste("text", &outside.view()).unwrap().1), "picker paste");
     let deaf = Probe { takes: false, ..Probe::new("confirm", LayerRank::Confirm) };
     assert!(stack(vec![deaf]).paste("text", &outside.view()).is_none());
@@ -269,7 +266,8 @@ fn a_paste_goes_to_the_highest_layer_that_takes_it() {
 fn closing_a_layer_brings_back_the_one_below() {
     let outside = Outside::default();
     let cover = Probe { covers: true, ..Probe::new("transcript", LayerRank::Transcript) };
-    let mut open = stack(vec![Probe::new("panel", LayerRank::Panel), Probe::new("question", LayerRank::Question), cover]);
+    let mut open =
+        stack(vec![Probe::new("panel", LayerRank::Panel), Probe::new("question", LayerRank::Question), cover]);
     assert_eq!(open.cover(&outside.view()).unwrap().lines[0].text(), "transcript +0");
     assert_eq!(shown(&open), "question +0", "it is drawn below the cover");
     // What is closed below the top changes nothing on the screen.
@@ -294,7 +292,6 @@ fn only_the_first_of_a_rank_is_ticked_when_its_time_has_come() {
         due("panel", LayerRank::Panel, NOW * 2),
     ]);
     assert_eq!(open.next_tick(&outside.view()), Some(NOW));
-    let ticked: Vec<String> =
-        open.tick(&outside.view()).iter().map(|(_, effects)| said(effects).to_owned()).collect();
+    let ticked: Vec<String> = open.tick(&outside.view()).iter().map(|(_, effects)| said(effects).to_owned()).collect();
     assert_eq!(ticked, ["first tick"]);
 }

@@ -114,7 +114,9 @@ impl App {
     }
 
     fn step_effort(&mut self, item: Option<usize>, by: isize) {
-        let Some(PanelSubject::Models(models)) = self.layers.find_mut::<Panel>().map(|panel| &mut panel.subject) else { return };
+        let Some(PanelSubject::Models(models)) = self.layers.find_mut::<Panel>().map(|panel| &mut panel.subject) else {
+            return;
+        };
         let Some(model) = item.and_then(|item| models.all.get(item)) else { return };
         let levels = &model.supported_effort_levels;
         if levels.is_empty() {
