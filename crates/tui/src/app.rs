@@ -25,6 +25,7 @@ pub mod prompt_history;
 pub mod question;
 pub mod queue;
 pub mod reply;
+pub mod responses;
 pub mod rule_suggestions;
 pub mod screen_reader;
 pub mod select;
@@ -44,9 +45,10 @@ use crate::screen_reader::ScreenReaderSource;
 use calls::CallTracker;
 use engine::query::SessionInfo;
 use layers::LayerRank;
-use panel::{PanelJob, PanelJobResult, PendingResponse};
+use panel::{PanelJob, PanelJobResult};
 use prompt_history::PromptHistory;
 use reply::StreamingReply;
+use responses::PendingResponse;
 use session::SessionDisplay;
 use spinner::{RunningTurn, TurnWait};
 use std::collections::BTreeMap;
@@ -298,7 +300,7 @@ pub struct App {
     replacement_text: Option<String>,
     /// What is open above the prompt.
     layers: layers::LayerStack,
-    /// Pending control requests whose answers belong to a panel, by request id.
+    /// Control requests whose answers something waits for, by request id.
     pending_responses: BTreeMap<String, PendingResponse>,
     /// What is open in the external editor; `None` means the prompt.
     external_edit: Option<ExternalEdit>,
@@ -309,8 +311,6 @@ pub struct App {
     chord: Vec<KeyPress>,
     first_press: Option<(DoublePress, Duration)>,
     hint: Option<(String, Duration)>,
-    /// When the list of servers on the screen is asked for again.
-    servers_due: Option<Duration>,
     /// When a key last went into the editor.
     typed_at: Duration,
     /// The permission mode last chosen by key, and until when the next press continues from it.
@@ -359,7 +359,6 @@ impl App {
             chord: Vec::new(),
             first_press: None,
             hint: None,
-            servers_due: None,
             typed_at: Duration::ZERO,
             pending_mode: None,
             finished: Vec::new(),
@@ -413,7 +412,6 @@ impl App {
         }
         self.request_status();
         self.request_agent_rows();
-        self.refresh_servers();
         self.alert_when_due();
         std::mem::take(&mut self.effects)
     }
@@ -438,7 +436,7 @@ impl App {
             self.first_press.map(|(_, until)| until),
             self.layers.next_tick(&self.layer_view()),
         ];
-        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), self.servers_due];
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 

@@ -5,13 +5,13 @@ mod control;
 
 use super::AppEffect;
 use super::calls::OpenCall;
-use super::panel::PendingResponse;
+use super::panel::PanelNews;
 use super::reply::ReplyPart;
 use super::session::{BackgroundTaskRow, CommandSummary};
 use super::spinner::TurnWait;
 use super::tools::{self, CallOutcome};
 use super::transcript::TranscriptItemKind;
-use super::{App, todos};
+use super::{App, PendingResponse, todos};
 use crate::screen_reader::SpeakerLabel;
 use engine::{Event, ScreenEvent};
 use serde::Deserialize;
@@ -596,7 +596,7 @@ impl App {
             SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.remove_agent(&task_id),
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(BackgroundTaskRow::of).collect();
-                self.tasks_changed();
+                self.tell_panels(&PanelNews::TasksChanged);
                 self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {

@@ -5,6 +5,7 @@ use super::help::PromptHelp;
 use super::layers::KeyRoute;
 use super::menu::{self, Menu, MenuItem, SuggestionKind};
 use super::pager::Pager;
+use super::panel::model::ModelList;
 use super::prompt_history::HistorySearch;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, DoublePress};
@@ -15,7 +16,7 @@ use terminal::editor::chips::Chip;
 use terminal::editor::vim::KeyHandling;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyMods, KeyPress};
-use wire::control::{BackgroundTasksRequest, HostRequest, SetPermissionMode, TaskId};
+use wire::control::{BackgroundTasksRequest, FieldChange, HostRequest, SetPermissionMode, SetThinking, TaskId};
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
@@ -129,7 +130,7 @@ impl App {
             KeyAction::Stash => self.stash(),
             KeyAction::KillAgents => self.kill_agents(),
             KeyAction::Background => self.send_to_background(),
-            KeyAction::ModelPicker => self.open_models(),
+            KeyAction::ModelPicker => self.open_panel(ModelList::panel()),
             KeyAction::FastMode => self.fast_mode(),
             KeyAction::ThinkingToggle => self.toggle_thinking(),
             KeyAction::ImagePaste => self.paste_picture(),
@@ -182,7 +183,8 @@ impl App {
     /// Handles a key without a binding that no layer took: editing.
     fn plain_key(&mut self, key: KeyPress) {
         if key == KeyPress::char('?') && self.editor.is_empty() {
-            return self.open_layer(PromptHelp);
+            self.open_layer(PromptHelp);
+            return;
         }
         match (key.code, key.mods) {
             (KeyCode::Up, KeyMods::NONE) => self.up(),
@@ -438,7 +440,25 @@ impl App {
         self.send_control_request(HostRequest::BackgroundTasks(BackgroundTasksRequest::default()));
     }
 
-    // History search.
+    /// Alt+T: switches thinking on or off.
+    fn toggle_thinking(&mut self) {
+        self.session.thinking_off = !self.session.thinking_off;
+        let tokens = if self.session.thinking_off { FieldChange::Set(0) } else { FieldChange::Reset };
+        let request = SetThinking { max_thinking_tokens: tokens, thinking_display: FieldChange::Keep };
+        self.send_control_request(HostRequest::SetMaxThinkingTokens(request));
+        let state = if self.session.thinking_off { "off" } else { "on" };
+        self.hint(format!("Thinking is {state} from the next request on"), HINT_DURATION);
+    }
+
+    /// Alt+O: explains that there is no fast mode.
+    pub(super) fn fast_mode(&mut self) {
+        self.hint(
+            "There is no fast mode here: it is a service of one provider that gimlet does not use",
+            HINT_DURATION,
+        );
+    }
+
+    // History search and views.
 
     fn start_search(&mut self) {
         if !self.prompt_history.is_loaded() {

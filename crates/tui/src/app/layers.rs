@@ -396,4 +396,4 @@ impl LayerStack {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::app) mod tests;

@@ -3,9 +3,8 @@
 use crate::app::dialog::{Dialog, PREVIEW_ROWS, PlanOffers, ToolPermissionRequest};
 use crate::app::form::ElicitationForm;
 use crate::app::layers::LayerRank;
-use crate::app::panel::PendingResponse;
 use crate::app::spinner::TurnWait;
-use crate::app::{App, AppEffect, ExternalEdit};
+use crate::app::{App, AppEffect, ExternalEdit, PendingResponse};
 use serde_json::Value;
 use std::time::Duration;
 use wire::control::{ControlResponse, HostQuestion, HostReply, HostRequest, ReadFile};
@@ -50,7 +49,7 @@ impl App {
         }
         if is_change && let Some(path) = dialog.request.input.get("file_path").and_then(Value::as_str) {
             let request = ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES), encoding: None };
-            self.request(HostRequest::ReadFile(request), PendingResponse::Before(dialog.id.clone()));
+            self.request(HostRequest::ReadFile(request), PendingResponse::OriginalFile(dialog.id.clone()));
         }
         self.open_layer(dialog);
     }
@@ -99,7 +98,7 @@ impl App {
             self.request_settings();
         }
         if let Some(what) = self.pending_responses.remove(&id) {
-            return self.receive_panel_response(what, response);
+            return self.receive_response(what, response);
         }
         let is_unsupported = response.is_unsupported();
         let body = &match response.into_result() {

@@ -1,13 +1,15 @@
 //! What a layer wants done outside itself, and the one place where the application does it.
 
 use super::{Layer, LayerId, LayerRank, LayerReturn, LayerStack, LayerView};
-use crate::app::panel::{PanelEvent, PanelJob, PendingResponse};
+use crate::app::panel::{Panel, PanelJob, PanelNews};
+use crate::app::side_questions::SideQuestionAction;
 use crate::app::spinner::TurnWait;
-use crate::app::{App, AppEffect, ExternalEdit};
+use crate::app::{App, AppEffect, ExternalEdit, PendingResponse};
 use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::keys::KeyPress;
 use terminal::keys::bindings::KeyAction;
+use terminal::markdown::SyntaxColouring;
 use terminal::style::StyledLine;
 use terminal::theme::{Theme, ThemeToken};
 use wire::control::{HostReply, HostRequest};
@@ -63,7 +65,14 @@ pub enum LayerEffect {
         text: String,
     },
     ShowTheme(Theme),
-    Panel(PanelEvent),
+    ShowSyntax(SyntaxColouring),
+    /// The model is changed; the engine corrects it.
+    ShowModel(String),
+    OpenPanel(Panel),
+    /// Ask for the data of this panel again.
+    AskPanelSource,
+    TellPanels(PanelNews),
+    SideQuestion(SideQuestionAction),
 }
 
 impl App {
@@ -91,8 +100,8 @@ impl App {
         result
     }
 
-    pub(in crate::app) fn open_layer(&mut self, layer: impl Layer) {
-        self.layers.push(Box::new(layer));
+    pub(in crate::app) fn open_layer(&mut self, layer: impl Layer) -> LayerId {
+        self.layers.push(Box::new(layer))
     }
 
     /// Closes the highest layer of this type; `false` when there is none.
@@ -145,7 +154,9 @@ impl App {
         match effect {
             LayerEffect::Close => drop(self.remove_layer(id)),
             LayerEffect::Dismiss(rank) => self.dismiss(rank),
-            LayerEffect::Open(layer) => drop(self.layers.push(layer)),
+            LayerEffect::Open(layer) => {
+                self.layers.push(layer);
+            }
             LayerEffect::Outside(effect) => self.effects.push(effect),
             LayerEffect::Request(request, answer) => self.request(request, answer),
             LayerEffect::Control(request) => drop(self.send_control_request(request)),
@@ -182,7 +193,12 @@ impl App {
                 self.external_edit = Some(ExternalEdit::Proposal(question));
             }
             LayerEffect::ShowTheme(theme) => self.preferences.theme = theme,
-            LayerEffect::Panel(event) => self.panel_event(event),
+            LayerEffect::ShowSyntax(syntax) => self.preferences.syntax = syntax,
+            LayerEffect::ShowModel(model) => self.session.model = Some(model),
+            LayerEffect::OpenPanel(panel) => self.open_panel(panel),
+            LayerEffect::AskPanelSource => self.ask_panel_source(id),
+            LayerEffect::TellPanels(news) => self.tell_panels(&news),
+            LayerEffect::SideQuestion(action) => self.side_question_action(action),
         }
     }
 }

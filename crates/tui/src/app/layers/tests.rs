@@ -101,7 +101,7 @@ impl Layer for Probe {
 
 /// What the layers read in these tests.
 #[derive(Default)]
-struct Outside {
+pub(in crate::app) struct Outside {
     session: SessionDisplay,
     preferences: Preferences,
     editor: Editor,
@@ -110,7 +110,7 @@ struct Outside {
 }
 
 impl Outside {
-    fn view(&self) -> LayerView<'_> {
+    pub(in crate::app) fn view(&self) -> LayerView<'_> {
         LayerView {
             session: &self.session,
             preferences: &self.preferences,
