@@ -1,12 +1,14 @@
 //! The state of the interface and how inputs change it. It does no I/O: `update` returns effects to perform, `view`
 //! returns the frame to draw, and `take_finished` returns lines for the scrollback. The caller sets the time.
 
+pub mod account;
 pub mod agents;
 pub mod alerts;
 pub mod calls;
 pub mod confirm;
 pub mod dialog;
 pub mod dialog_keys;
+pub mod due_work;
 pub mod engine_events;
 pub mod form;
 pub mod help;
@@ -22,6 +24,7 @@ pub mod panel;
 pub mod pictures;
 pub mod print;
 pub mod prompt_history;
+pub mod prompt_view;
 pub mod question;
 pub mod queue;
 pub mod reply;
@@ -410,9 +413,7 @@ impl App {
         if self.status_inputs() != before {
             self.status.schedule_if_configured(self.now);
         }
-        self.request_status();
-        self.request_agent_rows();
-        self.alert_when_due();
+        self.do_due_work();
         std::mem::take(&mut self.effects)
     }
 

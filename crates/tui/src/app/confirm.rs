@@ -2,10 +2,10 @@
 //! repository, how to resume a large conversation, quitting while tasks run. A harmless answer is preselected, Esc
 //! never agrees, and keys typed before the question could be read do not answer it.
 
+use super::AppEffect;
 use super::dialog::KEY_GUARD_TIME;
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
-use super::{App, AppEffect};
 use engine::preflight::{PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSubject};
 use std::time::Duration;
 use terminal::keys::bindings::KeyContext;
@@ -54,6 +54,16 @@ pub struct ConfirmDialog {
 }
 
 impl ConfirmDialog {
+    /// A question that must be answered before a session starts.
+    pub fn before_start(question: PreflightQuestion, now: Duration) -> Self {
+        Self::new(ConfirmSubject::Entry(question), now)
+    }
+
+    /// Whether to leave although something runs in the background.
+    pub fn leave(now: Duration) -> Self {
+        Self::new(ConfirmSubject::Leave, now)
+    }
+
     fn new(asked: ConfirmSubject, now: Duration) -> Self {
         let chosen = match &asked {
             ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
@@ -199,7 +209,7 @@ fn entries_body(asked: &TrustQuestion) -> Vec<String> {
 
 impl ConfirmDialog {
     /// The whole text for the scrollback, when the dialog does not show all of it.
-    fn long_text(&self, background: usize) -> Option<Vec<StyledLine>> {
+    pub fn long_text(&self, background: usize) -> Option<Vec<StyledLine>> {
         let body = self.body(background);
         (body.len() > BODY_ROWS).then(|| {
             let title = StyledLine::styled(text::clean(&self.title()), TextStyle::PLAIN.bold());
@@ -308,29 +318,5 @@ impl Layer for ConfirmDialog {
         let background = view.session.background.len();
         let (rows, caret) = self.drawn_rows(background, &view.preferences.theme, view.size.columns);
         LayerRows::InPlaceOfPrompt(rows, caret)
-    }
-}
-
-impl App {
-    /// Asks a question that must be answered before a session starts.
-    pub fn ask_before_start(&mut self, question: PreflightQuestion) {
-        self.open_confirm(ConfirmSubject::Entry(question));
-    }
-
-    fn open_confirm(&mut self, subject: ConfirmSubject) {
-        let dialog = ConfirmDialog::new(subject, self.now);
-        if let Some(lines) = dialog.long_text(self.session.background.len()) {
-            self.print_block(lines);
-        }
-        self.open_layer(dialog);
-    }
-
-    /// Exits, or asks first when background tasks would be stopped.
-    pub(super) fn request_exit(&mut self) {
-        if self.session.background.is_empty() {
-            self.effects.push(AppEffect::Exit);
-        } else {
-            self.open_confirm(ConfirmSubject::Leave);
-        }
     }
 }

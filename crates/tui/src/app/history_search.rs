@@ -3,8 +3,8 @@
 use super::layers::effects::LayerEffect;
 use super::layers::{Layer, LayerRank, LayerRows, LayerView};
 use super::prompt_history::HistorySearch;
+use super::prompt_view::{prompt_limit, rule};
 use super::spinner::faint;
-use super::view::{prompt_limit, rule};
 use terminal::keys::bindings::{KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle, lines_of};

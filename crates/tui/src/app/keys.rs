@@ -7,6 +7,7 @@ use super::menu::{self, Menu, MenuItem, SuggestionKind};
 use super::pager::Pager;
 use super::panel::model::ModelList;
 use super::prompt_history::HistorySearch;
+use super::prompt_view::editor_columns;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, DoublePress};
 use engine::prompt_history::TypedPrompt;
@@ -369,7 +370,7 @@ impl App {
     }
 
     fn up(&mut self) {
-        if self.editor.up(self.editor_columns()) {
+        if self.editor.up(editor_columns(self.size.columns)) {
             return;
         }
         // Queued messages are taken back before earlier prompts are recalled.
@@ -380,7 +381,7 @@ impl App {
     }
 
     fn down(&mut self) {
-        if !self.editor.down(self.editor_columns()) {
+        if !self.editor.down(editor_columns(self.size.columns)) {
             self.newer();
         }
     }

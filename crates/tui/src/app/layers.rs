@@ -396,4 +396,6 @@ impl LayerStack {
 }
 
 #[cfg(test)]
+mod order_tests;
+#[cfg(test)]
 pub(in crate::app) mod tests;

@@ -1,6 +1,7 @@
 //! Commands that the terminal runs itself. They open a panel immediately, also while a turn runs. One table feeds the
 //! dispatch, the menu, `/help` and the documentation; every other command is sent to the engine.
 
+use super::onboarding::Onboarding;
 use super::panel::PanelJob;
 use super::panel::commands::CommandList;
 use super::panel::memory::MemoryList;
@@ -188,7 +189,7 @@ impl App {
             LocalAction::Hooks => self.open_panel(HookPage::panel()),
             LocalAction::Keys if arguments == "edit" => self.start_panel_job(PanelJob::EditKeys),
             LocalAction::Keys => self.open_panel(key_page(&self.preferences.bindings, &self.preferences.theme)),
-            LocalAction::Login => self.open_login(),
+            LocalAction::Login => self.open_onboarding(Onboarding::from_login()),
             LocalAction::Logout => self.start_panel_job(PanelJob::SignOut),
             LocalAction::Mcp => self.mcp_command(arguments),
             LocalAction::Memory => self.open_panel(MemoryList::panel()),

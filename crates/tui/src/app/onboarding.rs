@@ -1,11 +1,11 @@
 //! The first start without credentials: a short choice in place of the prompt. An API key is typed without being shown
 //! and passed out to be stored; it is neither kept nor shown here.
 
+use super::AppEffect;
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
 use super::panel::PanelJob;
 use super::session::SessionDisplay;
-use super::{App, AppEffect};
 use terminal::editor::Editor;
 use terminal::keys::bindings::KeyContext;
 use terminal::keys::{KeyCode, KeyPress};
@@ -13,15 +13,12 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
-use wire::control::HostRequest;
 
 const CHOICES: [&str; 3] =
     ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];
 const NO_CREDENTIALS_TEXT: &str = "No credentials were found. How do you want to go on?";
 const ENDPOINT_ADVICE: &str = "Set ANTHROPIC_BASE_URL to the endpoint, and ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN if it wants one. \
                         Then start gimlet again.";
-/// How the engine names a stored key as a credential source.
-const STORED_KEY_SOURCE: &str = "/login managed key";
 const DEMO_ADVICE: &str = "Run: gimlet demo\nIt needs no key and no network. Then come back.";
 
 #[derive(Debug, Default)]
@@ -34,6 +31,11 @@ pub struct Onboarding {
 }
 
 impl Onboarding {
+    /// `/login`: the same choice at any time.
+    pub fn from_login() -> Self {
+        Self { is_from_login: true, ..Self::default() }
+    }
+
     fn drawn_rows(&self, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
         let accent = theme.fg(ThemeToken::Permission);
         let faint = theme.fg(ThemeToken::Inactive);
@@ -141,56 +143,5 @@ impl Layer for Onboarding {
     fn rows(&self, view: &LayerView<'_>) -> LayerRows {
         let (rows, caret) = self.drawn_rows(&view.preferences.theme, view.size.columns);
         LayerRows::InPlaceOfPrompt(rows, caret)
-    }
-}
-
-impl App {
-    /// `/login`: the same choice at any time.
-    pub(super) fn open_login(&mut self) {
-        self.open_onboarding(Onboarding { is_from_login: true, ..Onboarding::default() });
-    }
-
-    /// Applies a key stored during a conversation: the next request uses it, unless other credentials take precedence.
-    pub(super) fn receive_sign_in(&mut self, outcome: Result<String, String>) {
-        let place = match outcome {
-            Ok(place) => place,
-            Err(why) => return self.note(&why, ThemeToken::Error),
-        };
-        self.send_control_request(HostRequest::RenewCredentials);
-        let used = match self.session.account.as_str() {
-            "none" | "" | STORED_KEY_SOURCE => {
-                STORED_KEY_SOURCE.clone_into(&mut self.session.account);
-                "It is used from the next request on.".to_owned()
-            }
-            other => format!("This session goes on with {other}, which goes before it."),
-        };
-        self.note(&format!("The key is stored in {place}. {used}"), ThemeToken::Success);
-    }
-
-    pub(super) fn receive_sign_out(&mut self, outcome: Result<bool, String>) {
-        match outcome {
-            Ok(true) => {
-                self.send_control_request(HostRequest::RenewCredentials);
-                if self.session.account == STORED_KEY_SOURCE {
-                    "none".clone_into(&mut self.session.account);
-                }
-                self.note("The stored key is gone.", ThemeToken::Inactive);
-            }
-            Ok(false) => self.note("No key was stored.", ThemeToken::Inactive),
-            Err(why) => self.note(&why, ThemeToken::Error),
-        }
-    }
-
-    /// Opens the choice when the engine reports that it has no credentials.
-    pub(super) fn receive_account(&mut self, account: &serde_json::Value) {
-        let has = |name: &str| account.get(name).is_some_and(|value| !value.is_null());
-        if !has("apiKeySource") && !has("tokenSource") && !self.is_busy() {
-            self.open_onboarding(Onboarding::default());
-        }
-    }
-
-    fn open_onboarding(&mut self, onboarding: Onboarding) {
-        self.close_layer::<Onboarding>();
-        self.open_layer(onboarding);
     }
 }

@@ -4,9 +4,9 @@
 use super::AppEffect;
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
+use super::prompt_view::rule;
 use super::spinner::faint;
 use super::transcript::TranscriptFilter;
-use super::view::rule;
 use std::time::Duration;
 use terminal::keys::bindings::{KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};

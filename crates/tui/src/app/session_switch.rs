@@ -1,14 +1,38 @@
-//! Switching between conversations: the session picker, and what changes in the interface with the session.
+//! Opening and leaving conversations: questions before a start, the session picker, and what changes in the interface
+//! with the session.
 
+use super::confirm::ConfirmDialog;
 use super::layers::LayerRank;
 use super::session::SessionDisplay;
 use super::{App, AppEffect};
 use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
+use engine::preflight::PreflightQuestion;
 use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::theme::ThemeToken;
 
 impl App {
+    /// Asks a question that must be answered before a session starts.
+    pub fn ask_before_start(&mut self, question: PreflightQuestion) {
+        self.open_confirm(ConfirmDialog::before_start(question, self.now));
+    }
+
+    /// Exits, or asks first when background tasks would be stopped.
+    pub(super) fn request_exit(&mut self) {
+        if self.session.background.is_empty() {
+            self.effects.push(AppEffect::Exit);
+        } else {
+            self.open_confirm(ConfirmDialog::leave(self.now));
+        }
+    }
+
+    fn open_confirm(&mut self, dialog: ConfirmDialog) {
+        if let Some(lines) = dialog.long_text(self.session.background.len()) {
+            self.print_block(lines);
+        }
+        self.open_layer(dialog);
+    }
+
     /// Opens the picker with `query` typed into its search.
     pub fn open_picker(&mut self, query: &str) {
         self.show_menu(None);

@@ -109,8 +109,8 @@ impl App {
         };
         let id = id.as_str();
         if self.receive_recalled(id, body)
-            || self.receive_status(id, body)
-            || self.receive_agent_rows(id, body)
+            || self.status.receive(id, body, self.now)
+            || self.agents.receive(id, body, self.now)
             || self.receive_settings(id, body)
         {
             return;

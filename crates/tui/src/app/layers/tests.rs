@@ -102,9 +102,9 @@ impl Layer for Probe {
 /// What the layers read in these tests.
 #[derive(Default)]
 pub(in crate::app) struct Outside {
-    session: SessionDisplay,
-    preferences: Preferences,
-    editor: Editor,
+    pub session: SessionDisplay,
+    pub preferences: Preferences,
+    pub editor: Editor,
     history: PromptHistory,
     transcript: TranscriptView,
 }
