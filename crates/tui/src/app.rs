@@ -509,7 +509,7 @@ impl App {
     }
 
     fn tick_layers(&mut self) {
-        for done in self.with_layers(|layers, view| layers.tick(view)) {
+        for done in self.with_layers(layers::LayerStack::tick) {
             self.apply_layer_return(done);
         }
     }

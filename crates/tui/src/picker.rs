@@ -60,7 +60,7 @@ pub enum PickerUpdate {
     },
     Preview {
         path: PathBuf,
-        said: Vec<(Speaker, String)>,
+        messages: Vec<(Speaker, String)>,
     },
     Renamed {
         path: PathBuf,
@@ -138,9 +138,9 @@ impl SessionPicker {
         });
     }
 
-    pub fn apply_update(&mut self, news: PickerUpdate) {
+    pub fn apply_update(&mut self, update: PickerUpdate) {
         let chosen = self.list.get(self.chosen).map(|info| info.path.clone());
-        match news {
+        match update {
             PickerUpdate::Sessions { round, sessions, branch, is_all } if round == self.list_round => {
                 self.list.add(sessions, branch, is_all);
             }
@@ -148,9 +148,9 @@ impl SessionPicker {
                 self.list.add_hit(*session, Snippet { text: snippet, place });
             }
             PickerUpdate::Searched { round } if round == self.search_round => self.is_searching = false,
-            PickerUpdate::Preview { path, said } => {
+            PickerUpdate::Preview { path, messages } => {
                 if let Some(preview) = self.preview.as_mut().filter(|preview| preview.path == path) {
-                    preview.messages = Some(said);
+                    preview.messages = Some(messages);
                 }
             }
             PickerUpdate::Renamed { path, name: Ok(name) } => self.list.rename(&path, &name),

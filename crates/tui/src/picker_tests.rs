@@ -89,7 +89,7 @@ fn keys_choose_preview_rename_and_widen() {
     assert_eq!(picker.take_requests(), [PickerRequest::Preview("/s/id-2.jsonl".into())]);
     picker.apply_update(PickerUpdate::Preview {
         path: "/s/id-2.jsonl".into(),
-        said: vec![(Speaker::User, "hello there".into())],
+        messages: vec![(Speaker::User, "hello there".into())],
     });
     assert!(shown(&picker, 60, 20).iter().any(|row| row == "> hello there"));
     assert_eq!(picker.press(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Stays);

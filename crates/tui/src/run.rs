@@ -138,7 +138,7 @@ impl TuiLoop {
         }
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
-        let (outside, sequences) = EffectRunner::new(
+        let (effects, sequences) = EffectRunner::new(
             start,
             if start.preferences.answers_shell { ShellOutputUse::Answered } else { ShellOutputUse::Recorded },
         );
@@ -148,7 +148,7 @@ impl TuiLoop {
             screen,
             decoder: InputDecoder::new(),
             bytes,
-            effects: outside,
+            effects,
             reload,
             pauses: start.preferences.screen_reader.map(|_| ScreenReaderPauses::of(&start.boot.env)),
             sequences,
@@ -167,13 +167,13 @@ impl TuiLoop {
         if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
             self.app.submit(Submission::plain(prompt));
         }
-        let mut door = SessionOpener::new(start.boot);
-        self.opening = Some(door.open());
+        let mut opener = SessionOpener::new(start.boot);
+        self.opening = Some(opener.open());
         let mut end = None;
         while end.is_none() {
-            end = self.step(&mut door).await;
+            end = self.step(&mut opener).await;
             if let Some(to) = self.pending_switch.take().filter(|_| end.is_none()) {
-                end = self.switch_session(&mut door, to).await;
+                end = self.switch_session(&mut opener, to).await;
             }
         }
         let code = match end {
@@ -182,12 +182,12 @@ impl TuiLoop {
             Some(LoopEnd::NoSession) => 1,
             Some(LoopEnd::Asked) | None => 0,
         };
-        self.close(door.events).await;
+        self.close(opener.events).await;
         code
     }
 
     /// Waits for one event and handles it.
-    async fn step(&mut self, door: &mut SessionOpener) -> Option<LoopEnd> {
+    async fn step(&mut self, opener: &mut SessionOpener) -> Option<LoopEnd> {
         if self.needs_redraw && Instant::now() >= self.frame_at() && self.draw().is_err() {
             return Some(LoopEnd::HungUp);
         }
@@ -219,8 +219,8 @@ impl TuiLoop {
                 self.needs_redraw = true;
                 None
             }
-            arrived = wait_for_open(&mut self.opening) => self.finish_open(arrived, door).await,
-            event = next_event(&mut door.events) => self.event(event, &mut door.events).await,
+            arrived = wait_for_open(&mut self.opening) => self.finish_open(arrived, opener).await,
+            event = next_event(&mut opener.events) => self.event(event, &mut opener.events).await,
             Some(bytes) = self.sequences.recv() => {
                 self.screen.send(&bytes);
                 None

@@ -130,8 +130,8 @@ struct AgentRowOverride {
 }
 
 fn parse_agent_rows(output: &str) -> BTreeMap<String, Option<StyledLine>> {
-    let said = output.lines().filter_map(|line| serde_json::from_str::<AgentRowOverride>(line).ok());
-    said.map(|said| (said.id, status_line::rows(&said.content).into_iter().next())).collect()
+    let rows = output.lines().filter_map(|line| serde_json::from_str::<AgentRowOverride>(line).ok());
+    rows.map(|row| (row.id, status_line::rows(&row.content).into_iter().next())).collect()
 }
 
 impl AgentTracker {

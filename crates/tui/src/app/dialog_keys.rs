@@ -130,10 +130,8 @@ impl Dialog {
             KeyAction::ConfirmNext => self.next(),
             KeyAction::ConfirmNextField => self.field = Some(DialogField::Comment(Editor::new())),
             KeyAction::ToggleExplanation | KeyAction::PermissionDebug => self.explains = !self.explains,
-            KeyAction::ConfirmCycleMode => {
-                if self.choices.contains(&DialogChoice::YesAlways) && self.is_file_change() {
-                    return self.decide(DialogChoice::YesAlways);
-                }
+            KeyAction::ConfirmCycleMode if self.choices.contains(&DialogChoice::YesAlways) && self.is_file_change() => {
+                return self.decide(DialogChoice::YesAlways);
             }
             KeyAction::Redraw | KeyAction::ToggleTranscript | KeyAction::ToggleTodos | KeyAction::Suspend => {
                 return vec![LayerEffect::Perform(action)];

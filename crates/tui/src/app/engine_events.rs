@@ -472,9 +472,9 @@ impl App {
         if text.starts_with("[Request interrupted") {
             // A refusal ends the turn as well; the row of the call already shows it.
             let by_key = self.turn.as_ref().is_none_or(|turn| turn.waits == TurnWait::Interrupting);
-            let said =
+            let question =
                 if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
-            self.note(said, ThemeToken::Error);
+            self.note(question, ThemeToken::Error);
         } else if let Some(output) = text_between(text, "<local-command-stdout>", "</local-command-stdout>") {
             self.note(output, ThemeToken::Text);
         } else if let Some(output) = text_between(text, "<local-command-stderr>", "</local-command-stderr>") {

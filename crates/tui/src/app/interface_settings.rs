@@ -150,18 +150,18 @@ mod tests {
 
     #[test]
     fn words_of_the_person_stand_beside_or_in_the_place_of_ours() {
-        let mut wishes = InterfaceSettings::default();
+        let mut interface = InterfaceSettings::default();
         let mut turn = RunningTurn::new(Duration::ZERO);
-        assert_eq!(wishes.verb(&turn), None);
-        wishes.read_verbs(&json!({"mode": "replace", "verbs": ["Brewing…", "", "\u{1b}[2JPondering"]}));
-        assert_eq!(wishes.verbs, ["Brewing", "Pondering"]);
-        assert_eq!(wishes.verb(&turn), Some("Brewing"));
+        assert_eq!(interface.verb(&turn), None);
+        interface.read_verbs(&json!({"mode": "replace", "verbs": ["Brewing…", "", "\u{1b}[2JPondering"]}));
+        assert_eq!(interface.verbs, ["Brewing", "Pondering"]);
+        assert_eq!(interface.verb(&turn), Some("Brewing"));
         turn.started = Duration::from_millis(7);
-        assert_eq!(wishes.verb(&turn), Some("Pondering"));
+        assert_eq!(interface.verb(&turn), Some("Pondering"));
         turn.waits = TurnWait::Tool("Bash".into());
-        assert_eq!(wishes.verb(&turn), None);
-        wishes.read_verbs(&json!({"verbs": ["Brewing"]}));
+        assert_eq!(interface.verb(&turn), None);
+        interface.read_verbs(&json!({"verbs": ["Brewing"]}));
         turn.waits = TurnWait::Model;
-        assert_eq!(wishes.verb(&turn), None, "one of the choices is ours");
+        assert_eq!(interface.verb(&turn), None, "one of the choices is ours");
     }
 }

@@ -221,10 +221,11 @@ pub struct LayerStack {
 impl LayerStack {
     pub fn push(&mut self, layer: Box<dyn Layer>) -> LayerId {
         let rank = layer.rank();
-        let at = match rank.is_queue() {
-            true => self.layers.iter().position(|open| open.layer.rank() >= rank),
-            false => self.layers.iter().position(|open| open.layer.rank() > rank),
+        let is_above = |open: &OpenLayer| {
+            let other = open.layer.rank();
+            other > rank || other == rank && rank.is_queue()
         };
+        let at = self.layers.iter().position(is_above);
         self.count += 1;
         let id = LayerId(self.count);
         self.layers.insert(at.unwrap_or(self.layers.len()), OpenLayer { id, layer });

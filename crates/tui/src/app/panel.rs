@@ -136,7 +136,7 @@ impl Panel {
     pub fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
         match self.content.receive(news, view) {
             PanelReaction::Ignored => return None,
-            PanelReaction::Show(frame) => self.show(frame),
+            PanelReaction::Show(frame) => self.show(*frame),
             PanelReaction::AskAgain => return Some(vec![LayerEffect::AskPanelSource]),
         }
         Some(Vec::new())

@@ -43,12 +43,12 @@ impl App {
         self.effects.extend(requests.into_iter().map(AppEffect::Picker));
     }
 
-    pub(super) fn update_picker(&mut self, news: PickerUpdate) {
-        if let PickerUpdate::Earlier(said) = news {
-            return self.transcript.prepend(&said);
+    pub(super) fn update_picker(&mut self, update: PickerUpdate) {
+        if let PickerUpdate::Earlier(messages) = update {
+            return self.transcript.prepend(&messages);
         }
         if let Some(picker) = self.layers.find_mut::<SessionPicker>() {
-            picker.apply_update(news);
+            picker.apply_update(update);
             let requests = picker.take_requests();
             self.effects.extend(requests.into_iter().map(AppEffect::Picker));
         }

@@ -117,7 +117,7 @@ fn a_screen_reader_hears_every_layer() {
     assert!(heard.contains("Bypass all permission checks?") && heard.contains("2. No, leave"), "{heard}");
 }
 
-fn said(outcome: KeyOutcome) -> Vec<LayerEffect> {
+fn effects_of(outcome: KeyOutcome) -> Vec<LayerEffect> {
     match outcome {
         KeyOutcome::Taken(effects) => effects,
         other => panic!("{other:?}"),
@@ -129,11 +129,11 @@ fn a_confirmation_alone_ignores_keys_until_it_could_be_read() {
     let outside = Outside::default();
     let now = outside.view().now;
     let mut fresh = ConfirmDialog::before_start(PreflightQuestion::Bypass, now);
-    assert!(matches!(said(fresh.key(KeyPress::char('1'), &outside.view()))[..], [LayerEffect::Typed]));
+    assert!(matches!(effects_of(fresh.key(KeyPress::char('1'), &outside.view()))[..], [LayerEffect::Typed]));
     let mut read = ConfirmDialog::before_start(PreflightQuestion::Bypass, Duration::ZERO);
     assert!(matches!(read.key(KeyPress::ctrl('z'), &outside.view()), KeyOutcome::Passed));
     assert!(read.paste("text", &outside.view()).is_none());
-    let effects = said(read.key(KeyPress::char('1'), &outside.view()));
+    let effects = effects_of(read.key(KeyPress::char('1'), &outside.view()));
     assert!(matches!(effects[..], [LayerEffect::Close, LayerEffect::Outside(AppEffect::Entry(_))]), "{effects:?}");
 }
 
@@ -145,7 +145,7 @@ fn a_question_alone_passes_early_keys_on_and_answers_later_ones() {
     assert!(matches!(fresh.key(KeyPress::char('y'), &outside.view()), KeyOutcome::Early));
     assert_eq!(fresh.contexts(), [KeyContext::Confirmation, KeyContext::Global]);
     let mut read = Dialog::new("q".into(), request(), Duration::ZERO, PlanOffers::default());
-    let effects = said(read.key(KeyPress::char('y'), &outside.view()));
+    let effects = effects_of(read.key(KeyPress::char('y'), &outside.view()));
     assert!(matches!(effects[..], [LayerEffect::Close, LayerEffect::Reply(_), LayerEffect::RefuseCall { .. }]));
 }
 

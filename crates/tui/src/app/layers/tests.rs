@@ -138,7 +138,7 @@ fn names(stack: &LayerStack) -> Vec<&'static str> {
     stack.all::<Probe>().map(|probe| probe.name).collect()
 }
 
-fn said(effects: &[LayerEffect]) -> &str {
+fn text_of(effects: &[LayerEffect]) -> &str {
     match effects {
         [LayerEffect::SetPrompt(text)] => text,
         other => panic!("{other:?}"),
@@ -149,7 +149,7 @@ fn said(effects: &[LayerEffect]) -> &str {
 fn route(stack: &mut LayerStack) -> String {
     let outside = Outside::default();
     match stack.key(KeyPress::plain(KeyCode::Enter), &outside.view()) {
-        KeyRoute::Layer(_, effects) => said(&effects).to_owned(),
+        KeyRoute::Layer(_, effects) => text_of(&effects).to_owned(),
         KeyRoute::Bindings(height) => format!("bindings {height}"),
         KeyRoute::EarlyPrompt => "early prompt".into(),
         KeyRoute::Prompt => "prompt".into(),
@@ -245,7 +245,7 @@ fn contexts_and_actions_reach_down_to_the_first_modal_layer() {
     assert!(open.unbound_key(2, KeyPress::char('x'), &outside.view()).is_none(), "the search hides the menu");
     let mut open = stack(vec![menu(), search(true)]);
     let (id, effects) = open.action(2, KeyAction::SearchNext, &outside.view()).unwrap();
-    assert_eq!((said(&effects), Some(id)), ("search action", open.ids(LayerRank::HistorySearch).first().copied()));
+    assert_eq!((text_of(&effects), Some(id)), ("search action", open.ids(LayerRank::HistorySearch).first().copied()));
     // When the search is closed, the contexts of the menu apply again.
     open.remove(id, NOW);
     assert_eq!(open.contexts(open.height()), (vec![KeyContext::Autocomplete], true));
@@ -257,7 +257,7 @@ fn a_paste_goes_to_the_highest_layer_that_takes_it() {
     let deaf = Probe { takes: false, ..Probe::new("confirm", LayerRank::Confirm) };
     let mut open =
         stack(vec![Probe::new("panel", LayerRank::Panel), Probe::new("picker", LayerRank::SessionPicker), deaf]);
-    assert_eq!(said(&open.paste("text", &outside.view()).unwrap().1), "picker paste");
+    assert_eq!(text_of(&open.paste("text", &outside.view()).unwrap().1), "picker paste");
     let deaf = Probe { takes: false, ..Probe::new("confirm", LayerRank::Confirm) };
     assert!(stack(vec![deaf]).paste("text", &outside.view()).is_none());
 }
@@ -292,6 +292,7 @@ fn only_the_first_of_a_rank_is_ticked_when_its_time_has_come() {
         due("panel", LayerRank::Panel, NOW * 2),
     ]);
     assert_eq!(open.next_tick(&outside.view()), Some(NOW));
-    let ticked: Vec<String> = open.tick(&outside.view()).iter().map(|(_, effects)| said(effects).to_owned()).collect();
+    let ticked: Vec<String> =
+        open.tick(&outside.view()).iter().map(|(_, effects)| text_of(effects).to_owned()).collect();
     assert_eq!(ticked, ["first tick"]);
 }

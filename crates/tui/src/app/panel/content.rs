@@ -37,9 +37,15 @@ pub enum PanelNews {
 #[derive(Debug)]
 pub enum PanelReaction {
     Ignored,
-    Show(PanelFrame),
+    Show(Box<PanelFrame>),
     /// The data is asked for again.
     AskAgain,
+}
+
+impl PanelReaction {
+    pub fn show(frame: PanelFrame) -> Self {
+        Self::Show(Box::new(frame))
+    }
 }
 
 pub trait PanelContent: Any + Debug {

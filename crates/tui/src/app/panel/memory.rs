@@ -60,7 +60,7 @@ impl PanelContent for MemoryList {
 
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::Response(body) => PanelReaction::Show(self.fill(body, view.session)),
+            PanelNews::Response(body) => PanelReaction::show(self.fill(body, view.session)),
             _ => PanelReaction::Ignored,
         }
     }

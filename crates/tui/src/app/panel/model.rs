@@ -111,7 +111,7 @@ impl PanelContent for ModelList {
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
             PanelNews::Response(body) => {
-                PanelReaction::Show(self.fill(body, view.session.model.as_deref().unwrap_or_default()))
+                PanelReaction::show(self.fill(body, view.session.model.as_deref().unwrap_or_default()))
             }
             _ => PanelReaction::Ignored,
         }

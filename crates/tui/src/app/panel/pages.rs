@@ -59,7 +59,7 @@ impl PanelContent for ContextPage {
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
             PanelNews::Response(body) => {
-                PanelReaction::Show(PanelFrame::page("Context", context_lines(body, &view.preferences.theme)))
+                PanelReaction::show(PanelFrame::page("Context", context_lines(body, &view.preferences.theme)))
             }
             _ => PanelReaction::Ignored,
         }
@@ -117,7 +117,7 @@ impl PanelContent for UsagePage {
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
             PanelNews::Response(body) => {
-                PanelReaction::Show(PanelFrame::page("Usage", usage_lines(body, &view.preferences.theme)))
+                PanelReaction::show(PanelFrame::page("Usage", usage_lines(body, &view.preferences.theme)))
             }
             _ => PanelReaction::Ignored,
         }
@@ -187,7 +187,7 @@ impl PanelContent for StatusPage {
         match news {
             PanelNews::Response(body) => {
                 let lines = status_lines(body, view.session, &view.preferences.theme);
-                PanelReaction::Show(PanelFrame::page("Status", lines))
+                PanelReaction::show(PanelFrame::page("Status", lines))
             }
             _ => PanelReaction::Ignored,
         }
@@ -242,7 +242,7 @@ impl PanelContent for DoctorPage {
     fn receive(&mut self, news: &PanelNews, _: &LayerView<'_>) -> PanelReaction {
         match news {
             PanelNews::Job(PanelJobResult::Doctor(report)) => {
-                PanelReaction::Show(PanelFrame::page("Doctor", plain(report)))
+                PanelReaction::show(PanelFrame::page("Doctor", plain(report)))
             }
             _ => PanelReaction::Ignored,
         }
@@ -272,7 +272,7 @@ impl PanelContent for DiffPage {
                     Ok(text) if text.trim().is_empty() => plain("Nothing is uncommitted here."),
                     Ok(text) => diff_lines(text, &view.preferences.theme),
                 };
-                PanelReaction::Show(PanelFrame::page("Uncommitted changes", lines))
+                PanelReaction::show(PanelFrame::page("Uncommitted changes", lines))
             }
             _ => PanelReaction::Ignored,
         }

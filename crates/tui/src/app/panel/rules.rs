@@ -102,7 +102,7 @@ impl PanelContent for RuleList {
             PanelNews::RuleRemoved(rule) => self.rules.retain(|known| !known.is_same(rule)),
             _ => return PanelReaction::Ignored,
         }
-        PanelReaction::Show(self.frame())
+        PanelReaction::show(self.frame())
     }
 
     fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {

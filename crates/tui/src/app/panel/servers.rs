@@ -106,7 +106,7 @@ impl PanelContent for ServerList {
 
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::Response(body) => PanelReaction::Show(self.fill(body, view.now)),
+            PanelNews::Response(body) => PanelReaction::show(self.fill(body, view.now)),
             PanelNews::ServersChanged => PanelReaction::AskAgain,
             _ => PanelReaction::Ignored,
         }
@@ -190,7 +190,7 @@ impl PanelContent for HookPage {
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
             PanelNews::Response(body) => {
-                PanelReaction::Show(PanelFrame::page("Hooks", hook_lines(body, &view.preferences.theme)))
+                PanelReaction::show(PanelFrame::page("Hooks", hook_lines(body, &view.preferences.theme)))
             }
             _ => PanelReaction::Ignored,
         }

@@ -56,7 +56,7 @@ impl PanelContent for SettingList {
 
     fn receive(&mut self, news: &PanelNews, _: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::Job(PanelJobResult::Settings(Ok(rows))) => PanelReaction::Show(self.fill(rows)),
+            PanelNews::Job(PanelJobResult::Settings(Ok(rows))) => PanelReaction::show(self.fill(rows)),
             PanelNews::SettingChanged => PanelReaction::AskAgain,
             _ => PanelReaction::Ignored,
         }

@@ -46,7 +46,7 @@ impl TaskList {
 impl PanelContent for TaskList {
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::TasksChanged => PanelReaction::Show(self.fill(&view.session.background)),
+            PanelNews::TasksChanged => PanelReaction::show(self.fill(&view.session.background)),
             _ => PanelReaction::Ignored,
         }
     }
@@ -101,7 +101,7 @@ impl PanelContent for TaskOutput {
         let PanelNews::Response(body) = news else { return PanelReaction::Ignored };
         let output = ["output", "content", "text", "stdout"].into_iter().find_map(|name| body.get(name)?.as_str());
         let text = output.filter(|text| !text.trim().is_empty()).unwrap_or("(no output yet)");
-        PanelReaction::Show(PanelFrame::page(output_title(&self.id), pages::plain(text)))
+        PanelReaction::show(PanelFrame::page(output_title(&self.id), pages::plain(text)))
     }
 }
 

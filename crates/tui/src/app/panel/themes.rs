@@ -53,7 +53,7 @@ impl PanelContent for ThemeList {
 
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::Job(PanelJobResult::Themes(files)) => PanelReaction::Show(self.fill(files, view)),
+            PanelNews::Job(PanelJobResult::Themes(files)) => PanelReaction::show(self.fill(files, view)),
             _ => PanelReaction::Ignored,
         }
     }
