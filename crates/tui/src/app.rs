@@ -23,6 +23,7 @@ pub mod pager;
 pub mod panel;
 pub mod pictures;
 pub mod print;
+pub mod prompt;
 pub mod prompt_history;
 pub mod prompt_view;
 pub mod question;
@@ -49,7 +50,6 @@ use calls::CallTracker;
 use engine::query::SessionInfo;
 use layers::LayerRank;
 use panel::{PanelJob, PanelJobResult};
-use prompt_history::PromptHistory;
 use reply::StreamingReply;
 use responses::PendingResponse;
 use session::SessionDisplay;
@@ -57,8 +57,7 @@ use spinner::{RunningTurn, TurnWait};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use terminal::editor::vim::Vim;
-use terminal::editor::{Editor, Submission};
+use terminal::editor::Submission;
 use terminal::keys::bindings::KeyBindings;
 use terminal::keys::{FocusChange, KeyCode, KeyPress};
 use terminal::markdown;
@@ -273,7 +272,7 @@ pub struct App {
     pub size: TerminalSize,
     /// Time since the start.
     pub now: Duration,
-    pub editor: Editor,
+    prompt: prompt::Prompt,
     pub session: SessionDisplay,
     /// The theme follows the background of the terminal.
     pub follows_background: bool,
@@ -281,10 +280,8 @@ pub struct App {
     pub is_ready: bool,
     /// The id of the `initialize` request.
     initialize_request: Option<String>,
-    vim: Option<Vim>,
     /// The engine did not send all messages of a resumed conversation.
     has_earlier_messages: bool,
-    prompt_history: PromptHistory,
     turn: Option<RunningTurn>,
     reply: StreamingReply,
     calls: CallTracker,
@@ -295,7 +292,6 @@ pub struct App {
     side_questions: side_questions::SideQuestionLog,
     alerts: alerts::AlertTimers,
     agents: agents::AgentTracker,
-    pending_images: pictures::PendingImages,
     /// Running hooks that have a status message: id and message.
     hook_statuses: Vec<(String, String)>,
     interface_settings: interface_settings::InterfaceSettings,
@@ -309,7 +305,6 @@ pub struct App {
     external_edit: Option<ExternalEdit>,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
-    stash: Option<String>,
     transcript: TranscriptView,
     chord: Vec<KeyPress>,
     first_press: Option<(DoublePress, Duration)>,
@@ -326,19 +321,17 @@ pub struct App {
 
 impl App {
     pub fn new(preferences: Preferences, size: TerminalSize, session: SessionDisplay) -> Self {
-        let vim = preferences.vim.then(Vim::default);
+        let prompt = prompt::Prompt::new(preferences.vim);
         Self {
             preferences,
             size,
             now: Duration::ZERO,
-            editor: Editor::new(),
+            prompt,
             session,
             follows_background: false,
             is_ready: false,
             initialize_request: None,
-            vim,
             has_earlier_messages: false,
-            prompt_history: PromptHistory::default(),
             turn: None,
             reply: StreamingReply::default(),
             calls: CallTracker::default(),
@@ -349,7 +342,6 @@ impl App {
             status: status::StatusLineState::default(),
             alerts: alerts::AlertTimers::default(),
             agents: agents::AgentTracker::default(),
-            pending_images: pictures::PendingImages::default(),
             hook_statuses: Vec::new(),
             replacement_text: None,
             interface_settings: interface_settings::InterfaceSettings::default(),
@@ -357,7 +349,6 @@ impl App {
             pending_responses: BTreeMap::new(),
             external_edit: None,
             next_submission: None,
-            stash: None,
             transcript: TranscriptView::default(),
             chord: Vec::new(),
             first_press: None,
@@ -377,7 +368,7 @@ impl App {
         let before = self.status_inputs();
         let mode_before = self.session.mode;
         let text_before = matches!(input, AppInput::Key(key) if !matches!(key.code, KeyCode::Enter))
-            .then(|| self.has_screen_reader().then(|| self.editor.text().to_owned()))
+            .then(|| self.has_screen_reader().then(|| self.prompt.editor.text().to_owned()))
             .flatten();
         match input {
             AppInput::Key(key) => {
@@ -392,10 +383,7 @@ impl App {
             // Focus changes never answer a question.
             AppInput::Focus(_) => {}
             AppInput::Event(event) => self.event(event),
-            AppInput::History(prompts) => {
-                self.prompt_history.load(prompts);
-                self.prompt_history.show_awaited(&mut self.editor);
-            }
+            AppInput::History(prompts) => self.prompt.load_history(prompts),
             AppInput::Files { query, found } => self.receive_files(&query, found),
             AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
             AppInput::Copied(outcome) => self.show_copy_result(outcome),

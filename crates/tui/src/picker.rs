@@ -258,7 +258,7 @@ impl SessionPicker {
             }
             _ => {
                 if let Some(name) = &mut self.rename {
-                    crate::app::keys::edit(name, key);
+                    crate::app::prompt::edit(name, key);
                 }
             }
         }
@@ -266,7 +266,7 @@ impl SessionPicker {
 
     fn edit(&mut self, key: KeyPress) {
         let before = self.query.text().to_owned();
-        crate::app::keys::edit(&mut self.query, key);
+        crate::app::prompt::edit(&mut self.query, key);
         if self.query.text() != before {
             self.preview = None;
             self.narrow();

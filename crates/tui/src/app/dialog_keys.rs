@@ -2,9 +2,9 @@
 //! be read stays in the prompt.
 
 use super::dialog::{Dialog, DialogArea, DialogChoice, DialogField, KEY_GUARD_TIME};
-use super::keys::edit;
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
+use super::prompt::edit;
 use super::rule_suggestions;
 use crate::screen_reader::SpeakerLabel;
 use serde_json::Value;

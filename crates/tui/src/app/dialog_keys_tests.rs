@@ -77,7 +77,7 @@ fn the_focus_of_the_window_and_keys_of_the_next_question_answer_nothing() {
     // The second press comes before the second question could be read.
     let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('1')]);
     assert_eq!(answers(&effects).len(), 1);
-    assert_eq!(app.editor.text(), "1");
+    assert_eq!(app.prompt.editor.text(), "1");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_is_typed_in_a_screen_answers_no_question() {
     app.now += Duration::from_secs(5);
     app.typed_at = app.now;
     let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('y')]);
-    assert!(answers(&effects).is_empty() && app.editor.is_empty());
+    assert!(answers(&effects).is_empty() && app.prompt.editor.is_empty());
     app.now += Duration::from_secs(1);
     assert_eq!(answers(&press(&mut app, &[KeyPress::char('y')])).len(), 1);
     assert!(app.has_panel(), "the screen is still there");

@@ -6,12 +6,11 @@ use super::dialog::Dialog;
 use super::status::StatusInputs;
 use super::{App, AppEffect};
 use std::time::Duration;
-use terminal::editor::vim::Vim;
 use wire::control::{AgentStatusLine, HostRequest, NotifyRequest, StatusLine};
 
 impl App {
     pub(super) fn status_inputs(&self) -> StatusInputs {
-        StatusInputs { mode: self.session.mode, vim: self.vim.as_ref().map(Vim::mode) }
+        StatusInputs { mode: self.session.mode, vim: self.prompt.vim_mode() }
     }
 
     pub(super) fn do_due_work(&mut self) {
@@ -27,7 +26,7 @@ impl App {
         }
         let withdrawn = self.status.take_request();
         self.effects.extend(withdrawn.map(AppEffect::Withdraw));
-        let vim = self.vim.as_ref().map(|vim| vim.mode().name().to_owned());
+        let vim = self.prompt.vim_mode().map(|mode| mode.name().to_owned());
         let (columns, rows) = (self.size.columns as u64, self.size.rows as u64);
         let id = self.send_control_request(HostRequest::StatusLine(StatusLine { columns, rows, vim }));
         self.status.record_request(id);

@@ -8,7 +8,6 @@ use super::spinner::{RunningTurn, TurnWait};
 use super::{App, AppEffect, MotionLevel};
 use crate::notify::AlertChannel;
 use serde_json::Value;
-use terminal::editor::vim::Vim;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use wire::control::HostRequest;
 
@@ -102,7 +101,7 @@ impl App {
             ("theme", value) => self.apply_theme(value.and_then(Value::as_str)),
             ("editorMode", value) => {
                 self.preferences.vim = value.and_then(Value::as_str) == Some("vim");
-                self.vim = self.preferences.vim.then(Vim::default);
+                self.prompt.set_vim(self.preferences.vim);
             }
             ("prefersReducedMotion", value) => {
                 let reduced = value.and_then(Value::as_bool) == Some(true);

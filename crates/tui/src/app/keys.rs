@@ -6,15 +6,14 @@ use super::layers::KeyRoute;
 use super::menu::{self, Menu, MenuItem, SuggestionKind};
 use super::pager::Pager;
 use super::panel::model::ModelList;
+use super::prompt::{VimOutcome, edit};
 use super::prompt_history::HistorySearch;
 use super::prompt_view::editor_columns;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, DoublePress};
-use engine::prompt_history::TypedPrompt;
+use crate::images::{self, PictureResult};
 use std::time::Duration;
 use terminal::editor::Editor;
-use terminal::editor::chips::Chip;
-use terminal::editor::vim::KeyHandling;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyMods, KeyPress};
 use wire::control::{BackgroundTasksRequest, FieldChange, HostRequest, SetPermissionMode, SetThinking, TaskId};
@@ -25,6 +24,7 @@ const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
 const MODE_CHOICE_WINDOW: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT_DURATION: Duration = Duration::from_secs(4);
+const PICTURE_HINT_DURATION: Duration = Duration::from_secs(6);
 
 impl App {
     /// Passes a key to the layers, then to the prompt.
@@ -34,7 +34,7 @@ impl App {
             KeyRoute::Bindings(height) => self.bound_key(height, key),
             KeyRoute::EarlyPrompt => {
                 if key.text().is_some() || key.code == KeyCode::Backspace {
-                    edit(&mut self.editor, key);
+                    edit(&mut self.prompt.editor, key);
                     self.typed_at = self.now;
                 }
             }
@@ -77,22 +77,16 @@ impl App {
         }
     }
 
-    /// Whether vim mode consumed the key: not while a chord is typed, and not keys with a special meaning.
+    /// Whether vim mode consumed the key: not while a chord is typed.
     fn vim_key(&mut self, key: KeyPress) -> bool {
-        let is_free = self.chord.is_empty();
-        let Some(vim) = self.vim.as_mut().filter(|_| is_free) else { return false };
-        if vim.is_idle() && key == KeyPress::char('/') && !self.editor.is_empty() {
-            self.start_search();
-            return true;
-        }
-        if vim.is_idle() && self.editor.is_empty() && matches!(key.text(), Some('?' | '/')) {
-            vim.reset();
+        if !self.chord.is_empty() {
             return false;
         }
-        if vim.key(&mut self.editor, key) == KeyHandling::No {
-            return false;
+        match self.prompt.vim_key(key) {
+            VimOutcome::Unused => return false,
+            VimOutcome::Edited => self.after_edit(),
+            VimOutcome::Search => self.start_search(),
         }
-        self.after_edit();
         true
     }
 
@@ -127,7 +121,7 @@ impl App {
             KeyAction::Undo => self.apply_edit(|editor| {
                 editor.undo();
             }),
-            KeyAction::ExternalEditor => self.effects.push(AppEffect::ExternalEditor(self.editor.expanded())),
+            KeyAction::ExternalEditor => self.effects.push(AppEffect::ExternalEditor(self.prompt.editor.expanded())),
             KeyAction::Stash => self.stash(),
             KeyAction::KillAgents => self.kill_agents(),
             KeyAction::Background => self.send_to_background(),
@@ -183,7 +177,7 @@ impl App {
 
     /// Handles a key without a binding that no layer took: editing.
     fn plain_key(&mut self, key: KeyPress) {
-        if key == KeyPress::char('?') && self.editor.is_empty() {
+        if key == KeyPress::char('?') && self.prompt.editor.is_empty() {
             self.open_layer(PromptHelp);
             return;
         }
@@ -191,9 +185,9 @@ impl App {
             (KeyCode::Up, KeyMods::NONE) => self.up(),
             (KeyCode::Down, KeyMods::NONE) => self.down(),
             (KeyCode::Tab, KeyMods::NONE) => {}
-            (KeyCode::Left, KeyMods::NONE) if self.editor.is_empty() => self.open_agents(),
+            (KeyCode::Left, KeyMods::NONE) if self.prompt.editor.is_empty() => self.open_agents(),
             _ => {
-                if edit(&mut self.editor, key) {
+                if edit(&mut self.prompt.editor, key) {
                     self.after_edit();
                 }
             }
@@ -201,8 +195,8 @@ impl App {
     }
 
     /// Applies an edit and updates what depends on the text.
-    pub(super) fn apply_edit(&mut self, change: impl FnOnce(&mut Editor)) {
-        change(&mut self.editor);
+    fn apply_edit(&mut self, change: impl FnOnce(&mut Editor)) {
+        change(&mut self.prompt.editor);
         self.after_edit();
     }
 
@@ -221,22 +215,62 @@ impl App {
         }
     }
 
-    pub(super) fn paste_text(&mut self, text: &str) {
+    fn paste_text(&mut self, text: &str) {
         self.apply_edit(|editor| editor.paste(text));
+    }
+
+    // Pictures.
+
+    fn paste_picture(&mut self) {
+        self.prompt.images.begin();
+        self.effects.push(AppEffect::ClipboardPicture);
+    }
+
+    /// Whether the paste is a list of paths of dropped pictures; these are then read first.
+    fn drop_pictures(&mut self, text: &str) -> bool {
+        let Some(paths) = images::dropped_paths(text, self.preferences.home.as_deref()) else { return false };
+        self.prompt.images.begin();
+        self.effects.push(AppEffect::ReadPictures { paths, text: text.to_owned() });
+        true
+    }
+
+    /// Inserts the pictures that were read; `None` means the paste was plain text.
+    pub(super) fn receive_pictures(&mut self, pictures: Option<Vec<PictureResult>>, text: &str) {
+        self.prompt.images.end();
+        match pictures {
+            None => self.paste_text(text),
+            Some(pictures) => pictures.into_iter().for_each(|picture| self.insert_picture(picture)),
+        }
+        if self.prompt.images.take_submission() {
+            self.submit_prompt();
+        }
+    }
+
+    fn insert_picture(&mut self, picture: PictureResult) {
+        match picture {
+            Ok((media_type, base64)) => {
+                let label = self.prompt.editor.chips.add_image(media_type, base64);
+                self.apply_edit(|editor| editor.insert(&format!("{label} ")));
+            }
+            Err(why) => {
+                self.prompt.images.cancel_submission();
+                self.hint(why, PICTURE_HINT_DURATION);
+            }
+        }
     }
 
     // Suggestions.
 
     pub(super) fn suggest(&mut self) {
-        let Some(wanted) = menu::suggestion_query(self.editor.text(), self.editor.cursor()) else {
+        let Some(wanted) = menu::suggestion_query(self.prompt.editor.text(), self.prompt.editor.cursor()) else {
             return self.show_menu(None);
         };
         match wanted.kind {
             SuggestionKind::Command => {
-                if !self.prompt_history.is_loaded() && wanted.query.is_empty() {
-                    self.effects.push(AppEffect::LoadHistory);
+                if wanted.query.is_empty() {
+                    self.load_history();
                 }
-                let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt_history.commands());
+                let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt.history.commands());
                 self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
             }
             SuggestionKind::File => {
@@ -251,7 +285,7 @@ impl App {
     }
 
     pub(super) fn receive_files(&mut self, query: &str, found: Vec<String>) {
-        let wanted = menu::suggestion_query(self.editor.text(), self.editor.cursor());
+        let wanted = menu::suggestion_query(self.prompt.editor.text(), self.prompt.editor.cursor());
         let Some(wanted) = wanted.filter(|wanted| wanted.kind == SuggestionKind::File && wanted.query == query) else {
             return;
         };
@@ -276,7 +310,7 @@ impl App {
         if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();
         }
-        if !self.editor.is_empty() {
+        if !self.prompt.editor.is_empty() {
             self.clear_input();
             return;
         }
@@ -295,15 +329,12 @@ impl App {
     }
 
     fn clear_input(&mut self) {
-        if !self.editor.is_empty() {
-            let text = self.editor.take();
-            self.prompt_history.add(&text.expanded);
-        }
+        self.prompt.clear();
         self.show_menu(None);
     }
 
     fn delete_or_exit(&mut self) {
-        if !self.editor.is_empty() {
+        if !self.prompt.editor.is_empty() {
             return self.apply_edit(Editor::delete);
         }
         if self.is_second_press(DoublePress::Exit, EXIT_WINDOW) {
@@ -317,7 +348,7 @@ impl App {
         if self.is_busy() {
             return self.interrupt();
         }
-        if self.editor.is_empty() {
+        if self.prompt.editor.is_empty() {
             return;
         }
         if self.is_second_press(DoublePress::Escape, ESCAPE_WINDOW) {
@@ -328,7 +359,7 @@ impl App {
     }
 
     /// Enter, pressed earlier: a suggestion is accepted first.
-    pub(super) fn submit_prompt(&mut self) {
+    fn submit_prompt(&mut self) {
         let height = self.layers.height();
         match self.with_layers(|layers, view| layers.action(height, KeyAction::Submit, view)) {
             Some(done) => self.apply_layer_return(done),
@@ -337,66 +368,59 @@ impl App {
     }
 
     fn enter(&mut self) {
-        if self.waits_for_picture() {
+        if self.prompt.images.holds_submission() {
             return;
         }
-        // A backslash before Enter inserts a line break.
-        if self.editor.text()[..self.editor.cursor()].ends_with('\\') {
+        if self.prompt.continues_line() {
             return self.apply_edit(|editor| {
                 editor.backspace();
                 editor.insert("\n");
             });
         }
         self.show_menu(None);
-        let submission = self.editor.take();
-        if let Some(vim) = &mut self.vim {
-            vim.reset();
-        }
-        if submission.expanded.trim().is_empty() {
-            return;
-        }
-        self.prompt_history.add(submission.expanded.trim());
+        let Some((submission, typed)) = self.prompt.take() else { return };
         let session_id = self.session.id.clone().unwrap_or_default();
-        let pasted = submission.chips.iter().filter_map(|(label, chip)| match chip {
-            Chip::Text(text) => Some((label.clone(), text.clone())),
-            Chip::Image { .. } => None,
-        });
-        let typed = TypedPrompt { shown: submission.shown.trim().to_owned(), pasted: pasted.collect() };
         self.effects.push(AppEffect::Remember { typed, session_id });
-        if self.local_command(&submission.expanded) {
-            return;
+        if !self.local_command(&submission.expanded) {
+            self.submit(submission);
         }
-        self.submit(submission);
     }
 
     fn up(&mut self) {
-        if self.editor.up(editor_columns(self.size.columns)) {
+        if self.prompt.editor.up(editor_columns(self.size.columns)) {
             return;
         }
         // Queued messages are taken back before earlier prompts are recalled.
-        if !self.queue.is_empty() && self.editor.cursor() == 0 || !self.queue.is_empty() && self.editor.is_empty() {
+        if !self.queue.is_empty() && self.prompt.editor.cursor() == 0
+            || !self.queue.is_empty() && self.prompt.editor.is_empty()
+        {
             return self.take_queue_back();
         }
         self.older();
     }
 
     fn down(&mut self) {
-        if !self.editor.down(editor_columns(self.size.columns)) {
+        if !self.prompt.editor.down(editor_columns(self.size.columns)) {
             self.newer();
         }
     }
 
     fn older(&mut self) {
-        if !self.prompt_history.is_loaded() {
-            self.effects.push(AppEffect::LoadHistory);
-        }
-        self.prompt_history.older(&mut self.editor);
+        self.load_history();
+        self.prompt.older();
         self.show_menu(None);
     }
 
     fn newer(&mut self) {
-        self.prompt_history.newer(&mut self.editor);
+        self.prompt.newer();
         self.show_menu(None);
+    }
+
+    /// Asks for the prompts of earlier sessions, unless they are there.
+    fn load_history(&mut self) {
+        if !self.prompt.history.is_loaded() {
+            self.effects.push(AppEffect::LoadHistory);
+        }
     }
 
     fn cycle_mode(&mut self) {
@@ -414,13 +438,8 @@ impl App {
     }
 
     fn stash(&mut self) {
-        match (self.editor.is_empty(), self.stash.take()) {
-            (true, Some(text)) => self.editor.set(text),
-            (true, None) => {}
-            (false, _) => {
-                self.stash = Some(self.editor.take().expanded);
-                self.hint("Put aside; ctrl+s brings it back", HINT_DURATION);
-            }
+        if self.prompt.stash() {
+            self.hint("Put aside; ctrl+s brings it back", HINT_DURATION);
         }
         self.show_menu(None);
     }
@@ -462,11 +481,9 @@ impl App {
     // History search and views.
 
     fn start_search(&mut self) {
-        if !self.prompt_history.is_loaded() {
-            self.effects.push(AppEffect::LoadHistory);
-        }
+        self.load_history();
         self.show_menu(None);
-        let search = HistorySearch::new(&self.editor);
+        let search = HistorySearch::new(&self.prompt.editor);
         self.open_layer(search);
     }
 
@@ -478,44 +495,4 @@ impl App {
             self.open_layer(Pager::default());
         }
     }
-}
-
-/// Applies an editing key; `false` when the key is not one.
-pub(crate) fn edit(editor: &mut Editor, key: KeyPress) -> bool {
-    let KeyMods { ctrl, alt, .. } = key.mods;
-    let word = ctrl || alt;
-    match key.code {
-        KeyCode::Char(c) if key.mods.is_none() => editor.insert(c.encode_utf8(&mut [0; 4])),
-        KeyCode::Char(c) if ctrl && !alt => match c {
-            'a' => editor.line_start(),
-            'e' => editor.line_end(),
-            'b' => editor.left(),
-            'f' => editor.right(),
-            'h' => editor.backspace(),
-            'k' => editor.kill_to_end(),
-            'u' => editor.kill_to_start(),
-            'w' => editor.kill_big_word(),
-            'y' => editor.yank(),
-            _ => return false,
-        },
-        KeyCode::Char(c) if alt && !ctrl => match c {
-            'b' => editor.word_left(),
-            'f' => editor.word_right(),
-            'd' => editor.kill_word_right(),
-            'y' => editor.yank_older(),
-            _ => return false,
-        },
-        KeyCode::Backspace if word => editor.kill_word_left(),
-        KeyCode::Backspace => editor.backspace(),
-        KeyCode::Delete if word => editor.kill_word_right(),
-        KeyCode::Delete => editor.delete(),
-        KeyCode::Left if word => editor.word_left(),
-        KeyCode::Left => editor.left(),
-        KeyCode::Right if word => editor.word_right(),
-        KeyCode::Right => editor.right(),
-        KeyCode::Home => editor.line_start(),
-        KeyCode::End => editor.line_end(),
-        _ => return false,
-    }
-    true
 }

@@ -13,7 +13,7 @@ use super::panel::settings::{SettingList, StyleList};
 use super::panel::tasks::TaskList;
 use super::panel::themes::ThemeList;
 use super::session::CommandSummary;
-use super::{App, PendingResponse};
+use super::{App, AppEffect, PendingResponse};
 use terminal::theme::ThemeToken;
 use wire::control::HostRequest;
 
@@ -206,6 +206,24 @@ impl App {
             LocalAction::Usage => self.open_panel(UsagePage::panel()),
             LocalAction::Vim => self.toggle_vim(),
             LocalAction::Why(_) => {}
+        }
+    }
+
+    /// `/copy [N] [w]`: copies the N-th latest answer to the clipboard, or with `w` to a file.
+    pub(super) fn copy(&mut self, arguments: &str) {
+        let to_file = arguments.split_whitespace().any(|word| word == "w");
+        let number = arguments.split_whitespace().find_map(|word| word.parse::<usize>().ok()).unwrap_or(1);
+        match self.transcript.reply(number.max(1)) {
+            Some(text) if to_file => self.effects.push(AppEffect::SaveCopy(text)),
+            Some(text) => self.effects.push(AppEffect::Copy(text)),
+            None => self.note("There is no such answer to copy.", ThemeToken::Warning),
+        }
+    }
+
+    pub(super) fn show_copy_result(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(how) => self.note(&how, ThemeToken::Inactive),
+            Err(why) => self.note(&why, ThemeToken::Error),
         }
     }
 

@@ -83,7 +83,7 @@ impl Onboarding {
                 }
             }
             _ => {
-                super::keys::edit(typed, key);
+                super::prompt::edit(typed, key);
             }
         }
         Vec::new()

@@ -177,7 +177,7 @@ impl Panel {
                     text => self.content.submit(text, view),
                 },
                 _ => {
-                    super::keys::edit(&mut entry.editor, key);
+                    super::prompt::edit(&mut entry.editor, key);
                     Vec::new()
                 }
             },

@@ -163,7 +163,7 @@ impl App {
             let text = format!("mode: {}", self.session.mode.as_str());
             self.continue_block(vec![StyledLine::plain(text)]);
         }
-        let gone = text_before.and_then(|before| screen_reader::deleted(before, self.editor.text()));
+        let gone = text_before.and_then(|before| screen_reader::deleted(before, self.prompt.editor.text()));
         if let Some(gone) = gone.filter(|gone| !gone.is_empty()) {
             let text = screen_reader::announce_deleted(gone);
             self.hint(text, Duration::from_secs(2));

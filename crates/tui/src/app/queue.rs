@@ -179,26 +179,18 @@ impl App {
         if back.is_empty() {
             return;
         }
-        let mut parts = Vec::with_capacity(back.len() + 1);
-        for submission in back {
-            self.editor.chips.restore(submission.chips);
-            parts.push(submission.shown);
-        }
-        if !self.editor.is_empty() {
-            parts.push(self.editor.text().to_owned());
-        }
-        self.editor.set(parts.join("\n"));
+        self.prompt.put_back(back);
         self.show_menu(None);
     }
 
     /// Puts the prompt of a turn back into the editor when the turn was interrupted before any output.
     pub(super) fn return_prompt(&mut self, turn: &mut RunningTurn) {
         let Some(prompt) = turn.prompt.take() else { return };
-        if turn.has_output || !self.editor.is_empty() || !self.queue.is_empty() {
+        if turn.has_output || !self.prompt.editor.is_empty() || !self.queue.is_empty() {
             return;
         }
-        self.editor.chips.restore(prompt.chips);
-        self.editor.set(prompt.shown);
+        self.prompt.editor.chips.restore(prompt.chips);
+        self.prompt.editor.set(prompt.shown);
         // The model never hears of what was not meant to be asked.
         self.send_control_request(HostRequest::RetractPrompt);
     }

@@ -99,7 +99,7 @@ impl App {
             PendingResponse::Place => {
                 self.session.apply_initialize(&body);
                 // The command being typed may be one of the new ones.
-                if self.editor.text().starts_with('/') {
+                if self.prompt.editor.text().starts_with('/') {
                     self.suggest();
                 }
             }

@@ -5,7 +5,6 @@ use super::dialog::Dialog;
 use super::layers::{LayerRank, LayerRows};
 use super::prompt_view::{Footer, border_token, prompt_rows, rule};
 use super::{App, screen_reader, todos};
-use terminal::editor::vim::Vim;
 use terminal::keys::bindings::KeyAction;
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
@@ -93,9 +92,9 @@ impl App {
             Some((_, LayerRows::WholeScreen(_))) | None => self.below_prompt(),
         };
         let theme = &self.preferences.theme;
-        let border = rule(theme, self.size.columns, border_token(self.editor.text(), self.session.mode));
+        let border = rule(theme, self.size.columns, border_token(self.prompt.editor.text(), self.session.mode));
         let mut lines = vec![border.clone()];
-        let (rows, (row, column)) = prompt_rows(&self.editor, self.size, theme);
+        let (rows, (row, column)) = prompt_rows(&self.prompt.editor, self.size, theme);
         let caret = Caret { row: lines.len() + row, column: column + 2 };
         lines.extend(rows);
         lines.push(border);
@@ -124,11 +123,11 @@ impl App {
         let has_status_line = self.status.is_configured;
         Footer {
             hint: self.hint.as_ref().map(|(text, _)| text.as_str()),
-            border: border_token(self.editor.text(), self.session.mode),
+            border: border_token(self.prompt.editor.text(), self.session.mode),
             mode: self.session.mode,
             mode_keys: self.preferences.bindings.keys_of(KeyAction::CycleMode).unwrap_or_default(),
-            offers_help: self.editor.is_empty() && !self.is_busy() && !has_status_line,
-            vim: self.vim.as_ref().filter(|_| !self.status.hides_vim).map(Vim::mode),
+            offers_help: self.prompt.editor.is_empty() && !self.is_busy() && !has_status_line,
+            vim: self.prompt.vim_mode().filter(|_| !self.status.hides_vim),
             background_tasks: self.session.background.len(),
             context_left: self.session.context_left().filter(|_| !has_status_line),
             cost_usd: Some(self.session.cost_usd).filter(|_| !has_status_line),
@@ -155,6 +154,6 @@ impl App {
             Some((_, LayerRows::WholeScreen(_))) | None => Vec::new(),
         };
         let hint = self.hint.as_ref().map(|(text, _)| text.as_str());
-        screen_reader::prompt(hint, &below, prompt_rows(&self.editor, self.size, &self.preferences.theme))
+        screen_reader::prompt(hint, &below, prompt_rows(&self.prompt.editor, self.size, &self.preferences.theme))
     }
 }

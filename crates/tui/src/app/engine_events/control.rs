@@ -75,7 +75,7 @@ impl App {
     pub(in crate::app) fn apply_external_edit(&mut self, text: String) {
         let now = self.now;
         match self.external_edit.take() {
-            None => self.editor.set(text),
+            None => self.prompt.editor.set(text),
             Some(ExternalEdit::Proposal(id)) => {
                 if let Some(dialog) = self.dialog_mut(&id) {
                     dialog.edit(text);

@@ -84,8 +84,8 @@ impl App {
             size: self.size,
             now: self.now,
             typed_at: self.typed_at,
-            editor: &self.editor,
-            history: &self.prompt_history,
+            editor: &self.prompt.editor,
+            history: &self.prompt.history,
             transcript: &self.transcript,
             hint: self.hint.as_ref().map(|(text, _)| text.as_str()),
             waiting: 0,
@@ -169,11 +169,11 @@ impl App {
             LayerEffect::Perform(action) => self.perform(action),
             LayerEffect::PassUnbound(key) => self.unbound_key(self.layers.height(), key),
             LayerEffect::Interrupt => self.interrupt(),
-            LayerEffect::SetPrompt(text) => self.editor.set(text),
-            LayerEffect::RestorePrompt(text, cursor) => self.editor.restore(text, cursor),
+            LayerEffect::SetPrompt(text) => self.prompt.editor.set(text),
+            LayerEffect::RestorePrompt(text, cursor) => self.prompt.editor.restore(text, cursor),
             LayerEffect::Complete { start, text, goes_on } => {
-                let cursor = self.editor.cursor();
-                self.editor.replace(start..cursor, &text);
+                let cursor = self.prompt.editor.cursor();
+                self.prompt.editor.replace(start..cursor, &text);
                 if goes_on {
                     self.suggest();
                 }

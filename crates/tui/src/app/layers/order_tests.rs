@@ -58,7 +58,10 @@ fn the_visible_question_gets_the_keys_although_help_is_open() {
     assert_eq!(answers(&write(&mut app, "y")), 1);
     assert!(shown(&app).contains("/ commands"), "help is there again");
     write(&mut app, "x");
-    assert!(!shown(&app).contains("/ commands") && app.editor.is_empty(), "a key closes it and does nothing else");
+    assert!(
+        !shown(&app).contains("/ commands") && app.prompt.editor.is_empty(),
+        "a key closes it and does nothing else"
+    );
 }
 
 #[test]
